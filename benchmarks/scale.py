@@ -1,9 +1,12 @@
-"""The queries of `queries.py` on Apache Spark: `python -m benchmarks scale`; `FULL=1` adds 10^8 rows, and Tumult on 10^7.
+"""The queries of `queries.py` on Apache Spark: `python -m benchmarks scale`; `FULL=1` adds 10^7 and 10^8 rows.
 
-Every system reads the same Parquet file with two cores and the same memory. Plain Spark SQL asks for the same aggregates of tacit's
-own store, in the same session and in turns with tacit, so that the ratio is what planning, noise and the ledger add. Tumult
+Every system reads the same Parquet file with two cores and the same memory. `scaling/measuring.py` says what is timed. Tumult
 Analytics runs in an environment of its own, on the Spark that it brings. Cost against workers is measured on a standalone cluster
-on loopback, whose workers have one core each. A system that cannot be installed is left out with a note.
+on loopback, whose workers have one core each. Spark prepares up to 10^7 rows; 10^8 rows are prepared by DuckDB with 2 GB of memory,
+and the store is moved.
+
+Parts run one by one too, and keep their figures under benchmarks/out: `python -m benchmarks.scale PART ROWS`, with the parts below.
+`python -m benchmarks.scale write` writes the tables and the picture from all figures that are kept.
 """
 
 from __future__ import annotations
@@ -11,191 +14,210 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any
 
-from benchmarks.queries import CATALOG, QUESTIONS, SQL, peer_seconds, visits
-from benchmarks.tables import machine, markdown, write_table
+from benchmarks.queries import PEER_PACKAGES, PEERS, QUESTIONS, visits
+from benchmarks.scaling.figures import KEPT, Figures, keep, kept
+from benchmarks.scaling.loopback import cluster, settings
+from benchmarks.scaling.measuring import catalog
+from benchmarks.scaling.showing import show
+from benchmarks.tables import peer_python
 
 FULL = os.environ.get("FULL") == "1"
-SIZES = [10**6, 10**7, 10**8] if FULL else [10**6]
-PEERS_AT = 10**7 if FULL else 10**6
-WORKERS_AT = 10**7 if FULL else 10**6
-MEMORY = "8g"
-TURNS = 3
-PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "scale.svg"
-STORE = """
-[store]
-engine = "spark"
-master = "{master}"
-"""
-PLAIN = {
-    "count": "SELECT group_key, COUNT(*) FROM stored GROUP BY group_key",
-    "sum and mean": "SELECT group_key, SUM(amount), COUNT(amount) FROM stored GROUP BY group_key",
-    "median": "SELECT amount, COUNT(*) FROM stored GROUP BY amount",
-    "count by day": "SELECT group_key, day, COUNT(*) FROM stored GROUP BY group_key, day",
+PLAN = [("local", 10**6), ("one-worker", 10**6), ("two-workers", 10**6), ("tumult", 10**6)]
+FULL_PLAN = [
+    ("local", 10**7), ("tumult", 10**7), ("local", 10**6), ("duckdb", 10**8), ("moved", 10**8),
+    ("one-worker", 10**7), ("two-workers", 10**7),
+]  # fmt: skip
+DRIVER, EXECUTOR, WORKER = "8g", "4g", "4500m"
+LOCAL = "local[2]"
+TURNS, FEW = 7, 3  # turns that count; on many rows
+MANY = 5 * 10**7
+LIMITED = "2000MB"  # what DuckDB gets to prepare; `tacit prepare --memory`
+LIMITS = {"loaded": 120.0, "count": 90.0, "count by day": 120.0, "sum and mean": 400.0, "median": 150.0}  # seconds for Tumult
+
+
+def local(rows: int) -> Figures:
+    """tacit on Spark on this machine, beside plain Spark SQL."""
+    with _scratch() as folder:
+        return _on_spark("local", rows, Path(folder, "data"), LOCAL, settings(Path(folder), DRIVER, EXECUTOR))
+
+
+def workers(number: int, part: str) -> Callable[[int], Figures]:
+    """tacit on a standalone cluster of so many workers."""
+
+    def measured(rows: int) -> Figures:
+        with _scratch() as folder:
+            environment = settings(Path(folder), DRIVER, EXECUTOR)
+            with cluster(Path(folder), number, WORKER, environment) as master:
+                return _on_spark(part, rows, Path(folder, "data"), master, environment)
+
+    return measured
+
+
+def duckdb(rows: int) -> Figures:
+    """tacit on DuckDB, prepared within a limit on memory; the store stays for `moved`."""
+    folder, environment = _store(rows), dict(os.environ)
+    catalog(folder, visits(rows), rows, None)
+    made = _apart(environment, "prepare", str(folder), LIMITED)
+    found = _apart(environment, "ask", str(folder), str(TURNS), "alone")
+    return _figures("duckdb", rows, made, found, by=f"DuckDB, limit {LIMITED[:-2]} MB", turns=TURNS)
+
+
+def moved(rows: int) -> Figures:
+    """tacit on Spark on this machine, on the store that DuckDB prepared for the part before."""
+    folder = _store(rows)
+    place = folder / ".tacit" / "store"
+    if not (place / "store.json").exists():
+        catalog(folder, visits(rows), rows, None)
+        if not (place / "store.duckdb").exists():
+            _apart(dict(os.environ), "prepare", str(folder), LIMITED)
+        _apart(dict(os.environ), "move", str(folder))
+    catalog(folder, visits(rows), rows, LOCAL)
+    turns = _turns(rows)
+    with _scratch() as other:
+        found = _apart(settings(Path(other), DRIVER, EXECUTOR), "ask", str(folder), str(turns), "beside")
+    return _figures("moved", rows, {}, found, by="DuckDB", turns=turns)
+
+
+def tumult(rows: int) -> Figures:
+    """Tumult Analytics, each question within a time of its own; a run that does not end is stopped, and goes on with the next."""
+    python, source = peer_python("Tumult", PEER_PACKAGES["Tumult"][1]), visits(rows)
+    if python is None:
+        return Figures("tumult", rows, {}, why=dict.fromkeys(QUESTIONS, "cannot be installed here"))
+    wall: dict[str, float] = {}
+    why: dict[str, str] = {}
+    waiting = sorted(QUESTIONS, key=lambda name: LIMITS[name])
+    while waiting:
+        stopped = _answered([str(python), str(PEERS / PEER_PACKAGES["Tumult"][0]), str(source)], waiting, wall, why)
+        waiting = [name for name in waiting if name not in wall and name not in why]
+        if stopped == "loaded":
+            why |= dict.fromkeys(waiting, "not loaded in time")
+            break
+    return Figures("tumult", rows, wall, why=why, by="")
+
+
+def _answered(program: list[str], questions: Sequence[str], wall: dict[str, float], why: dict[str, str]) -> str:
+    """Puts the seconds of questions that are answered, or why one is not, into the dictionaries; what it was stopped at, if so."""
+    quiet: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen([*program, *questions], cwd=KEPT, start_new_session=True, **quiet) as process:
+        said = _lines(process)
+        for name in ("loaded", *questions):
+            try:
+                found = said.get(timeout=LIMITS[name])
+            except Empty:
+                os.killpg(process.pid, signal.SIGKILL)
+                why |= {} if name == "loaded" else {name: f"more than {LIMITS[name]:.0f} s"}
+                return name
+            if name in found:
+                wall[name] = found[name]
+            elif name != "loaded":
+                why[name] = "fails"
+    return ""
+
+
+def _lines(process: subprocess.Popen[str]) -> Queue[dict[str, float]]:
+    """What a process prints as JSON, line by line; where its output ends, nothing but empty dictionaries follow."""
+    said: Queue[dict[str, float]] = Queue()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                said.put(json.loads(line))
+        for _ in LIMITS:
+            said.put({})
+
+    threading.Thread(target=read, daemon=True).start()
+    return said
+
+
+PARTS: Mapping[str, Callable[[int], Figures]] = {
+    "local": local,
+    "tumult": tumult,
+    "duckdb": duckdb,
+    "moved": moved,
+    "one-worker": workers(1, "one-worker"),
+    "two-workers": workers(2, "two-workers"),
 }
-Seconds = dict[str, float]
 
 
-def measured(source: Path, master: str) -> dict[str, Seconds]:
-    """tacit and plain Spark SQL on one cluster: seconds to prepare, and for each query the shortest of several turns."""
-    os.environ["PYSPARK_SUBMIT_ARGS"] = f"--driver-memory {MEMORY} --executor-memory {MEMORY} pyspark-shell"
-    import tacit
-    from tacit.data.parquet_store import parquet_store
-    from tacit.data.prepare import prepare
-    from tacit.data.store import store_file
-    from tacit.query.engines.spark import started
-
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "tacit.toml").write_text(CATALOG.format(source=source) + STORE.format(master=master))
-        data = tacit.open(Path(folder, "tacit.toml"))
-        spark = started(master)
-        spark.range(1).count()  # the cluster runs before the clock starts
-        ours = {"prepare": _seconds(lambda: prepare(data.catalog))}
-        data.begin_scratch("a benchmark")
-        session = data.session()
-        spark.read.parquet(parquet_store(store_file(data.catalog)).table("visits")).createOrReplaceTempView("stored")
-        plain: Seconds = {}
-        for name in QUESTIONS:
-            for turn in range(TURNS):
-                asked = _seconds(lambda name=name, turn=turn: session.sql(SQL[name], epsilon=f"1.{turn:06d}1", groups=36_500))
-                alone = _seconds(lambda name=name: spark.sql(PLAIN[name]).toArrow())
-                ours[name], plain[name] = min(asked, ours.get(name, asked)), min(alone, plain.get(name, alone))
-    return {"tacit": ours, "plain": plain}
+def _on_spark(part: str, rows: int, folder: Path, master: str, environment: dict[str, str]) -> Figures:
+    """Prepares and asks on Spark; plain SQL is asked beside it on this machine alone."""
+    catalog(folder, visits(rows), rows, master)
+    made = _apart(environment, "prepare", str(folder), "60%")
+    turns, beside = _turns(rows), "beside" if master == LOCAL else "alone"
+    found = _apart(environment, "ask", str(folder), str(turns), beside)
+    return _figures(part, rows, made, found, by="Spark", turns=turns)
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+def _figures(part: str, rows: int, made: Mapping[str, Any], found: Mapping[str, Any], **more: Any) -> Figures:
+    prepared = {kind: {"prepare": made[kind]} if made else {} for kind in ("wall", "processor")}
+    costs = [{name: times[at] for name, times in found[who].items()} for who in ("tacit", "plain") for at in (0, 1)]
+    wall, processor, plain, plain_processor = costs
+    whole = {"wall": {**prepared["wall"], **wall}, "processor": {**prepared["processor"], **processor}}
+    held = round(made["megabytes"]) if made and more["by"].startswith("DuckDB") else None
+    sizes = {"megabytes": held, "stored": made.get("stored")}
+    return Figures(part, rows, **whole, plain=plain, plain_processor=plain_processor, **sizes, **more)
 
 
-def apart(source: Path, master: str) -> dict[str, Seconds]:
-    """`measured` in a process of its own, since a process has one JVM."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.scale", str(source), master], capture_output=True, text=True, check=False
-    )
+def _apart(environment: Mapping[str, str], *words: str) -> dict[str, Any]:
+    """A measurement in a process of its own."""
+    program = [sys.executable, "-m", "benchmarks.scaling.measuring", *words]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, env=dict(environment))
     found = re.findall(r"^\{.*\}$", done.stdout, re.MULTILINE)
     if not found:
-        raise SystemExit(f"the measurement on {master} failed:\n{done.stderr[-2000:]}")
+        raise SystemExit(f"the measurement {' '.join(words)} failed:\n{done.stderr[-2000:]}")
     return dict(json.loads(found[-1]))
 
 
-@contextmanager
-def cluster(workers: int) -> Iterator[str]:
-    """A standalone cluster on loopback; workers have one core each."""
-    import pyspark
-
-    port = _free_port()
-    run = [str(Path(pyspark.__file__).parent / "bin" / "spark-class"), "org.apache.spark.deploy"]
-    master = f"spark://127.0.0.1:{port}"
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    started = []
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            started.append(
-                subprocess.Popen(
-                    [run[0], f"{run[1]}.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"], **quiet
-                )
-            )
-            _wait_for(port)
-            for each in range(workers):
-                place = str(Path(folder, str(each)))
-                options = [
-                    "--host",
-                    "127.0.0.1",
-                    "--cores",
-                    "1",
-                    "--memory",
-                    MEMORY,
-                    "--webui-port",
-                    "0",
-                    "--work-dir",
-                    place,
-                    master,
-                ]
-                started.append(subprocess.Popen([run[0], f"{run[1]}.worker.Worker", *options], **quiet))
-            yield master
-        finally:
-            for process in reversed(started):
-                process.terminate()
-                process.wait()
+def _turns(rows: int) -> int:
+    return TURNS if rows < MANY else FEW
 
 
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+def _kept() -> Path:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    return KEPT
 
 
-def _wait_for(port: int) -> None:
-    for _ in range(600):
-        with socket.socket() as tried:
-            if tried.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise SystemExit("the master of the cluster does not start")
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder for a while; an executor that has been killed may still be writing into it when it is removed."""
+    return tempfile.TemporaryDirectory(dir=_kept(), ignore_cleanup_errors=True)
 
 
-def _figures(seconds: Seconds | str) -> list[str]:
-    if isinstance(seconds, str):
-        return [seconds] * (1 + len(QUESTIONS))
-    return ["-" if (found := seconds.get(name)) is None else f"{found:.3g}" for name in ["prepare", *QUESTIONS]]
+def _store(rows: int) -> Path:
+    return _kept() / f"store-{rows}"
 
 
-def drawn(points: list[dict[str, Any]]) -> None:
-    """Seconds against rows, both on logarithmic axes."""
-    import altair as alt
-
-    from tacit.chart import save
-
-    chart = alt.Chart(alt.Data(values=points)).mark_line(point=True).encode(
-        x=alt.X("rows:Q", scale=alt.Scale(type="log"), title="rows"),
-        y=alt.Y("seconds:Q", scale=alt.Scale(type="log"), title="seconds"),
-        color=alt.Color("work:N", title=None),
-        strokeDash=alt.StrokeDash("place:N", title=None),
-    )  # fmt: skip
-    save(chart.properties(width=420, height=300, title="tacit on Spark, two cores"), PICTURE)
+def measure(part: str, rows: int) -> None:
+    """Runs a part, keeps its figures, and prints them."""
+    start = time.perf_counter()
+    found = PARTS[part](rows)
+    keep(found)
+    print(f"{part} {rows:,}: {time.perf_counter() - start:.0f} s in all; {found}", file=sys.stderr, flush=True)
 
 
 def run() -> None:
-    """Measures, prints and writes the tables and the picture."""
-    rows: list[list[Any]] = []
-    points: list[dict[str, Any]] = []
-
-    def take(size: int, name: str, seconds: Seconds | str, place: str | None = None) -> None:
-        rows.append([f"{size:,}", name, *_figures(seconds)])
-        print("  ".join(rows[-1]), file=sys.stderr, flush=True)
-        if place is not None and not isinstance(seconds, str):
-            points.extend({"rows": size, "work": work, "seconds": found, "place": place} for work, found in seconds.items())
-
-    for size in SIZES:
-        source = visits(size)
-        found = apart(source, "local[2]")
-        ratios = {name: found["tacit"][name] / found["plain"][name] for name in QUESTIONS}
-        take(size, "**tacit on Spark, local[2]**", found["tacit"], "local[2]")
-        take(size, "plain Spark SQL on tacit's store", found["plain"])
-        take(size, "tacit over plain Spark SQL", ratios)
-        if size == PEERS_AT:
-            take(size, "Tumult on its Spark 3.5, local[2]", peer_seconds("Tumult", source))
-        if size <= WORKERS_AT:
-            for workers in (1, 2):
-                with cluster(workers) as master:
-                    named = f"{workers} worker{'s' if workers > 1 else ''} of one core"
-                    take(size, f"tacit on a cluster, {named}", apart(source, master)["tacit"], named)
-    drawn(points)
-    headers = ["rows", "system", "prepare, s", *(f"{question}, s" for question in QUESTIONS)]
-    note = f"Wall seconds, the shortest of {TURNS} answers (Tumult: one); driver memory {MEMORY}."
-    write_table("scale", f"{machine('pyspark')} {note}\n\n{markdown(headers, rows)}")
+    """Measures what has no figures yet, and writes the tables and the picture."""
+    known = {(each.part, each.rows) for each in kept()}
+    for part, rows in FULL_PLAN if FULL else PLAN:
+        if (part, rows) not in known:
+            measure(part, rows)
+    show(kept())
 
 
 if __name__ == "__main__":
-    print(json.dumps(measured(Path(sys.argv[1]), sys.argv[2])))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # a part that is stopped ends its cluster and removes its store
+    if sys.argv[1:] == ["write"]:
+        show(kept())
+    else:
+        measure(sys.argv[1], int(sys.argv[2].replace("_", "")))

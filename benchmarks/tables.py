@@ -63,10 +63,10 @@ def markdown(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
-def write_table(name: str, text: str) -> None:
-    """Prints a table and puts it between its markers in the README, which must have them."""
+def write_table(name: str, text: str, page: Path = README) -> None:
+    """Prints a table and puts it between its markers in a page, which must have them."""
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-    known = README.read_text(encoding="utf-8")
+    known = page.read_text(encoding="utf-8")
     before, rest = known.split(begin)
-    README.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+    page.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
     print(text)

@@ -1,4 +1,7 @@
-"""Tumult Analytics on local Spark, unit = user with at most 10 rows; the data frame is cached before the clock starts."""
+"""Tumult Analytics on local Spark, unit = user with at most 10 rows; the data frame is cached before the clock starts.
+
+`tumult.py PATH [QUESTION...]`: a line of JSON when the data is loaded, and after each question one with all seconds so far.
+"""
 
 import json
 import os
@@ -11,7 +14,7 @@ from tmlt.analytics import AddRowsWithID, KeySet, MaxRowsPerID, PureDPBudget, Qu
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
-def main(path):
+def main(path, *wanted):
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.driver.memory", "8g")
@@ -32,16 +35,17 @@ def main(path):
         "count by day": [base.groupby(cells).count()],
     }
     seconds = {}
-    for name, queries in work.items():
+    print(json.dumps(seconds), flush=True)
+    for name in wanted or work:
         session = Session.from_dataframe(PureDPBudget(float("inf")), "visits", frame, protected_change=AddRowsWithID("user_id"))
         start = time.perf_counter()
         try:
-            for query in queries:
+            for query in work[name]:
                 session.evaluate(query, PureDPBudget(1.0)).collect()
             seconds[name] = time.perf_counter() - start
         except Exception as error:
             print(name, type(error).__name__, str(error)[:300], file=sys.stderr)
-    print(json.dumps(seconds))
+        print(json.dumps(seconds), flush=True)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])

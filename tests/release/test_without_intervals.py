@@ -15,7 +15,7 @@ from tacit.query.canonical import canonical_text
 from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
 from tacit.query.price.request import Request
-from tacit.release.answer import NO_INTERVAL, Answer, Receipt
+from tacit.release.answer import NO_INTERVAL, NO_QUANTILE, Answer, Receipt
 from tacit.release.noisy import noised
 from tacit.release.record import record, recorded
 from tacit.release.tabulate import answer
@@ -73,6 +73,22 @@ def test_with_intervals_nothing_is_said(place: World) -> None:
     found = asked(place, MEDIAN, epsilon=50)
     assert all(column.has_interval for column in found.columns)
     assert NO_INTERVAL not in found.notes
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("SELECT COUNT(*) AS n, AVG(cost) AS mean FROM visits", True),
+        ("SELECT COUNT(*) AS n, MAX(cost) AS most FROM visits", False),
+        ("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward HAVING MEDIAN(cost) >= 0", False),
+    ],
+)
+def test_that_it_has_no_effect_is_said_where_no_quantile_is_drawn(place: World, text: str, without: bool) -> None:
+    """Also one that only HAVING asks for counts: its value gets the epsilon of its interval."""
+    found = asked(place, text, epsilon=50, interval=False)
+    assert (NO_QUANTILE in found.notes, NO_QUANTILE in str(found)) == (without, without)
+    assert (NO_QUANTILE in found.to_dict()["notes"]) is without
+    assert NO_QUANTILE not in asked(place, text, epsilon=50).notes
 
 
 def test_it_makes_another_question_and_leaves_old_keys_as_they_were() -> None:

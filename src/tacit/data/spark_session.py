@@ -7,6 +7,7 @@ and no message reaches the caller. A process that already has a Spark session ke
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -15,9 +16,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from tacit.data.spark_connect import CONNECT, Address, channels_to, unreachable
 from tacit.errors import StoreUnusable
+from tacit.privacy.catalog import expanded
 
-CONNECT = "sc://"
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
 START = {
@@ -34,7 +36,10 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.variable.substitute": "false",  # a text such as ${env:HOME} is not replaced, inside quotes or elsewhere
-    "spark.sql.parser.escapedStringLiterals": "false",  # as Ibis writes them
+    "spark.sql.parser.escapedStringLiterals": "false",  # as Ibis writes them, and so is the next
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",  # a file that cannot be read is a failure, never fewer rows
+    "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.adaptive.enabled": "false",  # by what the rows hold, these would choose another plan
     "spark.sql.cbo.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
@@ -48,16 +53,20 @@ OPENING = 60.0  # seconds in which a cluster runs an empty task, or cannot be re
 RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
 
-def started(master: str | None, settings: Mapping[str, str] | None = None) -> Any:
-    """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings."""
+def started(master: str | None, settings: Mapping[str, str] | None = None, at: Address | None = None) -> Any:
+    """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings.
+
+    `at` is where a Spark Connect server was found; without it, gRPC looks the name up. Variables in `master` are put in here.
+    """
     _silence()
+    master = None if master is None else expanded(master, os.environ)
     try:
         import pyspark  # noqa: F401
     except ImportError:
         raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
     try:
         if master is not None and master.startswith(CONNECT):
-            return _set(_connected(master))
+            return _set(_connected(master, at))
         return quiet(_driven(master, {**START, **(settings or {})}))
     except StoreUnusable:
         raise
@@ -99,11 +108,6 @@ def interrupted(session: Any, seconds: float | None) -> Iterator[None]:
         done.set()
 
 
-def unreachable() -> StoreUnusable:
-    """The one message for a cluster that does not answer."""
-    return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
-
-
 def _set(own: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark warns of settings that will go; each is set to what it is by default today
@@ -115,7 +119,7 @@ def _set(own: Any) -> Any:
     return own
 
 
-def _connected(master: str) -> Any:
+def _connected(master: str, at: Address | None) -> Any:
     """A new session of a Spark Connect server."""
     try:
         from pyspark.sql.connect.session import SparkSession
@@ -123,7 +127,8 @@ def _connected(master: str) -> Any:
         raise StoreUnusable("Spark Connect needs grpcio", remedy="run: pip install 'tacit[spark-connect]'") from None
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    made = SparkSession.builder.remote(master).create()
+    builder = SparkSession.builder
+    made = (builder.remote(master) if at is None else builder.channelBuilder(channels_to(master, at))).create()
     made.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
     return made
 

@@ -26,6 +26,7 @@ CHOSEN = "released numbers chose the rows: the intervals of a column hold for al
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
 NO_INTERVAL = "quantiles were released without intervals: all of their epsilon went to their values"
+NO_QUANTILE = "leaving out intervals had no effect: only quantiles can be released without them, and this question has none"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
@@ -218,7 +219,8 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        missing = [for_terminal(note) for note in self.notes if note.startswith((NOT_SHOWN, NO_INTERVAL, TIDIED, NOT_TIDIED))]
+        printed = (NOT_SHOWN, NO_INTERVAL, NO_QUANTILE, TIDIED, NOT_TIDIED)
+        missing = [for_terminal(note) for note in self.notes if note.startswith(printed)]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property

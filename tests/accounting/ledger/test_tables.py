@@ -4,7 +4,7 @@ import os
 import shutil
 import sqlite3
 import stat
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count
@@ -13,14 +13,17 @@ from threading import Barrier, Event, Lock, Thread
 from time import monotonic, sleep
 
 import pytest
-import sqlalchemy
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
 from services import fresh_database
 from tacit.accounting.events import GaussianNoise
-from tacit.accounting.ledger import databases
 from tacit.accounting.ledger import group_commit as durable
+from tacit.accounting.ledger import postgres, sqlite_file
 from tacit.accounting.ledger import tables as store_module
+from tacit.accounting.ledger.connections import DriverError
+from tacit.accounting.ledger.databases import file_of
 from tacit.accounting.ledger.group_commit import GroupCommit
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import BudgetExceeded, StoreUnusable
@@ -39,8 +42,8 @@ def file(tmp_path) -> Path:
     return tmp_path / ".tacit" / "ledger.sqlite"
 
 
-def engine_of(ledger) -> sqlalchemy.Engine:
-    return ledger._store._database.engine
+def pool_of(ledger):
+    return ledger._store._database.pool
 
 
 def together(*work) -> None:
@@ -162,21 +165,75 @@ def test_without_locks_numbers_are_still_taken_once(tmp_path, monkeypatch):
     assert numbers == list(range(len(numbers)))
 
 
-def test_opening_reads_little(address):
+def test_opening_reads_little(address, monkeypatch):
     """However long the ledger is: is it there, and its first entry."""
     ledger = opened(address, policy(9), IDENTITY)
     for _ in range(5):
         spend(ledger, pure("1/100"))
     statements = []
-    listening = lambda *given: statements.append(given[2])  # noqa: E731
-    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", listening)
-    try:
-        opened(address, policy(9), IDENTITY)
-    finally:
-        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", listening)
+    for kind in (sqlite_file.FileConnection, postgres.ServerConnection):
+        run = kind.run
+        monkeypatch.setattr(
+            kind, "run", lambda own, words, run=run, **values: statements.append(words) or run(own, words, **values)
+        )
+    opened(address, policy(9), IDENTITY)
     asked = [statement for statement in statements if "tacit" in statement]
     assert len(asked) <= 3, asked
     assert not any("SELECT" in statement and "LIMIT" not in statement and "entries" in statement for statement in asked)
+
+
+@given(st.text(alphabet="ab/.%20?#@:+é\n", max_size=12))
+@example("a%20ledger?x=1")
+def test_a_path_is_read_as_sqlalchemy_reads_it(path):
+    """Ledgers stay where they are: the same address names the same file, with SQLAlchemy or without."""
+    from sqlalchemy import make_url
+
+    assert file_of(f"sqlite:///{path}") == make_url(f"sqlite:///{path}").database
+    assert "://" in path or file_of(path) == file_of(f"sqlite:///{path}")
+
+
+def test_a_connection_left_in_a_transaction_is_given_to_the_next_without_it(address):
+    ledger = opened(address, policy(9), IDENTITY)
+    with pool_of(ledger).connect() as connection:
+        connection.run("BEGIN")
+        connection.run("UPDATE tacit_books SET number = 7")
+    with pool_of(ledger).connect() as connection:
+        connection.run("BEGIN")  # within a transaction, SQLite would refuse it
+        assert connection.run("SELECT number FROM tacit_books") == [(0,)]
+        connection.run("COMMIT")
+    assert ledger.verify().whole
+
+
+def test_a_connection_put_back_inside_its_transaction_is_caught(file, monkeypatch):
+    """The planted bug: what was left open goes to the next thread, whose transaction cannot begin."""
+    ledger = opened(str(file), policy(9), IDENTITY)
+    monkeypatch.setattr(sqlite_file.FileConnection, "is_usable", lambda _: True)
+    with pool_of(ledger).connect() as connection:
+        connection.run("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnusable, match="cannot be read or written"):
+        spend(ledger, pure("1/4"))
+
+
+def test_connections_to_a_file_are_few_and_each_is_given_once(file, monkeypatch):
+    """More than a few wait for one; a connection that failed is not given again, and few stay open."""
+    monkeypatch.setattr(durable, "PATIENCE", 0.01)
+    pool = pool_of(opened(str(file), policy(9), IDENTITY))
+    with ExitStack() as held:
+        taken = [held.enter_context(pool.connect()) for _ in range(sqlite_file.MOST)]
+        assert len(set(map(id, taken))) == sqlite_file.MOST
+        with pytest.raises(DriverError, match="TimeoutError"), pool.connect():
+            pass
+        taken[0].invalidate()
+    assert len(pool._idle) == sqlite_file.KEPT
+    assert taken[0] not in pool._idle
+    for connection in pool._idle:
+        assert connection.run("SELECT 1") == [(1,)]
+    pool.dispose()
+    assert not pool._idle
+    with pool.connect() as connection:
+        assert connection.has("tacit_books")
+    with pytest.raises(DriverError, match="ProgrammingError"):
+        taken[0].run("SELECT 1")
 
 
 # --- what goes wrong ---------------------------------------------------------------------------------------------------------
@@ -184,12 +241,29 @@ def test_opening_reads_little(address):
 
 def lost_at(ledger, moment: str, action) -> None:
     """Do something just before a statement is sent, once."""
-    left = [action]
+    left, pool = [action], pool_of(ledger)
 
-    @sqlalchemy.event.listens_for(engine_of(ledger), "before_cursor_execute")
-    def before(connection, cursor, statement, *_):
-        if left and statement.startswith(moment):
-            left.pop()(connection)
+    class Listened:
+        def __init__(self, connection) -> None:
+            self.connection = connection
+
+        def __getattr__(self, name):
+            return getattr(self.connection, name)
+
+        def run(self, statement: str, **values):
+            if left and statement.startswith(moment):
+                left.pop()(self.connection)
+            return self.connection.run(statement, **values)
+
+    class Listening:
+        dispose = staticmethod(pool.dispose)
+
+        @contextmanager
+        def connect(self):
+            with pool.connect() as connection:
+                yield Listened(connection)
+
+    ledger._store._connected = replace(ledger._store._connected, pool=Listening())
 
 
 def terminate_backend(url):
@@ -197,7 +271,7 @@ def terminate_backend(url):
     import psycopg
 
     def terminate(connection) -> None:
-        process = connection.connection.dbapi_connection.info.backend_pid
+        process = connection._connection.connection.dbapi_connection.info.backend_pid
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("SELECT pg_terminate_backend(%s)", [process])
             while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [process]).fetchone():
@@ -231,7 +305,7 @@ def test_a_failing_commit_or_disk_is_not_tried_again(file, monkeypatch):
     ledger = opened(str(file), policy(1), IDENTITY)
 
     def fails(_) -> None:
-        raise sqlalchemy.exc.OperationalError("COMMIT", {}, sqlite3.OperationalError("disk I/O error"))
+        raise DriverError("SQLITE_IOERR_WRITE", "OperationalError")
 
     lost_at(ledger, "COMMIT", fails)
     with pytest.raises(StoreUnusable, match="did not confirm"):
@@ -326,8 +400,8 @@ def test_a_server_that_may_lose_commits_is_told_not_to(postgres_url):
     with psycopg.connect(url) as other:
         assert other.execute("SHOW synchronous_commit").fetchone() == ("off",)
     ledger = opened(url, policy(1), IDENTITY)
-    with engine_of(ledger).connect() as own:
-        assert own.scalar(sqlalchemy.text("SHOW synchronous_commit")) == "on"
+    with pool_of(ledger).connect() as own:
+        assert own.run("SHOW synchronous_commit") == [("on",)]
 
 
 def test_a_lock_in_postgresql_is_waited_for_with_a_word_and_then_no_longer(postgres_url, monkeypatch, capsys):
@@ -368,7 +442,7 @@ def test_a_server_that_may_lose_a_spend_keeps_no_ledger(postgres_alone, setting,
         with pytest.raises(StoreUnusable, match=f"{setting} = off"):
             opened(address, policy(1), IDENTITY)
         with monkeypatch.context() as planted:
-            planted.setattr(databases, "DURABLE", (other,))
+            planted.setattr(postgres, "DURABLE", (other,))
             assert opened(address, policy(1), IDENTITY).head.number == 0, "who looks at the other setting alone sees nothing"
     assert spend(opened(address, policy(1), IDENTITY), pure("1/4")).number == 1
 

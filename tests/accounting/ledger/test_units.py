@@ -91,13 +91,12 @@ def test_counting_on_under_another_unit_is_seen_by_the_chain(file):
     """The planted bug: a ledger that does not look at its units. The entry names others than those before it."""
     spend(opened(file, policy(8, units=ROWS)), pure(1))
     careless = opened(file, policy(8, units=PEOPLE))
-    with careless._store._database.engine.connect() as connection:
+    with careless._store._database.pool.connect() as connection:
         from tacit.accounting.ledger.books import following
         from tacit.accounting.ledger.pages import Page
 
         page = Page(connection)
         page.append(following(page.books, careless.policy.budget, "answer", {}, units=PEOPLE.fingerprint, about=1))
-        connection.commit()
     assert "it counts for other units than the entries before it" in str(careless.verify().problems)
 
 

@@ -143,6 +143,7 @@ def test_python_m_tacit_is_the_command_and_loads_nothing_heavy():
 
 NOT_FOR_A_QUESTION = [
     *("ibis", "pyarrow", "pandas", "scipy", "numba", "altair", "dp_accounting", "pydantic", "networkx"),
+    *("sqlalchemy", "asyncio", "ssl"),
     *("rich.progress", "tacit.data.prepare", "tacit.data.files", "tacit.doors.cli.demo", "tacit.doors.cli.attack"),
 ]
 

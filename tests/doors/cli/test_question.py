@@ -94,6 +94,11 @@ def test_a_quantile_is_released_without_its_interval(folder: Path) -> None:
     assert (code, "one draw without an interval" in said) == (0, True)
 
 
+def test_leaving_out_intervals_without_a_quantile_is_said_to_have_no_effect(folder: Path) -> None:
+    code, said = run(folder, "sql", "SELECT COUNT(*) AS n FROM visits", "--epsilon", "0.01", "--no-interval")
+    assert (code, "leaving out intervals had no effect" in " ".join(said.split())) == (0, True), said
+
+
 def test_an_answer_is_tidied_on_request(folder: Path) -> None:
     text = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ROLLUP (ward)"
     told = []

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event
 
 from served import Served, served
-from tacit.accounting.ledger.databases import REASONS
+from tacit.accounting.ledger.connections import REASONS
 from tacit.doors.server import asking, requests
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.desk import desk
@@ -147,19 +147,33 @@ def test_records_that_cannot_be_written_stop_a_request_before_it_spends(tmp_path
         assert "SQLITE_BUSY" in json.loads(found.call("log", by="cara").body)["lines"][-1]
 
 
+def limit_ledger(pool: Any, limit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Call `limit` with each connection of a ledger that is about to be used."""
+    taken = pool._taken
+
+    def limited() -> Any:
+        connection = taken()
+        limit(connection._connection)
+        return connection
+
+    monkeypatch.setattr(pool, "_taken", limited)
+
+
 @pytest.mark.parametrize("which", ["records", "ledger"])
-def test_a_disk_that_is_really_full_pays_nothing_and_locks_nobody_out(tmp_path, which):
+def test_a_disk_that_is_really_full_pays_nothing_and_locks_nobody_out(tmp_path, which, monkeypatch):
     """SQLite itself refuses the next page of the file; what fitted before is still read."""
     with served(tmp_path) as found:
         found.desk.places = Places(rate=1e9, burst=1e9)
         assert found.call("ask", key="first", sql=COUNT, epsilon="0.1").status == 200
-        engine = found.office.records._engine if which == "records" else found.data.ledger._store._database.engine
         full: list[object] = []
 
         def limit(connection: Any, *_: object) -> None:
             connection.execute(f"PRAGMA max_page_count = {1 if full else 2**30}")  # never below the pages that there are
 
-        event.listen(engine, "checkout", limit)
+        if which == "records":
+            event.listen(found.office.records._engine, "checkout", limit)
+        else:
+            limit_ledger(found.data.ledger._store._database.pool, limit, monkeypatch)
         full.append(True)
         for at in range(3, 80):  # until the free room of the pages that there are is used up
             before = spends(found)

@@ -31,21 +31,9 @@ SELECT APPROX_QUANTILES(cost, 4) AS quartiles FROM visits;
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   quantile 0: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 679.8 ranks to the other end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
---       20 % of epsilon, for quartiles_0
---       chosen because one tree serves several quantiles: draws of their own would divide epsilon
---   quantile 0.25: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 699.1 ranks to each end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
---       20 % of epsilon, for quartiles_1
---       chosen because one tree serves several quantiles: draws of their own would divide epsilon
---   quantile 0.5: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 730.8 ranks to each end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
---       20 % of epsilon, for quartiles_2
---       chosen because one tree serves several quantiles: draws of their own would divide epsilon
---   quantile 0.75: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 707.1 ranks to each end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
---       20 % of epsilon, for quartiles_3
---       chosen because one tree serves several quantiles: draws of their own would divide epsilon
---   quantile 1: Laplace noise on a tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 688.3 ranks to the other end, pure epsilon 1 (add or remove one unit), for all quantiles of this expression together
---       20 % of epsilon, for quartiles_4
---       chosen because one tree serves several quantiles: draws of their own would divide epsilon
+--   quantiles 0, 0.25, 0.5, 0.75, 1: Laplace noise on one tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 463.3 to 522.4 ranks to an end of the interval, pure epsilon 1 (add or remove one unit)
+--       100 % of epsilon, for quartiles_0, quartiles_1, quartiles_2, quartiles_3, quartiles_4
+--       chosen because one tree serves all quantiles of this expression: draws of their own would divide epsilon
 --   quartiles_0: not known in advance; it is reported with the answer
 --   quartiles_1: not known in advance; it is reported with the answer
 --   quartiles_2: not known in advance; it is reported with the answer

@@ -96,10 +96,36 @@ def test_weights_count(place: World) -> None:
     assert kinds(quoted(place, text, weights={"c3": 1000})) == {QuantileWithInterval}
 
 
-def test_explain_names_the_tree_and_its_price(place: World) -> None:
-    told = str(explained(quoted(place, TENTHS)))
-    assert "a tree of counts" in told
-    assert "pure epsilon 1 (add or remove one unit), for all quantiles of this expression together" in told
+def test_explain_has_one_line_for_a_tree_with_all_that_it_serves(place: World) -> None:
+    told = explained(quoted(place, TENTHS))
+    assert [noise.what for noise in told.noise] == ["quantiles 0, 0.1, ..., 1"]
+    assert told.noise[0].share == "100 % of epsilon, for part_0, part_1, ..., part_10"
+    assert told.noise[0].cost == "pure epsilon 1 (add or remove one unit)"
+    assert str(told).count("tree of counts") == 1
+    assert len(told.to_dict()["noise"]) == 1
+
+
+def test_explain_adds_up_the_shares_of_what_a_tree_serves(place: World) -> None:
+    """Two trees and a count: their shares are those of what each one releases, and 100 % together."""
+    several = "APPROX_QUANTILES(cost, 6) AS c, APPROX_QUANTILES(age, 6) AS a, COUNT(*) AS n"
+    told = explained(quoted(place, f"SELECT {several} FROM visits"))
+    trees = [noise for noise in told.noise if "tree" in noise.mechanism]
+    assert [noise.what for noise in trees] == ["quantiles 0, 0.166667, ..., 1"] * 2
+    assert [noise.share.split(", for ")[1] for noise in trees] == ["c_0, c_1, ..., c_6", "a_0, a_1, ..., a_6"]
+    parts = [float(noise.share.split(" %")[0]) for noise in told.noise]
+    assert sum(parts) == pytest.approx(100, abs=1e-3)
+    assert [noise.cost for noise in trees] == [f"pure epsilon {part / 100:.6g} (add or remove one unit)" for part in parts[1:]]
+
+
+def test_explain_counts_one_level_in_the_singular(place: World) -> None:
+    quote = quoted(place, "SELECT APPROX_QUANTILES(age, 8) AS a FROM visits")
+    assert quote.ranks[0].mechanism.tree.levels == 1  # type: ignore[union-attr]
+    assert ": 1 level of " in str(explained(quote))
+
+
+def test_quantiles_that_are_drawn_have_lines_of_their_own(place: World) -> None:
+    told = explained(quoted(place, "SELECT MEDIAN(cost) AS m, MAX(cost) AS top FROM visits"))
+    assert [noise.what for noise in told.noise] == ["quantile 0.5", "quantile 1"]
 
 
 def test_an_answer_has_the_quantiles_in_order_and_encloses_them(place: World) -> None:

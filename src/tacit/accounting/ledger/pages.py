@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-import sqlalchemy as sql
-
 from tacit.accounting.ledger.books import Books, Kept, Line, Marks
+from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
     FORMAT,
     Account,
@@ -24,23 +23,22 @@ from tacit.accounting.ledger.entries import (
     state_text,
 )
 from tacit.accounting.ledger.statements import (
-    ACCOUNTS,
     APPEND,
-    ASKERS,
-    BOOKS,
-    ENTRIES,
-    KEPT,
+    BEGIN_BOOKS,
+    HAS_BOOKS,
     LINES,
     MOVE,
+    PUT_ACCOUNT,
+    PUT_ASKER,
+    PUT_KEPT,
+    PUT_UNITS,
     READ_ACCOUNTS,
     READ_ASKER,
     READ_BOOKS,
     READ_KEPT,
     READ_UNITS,
     TABLES,
-    UNITS,
-    put,
-    run,
+    WHOLE,
 )
 from tacit.errors import StoreUnusable
 
@@ -51,7 +49,7 @@ DAMAGED = "restore the ledger from a backup; `tacit history` lists what is wrong
 class Page:
     """The ledger inside one transaction: what is read through it and what is appended happens together, or not at all."""
 
-    def __init__(self, connection: sql.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.books = read_books(connection)
 
@@ -59,42 +57,40 @@ class Page:
         """Write the entry, and the accounts that it changes; it must hold the digest of all accounts after it."""
         text = entry.text
         digest = hash_of(text)
-        run(self._connection, APPEND, number=entry.number, hash=digest, text=text)
-        run(self._connection, MOVE, last=entry.number, last_hash=digest)
+        self._connection.run(APPEND, number=entry.number, hash=digest, text=text)
+        self._connection.run(MOVE, last=entry.number, last_hash=digest)
         for name, account in (accounts or {}).items():
             row = {"analyst": name, "spent": state_text(account.spent), "failures": account.failures}
-            run(self._connection, put(self._connection.dialect.name, ACCOUNTS), **row)
+            self._connection.run(PUT_ACCOUNT, **row)
         self.books = self.books.following(entry, digest, accounts or {})
         return entry
 
     def kept(self, key: str) -> Kept | None:
         """The question or answer under a key."""
-        row = run(self._connection, READ_KEPT, wanted=key).first()
-        return None if row is None else Kept(*tuple(row))
+        return next((Kept(*row) for row in self._connection.run(READ_KEPT, wanted=key)), None)
 
     def keep(self, kept: Kept) -> None:
         """Writes a kept answer, in the place of an earlier one under its key."""
-        run(self._connection, put(self._connection.dialect.name, KEPT), **_row(kept))
+        self._connection.run(PUT_KEPT, **_row(kept))
 
     def asked(self, key: str, analyst: str) -> int | None:
         """The entry by which an analyst has paid for what is under a key."""
-        row = run(self._connection, READ_ASKER, wanted=key, who=analyst).first()
-        return None if row is None else int(row.entry)
+        return next((int(entry) for (entry,) in self._connection.run(READ_ASKER, wanted=key, who=analyst)), None)
 
     def note_asker(self, key: str, analyst: str, entry: int) -> None:
         """Notes at which entry an analyst asked for a kept answer."""
-        run(self._connection, put(self._connection.dialect.name, ASKERS), key=key, analyst=analyst, entry=entry)
+        self._connection.run(PUT_ASKER, key=key, analyst=analyst, entry=entry)
 
     def units(self, fingerprint: str) -> str | None:
         """The declaration of units with a fingerprint."""
-        row = run(self._connection, READ_UNITS, wanted=fingerprint).first()
-        if row is not None and hash_of(row.text) != fingerprint:
+        text = next((str(text) for (text,) in self._connection.run(READ_UNITS, wanted=fingerprint)), None)
+        if text is not None and hash_of(text) != fingerprint:
             raise StoreUnusable("the ledger's declaration of units was changed", remedy=DAMAGED)
-        return None if row is None else str(row.text)
+        return text
 
     def note_units(self, fingerprint: str, text: str) -> None:
         """Notes the text behind a fingerprint of units."""
-        run(self._connection, put(self._connection.dialect.name, UNITS), fingerprint=fingerprint, text=text)
+        self._connection.run(PUT_UNITS, fingerprint=fingerprint, text=text)
 
     def line(self, number: int) -> Line | None:
         """The line of an entry, or None."""
@@ -109,39 +105,38 @@ class Page:
         return every_line(self.lines)
 
 
-def create_tables(connection: sql.Connection, last: Entry, digest: str, units: str) -> bool:
+def create_tables(connection: Connection, last: Entry, digest: str, units: str) -> bool:
     """Make the tables with one entry in them, unless another process was first; whether it was this one."""
-    TABLES.create_all(connection)
-    if connection.scalar(sql.select(BOOKS.c.place)) is not None:
+    for table in TABLES:
+        connection.run(table.format(whole=WHOLE[connection.kind]))
+    if connection.run(HAS_BOOKS):
         return False
-    row = {"place": 1, "identity": last.ledger, "format": FORMAT, "number": last.number, "hash": digest}
-    connection.execute(sql.insert(BOOKS), row)
-    connection.execute(sql.insert(ENTRIES), {"number": last.number, "hash": digest, "text": last.text})
+    connection.run(BEGIN_BOOKS, identity=last.ledger, format=FORMAT, number=last.number, hash=digest)
+    connection.run(APPEND, number=last.number, hash=digest, text=last.text)
     if last.units:
-        connection.execute(sql.insert(UNITS), {"fingerprint": last.units, "text": units})
+        connection.run(PUT_UNITS, fingerprint=last.units, text=units)
     return True
 
 
-def read_marks(connection: sql.Connection) -> Marks:
+def read_marks(connection: Connection) -> Marks:
     """The unchecked state of the ledger, for reading the whole chain."""
-    row = run(connection, READ_BOOKS).first()
-    if row is None:
-        raise StoreUnusable("the ledger has lost its row", remedy=DAMAGED)
-    return Marks(row.identity, row.number, row.hash, _read_accounts(connection))
+    for identity, _, number, digest, _, _ in connection.run(READ_BOOKS):
+        return Marks(identity, number, digest, _read_accounts(connection))
+    raise StoreUnusable("the ledger has lost its row", remedy=DAMAGED)
 
 
-def _read_accounts(connection: sql.Connection) -> dict[str, Account]:
-    return {at.analyst: Account(state_from(at.spent), at.failures) for at in run(connection, READ_ACCOUNTS)}
+def _read_accounts(connection: Connection) -> dict[str, Account]:
+    return {name: Account(state_from(spent), failures) for name, spent, failures in connection.run(READ_ACCOUNTS)}
 
 
-def read_books(connection: sql.Connection) -> Books:
+def read_books(connection: Connection) -> Books:
     """The last entry with all accounts, refused where they do not agree with each other."""
-    row = run(connection, READ_BOOKS).first()
-    if row is None or row.text is None:
+    identity, written, _, digest, own, text = next(iter(connection.run(READ_BOOKS)), (None,) * 6)
+    if text is None:
         raise StoreUnusable("the ledger has lost its last entry", remedy=DAMAGED)
-    if row.format != FORMAT:
-        raise StoreUnusable(f"unsupported ledger format {row.format}: expected {FORMAT}", remedy="update tacit")
-    return _books(row.identity, (row.hash, row.own, row.text), tuple(map(tuple, run(connection, READ_ACCOUNTS).all())))
+    if written != FORMAT:
+        raise StoreUnusable(f"unsupported ledger format {written}: expected {FORMAT}", remedy="update tacit")
+    return _books(identity, (digest, own, text), tuple(connection.run(READ_ACCOUNTS)))
 
 
 @lru_cache(maxsize=8)  # by everything that was read, so that what has not changed is not parsed again
@@ -181,9 +176,9 @@ def every_line(pages: Callable[[int, int], list[Line]], first: int = 0) -> Itera
         after = found[-1].number
 
 
-def read_lines(connection: sql.Connection, after: int, count: int) -> list[Line]:
+def read_lines(connection: Connection, after: int, count: int) -> list[Line]:
     """At most `count` lines after the entry `after`, in order."""
-    return [Line(*tuple(row)) for row in run(connection, LINES, after=after, most=count)]
+    return [Line(*row) for row in connection.run(LINES, after=after, most=count)]
 
 
 def _row(kept: Kept) -> dict[str, Any]:

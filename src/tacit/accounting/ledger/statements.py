@@ -1,4 +1,4 @@
-"""The tables of a ledger, and the statements that read and write them, each compiled once.
+"""The tables of a ledger, and the statements that read and write them: the same words for SQLite and for PostgreSQL.
 
 tacit_books      one row: which ledger it is, its format, and its last entry
 tacit_entries    every entry: its canonical text and the hash of it
@@ -6,104 +6,53 @@ tacit_accounts   the sums and failures of each analyst; every entry holds a dige
 tacit_units      declarations of units, by their fingerprints
 tacit_kept       questions that are being answered, and answers that were released, by question
 tacit_askers     who has paid for which of them
+
+`:name` is a value that is given by its name. Nothing is ever put into the words of a statement.
 """
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
-from importlib import import_module
-from typing import Any
-
-import sqlalchemy as sql
-
-Whole = sql.Integer().with_variant(sql.BigInteger(), "postgresql")
-
-TABLES = sql.MetaData()
-BOOKS = sql.Table(
-    "tacit_books",
-    TABLES,
-    sql.Column("place", sql.Integer, sql.CheckConstraint("place = 1"), primary_key=True),
-    sql.Column("identity", sql.Text, nullable=False),
-    sql.Column("format", sql.Integer, nullable=False),
-    sql.Column("number", Whole, nullable=False),
-    sql.Column("hash", sql.Text, nullable=False),
+BOOKS = "tacit_books"
+WHOLE = {"sqlite": "INTEGER", "postgresql": "BIGINT"}  # the type of 64-bit integers
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS tacit_books (
+        place INTEGER NOT NULL CHECK (place = 1), identity TEXT NOT NULL, format INTEGER NOT NULL, number {whole} NOT NULL,
+        hash TEXT NOT NULL, PRIMARY KEY (place))""",
+    """CREATE TABLE IF NOT EXISTS tacit_accounts (
+        analyst TEXT NOT NULL, spent TEXT NOT NULL, failures INTEGER NOT NULL, PRIMARY KEY (analyst))""",
+    """CREATE TABLE IF NOT EXISTS tacit_entries (
+        number {whole} NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (number))""",
+    """CREATE TABLE IF NOT EXISTS tacit_units (fingerprint TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (fingerprint))""",
+    """CREATE TABLE IF NOT EXISTS tacit_kept (
+        "key" TEXT NOT NULL, entry {whole} NOT NULL, until FLOAT NOT NULL, answer {whole}, text TEXT, PRIMARY KEY ("key"),
+        FOREIGN KEY (entry) REFERENCES tacit_entries (number), FOREIGN KEY (answer) REFERENCES tacit_entries (number))""",
+    """CREATE TABLE IF NOT EXISTS tacit_askers (
+        "key" TEXT NOT NULL, analyst TEXT NOT NULL, entry {whole} NOT NULL, PRIMARY KEY ("key", analyst),
+        FOREIGN KEY (entry) REFERENCES tacit_entries (number))""",
 )
-ACCOUNTS = sql.Table(
-    "tacit_accounts",
-    TABLES,
-    sql.Column("analyst", sql.Text, primary_key=True),
-    sql.Column("spent", sql.Text, nullable=False),
-    sql.Column("failures", sql.Integer, nullable=False),
-)
-ENTRIES = sql.Table(
-    "tacit_entries",
-    TABLES,
-    sql.Column("number", Whole, primary_key=True, autoincrement=False),
-    sql.Column("hash", sql.Text, nullable=False),
-    sql.Column("text", sql.Text, nullable=False),
-)
-UNITS = sql.Table(
-    "tacit_units",
-    TABLES,
-    sql.Column("fingerprint", sql.Text, primary_key=True),
-    sql.Column("text", sql.Text, nullable=False),
-)
-KEPT = sql.Table(
-    "tacit_kept",
-    TABLES,
-    sql.Column("key", sql.Text, primary_key=True),
-    sql.Column("entry", Whole, sql.ForeignKey(ENTRIES.c.number), nullable=False),
-    sql.Column("until", sql.Float, nullable=False),
-    sql.Column("answer", Whole, sql.ForeignKey(ENTRIES.c.number)),
-    sql.Column("text", sql.Text),
-)
-ASKERS = sql.Table(
-    "tacit_askers",
-    TABLES,
-    sql.Column("key", sql.Text, primary_key=True),
-    sql.Column("analyst", sql.Text, primary_key=True),
-    sql.Column("entry", Whole, sql.ForeignKey(ENTRIES.c.number), nullable=False),
-)
-LAST = (BOOKS.c.identity, BOOKS.c.format, BOOKS.c.number, BOOKS.c.hash, ENTRIES.c.hash.label("own"), ENTRIES.c.text)
-READ_BOOKS = sql.select(*LAST).select_from(BOOKS.outerjoin(ENTRIES, ENTRIES.c.number == BOOKS.c.number))
-READ_ACCOUNTS = sql.select(ACCOUNTS.c.analyst, ACCOUNTS.c.spent, ACCOUNTS.c.failures)
-READ_KEPT = sql.select(KEPT).where(KEPT.c.key == sql.bindparam("wanted"))
-READ_ASKER = sql.select(ASKERS.c.entry).where(ASKERS.c.key == sql.bindparam("wanted"), ASKERS.c.analyst == sql.bindparam("who"))
-READ_UNITS = sql.select(UNITS.c.text).where(UNITS.c.fingerprint == sql.bindparam("wanted"))
-LINES = (
-    sql.select(ENTRIES.c.number, ENTRIES.c.hash, ENTRIES.c.text)
-    .where(ENTRIES.c.number > sql.bindparam("after"))
-    .order_by(ENTRIES.c.number)
-    .limit(sql.bindparam("most"))
-)
-APPEND = sql.insert(ENTRIES)
-MOVE = sql.update(BOOKS).values(number=sql.bindparam("last"), hash=sql.bindparam("last_hash"))
 
+HAS_BOOKS = "SELECT place FROM tacit_books"
+READ_BOOKS = """SELECT tacit_books.identity, format, tacit_books.number, tacit_books.hash, tacit_entries.hash, text
+    FROM tacit_books LEFT OUTER JOIN tacit_entries ON tacit_entries.number = tacit_books.number"""
+READ_ACCOUNTS = "SELECT analyst, spent, failures FROM tacit_accounts"
+READ_KEPT = """SELECT "key", entry, until, answer, text FROM tacit_kept WHERE "key" = :wanted"""
+READ_ASKER = """SELECT entry FROM tacit_askers WHERE "key" = :wanted AND analyst = :who"""
+READ_UNITS = "SELECT text FROM tacit_units WHERE fingerprint = :wanted"
+LINES = "SELECT number, hash, text FROM tacit_entries WHERE number > :after ORDER BY number LIMIT :most"
+ANSWERS = """SELECT "key", entry, until, answer, text FROM tacit_kept
+    WHERE "key" > :after AND answer IS NOT NULL ORDER BY "key" LIMIT :most"""
+ASKERS = """SELECT "key", analyst, entry FROM tacit_askers
+    WHERE ("key", analyst) > (:after, :who) ORDER BY "key", analyst LIMIT :most"""
 
-@cache
-def _insert(dialect: str) -> Any:
-    """`INSERT` with ON CONFLICT, for which each database has its own words; of the two, the one in use: they take long to load."""
-    return import_module(f"sqlalchemy.dialects.{dialect}").insert
-
-
-@cache
-def put(dialect: str, table: sql.Table) -> sql.Insert:
-    """Put a row in the place of the one with the same key."""
-    adding = _insert(dialect)(table)
-    keys = [column.name for column in table.primary_key]
-    others = {column.name: adding.excluded[column.name] for column in table.columns if column.name not in keys}
-    return adding.on_conflict_do_update(index_elements=keys, set_=others)  # type: ignore[no-any-return]
-
-
-def run(connection: sql.Connection, statement: sql.Executable, **values: Any) -> sql.CursorResult[Any]:
-    """Run a statement that is compiled once: all others wait while one has its turn."""
-    text, names, constants = _compiled(statement, connection.dialect)
-    given = {**constants, **values}
-    return connection.exec_driver_sql(text, tuple(given[name] for name in names) if names else given)
-
-
-@lru_cache(maxsize=64)
-def _compiled(statement: sql.Executable, dialect: sql.Dialect) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """The words of a statement, the order of its values where the database counts them instead of naming them, and constants."""
-    ready = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
-    return str(ready), tuple(ready.positiontup or ()), {name: value for name, value in ready.params.items() if value is not None}
+BEGIN_BOOKS = "INSERT INTO tacit_books (place, identity, format, number, hash) VALUES (1, :identity, :format, :number, :hash)"
+APPEND = "INSERT INTO tacit_entries (number, hash, text) VALUES (:number, :hash, :text)"
+MOVE = "UPDATE tacit_books SET number = :last, hash = :last_hash"
+PUT_ACCOUNT = """INSERT INTO tacit_accounts (analyst, spent, failures) VALUES (:analyst, :spent, :failures)
+    ON CONFLICT (analyst) DO UPDATE SET spent = excluded.spent, failures = excluded.failures"""
+PUT_KEPT = """INSERT INTO tacit_kept ("key", entry, until, answer, text) VALUES (:key, :entry, :until, :answer, :text)
+    ON CONFLICT ("key") DO UPDATE
+    SET entry = excluded.entry, until = excluded.until, answer = excluded.answer, text = excluded.text"""
+PUT_ASKER = """INSERT INTO tacit_askers ("key", analyst, entry) VALUES (:key, :analyst, :entry)
+    ON CONFLICT ("key", analyst) DO UPDATE SET entry = excluded.entry"""
+PUT_UNITS = """INSERT INTO tacit_units (fingerprint, text) VALUES (:fingerprint, :text)
+    ON CONFLICT (fingerprint) DO UPDATE SET text = excluded.text"""

@@ -13,15 +13,13 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TypeVar
 
-import sqlalchemy as sql
-from sqlalchemy.exc import SQLAlchemyError
-
 from tacit.accounting.ledger import group_commit as durable
 from tacit.accounting.ledger.books import Asker, Kept, Line, Marks
-from tacit.accounting.ledger.databases import Database, confirmed, connect, is_held, roll_back, told, transient
+from tacit.accounting.ledger.connections import Connection, Database, DriverError, confirmed, roll_back, told
+from tacit.accounting.ledger.databases import connect
 from tacit.accounting.ledger.entries import Entry
 from tacit.accounting.ledger.pages import Page, create_tables, read_lines, read_marks
-from tacit.accounting.ledger.statements import ASKERS, BOOKS, KEPT
+from tacit.accounting.ledger.statements import ANSWERS, ASKERS, BOOKS
 
 PAUSES = (0.05, 0.2, 1.0)  # seconds before each further attempt at something that failed before COMMIT
 LOOK = 0.05  # seconds before another look at a lock that another program has
@@ -39,15 +37,15 @@ class Store:
 
     def begin(self, first: Entry, units: str) -> bool:
         """Creates a ledger with its first entry; writes nothing and returns False if one exists."""
-        if self.has(BOOKS.name):
+        if self.has(BOOKS):
             return False
         return self.convert(lambda connection: create_tables(connection, first, first.hash, units))
 
     def has(self, table: str) -> bool:
         """Whether a table with that name is there."""
-        return self._read(lambda connection: sql.inspect(connection).has_table(table))
+        return self._read(lambda connection: connection.has(table))
 
-    def convert(self, work: Callable[[sql.Connection], Result]) -> Result:
+    def convert(self, work: Callable[[Connection], Result]) -> Result:
         """What `work` does in one transaction, alone, before there is a row to lock."""
         return self._again(lambda: self._transaction(work, self._database.creation_lock))
 
@@ -74,14 +72,12 @@ class Store:
 
     def answers(self, after: str, count: int) -> list[Kept]:
         """At most `count` kept answers whose keys follow `after`, in order."""
-        wanted = sql.select(KEPT).where(KEPT.c.key > after, KEPT.c.answer.is_not(None)).order_by(KEPT.c.key).limit(count)
-        return self._read(lambda connection: [Kept(*row) for row in connection.execute(wanted)])
+        return self._read(lambda connection: [Kept(*row) for row in connection.run(ANSWERS, after=after, most=count)])
 
     def askers(self, after: tuple[str, str], count: int) -> list[Asker]:
         """At most `count` of those who have paid for a kept answer, which follow the key and the analyst `after`, in order."""
-        place = sql.tuple_(ASKERS.c.key, ASKERS.c.analyst)
-        wanted = sql.select(ASKERS).where(place > after).order_by(ASKERS.c.key, ASKERS.c.analyst).limit(count)
-        return self._read(lambda connection: [Asker(*row) for row in connection.execute(wanted)])
+        key, who = after
+        return self._read(lambda connection: [Asker(*row) for row in connection.run(ASKERS, after=key, who=who, most=count)])
 
     @property
     def _database(self) -> Database:
@@ -94,31 +90,31 @@ class Store:
     def _connect(self) -> tuple[int, Database]:
         """A database of this process, whose connections are closed when the store is gone, by this process alone."""
         process, database = os.getpid(), connect(self._address, self._create)
-        weakref.finalize(self, lambda: database.engine.dispose() if os.getpid() == process else None)
+        weakref.finalize(self, lambda: database.pool.dispose() if os.getpid() == process else None)
         return process, database
 
-    def _read(self, work: Callable[[sql.Connection], Result]) -> Result:
+    def _read(self, work: Callable[[Connection], Result]) -> Result:
         def reading() -> Result:
-            with self._database.engine.connect() as connection:
+            with self._database.pool.connect() as connection:
                 return work(connection)
 
         return self._again(reading)
 
     def _transaction(
-        self, work: Callable[[sql.Connection], Result], lock: str | None = None, flush: bool = True, turn: bool = True
+        self, work: Callable[[Connection], Result], lock: str | None = None, flush: bool = True, turn: bool = True
     ) -> Result:
         database = self._database
-        with database.turn() if turn else nullcontext(), database.engine.connect() as connection:
-            connection.exec_driver_sql(database.begin if turn else database.begin_reading)
+        with database.turn() if turn else nullcontext(), database.pool.connect() as connection:
+            connection.run(database.begin if turn else database.begin_reading)
             try:
                 if lock:
-                    connection.exec_driver_sql(lock)
+                    connection.run(lock)
                 result = work(connection)
             except BaseException:
                 roll_back(connection)
                 raise
             with confirmed():
-                connection.exec_driver_sql(COMMIT)
+                connection.run(COMMIT)
                 number = database.taken() if flush else None
         if number is not None:
             with confirmed():
@@ -132,9 +128,9 @@ class Store:
             while True:
                 try:
                     return work()
-                except SQLAlchemyError as error:
-                    waiting = is_held(error) and (not said or time.monotonic() < end)
-                    pause = LOOK if waiting else next(pauses, None) if transient(error) else None
+                except DriverError as error:
+                    waiting = error.held and (not said or time.monotonic() < end)
+                    pause = LOOK if waiting else next(pauses, None) if error.transient else None
                     if pause is None:
                         raise
                 if waiting and not said:

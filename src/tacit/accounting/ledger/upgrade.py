@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from functools import partial
 
-import sqlalchemy as sql
-
 from tacit.accounting.ledger.chain import Reader, merged, nothing, read_chain
+from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import Account, Entry, accounts_digest, entry_from, state_from, state_text
 from tacit.accounting.ledger.pages import create_tables, every_line, read_lines
-from tacit.accounting.ledger.statements import ACCOUNTS, BOOKS
+from tacit.accounting.ledger.statements import BOOKS, PUT_ACCOUNT
 from tacit.accounting.ledger.tables import Store
 from tacit.accounting.ledger.units import UNKNOWN
 from tacit.accounting.policy import Policy
@@ -28,7 +27,7 @@ BROKEN = "restore the ledger from a backup; it was changed before it was convert
 
 def upgraded(store: Store, policy: Policy, now: str) -> bool:
     """Whether there is a ledger at all; one of format 1 is converted, once, in one transaction."""
-    if store.has(BOOKS.name):
+    if store.has(BOOKS):
         return True
     if not store.has(OLD):
         return False
@@ -36,30 +35,29 @@ def upgraded(store: Store, policy: Policy, now: str) -> bool:
     return True
 
 
-def _convert(connection: sql.Connection, policy: Policy, now: str) -> None:
-    if not sql.inspect(connection).has_table(OLD):
+def _convert(connection: Connection, policy: Policy, now: str) -> None:
+    if not connection.has(OLD):
         return  # another process was first
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"LOCK TABLE {OLD} IN ACCESS EXCLUSIVE MODE")  # no older program writes meanwhile
+    if connection.kind == "postgresql":
+        connection.run(f"LOCK TABLE {OLD} IN ACCESS EXCLUSIVE MODE")  # no older program writes meanwhile
     reader, last = _read(connection)
     entry = _next(reader, last, policy, now)
     accounts = merged(reader.accounts)
     create_tables(connection, entry, entry.hash, policy.units.text)
-    rows = [{"analyst": name, "spent": state_text(one.spent), "failures": one.failures} for name, one in accounts.items()]
-    if rows:
-        connection.execute(sql.insert(ACCOUNTS), rows)
-    connection.exec_driver_sql(f"ALTER TABLE {OLD} RENAME TO {SET_ASIDE}")
+    for name, one in accounts.items():
+        connection.run(PUT_ACCOUNT, analyst=name, spent=state_text(one.spent), failures=one.failures)
+    connection.run(f"ALTER TABLE {OLD} RENAME TO {SET_ASIDE}")
 
 
-def _read(connection: sql.Connection) -> tuple[Reader, Entry]:
+def _read(connection: Connection) -> tuple[Reader, Entry]:
     """The old chain, whole, with the sums that were kept beside it."""
     lines = list(every_line(partial(read_lines, connection)))
     reader, problems = read_chain(lines)
-    row = connection.exec_driver_sql(f"SELECT identity, number, hash, spent FROM {OLD}").first()  # noqa: S608  # a constant
-    kept = connection.exec_driver_sql(f"SELECT analyst, spent FROM {OLD_SPENT}").all()  # noqa: S608
-    same = row is not None and (row.identity, row.number, row.hash) == (reader.ledger, reader.number, reader.hash)
+    rows = connection.run(f"SELECT identity, number, hash, spent FROM {OLD}")  # noqa: S608  # a constant
+    kept = connection.run(f"SELECT analyst, spent FROM {OLD_SPENT}")  # noqa: S608
+    same = [row[:3] for row in rows] == [(reader.ledger, reader.number, reader.hash)]
     sums = {name: Account(state_from(spent)) for name, spent in kept}
-    if problems or row is None or not same or state_from(row.spent) != reader.spent or sums != reader.accounts:
+    if problems or not same or state_from(rows[0][3]) != reader.spent or sums != reader.accounts:
         first = problems[0] if problems else "its sums do not match its entries"
         raise StoreUnusable(f"the ledger is damaged: {first}", remedy=BROKEN)
     return reader, entry_from(lines[-1].text)

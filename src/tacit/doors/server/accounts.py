@@ -18,8 +18,7 @@ from hmac import compare_digest
 
 import sqlalchemy as sql
 
-from tacit.accounting.ledger.statements import run
-from tacit.doors.server.records import ACCOUNTS, TOKENS, Records
+from tacit.doors.server.records import ACCOUNTS, TOKENS, Records, run
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of

@@ -1,12 +1,14 @@
 """An engine: the process that reads the store, runs one paid question at a time, adds the noise, and returns what is released.
 
     open       the store's description of itself, and a hash of the catalog that prices are derived from
+    reach      whether the data, if it is on a cluster, can be read now; asked before a question is paid for
     fan_out    public facts, of public tables alone
     size
     free       a question of public tables alone
     run        a question that was paid for: priced anew here, and run only if the fingerprint of its quote is the one that was paid
 
-Exact numbers never leave it, and any failure is the same empty reply. It has one connection, to the clerk, and ends with it.
+Exact numbers never leave it, and a failure is a reply of at most one byte: a reason of a closed list, for the data owner's log. It
+has one connection, to the clerk, and ends with it; if its data is on Spark, it can connect to the Spark Connect server too.
 """
 
 from __future__ import annotations
@@ -24,15 +26,14 @@ from decimal import Decimal
 from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
 from tacit.data.catalog import read_catalog
+from tacit.data.spark_connect import ROOTS, located
 from tacit.data.store import StoreInfo, column_json, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
 from tacit.doors.server.sandbox.profiles import (
     ENGINE,
     ENGINE_OF_A_CLUSTER,
-    NAMES,
     OF_ENGINES,
     Profile,
     close_first,
@@ -41,11 +42,12 @@ from tacit.doors.server.sandbox.profiles import (
 )
 from tacit.doors.server.settings import OfEngine
 from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
-from tacit.errors import Refused, StoreUnusable
-from tacit.privacy.catalog import Catalog
+from tacit.errors import Refused, StoreUnusable, TacitError, TimedOut
+from tacit.privacy.catalog import Catalog, expanded
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
-from tacit.query.engines.engine import Limits, StoredFacts
+from tacit.query.engines.engine import Limits, Opening, StoredFacts
 from tacit.query.engines.public import REFUSALS
+from tacit.query.engines.reasons import GONE, packed_reason
 from tacit.query.free import check_free, public_tables
 from tacit.query.language.given import given
 from tacit.query.language.sql import read as read_sql
@@ -60,9 +62,11 @@ from tacit.release.worker import ended_after, process_bytes
 WHOLE = 32  # questions after which all of memory is looked through for garbage, and not that of the last question alone
 Told = tuple[bytes, bytes]
 Form = Mapping[str, type | tuple[type, ...]]
-CONNECT_PORT = 15002
+FREE = ("fan_out", "size", "free")  # what is asked of public tables, without a `reach` before it
+LEAVING = 2.0  # seconds to stop the work of a cluster before the process ends
 FORMS: Mapping[str, Form] = {
     "open": {"ask": str},
+    "reach": {"ask": str},
     "fan_out": {"ask": str, "table": str, "column": str},
     "size": {"ask": str, "table": str},
     "free": {"ask": str, "text": str},
@@ -77,15 +81,23 @@ class Answering:
         self.catalog, self.engine, self.info = catalog, engine, info
         self.public = StoredFacts(info.public, engine)
         self.ran: set[int] = set()
+        self.remote = catalog.store_engine != EMBEDDED
 
     def handle(self, content: bytes) -> Told:
         """The reply to one message; a message of no known form ends the process."""
         name = _asked_for(content)
         asked = read(content, FORMS[name])
         try:
-            return {"open": self.open, "fan_out": self.fan_out, "size": self.size, "free": self.free, "run": self.run}[name](asked)
+            if self.remote and name in FREE:
+                self.engine.open()  # a lost session is replaced
+            told: Told = getattr(self, name)(asked)  # a name of FORMS
+            return told
         except Malformed:
             raise
+        except TimedOut as error:
+            return FAILED, packed_reason(error.why)
+        except StoreUnusable as error:
+            return (FAILED, packed_reason(GONE if self.remote else "")) if name == "run" else (UNUSABLE, _said(error))
         except Exception:  # one reply for every reason
             return FAILED, b""
 
@@ -93,6 +105,11 @@ class Answering:
         """The description of the store."""
         public = {table: {key: column_json(one) for key, one in columns.items()} for table, columns in self.info.public.items()}
         return TOLD, written(asdict(replace(self.info, public={})) | {"public": public, "pricing": pricing_of(self.catalog)})
+
+    def reach(self, _: dict[str, Any]) -> Told:
+        """That the data can be read; why it cannot is public, and a lost session of a cluster is replaced."""
+        self.engine.open()
+        return TOLD, written({})
 
     def fan_out(self, asked: dict[str, Any]) -> Told:
         """The fan-out of a column of a public table."""
@@ -130,6 +147,11 @@ class Answering:
             quote = paid[0]
             self.engine.limits = replace(self.engine.limits, seconds=asked["seconds"])
             return NUMBERS, asked["fingerprint"].encode() + packed(quote, released(quote, ran(quote, self.engine.run)))
+
+    def leave(self) -> None:
+        """Stop the work of a cluster, which would go on without this process."""
+        if self.remote:
+            self.engine.interrupt()
 
     def _is_affordable(self, quote: Quote) -> bool:
         """Whether the whole budget of the catalog could pay for it; a clerk that is broken into may not care."""
@@ -169,28 +191,27 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     catalog = replace(read_catalog(Path(settings.catalog)), ledger_url=None)  # it may hold a password, which is not for here
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
-    ports = (port_of(wanted.master),) if wanted.engine != EMBEDDED and wanted.master else ()
-    profile = ENGINE_OF_A_CLUSTER if ports else profile
-    profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
-    close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *(NAMES if ports else ())), ports=ports), settings.owner)
-    gc.disable()
-    load(wanted.engine)
     try:
+        wanted, ports, more = _located(wanted)
+        profile = ENGINE_OF_A_CLUSTER if ports else profile
+        profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
+        close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *more), ports=ports), settings.owner)
+        gc.disable()
+        load(wanted.engine)
         answering = _opened(catalog, wanted)
-    except StoreUnusable as error:
+    except TacitError as error:  # of the store, or of the URL of a cluster
         _say_unusable(line, error)
     close_last(profile, settings.owner)
     gc.freeze()
     serve(line, answering, pinned)
 
 
-def port_of(master: str) -> int:
-    """The port of a Spark Connect server.
-
-    >>> port_of("sc://spark.example.org"), port_of("sc://10.0.0.1:15003/;use_ssl=true")
-    (15002, 15003)
-    """
-    return urlsplit(master).port or CONNECT_PORT
+def _located(wanted: Opening) -> tuple[Opening, tuple[int, ...], tuple[Path, ...]]:
+    """The opening with the address of its cluster, if any; the ports and files that this adds to what stays within reach."""
+    if wanted.engine == EMBEDDED or wanted.master is None:
+        return wanted, (), ()
+    at = located(expanded(wanted.master, os.environ))
+    return replace(wanted, at=at), (at.port,), tuple(Path(os.environ[name]) for name in (ROOTS,) if name in os.environ)
 
 
 def _opened(catalog: Catalog, wanted: Any) -> Answering:
@@ -202,17 +223,23 @@ def _opened(catalog: Catalog, wanted: Any) -> Answering:
     return Answering(catalog, engine, info)
 
 
-def _say_unusable(line: socket.socket, error: StoreUnusable) -> NoReturn:
+def _said(error: TacitError) -> bytes:
+    """Why the data cannot be read, in two lines of tacit's own words."""
+    message, remedy = (error.message, error.remedy) if isinstance(error, StoreUnusable) else (str(error), "")
+    return f"{message}\n{remedy}".encode()[:4096]
+
+
+def _say_unusable(line: socket.socket, error: TacitError) -> NoReturn:
     """The reason, which is public, to the first question; then the end."""
     _, number, _ = receive(line, ASK)
-    send(line, UNUSABLE, number, f"{error.message}\n{error.remedy or ''}".encode()[:4096])
+    send(line, UNUSABLE, number, _said(error))
     os._exit(1)
 
 
 def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoReturn:
     """Answer one message after the other. After a failure the process ends, since its state may be unfit for another question."""
     messages: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(line, messages), daemon=True).start()
+    threading.Thread(target=_listen, args=(line, messages, answering), daemon=True).start()
     answered = count(1)
     while True:
         number, content = messages.get()
@@ -221,16 +248,19 @@ def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoRe
             send(line, kind, number, reply)
         except OSError:  # also what is not a message, or too long
             os._exit(1)
-        if kind == FAILED:
+        if kind in (FAILED, UNUSABLE):
             os._exit(1)
         gc.collect(generation=2 if next(answered) % WHOLE == 0 else 0)  # of the last question, while no one waits for it
 
 
-def _listen(line: socket.socket, messages: queue.SimpleQueue[tuple[int, bytes]]) -> None:
-    """Listens even while a question runs: if no one can receive the answer any more, the process ends."""
+def _listen(line: socket.socket, messages: queue.SimpleQueue[tuple[int, bytes]], answering: Answering) -> None:
+    """Listens even while a question runs: if no one can receive the answer any more, its work on a cluster and the process end."""
     try:
         while True:
             _, number, content = receive(line, ASK)
             messages.put((number, content))
     except OSError:
+        leaving = threading.Thread(target=answering.leave, daemon=True)
+        leaving.start()
+        leaving.join(LEAVING)
         os._exit(0)

@@ -7,12 +7,19 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from tacit.data.store import StoreInfo, column_from
+from tacit.doors.server.wire import Malformed, read
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Column
 from tacit.query.engines.public import REFUSALS, Columns
 
 if TYPE_CHECKING:
     from tacit.doors.server.pool import Pool
+
+OPENED: Mapping[str, type | tuple[type, ...]] = {
+    "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
+    "pricing": str,
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -62,3 +69,15 @@ def unusable(said: bytes) -> StoreUnusable:
     """The error of an engine that gave a reason, or none: of two lines, so that it is one line of a log."""
     message, remedy = (" ".join(part.split()) for part in f"{said.decode(errors='replace')}\n".split("\n", 1))
     return StoreUnusable(message or "no engine has opened the prepared store", remedy=remedy or "try again, or run: tacit prepare")
+
+
+def described(content: bytes) -> tuple[StoreInfo, str]:
+    """The description of a store by an engine that has opened it, and a hash of what its prices depend on."""
+    known = read(content, OPENED)
+    try:
+        tables = known["public"]
+        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in tables.items()}
+    except (AttributeError, TypeError, LookupError, ValueError):
+        raise Malformed("columns of another form") from None
+    pricing = known.pop("pricing")
+    return StoreInfo(**(known | {"public": public})), pricing

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tacit.data.spark_connect import ROOTS
 from tacit.doors.server.sandbox.profiles import program_folders
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, Settings
 from tacit.privacy.catalog import Catalog
@@ -25,6 +26,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
 }
 FAREWELL = 2  # seconds that the front waits for replies under way when it is to end
+VARIABLE = re.compile(r"\$\{?(\w+)")
 STATE = ("HOME", "XDG_STATE_HOME")  # where the register of ledgers lies
 
 
@@ -48,9 +50,15 @@ def _path() -> list[str]:
     return [*own, *(place for place in sys.path if place.endswith(".zip")), str(Path(__file__).resolve().parents[3])]
 
 
+def environment_of_an_engine(catalog: Catalog) -> dict[str, str]:
+    """What an engine needs of the environment: the variables in the URL of a cluster, and where gRPC finds certificates."""
+    names = (*VARIABLE.findall(catalog.store_master or ""), *((ROOTS,) if catalog.store_master else ()))
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
 def environment_of_the_clerk(catalog: Catalog, same_user: bool) -> dict[str, str]:
     """What the clerk needs of the environment: where its user's register lies, and the variables that the ledger's URL names."""
-    named = re.findall(r"\$\{?(\w+)", catalog.ledger_url or "")
+    named = VARIABLE.findall(catalog.ledger_url or "")
     postgres = [name for name in os.environ if name.startswith("PG")] if catalog.ledger_url else []
     return {name: os.environ[name] for name in (*(STATE if same_user else ()), *named, *postgres) if name in os.environ}
 

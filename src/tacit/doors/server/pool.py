@@ -12,18 +12,20 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from threading import Condition, Thread, local
 from typing import Any
 
-from tacit.data.store import StoreInfo, column_from
-from tacit.doors.server.facts import HeldFacts, unusable
+from tacit.data.spark_connect import unreachable
+from tacit.data.store import StoreInfo
+from tacit.doors.server.facts import HeldFacts, described, unusable
 from tacit.doors.server.quotes import fingerprint_of, pricing_of, request_written
 from tacit.doors.server.turns import Seats, Turns
-from tacit.doors.server.wire import ASK, FAILED, FINGERPRINT, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
+from tacit.doors.server.wire import FAILED, FINGERPRINT, NUMBERS, TOLD, UNUSABLE, Line, Malformed, read
 from tacit.errors import InvalidValue, StoreUnusable
 from tacit.privacy.catalog import Catalog
+from tacit.query.engines import EMBEDDED
 from tacit.query.engines.engine import Limits, out_of_limits
+from tacit.query.engines.reasons import SILENT, unpacked_reason
 from tacit.query.price.price import Quote
 from tacit.release.frames import GRACE
 from tacit.release.noisy import Noisy
@@ -32,41 +34,8 @@ from tacit.release.running import START, Paid
 
 PATIENCE = 60.0  # seconds that a question waits for an engine, before it is paid for
 SEATS = 1  # threads of the clerk that work at a time; those that wait for an engine do not count
+REACH = 75.0  # seconds in which an engine says that its cluster answers; above those that it gives the cluster
 TRIES = 3  # engines that were gone before they were asked
-OPENED: Mapping[str, type | tuple[type, ...]] = {
-    "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
-    "pricing": str,
-}  # fmt: skip
-
-
-@dataclass(slots=True, eq=False)
-class Line:
-    """The connection to one engine, and what it said of its store."""
-
-    socket: socket.socket
-    info: StoreInfo | None = None
-    pricing: str = ""
-    holder: str | None = None  # the account that it works for
-    numbers: count[int] = field(default_factory=count)
-
-    def ask(self, known: Mapping[str, Any], expected: bytes, seconds: float) -> tuple[bytes, bytes]:
-        """The reply to one question; raises `OSError` if no reply arrives in time, or that to another."""
-        deadline, number = time.monotonic() + seconds, next(self.numbers)
-        send(self.socket, ASK, number, written(known), deadline)
-        kind, told, content = receive(self.socket, expected, deadline)
-        if told != number:
-            raise Malformed("a reply to another question")
-        return kind, content
-
-    def lives(self) -> bool:
-        """Whether the other end is open, and silent as it must be."""
-        try:
-            self.socket.settimeout(0)
-            return self.socket.recv(1, socket.MSG_PEEK) is None
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
 
 
 class Pool:
@@ -96,8 +65,8 @@ class Pool:
         try:
             kind, content = line.ask({"ask": "open"}, TOLD + UNUSABLE + FAILED, START)
             if kind != TOLD:
-                raise unusable(content)
-            line.info, line.pricing = _described(content)
+                raise unusable(content if kind == UNUSABLE else b"")
+            line.info, line.pricing = described(content)
         except (OSError, StoreUnusable) as error:
             line.socket.close()
             with self._news:
@@ -105,7 +74,7 @@ class Pool:
                 self._news.notify_all()
             return
         with self._news:
-            self._info = self._info or line.info
+            self._info, self._unusable = self._info or line.info, None
             other = line.info.version != self._info.version
             self._lines.add(line)
             self._idle.append(line)
@@ -177,7 +146,7 @@ class Pool:
                     self._drop(line)
                 if self._lines:
                     return
-                if not self._news.wait(deadline - time.monotonic()):
+                if self._unusable or not self._news.wait(deadline - time.monotonic()):  # the last one to start found no data
                     raise self._unusable or unusable(b"")
 
     # --- what a data set asks of its holder ----------------------------------------------------------------------------------
@@ -204,17 +173,24 @@ class Pool:
         for _ in range(TRIES):
             line = self._any(START)
             try:
-                kind, content = line.ask(known, TOLD + FAILED, START)
-                found = read(content, form) if kind == TOLD else None
+                found = self.heard(line, known, form, START)
             except OSError:
-                self.drop(line)
                 continue
-            if found is None:
-                self.drop(line)
-                raise unusable(b"")
             self.put(line)
             return found
         raise unusable(b"")
+
+    def heard(self, line: Line, known: Mapping[str, Any], form: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """What an engine that is held says; it is dropped if it cannot say it: `OSError` if it says nothing in time."""
+        try:
+            kind, content = line.ask(known, TOLD + UNUSABLE + FAILED, seconds)
+            if kind == TOLD:
+                return read(content, form)
+        except OSError:
+            self.drop(line)
+            raise
+        self.drop(line)
+        raise unusable(content if kind == UNUSABLE else b"")
 
     def _any(self, seconds: float) -> Line:
         try:
@@ -239,11 +215,28 @@ class PooledRunner:
     def open(self) -> None:
         """Hold an engine that prices by the same catalog, before anything is paid for; raises where none is free in time."""
         self.free()
-        self.pool.ready(self._pricing())
+        for _ in range(TRIES):
+            self.pool.ready(self._pricing())
+            try:
+                line = self.pool.take(self._pricing(), PATIENCE)
+            except TimeoutError:
+                raise StoreUnusable("all engines are busy", remedy="ask again later, or start more engines") from None
+            if self._reaches(line):
+                self._mine.line = line
+                return
+        raise unusable(b"")
+
+    def _reaches(self, line: Line) -> bool:
+        """Whether the engine can read its data; raises where its cluster does not answer. An open file needs no question."""
+        if self.catalog().store_engine == EMBEDDED:
+            return True
         try:
-            self._mine.line = self.pool.take(self._pricing(), PATIENCE)
+            self.pool.heard(line, {"ask": "reach"}, {}, REACH)
         except TimeoutError:
-            raise StoreUnusable("all engines are busy", remedy="ask again later, or start more engines") from None
+            raise unreachable() from None
+        except OSError:  # it had ended, and so says nothing about the cluster
+            return False
+        return True
 
     def free(self) -> None:
         """Give back an engine that was held for nothing: the question was refused, or answered before."""
@@ -263,13 +256,15 @@ class PooledRunner:
         known |= {"fingerprint": fingerprint, "seconds": self.pool.seconds}
         line = self._taken()
         try:
-            _, content = line.ask(known, NUMBERS, self.pool.seconds + GRACE)
+            kind, content = line.ask(known, NUMBERS + FAILED, self.pool.seconds + GRACE)
+            if kind == FAILED:
+                raise out_of_limits(unpacked_reason(content))
             if content[:FINGERPRINT] != fingerprint.encode():
                 raise Malformed("numbers of another quote")
             found = unpacked(quote, content[FINGERPRINT:])
-        except (OSError, InvalidValue, MemoryError):
+        except (OSError, InvalidValue, MemoryError) as error:
             self.pool.drop(line)
-            raise out_of_limits() from None
+            raise out_of_limits(SILENT if isinstance(error, TimeoutError) else "") from None
         except BaseException:
             self.pool.drop(line)
             raise
@@ -295,14 +290,3 @@ class PooledRunner:
 
     def close(self) -> None:
         """The engines belong to the pool."""
-
-
-def _described(content: bytes) -> tuple[StoreInfo, str]:
-    known = read(content, OPENED)
-    try:
-        tables = known["public"]
-        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in tables.items()}
-    except (AttributeError, TypeError, LookupError, ValueError):
-        raise Malformed("columns of another form") from None
-    pricing = known.pop("pricing")
-    return StoreInfo(**(known | {"public": public})), pricing

@@ -9,7 +9,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
@@ -131,3 +133,16 @@ def _said() -> Iterator[None]:
         raise StoreUnusable(
             f"the server's records cannot be read or written ({why})", remedy="check the disk and its rights"
         ) from None
+
+
+def run(connection: sql.Connection, statement: sql.Executable, **values: Any) -> sql.CursorResult[Any]:
+    """Run a statement that is compiled once, for what every request does."""
+    text, names = _compiled(statement, connection.dialect)
+    return connection.exec_driver_sql(text, tuple(values[name] for name in names))
+
+
+@lru_cache(maxsize=64)
+def _compiled(statement: sql.Executable, dialect: sql.Dialect) -> tuple[str, tuple[str, ...]]:
+    """The words of a statement, and the order of its values."""
+    ready = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
+    return str(ready), tuple(ready.positiontup or ())

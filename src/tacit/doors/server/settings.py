@@ -5,17 +5,18 @@ It loads little, so that whoever starts the processes does not load what they ru
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from tacit.data.spark_connect import CONNECT, place_of
 from tacit.doors.server.crowding.crowd import PER_ADDRESS, origin_of
 from tacit.doors.server.sandbox.limits import User
 from tacit.errors import InvalidInput
-from tacit.privacy.catalog import Catalog
+from tacit.privacy.catalog import Catalog, expanded
 
-CONNECT = "sc://"  # Spark Connect
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -97,11 +98,14 @@ def check_exposure(settings: Settings, catalog: Catalog) -> None:
 
 def check_engine(catalog: Catalog) -> None:
     """Refuse a Spark engine with a driver in the process: it is a JVM, which no engine of the server may start."""
-    if catalog.store_engine == "spark" and not (catalog.store_master or "").startswith(CONNECT):
+    if catalog.store_engine != "spark":
+        return
+    if not (catalog.store_master or "").startswith(CONNECT):
         raise InvalidInput(
             "behind tacit serve, a Spark engine must use Spark Connect; "
             'declare master = "sc://HOST:15002" in [store], or ask from Python or the command line'
         )
+    place_of(expanded(catalog.store_master or "", os.environ))
 
 
 def undeclared_sizes(catalog: Catalog) -> list[str]:
@@ -112,56 +116,42 @@ def undeclared_sizes(catalog: Catalog) -> list[str]:
 # --- what each process is started with ---------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfProcess:
+    """What every process is started with: the user that it becomes, and restrictions that tests leave out."""
+
+    user: int | None = None
+    group: int | None = None
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> User | None:
+        """The user that it becomes, if one is named."""
+        return None if self.user is None or self.group is None else User(self.user, self.group)
+
+
 @dataclass(frozen=True, slots=True)
-class OfFront:
+class OfFront(OfProcess):
     """What the front is started with; `settings` are those of the application."""
 
     control: int
     listening: int
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
     settings: dict[str, Any] | None = None
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return _owner(self.user, self.group)
 
 
 @dataclass(frozen=True, slots=True)
-class OfClerk:
+class OfClerk(OfProcess):
     """What the clerk is started with."""
 
     catalog: str
     control: int
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return _owner(self.user, self.group)
 
 
 @dataclass(frozen=True, slots=True)
-class OfEngine:
+class OfEngine(OfProcess):
     """What an engine is started with."""
 
     catalog: str
     line: int
     memory: str = "60%"
     threads: int = 0
-    user: int | None = None
-    group: int | None = None
-    left_out: tuple[str, ...] = ()
-
-    @property
-    def owner(self) -> User | None:
-        """The user that it becomes, if one is named."""
-        return _owner(self.user, self.group)
-
-
-def _owner(user: int | None, group: int | None) -> User | None:
-    return None if user is None or group is None else User(user, group)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import stamp_of
-from tacit.doors.server.parts import environment_of_the_clerk, started
+from tacit.doors.server.parts import environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
 from tacit.doors.server.wire import LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
@@ -173,19 +173,24 @@ class Supervisor:
     def _start(self) -> None:
         now = time.monotonic()
         if not self.clerk.lives() and now >= self.clerk.due:
-            user = _ids(self.plan.users[1])
-            self._controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, *user, self.plan.left_out))
+            own = self._given(1)
+            self._controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, **own))
             for part in self.engines:
                 part.due = now
         for part in self._missing():
             if part in self.engines and now >= part.due:
                 self._start_engine(part)
         if not self.front.lives() and now >= self.front.due:
-            user, at = _ids(self.plan.users[0]), self.listening.fileno()
+            own, at = self._given(0), self.listening.fileno()
             known = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self.plan.front).items()}
-            made = lambda control: OfFront(control, at, *user, self.plan.left_out, known)  # noqa: E731
+            made = lambda control: OfFront(control, at, known, **own)  # noqa: E731
             self._controlled(self.front, made, at)
         self._tie()
+
+    def _given(self, which: int) -> dict[str, Any]:
+        """What the front (0), the clerk (1) and the engines (2) are started with alike."""
+        user = self.plan.users[which]
+        return {"left_out": self.plan.left_out} | ({} if user is None else {"user": user.user, "group": user.group})
 
     def _controlled(self, part: Part, settings: Callable[[int], Any], *descriptors: int) -> None:
         """Start a process with a control connection."""
@@ -197,10 +202,11 @@ class Supervisor:
 
     def _start_engine(self, part: Part) -> None:
         ours, theirs = socket.socketpair()
-        plan, user = self.plan, _ids(self.plan.users[2])
+        plan = self.plan
         with ours, theirs:
-            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, *user, plan.left_out)
-            part.process, part.since = started("engine", known, (theirs.fileno(),)), time.monotonic()
+            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **self._given(2))
+            more = environment_of_an_engine(plan.catalog)
+            part.process, part.since = started("engine", known, (theirs.fileno(),), more), time.monotonic()
             self._hand_over(self.clerk, OF_ENGINE, ours)
 
     def _tie(self) -> None:
@@ -271,10 +277,6 @@ class Supervisor:
             signal.set_wakeup_fd(woken)
             os.close(reads)
             os.close(writes)
-
-
-def _ids(user: User | None) -> tuple[int | None, int | None]:
-    return (None, None) if user is None else (user.user, user.group)
 
 
 def notify(said: str) -> None:

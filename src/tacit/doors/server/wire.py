@@ -9,11 +9,17 @@ from __future__ import annotations
 import json
 import socket
 import struct
+import time
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from tacit.doors.server.calls import Call, Reply
 from tacit.release.frames import exactly, left
+
+if TYPE_CHECKING:
+    from tacit.data.store import StoreInfo
 
 HEAD = struct.Struct("!cQI")
 MIB = 2**20
@@ -28,7 +34,7 @@ LONGEST: Mapping[bytes, int] = {  # bytes of a content
     TOLD: 64 * MIB,
     NUMBERS: 512 * MIB,
     UNUSABLE: 4096,
-    FAILED: 0,
+    FAILED: 1,
 }
 FINGERPRINT = 64  # letters in front of released numbers
 MOST_HEADERS = 32
@@ -68,6 +74,36 @@ def receive(line: socket.socket, expected: bytes, deadline: float | None = None)
     """The next message; raises `OSError` if none arrives in time, or ever."""
     kind, number, length = head_of(exactly(line, HEAD.size, deadline), expected)
     return kind, number, exactly(line, length, deadline)
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """The connection to one engine, and what it said of its store."""
+
+    socket: socket.socket
+    info: StoreInfo | None = None
+    pricing: str = ""
+    holder: str | None = None  # the account that it works for
+    numbers: count[int] = field(default_factory=count)
+
+    def ask(self, known: Mapping[str, Any], expected: bytes, seconds: float) -> tuple[bytes, bytes]:
+        """The reply to one question; raises `OSError` if no reply arrives in time, or that to another."""
+        deadline, number = time.monotonic() + seconds, next(self.numbers)
+        send(self.socket, ASK, number, written(known), deadline)
+        kind, told, content = receive(self.socket, expected, deadline)
+        if told != number:
+            raise Malformed("a reply to another question")
+        return kind, content
+
+    def lives(self) -> bool:
+        """Whether the other end is open, and silent as it must be."""
+        try:
+            self.socket.settimeout(0)
+            return self.socket.recv(1, socket.MSG_PEEK) is None
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
 
 # --- contents ----------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit.errors import TimedOut
 from tacit.privacy.catalog import Column
@@ -17,6 +17,9 @@ from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.engines.public import Columns, PublicTable, asked_of_public
 from tacit.query.plan import Bound, Group
+
+if TYPE_CHECKING:
+    from tacit.data.spark_connect import Address
 
 TALLY = "tacit_tally"  # the column of counts; no column of a catalog begins with tacit_
 
@@ -32,10 +35,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Which store to open with which engine, in which version (None: any) and within which limits; `master` is a cluster's address.
+    """Which store to open with which engine, in which version (None: any) and within which limits; `master` is a cluster's URL.
 
-    `tables` are those that must be there before a question is paid for, where each lies in files of its own. It can be sent to
-    another process, which makes its engine from it.
+    `at` is where a Spark Connect server was found. `tables` are those that must be there before a question is paid for, where each
+    lies in files of its own. It can be sent to another process, which makes its engine from it.
     """
 
     place: Path
@@ -43,6 +46,7 @@ class Opening:
     version: str | None = None
     limits: Limits = Limits()  # frozen
     master: str | None = None
+    at: Address | None = None
     tables: tuple[str, ...] = ()
 
 

@@ -16,36 +16,23 @@ from typing import Any
 
 import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store
-from tacit.data.spark_session import interrupted, quiet, started, unreachable
+from tacit.data.spark_connect import unreachable
+from tacit.data.spark_session import interrupted, quiet, started
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
 from tacit.query.engines.arrays import Integers, answers_of, numbers
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
+from tacit.query.engines.like import spark_backend
+from tacit.query.engines.reasons import MISSING, reason_of
+from tacit.query.engines.shared_parts import shared
 from tacit.query.plan import Bound, Group
 
 MOST_COMPILED = 64
 MOST_BROADCAST = 10**6  # rows of a public table that every executor gets whole; by their public number, not by what Spark estimates
 ANY = "tacit_unit BIGINT"  # a schema, so that files are listed and none is opened
 PREPARE = "run: tacit prepare"
-MISSING = "a table of the prepared store is missing"
-REASONS = (  # what Spark's messages contain, and what the data owner's log says instead: nothing of the message itself
-    ("OutOfMemoryError", "an executor ran out of memory"),
-    ("exited with code 52", "an executor ran out of memory"),  # what Java does then
-    ("ExecutorLostFailure", "executors were lost"),
-    ("FetchFailed", "executors were lost"),
-    ("cancelled", "it was stopped when its time was up"),
-    ("OPERATION_CANCELED", "it was stopped when its time was up"),
-    ("SparkContext was shut down", "the cluster went away"),
-    ("stopped SparkContext", "the cluster went away"),
-    ("Connection refused", "the cluster went away"),
-    ("UNAVAILABLE", "the cluster went away"),
-    ("PATH_NOT_FOUND", MISSING),
-    ("FAILED_READ_FILE", "a file of the prepared store cannot be read"),
-    ("FOOTER", "a file of the prepared store cannot be read"),
-    ("is not a Parquet file", "a file of the prepared store cannot be read"),
-)
 _names = count()
 
 
@@ -60,7 +47,9 @@ class SparkEngine:
         self._given = session
         self._session: Any = None
         self._backend: Any = None
+        self._empty: Any = None
         self._store: ParquetStore | None = None
+        self._pinned: ParquetStore | None = None
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
         self._files: dict[str, frozenset[str]] = {}
@@ -73,20 +62,25 @@ class SparkEngine:
         A session whose cluster has gone is replaced by a new one, once. What is checked is public: the version, and names of files.
         """
         with self._lock:
+            if self.wanted.at is not None and not self.wanted.at.answers():
+                self._forget()
+                raise unreachable()
             if self._store is not None:
-                self._require_version(parquet_store(self.wanted.place), self._store.version)
+                self._require_version(self._described(), self._store.version)
             if self._backend is None or not self._answers():
-                self.close()
+                self._forget()
                 self._opened()
                 if not self._answers():
-                    self.close()
+                    self._forget()
                     raise unreachable()
             self._require_files()
 
     def _answers(self) -> bool:
         try:
             with interrupted(self._session, sessions.OPENING):
-                return int(self._session.range(1).count()) == 1
+                if self._empty is None:
+                    self._empty = self._session.range(0, 1, 1, 1)  # one task; planned once, and run before every question
+                return len(self._empty.collect()) == 1
         except Exception:
             return False
 
@@ -141,6 +135,11 @@ class SparkEngine:
             raise TypeError("rows of private tables leave the engine sealed, or not at all")
         return rows
 
+    def interrupt(self) -> None:
+        """Stops what runs on the cluster, from another thread; nothing where the cluster does not hear it."""
+        with suppress(Exception):
+            self._session.interruptAll()
+
     def close(self) -> None:
         """Forgets the session; one that was made here is stopped with this process."""
         with self._lock:
@@ -148,8 +147,12 @@ class SparkEngine:
                 for view in self._tables:
                     with suppress(Exception):
                         self._session.catalog.dropTempView(f"{self._views}_{view}")
-            self._session = self._backend = self._store = None
-            self._tables, self._compiled, self._files = {}, {}, {}
+            self._forget()
+
+    def _forget(self) -> None:
+        """Without a word to the cluster, which may be gone: Spark Connect would try for seconds to reach it."""
+        self._session = self._backend = self._empty = self._store = None
+        self._tables, self._compiled, self._files = {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
         """One number about a public table."""
@@ -167,7 +170,7 @@ class SparkEngine:
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = backend.compile(build(self._table))
+            self._compiled[key] = shared(backend.compiler.to_sqlglot(build(self._table))).sql(dialect=backend.dialect)
         return self._session.sql(self._compiled[key]).toArrow()
 
     def _table(self, name: str) -> Any:
@@ -188,12 +191,20 @@ class SparkEngine:
 
     def _opened(self) -> Any:
         if self._backend is None:
-            store = parquet_store(self.wanted.place)
+            store = self._described()
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = _own(self._given) if self._given is not None else started(self.wanted.master)
-            self._backend = _backend(self._session)
+            self._session = _own(self._given) if self._given is not None else started(self.wanted.master, at=self.wanted.at)
+            self._backend = spark_backend(self._session)
         return self._backend
+
+    def _described(self) -> ParquetStore:
+        """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""
+        if self._pinned is not None:
+            return self._pinned
+        found = parquet_store(self.wanted.place)
+        self._pinned = found if self.wanted.at is not None else None
+        return found
 
     @contextmanager
     def _deadline(self, seconds: float | None) -> Iterator[None]:
@@ -215,20 +226,8 @@ class SparkEngine:
             with interrupted(self._session, self.limits.seconds):
                 yield
         except Exception:
-            self.close()
+            self._forget()
             raise unreachable() from None
-
-
-def reason_of(error: Exception) -> str:
-    """Why a question failed on the cluster, in words of a closed list, for the data owner's log.
-
-    >>> reason_of(RuntimeError("Job 3 cancelled: SELECT secret"))
-    'it was stopped when its time was up'
-    >>> reason_of(RuntimeError("SELECT secret"))
-    'RuntimeError'
-    """
-    said = f"{type(error).__name__} {error}"
-    return next((words for part, words in REASONS if part in said), type(error).__name__)
 
 
 def _is_private(stored: Any) -> bool:
@@ -241,9 +240,3 @@ def _own(session: Any) -> Any:
         return quiet(session)
     except Exception:
         raise unreachable() from None
-
-
-def _backend(session: Any) -> Any:
-    import ibis
-
-    return ibis.pyspark.connect(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -29,7 +30,7 @@ from tacit.query.price.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.price.modes import Mode, candidates
 from tacit.query.price.price import Quote, Sum, missed_by
 from tacit.query.price.ranks import Noise as Noise
-from tacit.query.price.ranks import noise_of_rank
+from tacit.query.price.ranks import first_and_last, noise_of_ranks, released_together
 from tacit.query.results import Output, Result, Window, is_word
 from tacit.query.size_limit import below
 from tacit.untrusted import for_terminal
@@ -131,24 +132,26 @@ def _groups(quote: Quote) -> str:
 
 
 def _noise(quote: Quote) -> list[Noise]:
-    parts = [_shared(_of_sum(part, quote), part.moment, quote) for part in quote.sums]
-    parts += [_shared(noise_of_rank(part, quote.request.confidence), part.call, quote) for part in quote.ranks]
-    parts += [_shared(_of_mode(part, quote), part.call, quote) for part in quote.modes]
+    parts = [_shared(_of_sum(part, quote), [part.moment], quote) for part in quote.sums]
+    for ranks in released_together(quote.ranks):
+        parts.append(_shared(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote))
+    parts += [_shared(_of_mode(part, quote), [part.call], quote) for part in quote.modes]
     parts += [_of_margin(part, quote) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
-        return [_shared(what, "keys", quote), *parts]
+        return [_shared(what, ["keys"], quote), *parts]
     return parts
 
 
-def _shared(noise: Noise, what: Moment | Call | str, quote: Quote) -> Noise:
-    """With its share of epsilon, where there is more than one, and the columns that use it."""
-    share = dict(quote.shares).get(what, Fraction(1))
-    if share == 1:
+def _shared(noise: Noise, whats: Sequence[Moment | Call | str], quote: Quote) -> Noise:
+    """With its share of epsilon and the columns that use it, where it is not the only one with one use."""
+    shares = dict(quote.shares)
+    share = sum((shares.get(what, Fraction(1, len(whats))) for what in whats), start=Fraction(0))
+    if share == 1 and len(whats) == 1:
         return noise
-    columns = [output.name for output in quote.question.outputs if _uses(output, what, quote.question)]
-    used = f", for {', '.join(columns)}" if columns else ""
+    columns = [output.name for output in quote.question.outputs if any(_uses(output, what, quote.question) for what in whats)]
+    used = f", for {first_and_last(columns) if len(whats) > 1 else ', '.join(columns)}" if columns else ""
     return replace(noise, share=f"{as_text(100 * share)} % of epsilon{used}")
 
 

@@ -46,8 +46,9 @@ CLERK = Profile("clerk", (*COMMON, syscalls.NETWORK, syscalls.INCOMING), reads_o
 CLERK_WITH_NAMES = replace(CLERK, refused=(*COMMON, syscalls.INCOMING, ("bind",)))  # of several servers, which it looks up by name
 CLERK_OF_A_DATABASE = replace(CLERK_WITH_NAMES, refused=(*CLERK_WITH_NAMES.refused, syscalls.TO_OTHERS))
 ENGINE = Profile("engine", (*COMMON, syscalls.NETWORK, syscalls.INCOMING, syscalls.PAIRS, syscalls.CHANGES))
-ENGINE_OF_A_CLUSTER = replace(ENGINE, refused=(*COMMON, syscalls.INCOMING, ("bind",), syscalls.CHANGES))
-NAMES = (Path("/etc/hosts"), Path("/etc/resolv.conf"), Path("/etc/nsswitch.conf"))  # of a cluster, to find its address
+ENGINE_OF_A_CLUSTER = replace(
+    ENGINE, refused=(*COMMON, syscalls.INCOMING, ("bind",), syscalls.PAIRS, syscalls.TO_OTHERS, syscalls.CHANGES)
+)  # TCP alone, and by Landlock to one port
 PROFILES = {profile.name: profile for profile in (FRONT, CLERK, ENGINE)}
 
 

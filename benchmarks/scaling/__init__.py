@@ -1,0 +1,1 @@
+"""The parts of `scale.py`: what is measured, where it is kept, and how it is shown."""
