@@ -30,7 +30,7 @@ from tacit.privacy.neighbours import ADD_REMOVE
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "quantile-designs.svg"
 EPSILON, CONFIDENCE, HALF = Fraction(1, 10), Fraction(95, 100), Fraction(1, 2)
 POINTS, FINER, SIZE, TIMES = 10_001, 10, 20_000, 400
-LARGEST = 550  # ranks that are drawn
+LARGEST, FARTHEST = 550, 340  # half-width and error that are drawn, in ranks
 NUMBERS, TREES = (1, 2, 3, 5, 7, 9, 12, 15, 20), 40  # quantiles at once, and how often
 GENERATOR = np.random.default_rng(20)  # data, and noise that is simulated
 TACIT = "tacit: both ends in one draw, their middle; a value apart for few rows"
@@ -218,8 +218,10 @@ def picture(points: Sequence[tuple[str, float, float, float]]) -> None:
             shown.append({"design": label, "error": error * factor, "half": half * factor, "own": name == TACIT})
         shapes = alt.condition("datum.own", alt.value("diamond"), alt.value("circle"))
         sizes = alt.condition("datum.own", alt.value(220), alt.value(80))
-        drawn = alt.Chart(alt.InlineData(values=[each for each in shown if each["half"] < LARGEST])).encode(
-            x=alt.X("error:Q", title="error of the value: 95th percentile, ranks", scale=alt.Scale(domain=[0, 160])),
+        drawn = alt.Chart(
+            alt.InlineData(values=[each for each in shown if each["half"] < LARGEST and each["error"] < FARTHEST])
+        ).encode(
+            x=alt.X("error:Q", title="error of the value: 95th percentile, ranks", scale=alt.Scale(domain=[0, FARTHEST])),
             y=alt.Y("half:Q", title="half-width of the interval, ranks", scale=alt.Scale(domain=[150, LARGEST])),
             color=alt.Color("design:N", title=None, scale=alt.Scale(scheme="category10"), legend=alt.Legend(labelLimit=300)),
             shape=shapes,
