@@ -19,12 +19,14 @@ from hypothesis import strategies as st
 from clusters import SPARK
 from equality import assert_equal, written_on_spark
 from generated import Generated, Parts, asked, tables
+from tacit.query.engines.engine import Limits
 from worlds import ranked, world_in_memory
 
 pytestmark = [*SPARK, pytest.mark.timeout(7200)]
 EXAMPLES = int(os.environ.get("TACIT_SPARK_EXAMPLES", "60"))
 LENGTHS = pytest.mark.parametrize("examples", [1, pytest.param(EXAMPLES, marks=pytest.mark.slow)], ids=["one", "many"])
 NUMBERED = count()
+PATIENT = Limits(seconds=3600)  # what is compared is the answer, whatever else the machine does
 
 
 @pytest.fixture(params=["false", pytest.param("true", marks=pytest.mark.slow)], ids=["plain", "ANSI"])
@@ -56,6 +58,7 @@ def same(made: Generated, units: Any, questions: list[Parts], folder: Path, spar
     engine._session.conf.set("spark.sql.ansi.enabled", ansi)
     try:
         with world_in_memory(declared, rows) as held:
+            engine.limits = held.engine.limits = PATIENT
             for question in questions:
                 plan = question.admitted(held.plan)
                 if plan is not None:

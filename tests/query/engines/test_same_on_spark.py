@@ -38,7 +38,7 @@ ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
 QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
 SHORT = QUESTIONS[::9]
 SLOW = pytest.mark.slow
-LENGTHS = pytest.mark.parametrize("examples", [3, pytest.param(25, marks=SLOW)])
+LENGTHS = pytest.mark.parametrize("examples", [2, pytest.param(25, marks=SLOW)])
 Asking = Callable[[str], None]
 
 
