@@ -19,6 +19,7 @@ from tacit.data.dialect import SPARK, Dialect
 from tacit.data.engine import Parameters, Workshop, watched
 from tacit.data.prepare.executors import CODE
 from tacit.data.quoting import name, text
+from tacit.data.spark_session import functions_of
 from tacit.errors import StoreUnusable
 
 Result = TypeVar("Result")
@@ -142,8 +143,8 @@ class Cluster:
 
     def _with_numbers(self, read: Any, column: str, first: int) -> tuple[Any, int]:
         import pyarrow as pa
-        from pyspark.sql import functions as spark
 
+        spark = functions_of(self.session)
         columns = [f"`{each.replace('`', '``')}`" for each in read.columns]
         file, at = (spark.col(f"_metadata.{fact}") for fact in ("file_path", "row_index"))
         placed = read.select(*columns, file.alias("tacit_file"), at.alias("tacit_at"))
