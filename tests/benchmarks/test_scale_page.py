@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import tacit.data.prepare.executors as executors
 import tacit.data.spark_session as sessions
 from tacit.data.catalog import read_catalog
 from tacit.data.prepare import FACTORS
@@ -86,6 +87,7 @@ def test_the_other_limits_of_the_page_are_those_of_the_code() -> None:
     assert f"A question has {Limits().seconds:.0f} seconds" in said
     assert f"at most {sessions.MOST_CORES:,} cores" in said
     assert f"admits {MOST_BYTES // VALUE_BYTES // 10**6} million values" in said
+    assert f"the {executors.MEMORY.replace('GB', ' GB')} of a task" in said
     assert (sessions.PARTS_PER_CORE, FACTORS[-1], MOST_CODES) == (2, 4, 2**53 - 1)
     schema = json.loads((ROOT / "src/tacit/data/catalog/tacit.schema.json").read_text())
     assert '"maximum": 8589934592' in json.dumps(schema)
