@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -72,7 +74,8 @@ def connect_server(port: int = 0, **more: str) -> Iterator[tuple[str, subprocess
     given = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
     kind = "org.apache.spark.sql.connect.service.SparkConnectServer"
     run = [str(home / "bin/spark-submit"), "--class", kind, "--master", "local[2]", *given]
-    with subprocess.Popen(run, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    nowhere: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    with subprocess.Popen(run, env=os.environ | {"PYSPARK_PYTHON": sys.executable}, **nowhere) as process:
         try:
             _wait_for(port, process)
             yield f"sc://127.0.0.1:{port}", process

@@ -89,6 +89,17 @@ def cores(session: Any) -> int:
     return int(found.toArrow().column("last")[0].as_py()) + 1
 
 
+def functions_of(session: Any) -> Any:
+    """Spark's functions of columns, for this kind of session: those of a driver would look for one in this process."""
+    if hasattr(session, "newSession"):
+        from pyspark.sql import functions
+
+        return functions
+    from pyspark.sql.connect import functions as connected
+
+    return connected
+
+
 @contextmanager
 def interrupted(session: Any, seconds: float | None) -> Iterator[None]:
     """Stops what runs in a session after some seconds, again and again: an interrupt between two jobs is lost."""

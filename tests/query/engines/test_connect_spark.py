@@ -13,6 +13,7 @@ import pytest
 
 from clusters import SPARK, connect_server, hospital_on_spark
 from equality import assert_equal
+from hospital import files
 from services import Missing
 from tacit.errors import StoreUnusable
 from tacit.query.engines.duckdb import DuckDBEngine
@@ -38,6 +39,16 @@ def server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
             yield started
     except Missing as missing:
         pytest.skip(str(missing))
+
+
+def test_data_is_prepared_through_spark_connect(server: tuple[str, subprocess.Popen[bytes]], tmp_path: Path) -> None:
+    catalog = files(tmp_path)
+    catalog.write_text(f'{catalog.read_text("utf-8")}\n[store]\nengine = "spark"\nmaster = "{server[0]}"\n', "utf-8")
+    with open_data(catalog) as data:
+        report = data.prepare(yes=True)
+        data.begin_scratch("a test")
+        assert {table.name: table.kept for table in report.tables} == {"patients": 40, "visits": 120, "wards": 4}
+        assert len(data.session("ana").sql(QUESTIONS[3], epsilon=1).rows()) == 3
 
 
 def test_the_same_integers_and_a_server_that_goes_away(server: tuple[str, subprocess.Popen[bytes]], tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from tacit.data.engine import ByHolder, Parameters, Workshop, watched
 from tacit.data.prepare.cluster_words import QUOTED, Gone, failure, spelled
 from tacit.data.prepare.executors import KEPT, ROWS, Batches, Work, finished_batches
 from tacit.data.quoting import name, text
+from tacit.data.spark_session import functions_of
 
 Result = TypeVar("Result")
 
@@ -130,8 +131,8 @@ class Cluster:
     def _started(self, read: Any, starts: Mapping[str, int]) -> Any:
         """The rows of files with `tacit_number`: the place of their holder in its file, after the holders of the files before."""
         import pyarrow as pa
-        from pyspark.sql import functions as spark
 
+        spark = functions_of(self.session)
         found = pa.table({"tacit_file": pa.array(starts, pa.string()), "tacit_start": pa.array(starts.values(), pa.int64())})
         placed = read.withColumn("tacit_file", spark.col("_metadata.file_name"))
         joined = placed.join(spark.broadcast(self.session.createDataFrame(found)), "tacit_file")
@@ -207,8 +208,8 @@ class Cluster:
 
     def _with_numbers(self, read: Any, column: str, first: int) -> tuple[Any, int]:
         import pyarrow as pa
-        from pyspark.sql import functions as spark
 
+        spark = functions_of(self.session)
         columns = [f"`{each.replace('`', '``')}`" for each in read.columns]
         file, at = (spark.col(f"_metadata.{fact}") for fact in ("file_path", "row_index"))
         placed = read.select(*columns, file.alias("tacit_file"), at.alias("tacit_at"))
@@ -293,6 +294,5 @@ class Cluster:
 
 def _empty(session: Any, schema: Any) -> Any:
     """A frame without rows."""
-    from pyspark.sql import functions as spark
-
+    spark = functions_of(session)
     return session.range(0).select(*(spark.lit(None).cast(each.dataType).alias(each.name) for each in schema.fields))
