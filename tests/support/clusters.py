@@ -55,19 +55,19 @@ def hospital_on_spark(folder: Path, master: str = "local[2]") -> Path:
 
 
 @contextmanager
-def connect_server() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A Spark Connect server on the loopback, with two cores of this machine."""
+def connect_server(port: int = 0, **more: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A Spark Connect server on the loopback, with two cores of this machine; `more` are settings, with _ for each dot."""
     java_program()
     try:
         import pyspark
     except ImportError:
         raise Missing(INSTALL_SPARK) from None
-    port, home = _free_port(), Path(pyspark.__file__).parent
+    port, home = port or _free_port(), Path(pyspark.__file__).parent
     options = {
         "spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port),
         "spark.ui.enabled": "false",
         "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": f"{LIGHT} -Xss16m",
+        "spark.driver.extraJavaOptions": f"{LIGHT} -Xss16m", **{name.replace("_", "."): value for name, value in more.items()},
     }  # fmt: skip
     given = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
     kind = "org.apache.spark.sql.connect.service.SparkConnectServer"

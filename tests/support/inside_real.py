@@ -92,7 +92,7 @@ def main() -> None:
 
     if role == "engine":
         engine.serve = instead  # type: ignore[assignment]
-        engine.main(OfEngine(catalog, line.detach(), "500MB", 1))
+        engine.main(OfEngine(catalog, line.detach(), "500MB", 1, left_out=tuple(filter(None, left_out.split(";")))))
     elif role == "clerk":
         clerk.serve = instead  # type: ignore[assignment]
         parts._clerk({"catalog": catalog, "control": line.detach(), "left_out": list(filter(None, left_out.split(";")))})

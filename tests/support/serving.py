@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,9 +47,9 @@ class Server:
         except OSError:
             return 0, {}, b""
 
-    def ask(self, text: str, by: str = "ana", epsilon: str = "0.01", key: str = "") -> tuple[int, Any]:
+    def ask(self, text: str, by: str = "ana", epsilon: str = "0.01", key: str = "", seconds: float = WAIT) -> tuple[int, Any]:
         """The status and the body of the reply to a question."""
-        status, _, body = self.request("POST", "/v1/questions", by, {"sql": text, "epsilon": epsilon}, key)
+        status, _, body = self.request("POST", "/v1/questions", by, {"sql": text, "epsilon": epsilon}, key, seconds)
         return status, json.loads(body) if body else None
 
     def parts(self) -> dict[str, list[int]]:
@@ -83,19 +83,21 @@ class Server:
 
 @contextmanager
 def serving(
-    folder: Path, tokens: dict[str, str], engines: int = 1, python: tuple[str, ...] = (sys.executable,), users: tuple[str, ...] = ()
-) -> Iterator[Server]:
-    """A server over the prepared catalog in a folder, ready; it is ended at the end."""
+    folder: Path, tokens: dict[str, str], engines: int = 1, python: tuple[str, ...] = (sys.executable,),
+    users: tuple[str, ...] = (), seconds: float = WAIT, said: Path | None = None,
+) -> Iterator[Server]:  # fmt: skip
+    """A server over the prepared catalog in a folder, ready in some seconds; it is ended at the end. `said` gets what it says."""
     port_file = folder / "port"
     own = [place for place in sys.path if not Path(place).is_relative_to(sys.base_prefix)]  # a Python has a library of its own
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*own, str(Path(__file__).parent)])}
-    process = subprocess.Popen(
-        [*python, __file__, str(folder / "tacit.toml"), str(port_file), str(engines), *users], env=environment
-    )
+    words = [*python, __file__, str(folder / "tacit.toml"), str(port_file), str(engines), *users]
+    with ExitStack() as stack:
+        errors = None if said is None else stack.enter_context(said.open("wb"))
+        process = subprocess.Popen(words, env=environment, stderr=errors)
     try:
         begun = time.monotonic()
         while not port_file.exists():
-            if process.poll() is not None or time.monotonic() - begun > WAIT:
+            if process.poll() is not None or time.monotonic() - begun > seconds:
                 raise RuntimeError("the server did not start")
             time.sleep(0.02)
         yield Server(process, int(port_file.read_text()), folder, tokens)

@@ -36,7 +36,10 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.variable.substitute": "false",  # a text such as ${env:HOME} is not replaced, inside quotes or elsewhere
-    "spark.sql.parser.escapedStringLiterals": "false",  # as Ibis writes them
+    "spark.sql.parser.escapedStringLiterals": "false",  # as Ibis writes them, and so is the next
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.files.ignoreCorruptFiles": "false",  # a file that cannot be read is a failure, never fewer rows
+    "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.adaptive.enabled": "false",  # by what the rows hold, these would choose another plan
     "spark.sql.cbo.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",

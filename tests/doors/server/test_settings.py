@@ -8,7 +8,7 @@ import pytest
 
 from tacit.data.catalog import parse_catalog
 from tacit.doors.server.settings import Settings, check_engine, check_exposure
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidCatalog, InvalidInput
 
 DECLARED = '[budget]\nepsilon = 1\n[tables.people]\nsource = "p.csv"\nunit = "row"\nrows_at_most = 10\n'
 UNDECLARED = DECLARED.replace("rows_at_most = 10\n", "")
@@ -62,3 +62,13 @@ def test_a_spark_driver_is_not_served(master):
 def test_other_engines_are_served():
     check_engine(parse_catalog(DECLARED))
     check_engine(parse_catalog(f'{DECLARED}[store]\nengine = "spark"\nmaster = "sc://cluster:15002"\n'))
+
+
+def test_the_url_of_a_cluster_is_checked_before_anything_starts_and_not_quoted(monkeypatch):
+    monkeypatch.setenv("SPARK_TOKEN", "hunter2")
+    check_engine(parse_catalog(f'{DECLARED}[store]\nengine = "spark"\nmaster = "sc://cluster/;use_ssl=true;token=$SPARK_TOKEN"\n'))
+    with pytest.raises(InvalidInput, match="options after a slash") as raised:
+        check_engine(parse_catalog(f'{DECLARED}[store]\nengine = "spark"\nmaster = "sc://cluster:1;token=$SPARK_TOKEN"\n'))
+    assert "hunter2" not in str(raised.value)
+    with pytest.raises(InvalidCatalog, match="not set in the environment"):
+        check_engine(parse_catalog(f'{DECLARED}[store]\nengine = "spark"\nmaster = "sc://cluster/;token=$NOT_THERE"\n'))

@@ -31,7 +31,7 @@ SELECT APPROX_QUANTILES(cost, 4) AS quartiles FROM visits;
 --     keep at most 8 rows per unit
 --       scan visits
 --   groups: one; one unit has at most 8 rows in it
---   quantiles 0, 0.25, 0.5, 0.75, 1: Laplace noise on one tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 679.8 to 730.8 ranks to an end of the interval, pure epsilon 1 (add or remove one unit)
+--   quantiles 0, 0.25, 0.5, 0.75, 1: Laplace noise on one tree of counts: 4 levels of 27 branches, sensitivity 8 rows at each level, scale 32; about 463.3 to 522.4 ranks to an end of the interval, pure epsilon 1 (add or remove one unit)
 --       100 % of epsilon, for quartiles_0, quartiles_1, quartiles_2, quartiles_3, quartiles_4
 --       chosen because one tree serves all quantiles of this expression: draws of their own would divide epsilon
 --   quartiles_0: not known in advance; it is reported with the answer

@@ -13,7 +13,7 @@ import pytest
 
 from tacit.data import store
 from tacit.data.catalog import parse_catalog
-from tacit.errors import StoreUnusable, TimedOut
+from tacit.errors import StoreUnusable, TimedOut, TooMuchWork
 from tacit.privacy.sealed import Sealed
 from tacit.query import engines
 from tacit.query.engines.engine import TALLY, Engine, Opening, out_of_limits
@@ -90,3 +90,22 @@ def test_another_engine_is_one_entry_in_a_table(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(StoreUnusable, match="the toy"):
         data.runner.open()
     data.close()
+
+
+@pytest.mark.parametrize("columns", [["ward"], ["ward", "cost"], ["diagnosis"], ["diagnosis", "ward"]])
+def test_the_number_of_tallies_is_bounded_by_declarations(place: World, columns: list[str]) -> None:
+    table = place.catalog.tables["visits"]
+    assert tallies_of(place, 2, *columns).unseal().num_rows <= engines.tallies_at_most(table, columns) <= table.most_rows
+    small = replace(table, rows_at_most=2)
+    assert engines.tallies_at_most(small, columns) == 2
+
+
+def test_a_cluster_does_not_count_more_than_its_driver_holds(place: World) -> None:
+    """Of private text nothing but the rows is declared; where the embedded engine counts, nothing moves to another machine."""
+    many = replace(place.catalog.tables["visits"], rows_at_most=engines.MOST_TALLIES + 1)
+    on_spark = replace(place.catalog, store_engine="spark")
+    with pytest.raises(TooMuchWork, match="combinations of values"):
+        engines.check_tallies(on_spark, many, ["diagnosis"])
+    engines.check_tallies(on_spark, many, ["ward"])
+    engines.check_tallies(on_spark, replace(many, rows_at_most=engines.MOST_TALLIES), ["diagnosis"])
+    engines.check_tallies(place.catalog, many, ["diagnosis"])

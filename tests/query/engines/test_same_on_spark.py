@@ -18,25 +18,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clusters import SPARK
-from equality import assert_equal, on_spark, written_on_spark
+from equality import assert_equal, on_spark
+from extremes import SPARKS_OWN, STORABLE, Both, every_kind
 from hospital import hospital_session
-from hostile import FRAGMENTS
 from join_questions import questions as join_questions
 from joined import COLUMNS as HOSPITAL_COLUMNS
 from joined import PRIVATE, Hospital, asked_of
 from pages import ROOT
-from questions import COLUMNS, clinic_questions, conditions, keys, numbers
-from stored import catalog, table
+from questions import conditions, keys, numbers
 from tacit.data.spark_session import SETTINGS
 from tacit.data.store import store_file
 from tacit.errors import Refused, TimedOut
-from tacit.privacy.catalog import Column
-from tacit.query.canonical import canonical_plan
-from tacit.query.engines.engine import StoredFacts
 from tacit.query.language.given import given as with_parameters
-from tacit.query.language.sql import parse, read
+from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
-from worlds import PUBLIC, clinic, ranked, world
 
 pytestmark = SPARK
 ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
@@ -44,9 +39,6 @@ QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.s
 SHORT = QUESTIONS[::9]
 SLOW = pytest.mark.slow
 LENGTHS = pytest.mark.parametrize("examples", [3, pytest.param(25, marks=SLOW)])
-SPARKS_OWN = "${spark.sql.session.timeZone}"  # which Spark would replace by UTC
-TEXTS = [*FRAGMENTS, SPARKS_OWN, "UTC", "${env:HOME}", "50%_é", "\\' OR TRUE --", "a\\", "x" * 300]
-STORABLE = [each for each in dict.fromkeys(TEXTS) if each.isprintable() or each in "\t\n\r" or each.startswith("\\")]
 Asking = Callable[[str], None]
 
 
@@ -79,36 +71,14 @@ def test_all_questions_of_the_hospital(hospital: Asking, question: str) -> None:
 # --- every kind of column, and expressions over them -----------------------------------------------------------------------------
 
 
-def extreme(column: Column, draw: random.Random) -> Any:
-    """A stored value of a column: often the least or the largest, or NULL where that is allowed."""
-    if column.kind == "text":
-        return draw.choice([None, *STORABLE])
-    if column.kind == "presence":
-        return draw.choice([None, 0])
-    last = column.points - 1
-    nothing = [None] if column.nulls is None else []
-    return draw.choice([*nothing, 0, 0, last, last, draw.randint(0, last)])
-
-
 @pytest.fixture(scope="module")
-def kinds(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[Asking]:
-    """A table with a column of every kind, and rows at the ends of their ranges."""
-    folder, draw = tmp_path_factory.mktemp("kinds"), random.Random(5)
-    made = catalog(folder, table("t", folder / "t.csv", *COLUMNS, max_rows=4, rows_at_most=10**4))
-    people = [[{column.name: extreme(column, draw) for column in COLUMNS} for _ in range(draw.randint(1, 4))] for _ in range(300)]
-    with world(folder, made, {"t": ranked(people)}) as held:
-        engine = written_on_spark(made, {"t": ranked(people)}, folder / "parquet", spark)
-
-        def ask(question: str) -> None:
-            assert_equal(held.engine, engine, held.plan(question))
-
-        ask.engine, ask.plan = engine, held.plan  # type: ignore[attr-defined]
-        yield ask
-        engine.close()
+def kinds(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[Both]:
+    with every_kind(tmp_path_factory.mktemp("kinds"), spark) as both:
+        yield both
 
 
 @LENGTHS
-def test_expressions(kinds: Asking, examples: int) -> None:
+def test_expressions(kinds: Both, examples: int) -> None:
     aggregate = st.sampled_from(["SUM({})", "AVG({})", "MEDIAN({})", "COUNT(DISTINCT {})", "VAR_POP({})", "MAX({})"])
 
     @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
@@ -127,25 +97,7 @@ def answered(ask: Asking, question: str) -> None:
         ask(question)
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "SELECT SUM(wide), AVG(wide), VAR_POP(millions), COVAR_POP(millions, wide) FROM t",
-        "SELECT SUM(small % 7), SUM(small / signed), SUM(FLOOR(below / 7)), SUM(cents / 0.07) FROM t",
-        "SELECT SUM(CASE WHEN wide > 0 THEN wide END), MIN(wide), MAX(wide) FROM t",
-        "SELECT EXTRACT(ISODOW FROM day), EXTRACT(QUARTER FROM seen), COUNT(*) FROM t GROUP BY 1, 2",
-        "SELECT code, fruit, COUNT(*), MEDIAN(thirds) FROM t GROUP BY code, fruit",
-        "SELECT note, COUNT(*), SUM(cents) FROM t GROUP BY note",
-        "SELECT note, MEDIAN(small) FROM t WHERE note LIKE '%e%' OR note LIKE '_' GROUP BY note",
-        "SELECT COUNT(*) FROM t WHERE note LIKE '%''%' OR note LIKE '%${%}%' OR note LIKE '%_%'",
-        "SELECT COUNT(DISTINCT note), COUNT(DISTINCT fruit), COUNT(note) FROM t",
-    ],
-)
-def test_what_engines_differ_in(kinds: Asking, question: str) -> None:
-    kinds(question)
-
-
-def test_quantiles_come_back_as_histograms_never_as_rows(kinds: Any) -> None:
+def test_quantiles_come_back_as_histograms_never_as_rows(kinds: Both) -> None:
     """Also of a range with more values than the table may have rows, which the embedded engine returns one by one."""
     (cell,) = kinds.engine.run(kinds.plan("SELECT MEDIAN(wide) FROM t").group).moments[0]
     values, counts = cell.unseal()
@@ -154,7 +106,7 @@ def test_quantiles_come_back_as_histograms_never_as_rows(kinds: Any) -> None:
 
 
 @pytest.mark.parametrize("texts", [STORABLE[::4], pytest.param(STORABLE, marks=SLOW)], ids=["some", "all"])
-def test_texts_are_never_more_than_texts(kinds: Asking, texts: list[str]) -> None:
+def test_texts_are_never_more_than_texts(kinds: Both, texts: list[str]) -> None:
     """Quotes, backslashes, comments and Spark's own ${...} in a literal: each text counts the rows that hold it."""
     listed = ", ".join(f"SUM(CASE WHEN note = {quoted(each)} THEN 1 ELSE 0 END)" for each in texts)
     kinds(f"SELECT {listed}, COUNT(*) FROM t WHERE note IN ({', '.join(map(quoted, texts))})")
@@ -164,40 +116,6 @@ def test_texts_are_never_more_than_texts(kinds: Asking, texts: list[str]) -> Non
 
 def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-# --- joins with public tables, private keys, limits in each group ----------------------------------------------------------------
-
-
-@pytest.fixture(scope="module", params=[pytest.param(None, marks=SLOW), 1, pytest.param(2, marks=SLOW)])
-def visits(tmp_path_factory: pytest.TempPathFactory, spark: Any, request: pytest.FixtureRequest) -> Iterator[Asking]:
-    """The clinic, with a limit of rows in one group; facts and plans are those of both engines."""
-    folder, draw = tmp_path_factory.mktemp("clinic"), random.Random(7)
-    made = clinic(folder, max_rows_per_group=request.param)
-    columns = [column for column in made.tables["visits"].columns.values() if column.kind != "key"]
-    people = [[{column.name: extreme(column, draw) for column in columns} for _ in range(draw.randint(1, 5))] for _ in range(120)]
-    rows = {"visits": ranked(people), "wards": PUBLIC}
-    with world(folder, made, rows) as held:
-        engine = written_on_spark(made, rows, folder / "parquet", spark)
-        facts = StoredFacts(held.facts.tables, engine)
-
-        def ask(question: str) -> None:
-            plan = held.plan(question)
-            assert canonical_plan(plan) == canonical_plan(rewrite(parse(question), made, facts))
-            assert_equal(held.engine, engine, plan)
-
-        yield ask
-        engine.close()
-
-
-@pytest.mark.parametrize("examples", [2, pytest.param(25, marks=SLOW)])
-def test_questions_of_the_clinic(visits: Asking, examples: int) -> None:
-    @settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(clinic_questions(private_keys=True))
-    def check(question: str) -> None:
-        answered(visits, question)
-
-    check()
 
 
 # --- joins of private tables, and sub-queries for each person --------------------------------------------------------------------
@@ -241,12 +159,13 @@ def test_joins_of_private_tables(shared: Asking, examples: int) -> None:
     [
         ("spark.sql.variable.substitute=true", f"SELECT COUNT(*) FROM t WHERE note = '{SPARKS_OWN}'"),
         ("spark.sql.parser.escapedStringLiterals=true", "SELECT COUNT(*) FROM t WHERE note = 'a\\'"),
+        pytest.param("spark.sql.groupByOrdinal=false", "SELECT fruit, COUNT(*) FROM t GROUP BY fruit", marks=SLOW),
     ],
 )
-def test_each_setting_is_needed(kinds: Asking, setting: str, question: str) -> None:
+def test_each_setting_is_needed(kinds: Both, setting: str, question: str) -> None:
     """Planted bugs: a session without one of the settings gives another number, or none."""
     name, _, value = setting.partition("=")
-    engine: Any = kinds.engine  # type: ignore[attr-defined]
+    engine = kinds.engine
     kinds(question)
     engine._session.conf.set(name, value)
     try:

@@ -67,6 +67,15 @@ def test_a_store_comes_back_from_parquet(place: tuple[Session, Any, Path], tmp_p
     back.close()
 
 
+def test_deep_questions_are_short_for_sparks_parser(place: tuple[Session, Any, Path]) -> None:
+    """Written out, the logarithm of a logarithm has 340,000 characters, which Spark's parser reads for minutes after the spend."""
+    session, engine, _ = place
+    deep = "LN(1 + ABS(ABS(ABS(ABS(cost - 50) - 40) - 30) - 20))"
+    statement: Any = read(f"SELECT ward, SUM({deep}) AS s FROM visits GROUP BY ward", given(None, date(2025, 1, 1))).statement
+    assert_equal(session.data.engine, engine, rewrite(statement, session.data.catalog, session.data.public))
+    assert len(list(engine._compiled.values())[-1]) < 5_000
+
+
 def test_what_fails_on_the_cluster_is_said_in_one_way(place: tuple[Session, Any, Path], capfd: pytest.CaptureFixture[str]) -> None:
     """Spark's message names a column and a path; none of it gets out, not even to standard error."""
     _, engine, _ = place

@@ -119,13 +119,23 @@ def test_a_session_whose_cluster_went_away_is_replaced_before_the_spend(data: Da
     ana.sql("SELECT COUNT(*) AS n FROM visits", epsilon=1)
 
     class Gone:
-        """A session that answers nothing any more."""
+        """An empty task of a session that answers nothing any more."""
 
-        def range(self, *_: object) -> None:
+        def collect(self) -> None:
             raise ConnectionRefusedError
 
-    data.engine._session = Gone()  # type: ignore[attr-defined]
+    data.engine._empty = Gone()  # type: ignore[attr-defined]
     assert len(ana.sql("SELECT COUNT(*) AS m FROM patients", epsilon=1).rows()) == 1
+
+
+def test_the_cluster_runs_a_task_before_every_question(data: DataSet, spark: Any) -> None:
+    """Its plan is kept, its result is not: a cluster that went away a moment ago is noticed."""
+    data.engine.open()
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
+    before = len(jobs())
+    data.engine.open()
+    data.engine.open()
+    assert len(jobs()) == before + 2
 
 
 FAILING = """

@@ -2,64 +2,55 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from tacit.mechanisms.tree.law import Floats, Weighted
 
-SLOPES = np.linspace(0.02, 0.98, 49)  # at which the moments of the noise are taken, in parts of 1 / scale
-ROUNDED = 1 + 1e-9  # more than what floating point loses
+Path = tuple[int, ...]
 
 
-def grown(weights: Floats) -> Floats:
-    """ln of a bound on E[exp(u w X / scale)] of discrete Laplace noise X: one column for each slope u, one row for each w."""
-    return -np.log1p(-((np.asarray(weights)[..., None] * SLOPES) ** 2))
+@lru_cache(maxsize=16384)
+def margins(branches: int, path: Path, share: Fraction, missed: Fraction, scale: Fraction) -> Floats:
+    """For each of the bounds between the children of a cell, what the noise of its rank less `share` of all rows reaches with a
+    chance of at most `missed`. The cell is given by the places of its ancestors and itself among siblings.
 
-
-@lru_cache(maxsize=4096)
-def margins(branches: int, path: tuple[int, ...], share: Fraction, missed: Fraction) -> Floats:
-    """For each of the bounds between the children of a cell, what the noise of its rank less `share` of all rows exceeds with a
-    chance of at most `missed`, in scales of the noise. The cell is given by the places of its ancestors and itself among siblings.
-
-    >>> margins(2, (), Fraction(1, 2), Fraction(1, 20)).round(2)
-    array([3.62])
+    >>> margins(2, (), Fraction(1, 2), Fraction(1, 20), Fraction(100)).round()
+    array([165.])
     """
-    least = math.log(missed.denominator) - math.log(missed.numerator)
-    summed = _of_path(branches, path, share) + _of_children(branches, path, share)
-    found = np.asarray(np.min((summed + least) / SLOPES, axis=1) * ROUNDED)
+    found = noises(branches, path, share).reached(missed, scale)
     found.setflags(write=False)
     return found
 
 
-def variances(branches: int, path: tuple[int, ...], share: Fraction) -> Floats:
-    """The variance of the same noise, in squares of the scale of continuous noise, to a few digits: for forecasts."""
-    small = SLOPES[0]
-    summed = _of_path(branches, path, share) + _of_children(branches, path, share)
-    return np.asarray(2 * summed[:, 0] / small**2)
+def variances(branches: int, path: Path, share: Fraction) -> Floats:
+    """The variance of the same noise, in squares of the scale of continuous noise: for forecasts."""
+    return 2 * noises(branches, path, share).squares
 
 
-def _of_path(branches: int, path: tuple[int, ...], share: Fraction) -> Floats:
-    """The siblings of the cell and of its ancestors, and its ancestors."""
-    summed, taken = np.zeros(len(SLOPES)), float(share)
+def noises(branches: int, path: Path, share: Fraction) -> Weighted:
+    """The noise of the ranks at the bounds between the children of a cell, less `share` of all rows: a row for each bound."""
+    bounds = np.arange(1.0, branches)
+    parts = bounds / (branches + 1) if path else np.full(branches - 1, float(share))
+    own = [(parts - _part(branches, path, share, len(path) - 1), np.ones(branches - 1))] if path else []
+    sizes, numbers = zip(*own, (1 - parts, bounds), (parts, branches - bounds), strict=True)
+    shared = np.array([term for term in _of_path(branches, path, share) if term[1]], dtype=np.float64).reshape(-1, 2).T
+    return Weighted(np.abs(np.array(sizes)).T, np.array(numbers).T, (np.abs(shared[0]), shared[1]))
+
+
+def _of_path(branches: int, path: Path, share: Fraction) -> list[tuple[float, int]]:
+    """The weights of the siblings of the cell and of its ancestors, and of its ancestors, with the number of each."""
+    found: list[tuple[float, int]] = []
     for level, place in enumerate(path):
-        part = float(share) if level == 0 else place / (branches + 1)
+        part = _part(branches, path, share, level)
+        found += [(1 - part, place), (part, branches - place - 1)]
         if level > 0:
-            summed = summed + grown(np.array(part - taken))
-        summed = summed + place * grown(np.array(1 - part)) + (branches - place - 1) * grown(np.array(part))
-        taken = part
-    return np.asarray(summed)
+            found.append((part - _part(branches, path, share, level - 1), 1))
+    return found
 
 
-def _of_children(branches: int, path: tuple[int, ...], share: Fraction) -> Floats:
-    """The cell itself and its children, for each of the bounds between them."""
-    before = np.arange(1, branches)
-    parts = before / (branches + 1) if path else np.full(branches - 1, float(share))
-    summed = before[:, None] * grown(1 - parts) + (branches - before)[:, None] * grown(parts)
-    if not path:
-        return np.asarray(summed)
-    own = float(share) if len(path) == 1 else path[-1] / (branches + 1)
-    return np.asarray(summed + grown(parts - own))
+def _part(branches: int, path: Path, share: Fraction, level: int) -> float:
+    """What is taken away of each count of a level on the way to the cell."""
+    return float(share) if level == 0 else path[level] / (branches + 1)

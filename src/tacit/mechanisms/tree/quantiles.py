@@ -164,7 +164,7 @@ def _away(counts: Counts, path: Path, share: Fraction) -> Floats:
 
 def _sure(counts: Counts, path: Path, share: Fraction, missed: Fraction) -> Floats:
     """How far noise and rounding may have moved those."""
-    moved = float(counts.noise.scale) * margins(counts.tree.branches, path, share, missed)
+    moved = margins(counts.tree.branches, path, share, missed, counts.noise.scale)
     return np.asarray(moved + ROUNDING * (np.abs(counts.below(path)) + np.abs(counts.children(())).sum()))
 
 

@@ -14,10 +14,9 @@ from tacit.mechanisms.tree.margins import margins, variances
 from tacit.privacy.loss import Loss
 from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 
-MOST_BRANCHES = 256
+LEAST_BRANCHES, MOST_BRANCHES = 4, 256  # of several levels: with 2 or 3 there are so many that each has little of epsilon
 MOST_LEVELS = 16
 USUALLY = 1.8  # deviations by which a value that is read from a tree misses its rank at most, 19 times of 20
-WIDER = 0.3  # deviations more than its margin by which an end misses its rank, on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ class Tree:
     def half_width(self, share: Fraction, missed: Fraction) -> float:
         """How many ranks the ends of an interval are expected to be from the quantile: a forecast."""
         path, bound = self._usual(share)
-        margin = float(margins(self.branches, path, share, each_test(share, missed, self.levels))[bound])
-        return float(self.noise.scale) * (margin + WIDER * self._deviation(share))
+        return float(margins(self.branches, path, share, each_test(share, missed, self.levels), self.noise.scale)[bound])
 
     def error(self, share: Fraction) -> float:
         """How many ranks the value is expected to be from the quantile at 95 % confidence: a forecast."""
@@ -89,7 +87,8 @@ def fitting(points: int, epsilon: Fraction, max_rows: int, neighbours: Neighbour
     """The tree whose interval of the median is expected to be narrowest."""
     shapes = {(least_branches(points, levels), levels) for levels in range(1, MOST_LEVELS + 1)}
     trees = [Tree(points, branches, levels, epsilon, max_rows, neighbours) for branches, levels in sorted(shapes)]
-    allowed = [tree for tree in trees if tree.branches <= MOST_BRANCHES]
+    allowed = [tree for tree in trees if tree.levels == 1 or tree.branches >= LEAST_BRANCHES]
+    allowed = [tree for tree in allowed if tree.branches <= MOST_BRANCHES]
     return min(allowed, key=lambda tree: tree.half_width(Fraction(1, 2), Fraction(1, 20)))
 
 

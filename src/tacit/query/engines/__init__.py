@@ -6,14 +6,17 @@ A new engine is a module with the methods of `engine.Engine`, an entry in `ENGIN
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from tacit.data.store import store_file
-from tacit.privacy.catalog import Catalog
+from tacit.errors import TooMuchWork
+from tacit.privacy.catalog import Catalog, Table
 from tacit.query.engines.engine import Engine, Limits, Opening
 
 EMBEDDED = "duckdb"
+MOST_TALLIES = 5 * 10**7  # combinations that a cluster returns to the driver: two to four gigabytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,26 @@ def engine_at(wanted: Opening) -> Engine:
 def engine_for(catalog: Catalog, version: str | None = None) -> Engine:
     """The engine on the prepared data of a catalog; only of the given version, if any."""
     return engine_at(opening(catalog, version))
+
+
+def tallies_at_most(table: Table, columns: Sequence[str]) -> int:
+    """How many combinations of values `Engine.tallies` can return: a public number, by declarations alone.
+
+    A store has at most the declared rows, which `tacit prepare` enforces; of private text that is the only limit.
+    """
+    declared = [table.columns[name] for name in columns]
+    if any(column.kind not in ("number", "category", "date") for column in declared):
+        return table.most_rows
+    return min(table.most_rows, prod(column.points + column.nullable for column in declared))
+
+
+def check_tallies(catalog: Catalog, table: Table, columns: Sequence[str]) -> None:
+    """Refuse, before anything is paid for, to count more combinations on a cluster than its driver can hold."""
+    if catalog.store_engine != EMBEDDED and tallies_at_most(table, columns) > MOST_TALLIES:
+        raise TooMuchWork(
+            f"{', '.join(columns)} of {table.name} may have more than {MOST_TALLIES:,} combinations of values",
+            remedy=f"declare rows_at_most for {table.name}, or values for its columns",
+        )
 
 
 def load(engine: str = EMBEDDED) -> None:

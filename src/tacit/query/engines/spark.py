@@ -26,6 +26,7 @@ from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
 from tacit.query.engines.like import spark_backend
 from tacit.query.engines.reasons import MISSING, reason_of
+from tacit.query.engines.shared_parts import shared
 from tacit.query.plan import Bound, Group
 
 MOST_COMPILED = 64
@@ -46,7 +47,9 @@ class SparkEngine:
         self._given = session
         self._session: Any = None
         self._backend: Any = None
+        self._empty: Any = None
         self._store: ParquetStore | None = None
+        self._pinned: ParquetStore | None = None
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
         self._files: dict[str, frozenset[str]] = {}
@@ -63,7 +66,7 @@ class SparkEngine:
                 self._forget()
                 raise unreachable()
             if self._store is not None:
-                self._require_version(parquet_store(self.wanted.place), self._store.version)
+                self._require_version(self._described(), self._store.version)
             if self._backend is None or not self._answers():
                 self._forget()
                 self._opened()
@@ -75,7 +78,9 @@ class SparkEngine:
     def _answers(self) -> bool:
         try:
             with interrupted(self._session, sessions.OPENING):
-                return int(self._session.range(1).count()) == 1
+                if self._empty is None:
+                    self._empty = self._session.range(0, 1, 1, 1)  # one task; planned once, and run before every question
+                return len(self._empty.collect()) == 1
         except Exception:
             return False
 
@@ -146,7 +151,7 @@ class SparkEngine:
 
     def _forget(self) -> None:
         """Without a word to the cluster, which may be gone: Spark Connect would try for seconds to reach it."""
-        self._session = self._backend = self._store = None
+        self._session = self._backend = self._empty = self._store = None
         self._tables, self._compiled, self._files = {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
@@ -165,7 +170,7 @@ class SparkEngine:
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = backend.compile(build(self._table))
+            self._compiled[key] = shared(backend.compiler.to_sqlglot(build(self._table))).sql(dialect=backend.dialect)
         return self._session.sql(self._compiled[key]).toArrow()
 
     def _table(self, name: str) -> Any:
@@ -186,12 +191,20 @@ class SparkEngine:
 
     def _opened(self) -> Any:
         if self._backend is None:
-            store = parquet_store(self.wanted.place)
+            store = self._described()
             self._require_version(store, self.wanted.version)
             self._store = store
             self._session = _own(self._given) if self._given is not None else started(self.wanted.master, at=self.wanted.at)
             self._backend = spark_backend(self._session)
         return self._backend
+
+    def _described(self) -> ParquetStore:
+        """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""
+        if self._pinned is not None:
+            return self._pinned
+        found = parquet_store(self.wanted.place)
+        self._pinned = found if self.wanted.at is not None else None
+        return found
 
     @contextmanager
     def _deadline(self, seconds: float | None) -> Iterator[None]:

@@ -46,6 +46,7 @@ from tacit.publish.synthetic.commuters.spending import (
     sold_beside,
     sold_from,
 )
+from tacit.query.engines import check_tallies
 from tacit.query.engines.engine import TALLY
 from tacit.query.plan import Bound, Scan
 from tacit.release.outputs import check_apart, check_output
@@ -123,7 +124,7 @@ class DeclaredFlows:
 
     def totals(self, blocks: Blocks, destinations: Zones) -> Totals:
         """The public number of jobs at each destination, from the declared table."""
-        self._columns()
+        check_tallies(self.data.catalog, _table(self.data.catalog, self.table), self._names())
         table = _table(self.data.catalog, self.declared)
         if not table.public or table.source.kind not in ("csv", "parquet"):
             raise NotAllowed(
@@ -178,10 +179,12 @@ class DeclaredFlows:
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         """The homes, from the version that was opened before the payment, and from no other."""
         table, chosen = _table(self.data.catalog, self.table), self._columns()
-        names = list(dict.fromkeys(column.name for column in chosen))
-        counted = self.data.engine.tallies(Bound(Scan(table), table.max_rows), names)
+        counted = self.data.engine.tallies(Bound(Scan(table), table.max_rows), self._names())
         work, home = (_blocks(counted, column, blocks) for column in chosen)
         return homes_of(work, home, tallied_jobs(counted, TALLY), totals)
+
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys(column.name for column in self._columns()))
 
     def _columns(self) -> tuple[Column, Column]:
         """The two columns of the table, declared so that the names of blocks can be read from the store."""

@@ -19,7 +19,7 @@ from tacit.chart import svg
 from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
 from tacit.publish.synthetic.rows.release import SyntheticTable
-from tacit.query.engines import engine_for
+from tacit.query.engines import check_tallies, engine_for
 from tacit.query.engines.engine import TALLY
 from tacit.query.plan import Bound, Scan
 from tacit.release.curators import curators_page, for_the_owner, write_for_curator
@@ -87,9 +87,10 @@ def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
 
 def real_cells(catalog: Catalog, chosen: Chosen) -> tuple[tuple[Codes, ...], Codes]:
     """For the data owner: cells that occur in the real rows, column by column, and how many rows each stands for."""
-    table = chosen.table
+    table, names = chosen.table, [axis.name for axis in chosen.axes]
+    check_tallies(catalog, table, names)
     with closing(engine_for(catalog)) as engine:
-        rows = for_the_owner(engine.tallies(Bound(Scan(table), table.max_rows), [axis.name for axis in chosen.axes]))
+        rows = for_the_owner(engine.tallies(Bound(Scan(table), table.max_rows), names))
     found = []
     for axis in chosen.axes:
         column = rows.column(axis.name).combine_chunks()
