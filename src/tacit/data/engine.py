@@ -50,6 +50,17 @@ Parameters = Mapping[str, Any] | None
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True, slots=True)
+class ByHolder:
+    """A query of which rows with different `tacit_holder` do not meet: `rows` is SQL of the maker, with that column.
+
+    `finished` turns a relation of such rows into SQL of the embedded engine, which an engine may run on some holders at a time.
+    """
+
+    rows: str
+    finished: Callable[[str], str]
+
+
 class Maker(Protocol):
     """An engine that makes a store from cleaned rows: SQL over whole tables, in its own dialect.
 
@@ -67,6 +78,13 @@ class Maker(Protocol):
 
     def keep(self, table: str, query: str, parameters: Parameters = None, step: str = "") -> None:
         """Keep the rows of a query as a table, until the store is complete; `step` is the words of a step of the plan."""
+        ...
+
+    def keep_by_holder(self, table: str, query: ByHolder, parameters: Parameters, step: str) -> int | None:
+        """Keep the result of such a query as a table.
+
+        Returns how many holders there are, if each of the rows has got the number of its holder, from 0 on, as `tacit_number`.
+        """
         ...
 
     def write(self, table: str, query: str, step: str) -> None:
@@ -138,6 +156,11 @@ class Workshop:
             self.step(step, statement, parameters)
         else:
             self.run(statement)
+
+    def keep_by_holder(self, table: str, query: ByHolder, parameters: Parameters, step: str) -> int | None:
+        """Keep the result of a query of which rows with different holders do not meet; their holders get no numbers."""
+        self.keep(table, query.finished(f"({query.rows})"), parameters, step)
+        return None
 
     def write(self, table: str, query: str, step: str) -> None:
         """Write the rows of a query as a table of the store."""

@@ -134,7 +134,7 @@ def a_key_once_for_all_units(patched):
 
 def tables_without_keys_from_0(patched):
     honest = preparation._stored_table
-    from_0 = lambda words, table, first, *more: honest(words, table, first if own_key(table) else 0, *more)  # noqa: E731
+    from_0 = lambda words, table, units, *more: honest(words, table, units if own_key(table) else units._replace(most=0), *more)  # noqa: E731
     patched.setattr(preparation, "_stored_table", from_0)
 
 

@@ -32,6 +32,8 @@ BREAKS = {
     "tails": "loss",
     "tree": "loss",
     "share": "loss",
+    "levels": "loss",
+    "unit": "loss",
     "hashes": "loss",
     "two": "loss",
     "positives": "loss",

@@ -51,7 +51,7 @@ def test_a_question_is_asked_from_end_to_end(data: DataSet) -> None:
 
 
 def test_a_cluster_that_cannot_be_reached_costs_nothing(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "started", lambda master: (_ for _ in ()).throw(unreachable()))
+    monkeypatch.setattr(engines, "started", lambda *_, **__: (_ for _ in ()).throw(unreachable()))
     with pytest.raises(StoreUnusable, match="Spark cluster cannot be reached"):
         data.session("ana").sql(QUESTION, epsilon=1)
     assert spent(data) == (0, 0)

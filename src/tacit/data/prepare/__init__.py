@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tacit.data.declaration.lines import key_text
 from tacit.data.dialect import DIALECTS
@@ -188,19 +188,19 @@ def _prepare_private(
     key_type = held.type
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
-    spaces = coded(catalog)
+    spaces, holders = coded(catalog), dict[str, int | None]()
     for table in keyed:
         ranking = _ranking(workshop, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
-        _rank(workshop, table, ranking, ways[table.name], key)
+        holders[table.name] = _rank(workshop, table, ranking, ways[table.name], key)
     codes = _codes(workshop, catalog, ways, key_type)
-    units = _number_units(workshop, keyed) if keyed else 0
+    units = _number_units(workshop, holders)
     reports = {}
     for table in tables:
         kept_codes = {column: codes[space] for column, space in spaces[table.name].items()}
         workshop.write(table.name, _stored_table(workshop, table, units, kept_codes, key_type), f"writing {table.name}")
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
-        units += report.unnamed if _keeps_unnamed(table) else 0
+        units = units.and_further(report.unnamed if _keeps_unnamed(table) else 0)
     return reports, sharing(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
 
 
@@ -248,27 +248,55 @@ def _ranking(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp], 
     return Ranking(packing(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before)
 
 
-def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> None:
-    """Put the ranked rows into a table of the engine. Rows that are people, each with a key of its own, need no order."""
-    staged, condition = staged_name(table), kept(stored_columns(table))
-    own = f"SELECT {ranking.own_key} AS own FROM {staged} WHERE {condition}"
-    alone = table.unit is None and workshop.rows(f"SELECT count(own) = count(DISTINCT own) FROM ({own})") == [(True,)]
-    rows, given = (
-        (ranking.alone(staged, condition), None) if alone else (ranking.ranked(staged, condition, look_ups), ranking.secrets(key))
-    )
-    workshop.keep(_ranked_name(table), rows, given, step=f"ranking {table.name}")
+def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> int | None:
+    """Put the ranked rows into a table of the engine; returns how many units they have, if the engine has numbered these."""
+    staged, condition, words = staged_name(table), kept(stored_columns(table)), f"ranking {table.name}"
+    if workshop is workshop.bench and _alone(workshop, table, ranking, condition):
+        workshop.keep(_ranked_name(table), ranking.alone(staged, condition), step=words)
+        return None
+    rows = ranking.ranked(staged, condition, look_ups)
+    return workshop.keep_by_holder(_ranked_name(table), rows, ranking.secrets(key), words)
 
 
-def _number_units(workshop: Maker, keyed: list[Table]) -> int:
-    """Give every unit of any table a code, and return their number. The codes are dense, and their order means nothing."""
-    units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked_name(table)} WHERE tacit_rank = 0" for table in keyed)
-    return workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units")
+def _alone(workshop: Maker, table: Table, ranking: Ranking, condition: str) -> bool:
+    """Whether rows are people, each with a key of its own, which need no order. A cluster would have to move them to see it."""
+    own = f"SELECT {ranking.own_key} AS own FROM {staged_name(table)} WHERE {condition}"
+    return table.unit is None and workshop.rows(f"SELECT count(own) = count(DISTINCT own) FROM ({own})") == [(True,)]
 
 
-def _stored_table(workshop: Maker, table: Table, first: int, codes: Mapping[str, str], key_type: str) -> str:
+class Units(NamedTuple):
+    """How many units have codes; and the code of a ranked row's unit: its `tacit_number`, or what `tacit_units` says."""
+
+    most: int
+    numbered: bool
+
+    def and_further(self, units: int) -> Units:
+        return self._replace(most=self.most + units)
+
+    def rows(self, table: Table) -> str:
+        """SQL for the ranked rows with `tacit_unit`."""
+        ranked = _ranked_name(table)
+        if self.numbered:
+            return f"(SELECT *, tacit_number AS tacit_unit FROM {ranked}) AS held"
+        return f"{ranked} AS held JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder"
+
+
+def _number_units(workshop: Maker, holders: Mapping[str, int | None]) -> Units:
+    """Give every unit of any table a code. The codes are dense, and their order means nothing.
+
+    `holders` are the numbers of units by table. The units of one table alone may have their codes from being ranked.
+    """
+    if len(holders) == 1 and (count := next(iter(holders.values()))) is not None:
+        workshop.bench.done += 1
+        return Units(count, True)
+    units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked(table)} WHERE tacit_rank = 0" for table in holders)
+    return Units(workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units") if holders else 0, False)
+
+
+def _stored_table(workshop: Maker, table: Table, units: Units, codes: Mapping[str, str], key_type: str) -> str:
     """The rows of named units by their codes, with the codes of their keys.
 
-    Rows that are units of their own get the codes from `first` on, and no key codes, because nothing refers to them.
+    Rows that are units of their own get the codes after those of the other units, and no key codes, because nothing refers to them.
     """
     columns, words = stored_columns(table), workshop.words
     values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns, words).unpack().items())
@@ -278,16 +306,13 @@ def _stored_table(workshop: Maker, table: Table, first: int, codes: Mapping[str,
         f" AND held.tacit_holder = codes_{place}.tacit_holder"
         for place, (column, table_of) in enumerate(codes.items())
     )
-    named = (
-        f"SELECT units.tacit_unit, tacit_rank{values}{coded} FROM {_ranked_name(table)} AS held "
-        f"JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder{looked_up} WHERE tacit_rank < {table.max_rows}"
-    )
+    named = f"SELECT tacit_unit, tacit_rank{values}{coded} FROM {units.rows(table)}{looked_up} WHERE tacit_rank < {table.max_rows}"
     none = "".join(f", CAST(NULL AS {words.types.whole}) AS {name(code_name(column))}" for column in codes)
     parts = [named] if own_key(table) is not None else []
     if _keeps_unnamed(table):
         rows = f"SELECT * FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
         alone = f"SELECT tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none}"
-        parts.append(f"{alone} FROM ({workshop.numbered(rows, 'tacit_unit', first)})")
+        parts.append(f"{alone} FROM ({workshop.numbered(rows, 'tacit_unit', units.most)})")
     return " UNION ALL ".join(parts)
 
 
@@ -383,4 +408,8 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
 
 
 def _ranked_name(table: Table) -> str:
-    return name(f"tacit_ranked {table.name}")
+    return _ranked(table.name)
+
+
+def _ranked(table: str) -> str:
+    return name(f"tacit_ranked {table}")

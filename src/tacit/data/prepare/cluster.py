@@ -6,24 +6,28 @@ a number that a row was given stays its own, whichever executors come and go.
 
 from __future__ import annotations
 
-import re
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from itertools import accumulate, count
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import duckdb
 
 from tacit.data.dialect import SPARK, Dialect
-from tacit.data.engine import Parameters, Workshop, watched
-from tacit.data.prepare.executors import CODE
+from tacit.data.engine import SETTINGS as EMBEDDED
+from tacit.data.engine import ByHolder, Parameters, Workshop, watched
+from tacit.data.prepare.cluster_words import QUOTED, Gone, failure, spelled
+from tacit.data.prepare.executors import KEPT, ROWS, Batches, Work, finished_batches
 from tacit.data.quoting import name, text
-from tacit.errors import StoreUnusable
 
 Result = TypeVar("Result")
 
-QUOTED = re.compile(r"'(?:[^']|'')*'|\"((?:[^\"]|\"\")*)\"")
 SETTINGS = {
     "spark.sql.autoBroadcastJoinThreshold": "10485760",
     "spark.sql.adaptive.enabled": "true",  # the owner alone waits for it; it joins small parts, and parts what one unit makes large
@@ -32,15 +36,30 @@ SETTINGS = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.parquet.mergeSchema": "true",
 }
+STATEMENTS = ("SET threads = 1", *(f"SET {setting}" for setting in EMBEDDED))  # of the embedded engine on executors
+NUMBERED = (  # with the number of a row's holder among those of the same file
+    "WITH ranked AS MATERIALIZED ({}), holders AS (SELECT tacit_holder, row_number() OVER () - 1 AS tacit_at FROM ranked "
+    "WHERE tacit_rank = 0) SELECT ranked.*, tacit_at FROM ranked JOIN holders ON ranked.tacit_holder = holders.tacit_holder"
+)
 CHUNK = 1_000_000  # rows sent to the cluster at a time
 
 
-class TaskFailed(Exception):
-    """An executor failed, with a code of its own."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What executors make of the rows of a frame: their work, the function of batches that does it, and the result's schema."""
 
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
+    frame: Any
+    work: Work
+    make: Callable[[Work], Callable[[Batches], Batches]]
+    schema: Any
+
+
+class Kept(NamedTuple):
+    """A file that an executor has written."""
+
+    file: str
+    rows: int
+    counted: int
 
 
 class Cluster:
@@ -72,6 +91,52 @@ class Cluster:
     def keep_frame(self, table: str, frame: Any, step: str = "") -> None:
         """The same for rows of a frame of the session."""
         self._seen(table, self._written(frame, self._place(), step), frame.schema)
+
+    def keep_made(self, table: str, made: Made, step: str) -> list[Kept]:
+        """Keep what executors make of rows; where the working folder is a path they write the files themselves.
+
+        Of a task that is repeated, or that two executors run, one attempt hands over its file, and only that is read.
+        """
+        place, work = self._place(), replace(made.work, statements=(*STATEMENTS, *made.work.statements))
+        cloudpickle = import_module("pyspark.cloudpickle")
+        cloudpickle.register_pickle_by_value(sys.modules["tacit"])  # tacit is not installed on executors
+        if "://" in place:
+            self.keep_frame(table, made.frame.mapInArrow(made.make(work), made.schema), step)
+            return []
+        Path(place).mkdir(parents=True)
+        frame = made.frame.mapInArrow(made.make(replace(work, folder=place)), KEPT)
+        kept = [Kept(*row) for row in self.done(frame.collect, step)]
+        self._step_done()
+        self._view_of(table, self._read([each.file for each in kept], made.schema))
+        return kept
+
+    def keep_by_holder(self, table: str, query: ByHolder, parameters: Parameters, step: str) -> int | None:
+        """Keep the result of a query by holders, which executors finish; they number the holders of each of their files."""
+        from pyspark.sql import types as spark
+
+        rows = self._frame(query.rows).repartition("tacit_holder")
+        kept = [each for each in rows.schema.fields if each.name != "tacit_place"]
+        numbers = [spark.StructField(each, spark.LongType()) for each in ("tacit_rank", "tacit_at")]
+        numbered = NUMBERED.format(query.finished(ROWS))
+        work = Work(duckdb.__version__, (), numbered, dict(parameters or {}), counted="coalesce(max(tacit_at) + 1, 0)")
+        files = self.keep_made(table, Made(rows, work, finished_batches, spark.StructType([*kept, *numbers])), step)
+        if not files:
+            return None
+        *starts, end = accumulate((each.counted for each in files), initial=0)
+        read = self._read([each.file for each in files], spark.StructType([*kept, *numbers]))
+        self._view_of(table, self._started(read, {Path(each.file).name: start for each, start in zip(files, starts, strict=True)}))
+        return end
+
+    def _started(self, read: Any, starts: Mapping[str, int]) -> Any:
+        """The rows of files with `tacit_number`: the place of their holder in its file, after the holders of the files before."""
+        import pyarrow as pa
+        from pyspark.sql import functions as spark
+
+        found = pa.table({"tacit_file": pa.array(starts, pa.string()), "tacit_start": pa.array(starts.values(), pa.int64())})
+        placed = read.withColumn("tacit_file", spark.col("_metadata.file_name"))
+        joined = placed.join(spark.broadcast(self.session.createDataFrame(found)), "tacit_file")
+        number = (spark.col("tacit_start") + spark.col("tacit_at")).alias("tacit_number")
+        return joined.select(*(f"`{each.replace('`', '``')}`" for each in read.columns), number)
 
     def load(self, table: str, query: str, parameters: Parameters, schema: Any) -> None:
         """Let the cluster have the rows of a query of the embedded engine."""
@@ -137,7 +202,7 @@ class Cluster:
         Both are facts of files that are written, so every task that is repeated gives the same numbers.
         """
         frame = self._frame(query)
-        read = self._read(self._written(frame, self._place(), step), frame.schema)
+        read = self._read([self._written(frame, self._place(), step)], frame.schema)
         return self.done(lambda: self._with_numbers(read, column, first))
 
     def _with_numbers(self, read: Any, column: str, first: int) -> tuple[Any, int]:
@@ -172,16 +237,23 @@ class Cluster:
     def _written(self, frame: Any, place: str, step: str = "") -> str:
         self.done(lambda: frame.write.parquet(place), step)
         if step:
-            self.bench.done, self.bench.share = self.bench.done + 1, 0.0
+            self._step_done()
         return place
 
-    def _read(self, place: str, schema: Any = None) -> Any:
+    def _step_done(self) -> None:
+        self.bench.done, self.bench.share = self.bench.done + 1, 0.0
+
+    def _read(self, places: list[str], schema: Any = None) -> Any:
         """The rows of files; with their schema, no task has to look for it."""
+        if not places:
+            return self.done(lambda: _empty(self.session, schema))
         reader = self.session.read if schema is None else self.session.read.schema(schema)
-        return self.done(lambda: reader.parquet(place))
+        return self.done(lambda: reader.parquet(*places))
 
     def _seen(self, table: str, place: str, schema: Any = None) -> None:
-        frame = self._read(place, schema)
+        self._view_of(table, self._read([place], schema))
+
+    def _view_of(self, table: str, frame: Any) -> None:
         self.done(lambda: frame.createOrReplaceTempView(self._view(table)))
 
     def _view(self, table: str) -> str:
@@ -193,8 +265,10 @@ class Cluster:
 
     def done(self, work: Callable[[], Result], step: str = "") -> Result:
         """The result of work on the cluster; what it says about a failure stays here."""
+        gone = Gone(self.session)
 
         def look() -> None:
+            gone.look()
             self.bench.tell_share(self._share())
             self.bench.tell_progress(step)
 
@@ -217,44 +291,8 @@ class Cluster:
         return sum(done for done, _ in tasks) / max(sum(most for _, most in tasks), 1)
 
 
-def spelled(query: str, views: Mapping[str, str]) -> str:
-    """SQL with names as Spark quotes them, and with the names of its views.
+def _empty(session: Any, schema: Any) -> Any:
+    """A frame without rows."""
+    from pyspark.sql import functions as spark
 
-    >>> print(spelled('SELECT "a ""b" FROM "tacit_staged x" WHERE c <> "d"', {"tacit_staged x": "tacit_view_0"}))
-    SELECT `a "b` FROM tacit_view_0 WHERE c <> `d`
-    """
-
-    def one(found: re.Match[str]) -> str:
-        if found[1] is None:
-            return found[0]
-        known = found[1].replace('""', '"')
-        return views.get(known) or f"`{known.replace('`', '``')}`"
-
-    return QUOTED.sub(one, query)
-
-
-def failure(message: str) -> Exception:
-    """What a failure of the cluster means to its owner. The message may quote rows and hosts, so it is not passed on."""
-    code = re.search(rf"{CODE}([a-z]+)", message)
-    if "ModuleNotFoundError" in message or (code and code[1] == "version"):
-        import duckdb
-
-        return StoreUnusable(
-            "the executors lack a Python package that preparation needs, or have another version of it",
-            remedy=f"install in their Python: duckdb=={duckdb.__version__}, pyarrow and numpy",
-        )
-    if code and code[1] != "memory":
-        return TaskFailed(code[1])
-    if code or "OutOfMemoryError" in message:
-        return StoreUnusable(
-            "out of memory on an executor while preparing; the old store stays",
-            remedy="give executors more memory, for example spark.executor.memoryOverhead=2g, or fewer cores each",
-        )
-    if "No space left on device" in message:
-        return StoreUnusable(
-            "a disk of the cluster is full; the old store stays", remedy="free disk space for spark.local.dir and the store"
-        )
-    return StoreUnusable(
-        "the Spark cluster failed while preparing; the old store stays",
-        remedy="check that it runs, and that its workers can read the sources and write the store",
-    )
+    return session.range(0).select(*(spark.lit(None).cast(each.dataType).alias(each.name) for each in schema.fields))

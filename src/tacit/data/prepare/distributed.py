@@ -6,23 +6,23 @@ every row. What only this machine reaches (CSV files, databases, frames) it read
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from tacit.data.dialect import DUCKDB
-from tacit.data.engine import SETTINGS, EngineError, Maker, OutOfMemory, Workshop
+from tacit.data.engine import EngineError, Maker, OutOfMemory, Workshop
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows, mended_columns, mended_types, parquet_columns, source_files
 from tacit.data.ownership import carried, key_name, key_sql, own_key, staged_name
 from tacit.data.prepare.bit_packing import Packing, packing
-from tacit.data.prepare.cluster import Cluster, TaskFailed
+from tacit.data.prepare.cluster import Cluster, Made
+from tacit.data.prepare.cluster_words import TaskFailed
 from tacit.data.prepare.executors import ROWS, Part, Work, cleaned_batches, cleaned_parts
 from tacit.data.prepare.keys import KeyForm, Keys, settled
 from tacit.data.prepare.ranking import Ranking
@@ -31,7 +31,6 @@ from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Table
 
 PART_BYTES = 1 << 27  # of a Parquet file, before compression, that one task cleans
-ON_EXECUTORS = ("threads = 1", *SETTINGS)
 
 
 @singledispatch
@@ -214,27 +213,19 @@ def _cleaned_on_executors(cluster: Cluster, plan: Plan, finishing: Finishing, ke
 def _clean(cluster: Cluster, plan: Plan, finishing: Finishing, key: str) -> None:
     import pyarrow as pa
 
-    statements = (*(f"SET {setting}" for setting in ON_EXECUTORS), *plan.listings)
     columns = {column: (_unquoted(raw.sql), raw.type) for column, raw in plan.raws.items()}
     texts, moments = plan.mended or (None, ())
-    work = Work(duckdb.__version__, statements, finishing.query(f"({plan.query})"), finishing.secrets(key), columns, texts, moments)
-    _ship_by_value()
+    query = finishing.query(f"({plan.query})")
+    work = Work(duckdb.__version__, plan.listings, query, finishing.secrets(key), columns, texts, moments)
     if remote := cluster.remote.get(plan.table.name):
         chosen = remote.frame.select(*(f"`{column.replace('`', '``')}`" for column, _ in columns.values()))
         schema = pa.schema([remote.schema.field(column) for column, _ in columns.values()])
-        frame = chosen.mapInArrow(cleaned_batches(work, schema), finishing.schema())
+        frame, make = chosen, partial(cleaned_batches, schema=schema)
     else:
         with _in_words_of(plan.table):
             parts = _parts(plan)
-        frame = cluster.session.range(0, len(parts), 1, len(parts)).mapInArrow(cleaned_parts(work, parts), finishing.schema())
-    cluster.keep_frame(staged_name(plan.table), frame, f"reading {plan.table.name}")
-
-
-def _ship_by_value() -> None:
-    """Let functions go to the executors with their code, since tacit is not installed there."""
-    from pyspark import cloudpickle
-
-    cloudpickle.register_pickle_by_value(sys.modules["tacit"])  # type: ignore[no-untyped-call]  # PySpark's copy has no types
+        frame, make = cluster.session.range(0, len(parts), 1, len(parts)), partial(cleaned_parts, parts=parts)
+    cluster.keep_made(staged_name(plan.table), Made(frame, work, make, finishing.schema()), f"reading {plan.table.name}")
 
 
 def _parts(plan: Plan) -> list[Part]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from glob import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from tacit.data.files.tolerant import FILE, PLACE, mended, mended_batches
 from tacit.data.quoting import name, text
@@ -26,6 +28,8 @@ ROWS = "tacit_rows"  # what the SQL of cleaning reads on an executor
 BATCH_ROWS = 20_000
 CODE = "tacit_failed:"  # before the code of what went wrong, in the message of an exception
 MEMORY = "1GB"  # of one task; beyond it the engine spills
+
+KEPT = "file string, rows bigint, counted bigint"  # what an executor hands over of a file that it keeps
 
 Batches = Iterator["pa.RecordBatch"]
 
@@ -44,16 +48,19 @@ class Work:
     """What an executor does with the rows of a part: statements that prepare its engine, and a query over `tacit_rows`.
 
     `columns` are the names and types that the rows have there, whatever a single file says. `texts` and `moments` are the columns,
-    by case-folded names, that the reader of mended values reads; None means that the engine reads all of them.
+    by case-folded names, that the reader of mended values reads; None means that the engine reads all of them. In a `folder` the
+    executor keeps what it made as a file, and hands over its name and two counts: of rows, and what `counted` counts in them.
     """
 
     version: str
     statements: tuple[str, ...]
     query: str
     parameters: Mapping[str, int | str]
-    columns: Mapping[str, tuple[str, str]]
+    columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     texts: tuple[str, ...] | None = None
     moments: tuple[str, ...] = ()
+    folder: str | None = None
+    counted: str = "count(*)"
 
 
 def cleaned_parts(work: Work, parts: Sequence[Part]) -> Callable[[Batches], Batches]:
@@ -76,9 +83,27 @@ def cleaned_batches(work: Work, schema: Any) -> Callable[[Batches], Batches]:
 
         with _in_codes():
             raw = pa.RecordBatchReader.from_batches(schema, (_mended(batch, schema) for batch in batches))
-            yield from _cleaned(work, lambda engine: engine.register(ROWS, raw))
+            yield from _cleaned(work, partial(_register, raw))
 
     return cleaned
+
+
+def finished_batches(work: Work) -> Callable[[Batches], Batches]:
+    """A function of batches of rows that are clean: what the query makes of all of them."""
+
+    def finished(batches: Batches) -> Batches:
+        import pyarrow as pa
+
+        with _in_codes():
+            for first in batches:  # the reader takes the rest of them
+                rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+                yield from _cleaned(work, partial(_register, rows))
+
+    return finished
+
+
+def _register(rows: Any, engine: duckdb.DuckDBPyConnection) -> None:
+    engine.register(ROWS, rows)
 
 
 def _cleaned(work: Work, read: Callable[[Any], object]) -> Batches:
@@ -92,7 +117,23 @@ def _cleaned(work: Work, read: Callable[[Any], object]) -> Batches:
         for statement in (*work.statements, f"SET temp_directory = {text(spill)}", f"SET memory_limit = {text(MEMORY)}"):
             engine.execute(statement)
         read(engine)
-        yield from engine.sql(work.query, params=dict(work.parameters)).to_arrow_reader(BATCH_ROWS)
+        if work.folder is None:
+            yield from engine.sql(work.query, params=dict(work.parameters)).to_arrow_reader(BATCH_ROWS)
+        else:
+            yield _kept(work, engine, f"{work.folder}/{uuid4().hex}.parquet")
+
+
+def _kept(work: Work, engine: duckdb.DuckDBPyConnection, file: str) -> pa.RecordBatch:
+    """Writes a file under a name that no other attempt of the task uses: only the names that a job returns are read later."""
+    import pyarrow as pa
+
+    copy = f"COPY ({work.query}) TO {text(file)} (FORMAT parquet, COMPRESSION zstd)"
+    ((rows,),) = engine.execute(copy, dict(work.parameters)).fetchall()
+    ((counted,),) = engine.execute(f"SELECT {work.counted} FROM read_parquet({text(escape(file))})").fetchall()
+    whole = pa.int64()
+    return pa.record_batch(
+        [pa.array([file]), pa.array([rows], whole), pa.array([counted], whole)], names=["file", "rows", "counted"]
+    )
 
 
 def _read(work: Work, part: Part, engine: duckdb.DuckDBPyConnection) -> None:

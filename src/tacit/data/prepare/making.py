@@ -52,7 +52,8 @@ def made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[M
     working = str(folder / "spark") if catalog.store_parquet is None else f"{base}/{BEGINNING}{mark}"
     cluster, old = Cluster(bench, session, working, f"{base}/{TABLES}{mark}"), _described_folder(catalog)
     if "://" not in base:
-        Path(cluster.tables).mkdir(mode=0o700, parents=True)
+        for place in (cluster.tables, working):
+            Path(place).mkdir(mode=0o700, parents=True)
     try:
         with bench.store(folder / "public.duckdb"):
             cluster.remote = remote = remote_sources(cluster, catalog)

@@ -8,9 +8,11 @@ is a list of whole numbers: the row's own key, the packed codes and, where a row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tacit.data.dialect import DUCKDB
+from tacit.data.engine import ByHolder
 from tacit.data.prepare.bit_packing import Packing
 from tacit.data.prepare.keyed_hash import parts, placed, secrets
 from tacit.data.prepare.keys import Keys
@@ -64,8 +66,8 @@ class Ranking:
     texts: frozenset[str] = frozenset()
     have_places: bool = False
 
-    def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> str:
-        """SQL for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
+    def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> ByHolder:
+        """The query for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
 
         Where a row can have several owners, `tacit_row` says which rows are copies of one. If a key has a crowd of holders, its
         rows are first reduced to as many as one unit can keep. That does not change the result (store.md), and bounds the number
@@ -76,10 +78,11 @@ class Ranking:
         for look_up in look_ups:
             rows = self._led(self._first(rows) if look_up.most > CROWD else rows, look_up.pairs, once=several)
             several = several or look_up.most > 1
-        return f"SELECT {', '.join([*columns, 'tacit_holder', 'tacit_rank'])} FROM ({self._first(rows)})"
+        kept, last = ", ".join([*columns, "tacit_holder", "tacit_rank"]), replace(self, packing=replace(self.packing, words=DUCKDB))
+        return ByHolder(rows, lambda relation: f"SELECT {kept} FROM ({last._first(f'FROM {relation}')})")
 
     def alone(self, staged: str, condition: str) -> str:
-        """The same, if every row is the only one of its unit: then its rank is 0, and it needs no place in an order."""
+        """SQL for the same, if every row is the only one of its unit: then its rank is 0, and it needs no place in an order."""
         rank = self.packing.words.constant("0", self.packing.words.types.whole)
         columns = [*self._kept(), f"{self.own_key} AS tacit_holder", f"{rank} AS tacit_rank"]
         return f"SELECT {', '.join(columns)} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"

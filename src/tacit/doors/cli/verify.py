@@ -38,6 +38,8 @@ class Plant(StrEnum):
     tails = "tails"
     tree = "tree"
     share = "share"
+    levels = "levels"
+    unit = "unit"
     two = "two"
     positives = "positives"
     threshold = "threshold"

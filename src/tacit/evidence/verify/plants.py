@@ -13,7 +13,7 @@ from typing import Any
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.filter import Filter, State
-from tacit.evidence.verify import classical, local_answers, small_maps, small_tables
+from tacit.evidence.verify import classical, local_answers, small_maps, small_tables, small_trees
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.classical import Underclaimed
 from tacit.evidence.verify.subjects import (
@@ -178,5 +178,6 @@ PLANTED: dict[str, tuple[str, Case]] = {
     **dict(local_answers.planted()),
     **dict(small_maps.planted()),
     **dict(small_tables.planted()),
+    **dict(small_trees.planted()),
     **dict(classical.planted()),
 }

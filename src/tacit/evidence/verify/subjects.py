@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.accounting.filter import Filter
-from tacit.evidence.verify import hard_pairs, local_answers, small_maps, small_tables
+from tacit.evidence.verify import hard_pairs, local_answers, small_maps, small_tables, small_trees
 from tacit.evidence.verify import interval_cases as covering
 from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, failing_move, worst_delta
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
@@ -64,7 +64,8 @@ def sound() -> list[Case]:
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),
         filter_case("Ledger's filter, events with a delta", Filter(*CAP, for_events=1)),
     ]
-    return [*contracted, *local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *whole, *covering.cases()]
+    drawn = [*local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *small_trees.cases()]
+    return [*contracted, *drawn, *whole, *covering.cases()]
 
 
 def _from_draws() -> list[Contracted]:
