@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.chart import check_format
-from tacit.doors.cli.output import console, print_csv, print_json
+from tacit.doors.cli.output import clock, console, print_csv, print_json
 from tacit.doors.cli.question import parameters, text_of
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.errors import InvalidInput
@@ -154,11 +154,14 @@ def _asking(catalog: Path | None, analyst: str | None, server: str | None) -> It
         if analyst not in (None, os.environ.get("TACIT_ANALYST")):
             raise InvalidInput("with --server, the token says who asks; leave out --analyst")
 
-        with connected(server) as remote:
+        with connected(server) as remote, clock("waiting for the server"):
             yield remote
         return
+    from tacit.query.engines import EMBEDDED
+
     session = opened(catalog, analyst)
-    with session.data:
+    far = session.data.catalog.store_engine != EMBEDDED  # an embedded engine is forked, and must be before there is a thread
+    with session.data, clock("waiting for the cluster") if far else nullcontext():
         yield session
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
 from tacit.doors.cli.screen import Screen, styled
@@ -20,3 +20,8 @@ def bars() -> Progress:
     """Bars of progress on standard error, gone when all is done."""
     columns = (Described(), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     return Progress(*columns, console=Screen(stderr=True), transient=True)
+
+
+def elapsed() -> Progress:
+    """Something whose end is not known, with the time that it has taken, on standard error; gone when it is done."""
+    return Progress(Described(), BarColumn(), TimeElapsedColumn(), console=Screen(stderr=True), transient=True)

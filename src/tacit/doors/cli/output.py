@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tacit.doors.cli.screen import Screen
 
 Item = TypeVar("Item")
+PATIENCE = 2.0  # seconds until a terminal shows that something is still at work
 
 
 def say(text: str, to_stderr: bool = False) -> None:
@@ -121,3 +123,31 @@ def bar(what: str) -> Iterator[Callable[[str, float], None] | None]:
     with bars() as shown:
         task = shown.add_task(what, total=1.0)
         yield lambda words, fraction: shown.update(task, description=words, completed=fraction)
+
+
+@contextmanager
+def clock(what: str) -> Iterator[None]:
+    """How long something has taken, on standard error if that is a terminal, for what takes longer than a moment.
+
+    Nothing else is shown of a question: how many tasks it has, and how far they are, would follow the data.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+
+    def show() -> None:
+        if not done.wait(PATIENCE):
+            from tacit.doors.cli.bars import elapsed
+
+            with elapsed() as shown:
+                shown.add_task(what, total=None)
+                done.wait()
+
+    shower = threading.Thread(target=show, daemon=True)
+    shower.start()
+    try:
+        yield
+    finally:
+        done.set()
+        shower.join()
