@@ -90,10 +90,10 @@ def brief(value: object) -> str:
 def counted(number: int, noun: str) -> str:
     """A number and what it counts, in the singular for 1.
 
-    >>> counted(1, "row"), counted(0, "row"), counted(1200, "entry")
-    ('1 row', '0 rows', '1,200 entries')
+    >>> counted(1, "row"), counted(0, "row"), counted(1200, "entry"), counted(3, "branch")
+    ('1 row', '0 rows', '1,200 entries', '3 branches')
     """
-    many = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    many = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else many}"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
+from tacit.privacy.rounding import counted
 from tacit.publish.audited.auditor import bounds_text, check_bounds
 from tacit.publish.audited.question import Decision, Number, Question, Rows, number_text
 from tacit.publish.audited.sums import SumAuditor, Sums
@@ -62,7 +63,7 @@ class BoundedSumAuditor:
 
     def summary(self, state: Sums) -> str:
         """What the history has used up, in words."""
-        return f"{state.answers:,} answers; with a known bound, only queries that follow from them are answered"
+        return f"{counted(state.answers, 'answer')}; with a known bound, only queries that follow from them are answered"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +124,7 @@ class BooleanSumAuditor:
 
     def summary(self, state: Ones) -> str:
         """What the history has used up, in words."""
-        return f"{len(state.past):,} answers"
+        return counted(len(state.past), "answer")
 
 
 def _databases(rows: Rows, past: list[tuple[Rows, int]]) -> NDArray[np.int8]:

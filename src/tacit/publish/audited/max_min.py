@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.rounding import counted
 from tacit.publish.audited.auditor import bounds_text, check_aggregate, check_bounds, far_above, far_below
 from tacit.publish.audited.question import Decision, Number, Question, Rows, number_text
 
@@ -200,7 +201,8 @@ class MaxMinAuditor:
     def summary(self, state: Ranges) -> str:
         """What the history has used up, in words."""
         small = int(np.count_nonzero(state.counts == 2))
-        return f"{state.answers:,} answers; {len(state.levels):,} values are known to be somebody's, {small:,} of them one of two"
+        known = f"{counted(len(state.levels), 'value')} known to be somebody's, {small:,} of them one of two"
+        return f"{counted(state.answers, 'answer')}; {known}"
 
 
 def _learn(state: Ranges, members: Rows, answer: float) -> Ranges:

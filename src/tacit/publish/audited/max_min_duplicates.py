@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.rounding import counted
 from tacit.publish.audited.auditor import bounds_text, check_aggregate, check_bounds, far_above, far_below
 from tacit.publish.audited.question import Decision, Number, Question, Rows, number_text
 
@@ -88,7 +89,7 @@ class MaxMinDuplicatesAuditor:
 
     def summary(self, state: Sides) -> str:
         """What the history has used up, in words."""
-        return f"{len(state.maxima):,} answers to MAX and {len(state.minima):,} to MIN"
+        return f"{counted(len(state.maxima), 'answer')} to MAX and {len(state.minima):,} to MIN"
 
 
 def _learn(state: Sides, members: Rows, answer: float) -> Sides:

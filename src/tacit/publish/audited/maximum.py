@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.rounding import counted
 from tacit.publish.audited.auditor import bounds_text, check_aggregate, check_bounds, far_above, far_below
 from tacit.publish.audited.question import Decision, Number, Question, Rows, number_text
 
@@ -149,7 +150,7 @@ class MaxAuditor:
     def summary(self, state: Maxima) -> str:
         """What the history has used up, in words."""
         covered = int(np.count_nonzero(state.bounds < (np.inf if self.upper is None else self.upper)))
-        return f"{len(state.answers):,} answers; a bound is known for {covered:,} of {len(state.bounds):,} rows"
+        return f"{counted(len(state.answers), 'answer')}; a bound is known for {covered:,} of {len(state.bounds):,} rows"
 
 
 def _reason(ground: Ground) -> str:

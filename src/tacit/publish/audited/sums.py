@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.privacy.rounding import counted
 from tacit.publish.audited import modular
 from tacit.publish.audited.auditor import check_aggregate
 from tacit.publish.audited.lifting import Combination, combination, read
@@ -98,7 +99,9 @@ class SumAuditor:
     def summary(self, state: Sums) -> str:
         """What the history has used up, in words."""
         people, rank = len(state.groups), state.echelon.rank
-        return f"{state.answers:,} answers; {rank:,} of them independent, of at most {people - 1:,} that can ever be answered"
+        return (
+            f"{counted(state.answers, 'answer')}; {rank:,} of them independent, of at most {people - 1:,} that can ever be answered"
+        )
 
 
 def find(state: Sums, members: Rows) -> Finding:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
+from tacit.privacy.rounding import counted
 from tacit.publish.tables.checked import check_dropped, check_published
 from tacit.publish.tables.conditions import Condition
 from tacit.publish.tables.grouping import Integers
@@ -109,8 +110,8 @@ class Anonymized:
 
     def __str__(self) -> str:
         models = ", ".join(str(condition) for condition in self.conditions)
-        count = len(self.sizes())
-        groups = f"{count:,} group{'s' * (count != 1)} of {self.rows - self.suppressed:,} rows, {self.suppressed:,} rows suppressed"
+        kept, suppressed = counted(self.rows - self.suppressed, "row"), counted(self.suppressed, "row")
+        groups = f"{counted(len(self.sizes()), 'group')} of {kept}, {suppressed} suppressed"
         return f"{groups}: {models} ({BANNER})"
 
 

@@ -9,6 +9,7 @@ import typer
 
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import print_json, say
+from tacit.privacy.rounding import counted
 
 
 def hierarchy(
@@ -27,5 +28,5 @@ def hierarchy(
     if as_json:
         print_json({"name": read.name, "levels": len(forms), "forms": forms, "tree": list(read.tree(most))})
         return
-    say(f"{read.name}: {len(forms)} levels with {', '.join(f'{each:,}' for each in forms)} values.")
+    say(f"{read.name}: {counted(len(forms), 'level')} with {', '.join(f'{each:,}' for each in forms)} values.")
     say("\n".join(read.tree(most)))
