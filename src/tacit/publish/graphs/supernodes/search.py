@@ -104,7 +104,7 @@ def run_batch(state: Any, random: Any, proposals: Any, k: Any, temperature: Any)
 
 @inner
 def _exchanged(state: Any, random: Any, terms: Any) -> Any:
-    """Exchange a node with a member of another group, if that adds at most `limit`; the change, 0 if there is none."""
+    """Exchange a node with a member of another group, if that adds at most `limit`; returns the change, or 0."""
     node, group, limit = terms
     own, size = np.int64(state.group[node]), np.int64(state.groups[group, 0])
     if own == group:

@@ -1,6 +1,6 @@
 """The grouping that a search starts from.
 
-Nodes with the same neighbours, such as the leaves of a hub, are told apart by nothing. Where k of them are together, all of their
+Nodes with the same neighbours, such as the leaves of a hub, are interchangeable. Where k of them are together, all of their
 edges are in as few blocks as they can be, so such groups are settled: the search leaves them as they are. All other nodes are
 bisected, or grouped by their degrees if that has fewer worlds.
 """
