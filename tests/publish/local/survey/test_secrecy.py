@@ -70,7 +70,10 @@ LEAKS = {
 }
 
 
-@pytest.mark.parametrize("leak", LEAKS)
+QUICKLY = ("nothing", "a draft in the session", "the answer in the address", "the answer in a second request")
+
+
+@pytest.mark.parametrize("leak", [each if each in QUICKLY else pytest.param(each, marks=pytest.mark.slow) for each in LEAKS])
 def test_nothing_but_the_report_leaves_the_page(leak, browser, tmp_path, monkeypatch):
     """Of two people with different answers whose reports happen to be the same, nothing at all tells who is who.
 
