@@ -141,7 +141,13 @@ def picture(shown: Sequence[dict[str, Any]], file: Path = PICTURE) -> None:
     panels = [panel("rows", "one machine, local[2]", by_rows)]
     if rows:
         panels.append(panel("workers", f"a cluster, {rows:,} rows", by_workers))
-    save(alt.hconcat(*panels).resolve_scale(y="shared").configure_view(stroke=None), file)
+    save(
+        alt.hconcat(*panels)
+        .resolve_scale(y="shared")
+        .configure_view(stroke=None)
+        .properties(padding={"left": 5, "top": 5, "bottom": 5, "right": 20}),
+        file,
+    )
 
 
 def _ratios(one: Costs, other: Costs) -> Costs:
