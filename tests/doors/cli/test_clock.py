@@ -34,7 +34,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 def test_what_takes_long_shows_its_time_and_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = terminal(monkeypatch)
     monkeypatch.setattr(output, "PATIENCE", 0.0)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     with output.clock("waiting for [red]the cluster"):
         until = time.monotonic() + 60
         while "0:00:0" not in shown.getvalue() and time.monotonic() < until:
@@ -42,7 +42,9 @@ def test_what_takes_long_shows_its_time_and_leaves_nothing(monkeypatch: pytest.M
     assert "waiting for [red]the cluster" in shown.getvalue()
     assert "0:00:0" in shown.getvalue()
     assert shown.getvalue().endswith("\x1b[2K")  # the line is erased
-    assert threading.active_count() == before
+    for thread in set(threading.enumerate()) - before:  # the one that draws may take a moment to end
+        thread.join(60)
+        assert not thread.is_alive()
 
 
 def test_what_is_done_at_once_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
