@@ -77,7 +77,7 @@ def started(master: str | None, settings: Mapping[str, str] | None = None, at: A
 def quiet(session: Any) -> Any:
     """A session of its own on the same cluster, with the settings on which exactness rests."""
     _silence()
-    if hasattr(session, "newSession"):
+    if in_this_process(session):
         return _set(session.newSession())
     return _set(type(session).builder.channelBuilder(session.client._builder).create())  # Spark Connect
 
@@ -89,9 +89,22 @@ def cores(session: Any) -> int:
     return int(found.toArrow().column("last")[0].as_py()) + 1
 
 
+def in_this_process(session: Any) -> bool:
+    """Whether the driver is in this process, so that both see the same disk; behind Spark Connect it is not."""
+    return hasattr(session, "newSession")
+
+
+def runs_here(session: Any) -> bool:
+    """Whether the driver runs its tasks itself, and has not stopped: then an empty task has no cluster to reach."""
+    if not in_this_process(session):
+        return False
+    context = session.sparkContext
+    return bool(context.master == "local" or context.master.startswith("local[")) and not context._jsc.sc().isStopped()
+
+
 def functions_of(session: Any) -> Any:
     """Spark's functions of columns, for this kind of session: those of a driver would look for one in this process."""
-    if hasattr(session, "newSession"):
+    if in_this_process(session):
         from pyspark.sql import functions
 
         return functions

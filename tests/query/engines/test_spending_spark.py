@@ -128,10 +128,15 @@ def test_a_session_whose_cluster_went_away_is_replaced_before_the_spend(data: Da
     assert len(ana.sql("SELECT COUNT(*) AS m FROM patients", epsilon=1).rows()) == 1
 
 
-def test_the_cluster_runs_a_task_before_every_question(data: DataSet, spark: Any) -> None:
-    """Its plan is kept, its result is not: a cluster that went away a moment ago is noticed."""
+def test_the_cluster_runs_a_task_before_every_question(data: DataSet, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its plan is kept, its result is not: a cluster that went away a moment ago is noticed. A driver alone needs no task."""
     data.engine.open()
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
+    alone = len(jobs())
+    data.engine.open()
+    assert len(jobs()) == alone
+    monkeypatch.setattr(engines, "runs_here", lambda _: False)
+    data.engine.open()
     before = len(jobs())
     data.engine.open()
     data.engine.open()
