@@ -10,6 +10,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,7 @@ START = {
     "spark.eventLog.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
+    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # Spark makes this folder, and in the current one if it is not named
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
     "spark.driver.extraJavaOptions": STACK,
     "spark.executor.extraJavaOptions": STACK,

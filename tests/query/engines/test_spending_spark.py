@@ -170,6 +170,7 @@ def test_nothing_of_spark_reaches_standard_error(tmp_path: Path, spark: Any) -> 
     assert done.stdout.split()[0] == "TimedOut"
     assert done.stdout.split()[-1] == "AnalysisException"
     assert done.stderr == ""
+    assert not list(tmp_path.rglob("spark-warehouse")), "nothing is left where the command was run"
     assert WORD not in done.stdout
     left = [file for file in tmp_path.rglob("*") if file.is_file() and WORD.encode() in file.read_bytes()]
     assert all("ledger" in file.name for file in left)  # where the question is recorded
