@@ -10,12 +10,12 @@ import logging
 import os
 import subprocess
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from tacit.data.deadline import stopped_after
 from tacit.data.spark_connect import CONNECT, Address, channels_to, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import expanded
@@ -103,20 +103,8 @@ def functions_of(session: Any) -> Any:
 @contextmanager
 def interrupted(session: Any, seconds: float | None) -> Iterator[None]:
     """Stops what runs in a session after some seconds, again and again: an interrupt between two jobs is lost."""
-    done = threading.Event()
-
-    def stop() -> None:
-        wait = seconds
-        while not done.wait(wait):
-            with suppress(Exception):
-                session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
-            wait = 0.2
-
-    threading.Thread(target=stop, daemon=True).start()
-    try:
+    with stopped_after(seconds, session.interruptAll, again=0.2):  # nothing else uses the session; tags miss what Arrow collects
         yield
-    finally:
-        done.set()
 
 
 def _set(own: Any) -> Any:
