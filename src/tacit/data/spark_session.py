@@ -6,23 +6,26 @@ and no message reaches the caller. A process that already has a Spark session ke
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from tacit.data.deadline import stopped_after
 from tacit.data.spark_connect import CONNECT, Address, channels_to, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import expanded
 
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
+OPTIONS = "spark.driver.extraJavaOptions"
 START = {
     "spark.ui.enabled": "false",  # its pages show SQL and sizes
     "spark.eventLog.enabled": "false",
@@ -30,7 +33,7 @@ START = {
     "spark.log.level": "OFF",
     "spark.sql.warehouse.dir": tempfile.gettempdir(),  # Spark makes this folder, and in the current one if it is not named
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
-    "spark.driver.extraJavaOptions": STACK,
+    OPTIONS: STACK,
     "spark.executor.extraJavaOptions": STACK,
 }
 SETTINGS = {
@@ -118,20 +121,8 @@ def functions_of(session: Any) -> Any:
 @contextmanager
 def interrupted(session: Any, seconds: float | None) -> Iterator[None]:
     """Stops what runs in a session after some seconds, again and again: an interrupt between two jobs is lost."""
-    done = threading.Event()
-
-    def stop() -> None:
-        wait = seconds
-        while not done.wait(wait):
-            with suppress(Exception):
-                session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
-            wait = 0.2
-
-    threading.Thread(target=stop, daemon=True).start()
-    try:
+    with stopped_after(seconds, session.interruptAll, again=0.2):  # nothing else uses the session; tags miss what Arrow collects
         yield
-    finally:
-        done.set()
 
 
 def _set(own: Any) -> Any:
@@ -169,7 +160,8 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
     held = SparkContext._active_spark_context
     if held is None:
         place = master or "local[*]"
-        conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(settings.items()))
+        own = {**settings, OPTIONS: f'{settings[OPTIONS]} "-Djava.io.tmpdir={_scratch()}"'}
+        conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(own.items()))
         nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         held = SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, nowhere))  # type: ignore[no-untyped-call]
         if place.startswith("local"):
@@ -179,6 +171,21 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
             "this process already has a Spark session on another master", remedy="stop it, or leave [store] master out"
         )
     return SparkSession.builder.getOrCreate()
+
+
+def _scratch() -> str:
+    """A folder that only this user can open, for the rows that the driver writes while it works: other users can read /tmp.
+
+    It is Java's folder for temporary files, in which Spark writes unless the owner configures spark.local.dir.
+    """
+    folder, process = tempfile.mkdtemp(prefix="tacit-spark-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == process:  # and not in a process that was forked from it
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
 
 
 def _forget_dead(context: Any) -> None:
