@@ -53,6 +53,7 @@ class SparkEngine:
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
         self._files: dict[str, frozenset[str]] = {}
+        self._facts: dict[tuple[str, str], int] = {}
         self._views = f"tacit_{next(_names)}"
         self._lock = threading.RLock()
 
@@ -152,13 +153,18 @@ class SparkEngine:
     def _forget(self) -> None:
         """Without a word to the cluster, which may be gone: Spark Connect would try for seconds to reach it."""
         self._session = self._backend = self._empty = self._store = None
-        self._tables, self._compiled, self._files = {}, {}, {}
+        self._tables, self._compiled, self._files, self._facts = {}, {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
-        """One number about a public table."""
-        with self._lock, self._free():
-            asked = query.replace("{table}", self._view(table.lower()))
-            return int(self._session.sql(asked).toArrow().column("found")[0].as_py())
+        """One number about a public table; the cluster is asked once for as long as its session has this version open."""
+        with self._lock:
+            key = (query, table.lower())
+            if key not in self._facts:
+                with self._free():
+                    asked = query.replace("{table}", self._view(table.lower()))
+                    found = int(self._session.sql(asked).toArrow().column("found")[0].as_py())
+                self._facts[key] = found
+            return self._facts[key]
 
     def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
         table = self._arrow(build, key)
