@@ -41,7 +41,7 @@ from tacit.doors.server.sandbox.profiles import (
     reach_of,
 )
 from tacit.doors.server.settings import OfEngine
-from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
+from tacit.doors.server.wire import ASK, AWAY, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import Refused, StoreUnusable, TacitError, TimedOut
 from tacit.privacy.catalog import Catalog, expanded
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
@@ -200,7 +200,7 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
         load(wanted.engine)
         answering = _opened(catalog, wanted)
     except TacitError as error:  # of the store, or of the URL of a cluster
-        _say_unusable(line, error)
+        _say_unusable(line, error, 1 if catalog.store_engine == EMBEDDED else AWAY)
     close_last(profile, settings.owner)
     gc.freeze()
     serve(line, answering, pinned)
@@ -229,11 +229,11 @@ def _said(error: TacitError) -> bytes:
     return f"{message}\n{remedy}".encode()[:4096]
 
 
-def _say_unusable(line: socket.socket, error: TacitError) -> NoReturn:
+def _say_unusable(line: socket.socket, error: TacitError, code: int) -> NoReturn:
     """The reason, which is public, to the first question; then the end."""
     _, number, _ = receive(line, ASK)
     send(line, UNUSABLE, number, _said(error))
-    os._exit(1)
+    os._exit(code)
 
 
 def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoReturn:

@@ -1,4 +1,7 @@
-"""Starting a process of the server: by `exec`, with the descriptors that it needs, a minimal environment and nothing else."""
+"""Starting a process of the server: by `exec`, with the descriptors that it needs, a minimal environment and nothing else.
+
+`Part` says when one that ended is started again.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import gc
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +32,45 @@ ENVIRONMENT = {
 }
 FAREWELL = 2  # seconds that the front waits for replies under way when it is to end
 VARIABLE = re.compile(r"\$\{?(\w+)")
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a process that died soon twice is started again, doubled each time
+LONGEST_AWAY = 60.0  # the longest for an engine whose cluster cannot be reached
+WELL = 30.0  # seconds after which a process counts as having started well
 STATE = ("HOME", "XDG_STATE_HOME")  # where the register of ledgers lies
+
+
+@dataclass(slots=True)
+class Part:
+    """One process that is to run, and when it may be started again."""
+
+    name: str
+    process: subprocess.Popen[bytes] | None = None
+    control: socket.socket | None = None
+    ready: bool = False
+    due: float = 0.0
+    wait: float = 0.0
+    since: float = 0.0
+
+    def lives(self) -> bool:
+        """Whether it runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def ended(self, away: bool = False) -> None:
+        """Note that it ended, and when it may be started again: later each time that it dies soon, or finds its data `away`."""
+        now = time.monotonic()
+        well, longest = now - self.since > WELL and not away, LONGEST_AWAY if away else LONGEST_WAIT
+        wait = 0.0 if well else min(longest, self.wait)
+        self.process, self.ready, self.due = None, False, now + wait
+        self.wait = min(longest, max(FIRST_WAIT, 2 * wait))
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+
+    def end(self) -> None:
+        """End it at once, and wait until it is gone."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.ended()
 
 
 def started(role: str, settings: Any, descriptors: Iterable[int], more: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
