@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tacit.data.spark_connect import CONNECT, Address, channels_to, unreachable
+from tacit.data.spark_connect import CONNECT, IN_BRACKETS, Address, channels_to, located, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import expanded
 
@@ -139,6 +139,8 @@ def _connected(master: str, at: Address | None) -> Any:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     builder = SparkSession.builder
+    if at is None and IN_BRACKETS.search(master):
+        at = located(master)
     made = (builder.remote(master) if at is None else builder.channelBuilder(channels_to(master, at))).create()
     made.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
     return made

@@ -19,7 +19,7 @@ from asking_clients import entries
 from behind_connect import EXACT, LONG, Place, answered, ask, busy, hospital_served, new
 from clusters import SPARK, connect_server
 from hospital import hospital_session
-from services import Missing, _free_port
+from services import Missing, _free_port, on_loopback
 from serving import serving
 from tacit.doors.server.sandbox import landlock
 from tacit.doors.server.sandbox.kernel import KNOWN
@@ -191,3 +191,16 @@ def test_a_slow_question_is_interrupted_on_the_cluster(place):
     assert counts(place) == (before[0] + 1, before[1] + 1)
     assert place.log()[-1].endswith(("it was stopped when its time was up", "its engine did not answer in time"))
     assert answered(place, 1201) == 200
+
+
+@pytest.mark.skipif(not on_loopback("::1"), reason="this machine has no IPv6 on its loopback")
+def test_a_cluster_that_has_an_ipv6_address_alone(place, tmp_path):
+    with Valve(place.connect, "::1") as valve:
+        tokens, said = hospital_served(tmp_path, f"sc://[::1]:{valve.port}"), tmp_path / "said"
+        with serving(tmp_path, tokens, seconds=LONG, said=said) as server:
+            other = Place(server, valve, place.connect, place.jobs, said)
+            assert ask(other, new(1300))[0] == 200
+            valve.cut()
+            assert ask(other, new(1301))[1]["error"]["code"] == "unavailable"
+            valve.restore()
+            assert answered(other, 1302) == 200

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.data.catalog import read_catalog
-from tacit.data.spark_connect import ROOTS, located
+from tacit.data.spark_connect import ROOTS, Address, located
 from tacit.data.store import StoreInfo, column_json, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
 from tacit.doors.server.sandbox.profiles import (
@@ -192,10 +192,10 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
     try:
-        wanted, ports, more = _located(wanted)
-        profile = ENGINE_OF_A_CLUSTER if ports else profile
+        wanted, more = _located(wanted)
+        profile = profile if wanted.at is None else ENGINE_OF_A_CLUSTER
         profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
-        close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *more), ports=ports), settings.owner)
+        close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *more), **_network(wanted.at)), settings.owner)
         gc.disable()
         load(wanted.engine)
         answering = _opened(catalog, wanted)
@@ -206,12 +206,17 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     serve(line, answering, pinned)
 
 
-def _located(wanted: Opening) -> tuple[Opening, tuple[int, ...], tuple[Path, ...]]:
-    """The opening with the address of its cluster, if any; the ports and files that this adds to what stays within reach."""
+def _located(wanted: Opening) -> tuple[Opening, tuple[Path, ...]]:
+    """The opening with the address of its cluster, if any; the files that this adds to what stays within reach."""
     if wanted.engine == EMBEDDED or wanted.master is None:
-        return wanted, (), ()
+        return wanted, ()
     at = located(expanded(wanted.master, os.environ))
-    return replace(wanted, at=at), (at.port,), tuple(Path(os.environ[name]) for name in (ROOTS,) if name in os.environ)
+    return replace(wanted, at=at), tuple(Path(os.environ[name]) for name in (ROOTS,) if name in os.environ)
+
+
+def _network(at: Address | None) -> dict[str, Any]:
+    """What stays within reach of the network: one port. gRPC uses IPv6 only if it can first bind a socket to a port of its own."""
+    return {} if at is None else {"ports": (at.port,), "own_port": at.is_ipv6}
 
 
 def _opened(catalog: Catalog, wanted: Any) -> Answering:
