@@ -12,11 +12,13 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from tacit.errors import InvalidInput, StoreUnusable
 
 CONNECT = "sc://"
 PORT = 15002
+MOST_SESSIONS = 4  # of one process that are ended after it: each but the first one replaced another that was lost
 PATIENCE = 10.0  # seconds for a TCP connection
 ROOTS = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"  # gRPC reads the certificates of authorities there, if it is set
 FORM = re.compile(r"sc://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")
@@ -102,11 +104,34 @@ def unreachable() -> StoreUnusable:
     return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
 
 
-def channels_to(master: str, at: Address) -> Any:
-    """What makes channels to that address alone; TLS and token are those of the URL."""
+def numbered(first: str, number: int) -> str:
+    """The name of a later session of a process, from that of its first one.
+
+    >>> numbered("00000000-0000-0000-0000-0000000000ff", 1)
+    '00000000-0000-0000-0000-000000000100'
+    """
+    return str(UUID(int=(UUID(first).int + number) % 2**128))
+
+
+def end_sessions(master: str, at: Address, first: str) -> None:
+    """End the sessions of a process that was killed, and what it left running; nothing where the cluster does not hear it."""
+    from pyspark.sql.connect.client.core import SparkConnectClient
+
+    for number in range(MOST_SESSIONS):
+        with suppress(Exception):
+            client = SparkConnectClient(channels_to(master, at, numbered(first, number)), retry_policy={"max_retries": 0})
+            client.release_session()
+            client.close()
+
+
+def channels_to(master: str, at: Address, session: str = "") -> Any:
+    """What makes channels to that address alone, for a session of that name; TLS and token are those of the URL."""
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     class Channels(DefaultChannelBuilder):
         endpoint = property(lambda _: at.target)
 
-    return Channels(IN_BRACKETS.sub(UNNAMED, master), [*OPTIONS, ("grpc.default_authority", at.authority)])
+    made = Channels(IN_BRACKETS.sub(UNNAMED, master), [*OPTIONS, ("grpc.default_authority", at.authority)])
+    if session:
+        made.set(made.PARAM_SESSION_ID, session)
+    return made

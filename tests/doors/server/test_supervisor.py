@@ -70,6 +70,21 @@ def test_an_engine_without_its_cluster_is_started_ever_more_rarely(clock):
     assert waited(part, clock) == LONGEST_WAIT, "one that had opened the data is waited for as before"
 
 
+def test_an_engine_learns_which_sessions_the_one_before_it_may_have_left():
+    """One that did not reach its cluster has left none, and has ended none."""
+    part = Part("engine 1")
+    first = part.new_session()
+    assert first["before"] == ""
+    part.ended(away=False)
+    second = part.new_session()
+    assert second["before"] == first["session"] != second["session"]
+    part.ended(away=True)
+    third = part.new_session()
+    assert (third["before"], third["session"] in (first["session"], second["session"])) == (first["session"], False)
+    part.ended(away=False)
+    assert part.new_session()["before"] == third["session"]
+
+
 def test_the_log_has_one_line_for_each_change_of_a_cluster(server, clock):
     said: list[str] = []
     server.say, server.was_ready = said.append, True

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.data.catalog import read_catalog
-from tacit.data.spark_connect import ROOTS, Address, located
+from tacit.data.spark_connect import ROOTS, Address, end_sessions, located
 from tacit.data.store import StoreInfo, column_json, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
 from tacit.doors.server.sandbox.profiles import (
@@ -192,12 +192,13 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
     try:
-        wanted, more = _located(wanted)
+        wanted, more = _located(replace(wanted, session=settings.session))
         profile = profile if wanted.at is None else ENGINE_OF_A_CLUSTER
         profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
         close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *more), **_network(wanted.at)), settings.owner)
         gc.disable()
         load(wanted.engine)
+        _end_work_of(settings.before, wanted)  # it may keep every core of the cluster
         answering = _opened(catalog, wanted)
     except TacitError as error:  # of the store, or of the URL of a cluster
         _say_unusable(line, error, 1 if catalog.store_engine == EMBEDDED else AWAY)
@@ -226,6 +227,13 @@ def _opened(catalog: Catalog, wanted: Any) -> Answering:
     engine = engine_at(replace(wanted, version=info.version))
     engine.open()
     return Answering(catalog, engine, info)
+
+
+def _end_work_of(before: str, wanted: Opening) -> None:
+    """Ends what an engine that was killed left running on the cluster; it must not wait for the engine that takes its place."""
+    if before and wanted.at is not None and wanted.master is not None:
+        given = (expanded(wanted.master, os.environ), wanted.at, before)
+        threading.Thread(target=end_sessions, args=given, daemon=True).start()
 
 
 def _said(error: TacitError) -> bytes:

@@ -14,9 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from tacit.data.spark_connect import ROOTS
 from tacit.doors.server.sandbox.profiles import program_folders
@@ -49,6 +51,9 @@ class Part:
     due: float = 0.0
     wait: float = 0.0
     since: float = 0.0
+    away: bool = False  # whether it ended without having reached its data
+    session: str = ""  # of an engine: the name of its first session on a cluster
+    before: str = ""  # that of the last engine in its place that may have left work there
 
     def lives(self) -> bool:
         """Whether it runs."""
@@ -59,15 +64,22 @@ class Part:
         now = time.monotonic()
         well, longest = now - self.since > WELL and not away, LONGEST_AWAY if away else LONGEST_WAIT
         wait = 0.0 if well else min(longest, self.wait)
-        self.process, self.ready, self.due = None, False, now + wait
+        self.process, self.ready, self.due, self.away = None, False, now + wait, away
         self.wait = min(longest, max(FIRST_WAIT, 2 * wait))
         if self.control is not None:
             self.control.close()
             self.control = None
 
-    def end(self) -> None:
-        """End it at once, and wait until it is gone."""
+    def new_session(self) -> dict[str, Any]:
+        """The names of the session of an engine that is started now, and of the one before it."""
+        self.before, self.session = self.before if self.away else self.session, str(uuid4())
+        return {"session": self.session, "before": self.before}
+
+    def end(self, seconds: float = 0.0) -> None:
+        """End it, at once or if it has not ended by itself in some seconds, and wait until it is gone."""
         if self.process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
             self.process.kill()
             self.process.wait()
             self.ended()

@@ -187,7 +187,7 @@ class Supervisor:
         ours, theirs = socket.socketpair()
         plan = self.plan
         with ours, theirs:
-            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **self._given(2))
+            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **part.new_session(), **self._given(2))
             more = environment_of_an_engine(plan.catalog)
             part.process, part.since = started("engine", known, (theirs.fileno(),), more), time.monotonic()
             self._hand_over(self.clerk, OF_ENGINE, ours)
@@ -237,8 +237,10 @@ class Supervisor:
             self.front.process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self.front.process.wait(FAREWELL)
-        for part in (self.front, self.clerk, *self.engines):
-            part.end()
+        self.front.end()
+        self.clerk.end()
+        for part in self.engines:  # without a clerk, they stop the work of a cluster
+            part.end(FAREWELL if self.plan.catalog.store_master else 0.0)
 
     @contextmanager
     def _signals(self) -> Iterator[int]:

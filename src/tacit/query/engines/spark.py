@@ -16,7 +16,7 @@ from typing import Any
 
 import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store
-from tacit.data.spark_connect import unreachable
+from tacit.data.spark_connect import numbered, unreachable
 from tacit.data.spark_session import interrupted, quiet, started
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
@@ -55,6 +55,7 @@ class SparkEngine:
         self._files: dict[str, frozenset[str]] = {}
         self._facts: dict[tuple[str, str], int] = {}
         self._views = f"tacit_{next(_names)}"
+        self._sessions = count()
         self._lock = threading.RLock()
 
     def open(self) -> None:
@@ -200,9 +201,13 @@ class SparkEngine:
             store = self._described()
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = _own(self._given) if self._given is not None else started(self.wanted.master, at=self.wanted.at)
+            self._session = _own(self._given) if self._given is not None else self._started()
             self._backend = spark_backend(self._session)
         return self._backend
+
+    def _started(self) -> Any:
+        first, number = self.wanted.session, next(self._sessions)
+        return started(self.wanted.master, at=self.wanted.at, session=numbered(first, number) if first else "")
 
     def _described(self) -> ParquetStore:
         """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""
