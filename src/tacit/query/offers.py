@@ -36,7 +36,7 @@ class Offer:
 def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFacts, version: str) -> Offer:
     """The quotes for a question within a request, on a version of the prepared data."""
     question = rewrite(select, catalog, public)
-    quotes = price(question, asked, catalog.change, rows_are_public(question, catalog))
+    quotes = price(question, asked, catalog.change, rows_are_public(question, catalog), catalog.cores)
     tables = tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group)))
     return Offer(question, quotes, key_of(quotes[0], version), tables)
 
