@@ -49,6 +49,9 @@ SETTINGS = {
     "spark.sql.cbo.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.files.maxPartitionBytes": "134217728",  # 128 MB and 4 MB: by these, one task has at most 32 files (work.md)
+    "spark.sql.files.openCostInBytes": "4194304",
+    "spark.sql.files.maxPartitionNum": "2147483647",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.charVarcharAsString": "true",
 }

@@ -43,10 +43,11 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
     A question without quantiles is the same with and without intervals, which only quantiles can do without.
     """
     question = rewrite(select, catalog, public)
-    fixed, older = rows_are_public(question, catalog), ""
-    quotes = price(question, asked, catalog.change, fixed)
+    public_rows, older = rows_are_public(question, catalog), ""
+    quotes = price(question, asked, catalog.change, public_rows, catalog.cores)
     if not asked.interval and not any(part.ranks for part in quotes[0].parts):
-        older, quotes = key_of(quotes[0], version), price(question, replace(asked, interval=True), catalog.change, fixed)
+        older, asked = key_of(quotes[0], version), replace(asked, interval=True)
+        quotes = price(question, asked, catalog.change, public_rows, catalog.cores)
     tables = tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group)))
     return Offer(question, quotes, key_of(quotes[0], version), tables, older)
 

@@ -29,7 +29,7 @@ from typing import Any, NoReturn
 
 from tacit.data.catalog import read_catalog
 from tacit.data.spark_connect import ROOTS, Address, end_sessions, located
-from tacit.data.store import StoreInfo, column_json, store_info
+from tacit.data.store import StoreInfo, column_json, require_small_files, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
 from tacit.doors.server.sandbox.profiles import (
     ENGINE,
@@ -224,6 +224,7 @@ def _opened(catalog: Catalog, wanted: Any) -> Answering:
     info = store_info(catalog)
     if info is None:
         raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
+    require_small_files(catalog)
     engine = engine_at(replace(wanted, version=info.version))
     engine.open()
     return Answering(catalog, engine, info)
