@@ -62,10 +62,11 @@ def is_divided(session: Session, text: str) -> bool:
 def moved(engine: Any, question: Question) -> set[str]:
     """What Spark's plans of a question bring together, besides sums by public keys."""
     found: set[str] = set()
+    tables = compiled.Tables(engine._table)
     for part in question.parts:
-        summed = [compiled.sums(part.group, engine._table)] if any(each.kind != "list" for each in part.group.moments) else []
+        summed = [compiled.sums(part.group, tables)] if any(each.kind != "list" for each in part.group.moments) else []
         listed = [at for at, each in enumerate(part.group.moments) if each.kind == "list"]
-        for built in (*summed, *(compiled.lists(part.group, at, engine._table, singly=False) for at in listed)):
+        for built in (*summed, *(compiled.lists(part.group, at, tables, singly=False) for at in listed)):
             sql = engine._opened().compile(built)
             found |= _moved(engine._session.sql(sql)._jdf.queryExecution().executedPlan())
     return found
