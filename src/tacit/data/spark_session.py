@@ -26,15 +26,14 @@ from tacit.privacy.catalog import expanded
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
 OPTIONS = "spark.driver.extraJavaOptions"
-PATIENCE, PATIENCE_HERE = (
-    "600",
-    "SPARK_AUTH_SOCKET_TIMEOUT",
-)  # seconds for Java and Python to find each other; 15 fail a busy machine
+PATIENCE = "600"  # seconds for Java and Python to find each other; the usual 15 fail on a busy machine
+PATIENCE_HERE = "SPARK_AUTH_SOCKET_TIMEOUT"
 START = {
     "spark.ui.enabled": "false",  # its pages show SQL and sizes
     "spark.eventLog.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
+    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # Spark makes this folder, and in the current one if it is not named
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
     OPTIONS: STACK,
     "spark.executor.extraJavaOptions": STACK,
@@ -86,7 +85,7 @@ def started(master: str | None, settings: Mapping[str, str] | None = None, at: A
 def quiet(session: Any) -> Any:
     """A session of its own on the same cluster, with the settings on which exactness rests."""
     _silence()
-    if hasattr(session, "newSession"):
+    if in_this_process(session):
         return _set(session.newSession())
     return _set(type(session).builder.channelBuilder(session.client._builder).create())  # Spark Connect
 
@@ -98,9 +97,22 @@ def cores(session: Any) -> int:
     return int(found.toArrow().column("last")[0].as_py()) + 1
 
 
+def in_this_process(session: Any) -> bool:
+    """Whether the driver is in this process, so that both see the same disk; behind Spark Connect it is not."""
+    return hasattr(session, "newSession")
+
+
+def runs_here(session: Any) -> bool:
+    """Whether the driver runs its tasks itself, and has not stopped: then an empty task has no cluster to reach."""
+    if not in_this_process(session):
+        return False
+    context = session.sparkContext
+    return bool(context.master == "local" or context.master.startswith("local[")) and not context._jsc.sc().isStopped()
+
+
 def functions_of(session: Any) -> Any:
     """Spark's functions of columns, for this kind of session: those of a driver would look for one in this process."""
-    if hasattr(session, "newSession"):
+    if in_this_process(session):
         from pyspark.sql import functions
 
         return functions
