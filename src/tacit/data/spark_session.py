@@ -26,6 +26,8 @@ from tacit.privacy.catalog import expanded
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
 OPTIONS = "spark.driver.extraJavaOptions"
+PATIENCE = "600"  # seconds for Java and Python to find each other; the usual 15 fail on a busy machine
+PATIENCE_HERE = "SPARK_AUTH_SOCKET_TIMEOUT"
 START = {
     "spark.ui.enabled": "false",  # its pages show SQL and sizes
     "spark.eventLog.enabled": "false",
@@ -35,6 +37,7 @@ START = {
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
     OPTIONS: STACK,
     "spark.executor.extraJavaOptions": STACK,
+    "spark.python.authenticate.socketTimeout": f"{PATIENCE}s",
 }
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
@@ -168,6 +171,7 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
         place = master or "local[*]"
         own = {**settings, OPTIONS: f'{settings[OPTIONS]} "-Djava.io.tmpdir={_scratch()}"'}
         conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(own.items()))
+        os.environ.setdefault(PATIENCE_HERE, PATIENCE)  # PySpark reads it whenever a result is handed over
         nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         held = SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, nowhere))  # type: ignore[no-untyped-call]
         if place.startswith("local"):

@@ -1,7 +1,8 @@
-"""What a driver writes while it works, rows among it, lies where no other user of the machine can read it, and goes with it."""
+"""The driver that tacit starts: no other user can read what it writes while it works, and a busy machine does not fail it."""
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -33,6 +34,15 @@ def test_rows_on_disk_are_for_their_owner_alone(spark: Any) -> None:
     assert list(place.rglob("shuffle_*"))
     assert is_private(place)
     assert is_private(Path(spark._jvm.java.lang.System.getProperty("java.io.tmpdir")))
+
+
+def test_a_busy_machine_has_time_to_hand_a_result_over(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default Java and Python give each other 15 seconds, and a question that was paid for ends without its answer."""
+    assert spark.conf.get("spark.python.authenticate.socketTimeout") == "600s"
+    assert os.environ[spark_session.PATIENCE_HERE] == "600"
+    monkeypatch.setenv(spark_session.PATIENCE_HERE, "0")
+    with pytest.raises(Exception, match="CANNOT_OPEN_SOCKET"):
+        spark.range(1).toArrow()
 
 
 def test_a_fork_does_not_remove_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
