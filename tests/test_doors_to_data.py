@@ -10,7 +10,6 @@ FILES = {str(path.relative_to(SOURCE)): path for path in sorted(SOURCE.rglob("*.
 RANDOM_MODULES = {"random", "secrets", "uuid"}
 RANDOM_CALLS = {"urandom", "getrandom", "default_rng", "SystemRandom", "RandomState", "AESGCM"}
 MAY_DRAW = {"mechanisms/noise/bits.py"}
-NAMES_FILES = {"data/prepare/executors.py": {"uuid"}}  # on executors, which have no tacit; a name is no noise
 SEEDED = "publish/graphs/"  # searches, renamings and samples that a seed repeats; none of it is noise, and what is stays checked:
 NOISE = "publish/graphs/private/"
 MAY_OPEN = {
@@ -106,7 +105,7 @@ def test_only_engines_and_preparation_touch_the_store(name):
 def test_noise_has_one_door_to_randomness(name):
     if name in MAY_DRAW or (name.startswith(SEEDED) and not name.startswith(NOISE)):
         return
-    assert draws_randomness(ast.parse(FILES[name].read_text())) == NAMES_FILES.get(name, set())
+    assert draws_randomness(ast.parse(FILES[name].read_text())) == set()
 
 
 PLANTED = (

@@ -144,18 +144,19 @@ def prose_for_html(text: str) -> str:
 NOT_PROSE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff]")
 
 
-def for_json(value: object, indent: int | None = None, plain: bool = False) -> str:
+def for_json(value: object, indent: int | None = None, plain: bool = False, other: Callable[[Any], object] | None = None) -> str:
     r"""The value as exact JSON: a reader gets back every character. A value that is not a JSON number, such as NaN, is null.
 
-    Whatever a terminal might obey is written as \u.... With `plain`, so is every character beyond ASCII.
+    Whatever a terminal might obey is written as \u.... With `plain`, so is every character beyond ASCII. `other` gives what stands
+    for a value that JSON does not have.
 
     >>> print(for_json({"key": "é\u202e\x9b", "n": float("nan")}))
     {"key": "é\u202e\u009b", "n": null}
     """
     try:
-        text = json.dumps(value, indent=indent, ensure_ascii=plain, allow_nan=False)
+        text = json.dumps(value, indent=indent, ensure_ascii=plain, allow_nan=False, default=other)
     except ValueError:
-        text = json.dumps(_finite(value), indent=indent, ensure_ascii=plain, allow_nan=False)
+        text = json.dumps(_finite(value), indent=indent, ensure_ascii=plain, allow_nan=False, default=other)
     return NOT_ASCII.sub(_in_json, text)
 
 

@@ -115,7 +115,7 @@ def test_what_the_store_says_of_itself_is_public(tmp_path):
         said.append(details)
     assert said[0] == said[1]
     known = json.loads(said[0])
-    assert list(known) == ["format", "catalog", "ledger", "head", "public"]
+    assert list(known) == ["format", "catalog", "ledger", "head", "public", "limits"]
     assert known["format"] == FORMAT
     assert known["catalog"] == fingerprint(prepared)
     assert known["public"]["wards"]["beds"]["bounds"] == ["5", "9"]

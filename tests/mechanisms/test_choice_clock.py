@@ -9,6 +9,7 @@ clock measures is a lower bound at confidence 1 - 1e-7.
 
 import math
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -92,8 +93,10 @@ def test_time_says_nothing_of_many_choices(name):
 def test_an_exact_weight_for_every_proposal_is_seen(monkeypatch, name):
     """Planted: the true weight is computed for what is proposed, which takes less time where the exponent is 0."""
     monkeypatch.setattr(Envelope, "keeps", Envelope.decides)
-    tried = (measured(name, 2000) for _ in range(4))  # other work on the machine can hide it once, and not make it up
-    assert any(unevenness(*each) > 2 * LIMIT and epsilon_with_clock(*each, CONFIDENCE).refutes(2 * EPSILON) for each in tried)
+    samples = measured(name, 2000)
+    assert unevenness(*samples) > 2 * LIMIT
+    again = (measured(name, 2000) for _ in range(3))  # other work on the machine lowers the bound, and cannot raise it
+    assert any(epsilon_with_clock(*each, CONFIDENCE).refutes(2 * EPSILON) for each in chain([samples], again))
 
 
 @pytest.mark.slow

@@ -7,12 +7,16 @@ integers as the embedded engine's file (store.md).
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from tacit.errors import StoreUnusable
 
+HIDDEN = ("_", ".")  # how names begin that Spark does not list
 TABLES = "tables-"  # how the name of a folder of tables begins
 
 
@@ -33,6 +37,25 @@ class ParquetStore:
         """The description as text."""
         known = {"version": self.version, "prepared_at": self.prepared_at, "folder": self.folder, "details": self.details}
         return json.dumps(known, indent=1) + "\n"
+
+
+def still_here(place: str, files: Collection[str]) -> bool:
+    """Whether a table on this disk has exactly these files, of which Spark has listed the addresses; no file is opened.
+
+    False also where that cannot be seen from here: then Spark has to list them again.
+
+    >>> still_here("s3a://bucket/visits.parquet", {"s3a://bucket/visits.parquet/part-0.parquet"})
+    False
+    """
+    known = [urlsplit(each) for each in files]
+    if not known or any(each.scheme != "file" or each.netloc for each in known):
+        return False
+    try:
+        inside = [place] if os.path.isfile(place) else [each.path for each in os.scandir(place)]
+    except OSError:
+        return False
+    shown = {each for each in inside if not os.path.basename(each).startswith(HIDDEN)}
+    return {unquote(each.path) for each in known} == shown and all(map(os.path.isfile, shown))
 
 
 def parquet_store(file: Path) -> ParquetStore:

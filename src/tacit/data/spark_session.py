@@ -10,6 +10,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -27,6 +28,7 @@ START = {
     "spark.eventLog.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
+    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # Spark makes this folder, and in the current one if it is not named
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
     "spark.driver.extraJavaOptions": STACK,
     "spark.executor.extraJavaOptions": STACK,
@@ -78,7 +80,7 @@ def started(master: str | None, settings: Mapping[str, str] | None = None, at: A
 def quiet(session: Any) -> Any:
     """A session of its own on the same cluster, with the settings on which exactness rests."""
     _silence()
-    if hasattr(session, "newSession"):
+    if in_this_process(session):
         return _set(session.newSession())
     return _set(type(session).builder.channelBuilder(session.client._builder).create())  # Spark Connect
 
@@ -90,9 +92,22 @@ def cores(session: Any) -> int:
     return int(found.toArrow().column("last")[0].as_py()) + 1
 
 
+def in_this_process(session: Any) -> bool:
+    """Whether the driver is in this process, so that both see the same disk; behind Spark Connect it is not."""
+    return hasattr(session, "newSession")
+
+
+def runs_here(session: Any) -> bool:
+    """Whether the driver runs its tasks itself, and has not stopped: then an empty task has no cluster to reach."""
+    if not in_this_process(session):
+        return False
+    context = session.sparkContext
+    return bool(context.master == "local" or context.master.startswith("local[")) and not context._jsc.sc().isStopped()
+
+
 def functions_of(session: Any) -> Any:
     """Spark's functions of columns, for this kind of session: those of a driver would look for one in this process."""
-    if hasattr(session, "newSession"):
+    if in_this_process(session):
         from pyspark.sql import functions
 
         return functions

@@ -36,7 +36,8 @@ PublicColumns = Mapping[str, Mapping[str, Column]]
 class StoreInfo:
     """A store's description of itself: nothing in it comes from private rows.
 
-    `ledger` and `head` name the ledger, and its last entry, at the time of preparation.
+    `ledger` and `head` name the ledger, and its last entry, at the time of preparation. `limits` says for each private table how
+    many rows of a unit it holds at most; stores that were written before it was kept do not say it.
     """
 
     version: str
@@ -45,6 +46,7 @@ class StoreInfo:
     ledger: str | None = None
     head: str | None = None
     public: PublicColumns = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 def new_info(
@@ -55,7 +57,8 @@ def new_info(
     That nothing has changed would also be a fact about the data, so only its owner can declare it, by giving the old `version`.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public)
+    limits = {name.lower(): table.max_rows for name, table in catalog.tables.items() if not table.public}
+    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public, limits)
 
 
 def kept_version(catalog: Catalog) -> str:
@@ -96,7 +99,7 @@ def store_info(catalog: Catalog) -> StoreInfo | None:
         )
     try:
         public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
-        return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public)
+        return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public, limits_of(known))
     except (AttributeError, TypeError, KeyError, ValueError):
         raise _unreadable() from None
 
@@ -158,7 +161,20 @@ def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo
 def details_of(info: StoreInfo) -> dict[str, Any]:
     """What a store says of itself beside its version, as JSON."""
     public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
-    return {"format": FORMAT, "catalog": info.fingerprint, "ledger": info.ledger, "head": info.head, "public": public}
+    named = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head}
+    return {"format": FORMAT, **named, "public": public, "limits": dict(info.limits)}
+
+
+def limits_of(known: Mapping[str, Any]) -> Mapping[str, int]:
+    """How many rows of a unit each private table of a store holds at most, if its details say it.
+
+    >>> limits_of({"format": 5, "limits": {"visits": 10}})
+    {'visits': 10}
+    >>> limits_of({"format": 5})
+    {}
+    """
+    said = known.get("limits")
+    return {table: most for table, most in said.items() if isinstance(most, int)} if isinstance(said, Mapping) else {}
 
 
 def column_json(column: Column) -> dict[str, Any]:

@@ -34,16 +34,14 @@ def record(answer: Answer) -> str:
         "limits": answer.limits,
         **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
     }
-    return for_json(_written(kept))
+    return for_json(kept, other=_written)
 
 
-def _written(value: Any) -> Any:
-    """Plain values, with decimals as objects of their own."""
-    if isinstance(value, Decimal):
-        return {DECIMAL: str(value)}
-    if isinstance(value, dict):
-        return {name: _written(inner) for name, inner in value.items()}
-    return [_written(inner) for inner in value] if isinstance(value, list | tuple) else value
+def _written(value: object) -> dict[str, str]:
+    """A decimal as an object of its own."""
+    if not isinstance(value, Decimal):
+        raise TypeError(f"an answer has no {type(value).__name__}")
+    return {DECIMAL: str(value)}
 
 
 def _read(known: dict[str, Any]) -> Any:

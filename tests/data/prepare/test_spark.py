@@ -22,7 +22,8 @@ from stored import catalog, category, days, number, table, write_csv, write_parq
 from tacit.data.moving import from_parquet, to_parquet
 from tacit.data.parquet_store import parquet_store
 from tacit.data.prepare import cluster, distributed, executors, prepare, ranking
-from tacit.data.prepare.cluster_words import failure, spelled
+from tacit.data.prepare.cluster_failures import failure
+from tacit.data.prepare.cluster_words import spelled
 from tacit.data.prepare.verdict import NotAccepted
 from tacit.data.store import store_file, store_info
 from tacit.errors import InvalidCatalog, StoreUnusable

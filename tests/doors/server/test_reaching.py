@@ -117,7 +117,7 @@ def test_the_work_of_a_cluster_is_stopped_when_nobody_waits_for_it(data):
 
 
 def pool_of(data: DataSet, reply: Reply, asked: list[str], pool: Pool | None = None) -> Pool:
-    """A pool with an engine that answers everything but `open` as it is told."""
+    """A pool with one engine, whose replies to everything but `open` come from `reply`."""
     pool, (ours, theirs) = pool or Pool(changed=lambda: None), socket.socketpair()
     opened = Answering(data.catalog, data.engine, data.store).handle(written({"ask": "open"}))
 

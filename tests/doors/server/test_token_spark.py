@@ -21,7 +21,7 @@ TOKEN = "a-token-of-spark-connect"  # noqa: S105  # of a test
 
 
 def test_a_token_over_tls_and_a_cluster_that_is_started_again(tmp_path, monkeypatch):
-    """The token is in the environment of the engine, and in nothing that anybody is told."""
+    """The token is in the environment of the engine, and in no message, log or command line."""
     pytest.importorskip("grpc", reason="install grpcio (pip install 'tacit[test]') to run these tests")
     certificate, key = self_signed(tmp_path)
     monkeypatch.setenv("SPARK_TOKEN", TOKEN)

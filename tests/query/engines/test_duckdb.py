@@ -92,7 +92,7 @@ def test_no_text_of_the_question_is_in_the_sql_of_the_engine(place: World) -> No
     question = place.plan(
         "SELECT SUM(cost) AS zebra FROM visits AS giraffe WHERE ward = 'a' AND diagnosis = 'it''s; DROP TABLE visits --'"
     )
-    written = place.engine._opened().compile(compiled.sums(question.group, place.engine._opened().table))
+    written = place.engine._opened().compile(compiled.sums(question.group, compiled.Tables(place.engine._table)))
     assert "zebra" not in written
     assert "giraffe" not in written
     assert "'it''s; DROP TABLE visits --'" in written
@@ -131,7 +131,8 @@ def crossing() -> Iterator[None]:
 
     def crossed(node: Any, reading: Any) -> Any:
         rows = honest(node, reading)
-        other = reading.tables("facts").select(other=reading.tables("facts")["x"])
+        facts = reading.tables.named("facts")
+        other = facts.select(other=facts["x"])
         return rows.cross_join(other).filter(lambda both: (both["other"] + both["s0:x"]) % 7 != 3)
 
     compiled.relation.register(Bound, crossed)

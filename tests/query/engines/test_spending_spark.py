@@ -128,10 +128,15 @@ def test_a_session_whose_cluster_went_away_is_replaced_before_the_spend(data: Da
     assert len(ana.sql("SELECT COUNT(*) AS m FROM patients", epsilon=1).rows()) == 1
 
 
-def test_the_cluster_runs_a_task_before_every_question(data: DataSet, spark: Any) -> None:
-    """Its plan is kept, its result is not: a cluster that went away a moment ago is noticed."""
+def test_the_cluster_runs_a_task_before_every_question(data: DataSet, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its plan is kept, its result is not: a cluster that went away a moment ago is noticed. A driver alone needs no task."""
     data.engine.open()
     jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
+    alone = len(jobs())
+    data.engine.open()
+    assert len(jobs()) == alone
+    monkeypatch.setattr(engines, "runs_here", lambda _: False)
+    data.engine.open()
     before = len(jobs())
     data.engine.open()
     data.engine.open()
@@ -165,6 +170,7 @@ def test_nothing_of_spark_reaches_standard_error(tmp_path: Path, spark: Any) -> 
     assert done.stdout.split()[0] == "TimedOut"
     assert done.stdout.split()[-1] == "AnalysisException"
     assert done.stderr == ""
+    assert not list(tmp_path.rglob("spark-warehouse")), "nothing is left where the command was run"
     assert WORD not in done.stdout
     left = [file for file in tmp_path.rglob("*") if file.is_file() and WORD.encode() in file.read_bytes()]
     assert all("ledger" in file.name for file in left)  # where the question is recorded

@@ -21,6 +21,7 @@ from drift import by_group, moved
 from owned import RAWS, Raw, Unit, prepared_from, raw, units
 from owned import without as neighbour
 from questions import clinic_questions, clinic_units
+from tacit.data import prepare
 from tacit.data.ownership import Link
 from tacit.data.store import store_file
 from tacit.mechanisms.laplace import Laplace
@@ -329,3 +330,11 @@ def test_rows_that_change_hands_are_caught(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Link, "pairs", lambda link, kind: bug(honest(link, kind)))
     with pytest.raises(AssertionError, match="labs"):
         check_prepared(tmp_path, data, unit)
+
+
+def test_a_row_too_many_in_the_store_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Questions read no ranks of a store that says how many rows of a unit it holds, so preparation must keep its word."""
+    honest = prepare._stored_table
+    monkeypatch.setattr(prepare, "_stored_table", lambda maker, table, *more: honest(maker, replace(table, max_rows=3), *more))
+    with pytest.raises(AssertionError, match="labs"):
+        check_prepared(tmp_path, SHARED)

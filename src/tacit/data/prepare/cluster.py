@@ -22,7 +22,8 @@ import duckdb
 from tacit.data.dialect import SPARK, Dialect
 from tacit.data.engine import SETTINGS as EMBEDDED
 from tacit.data.engine import ByHolder, Parameters, Workshop, watched
-from tacit.data.prepare.cluster_words import QUOTED, Gone, failure, spelled
+from tacit.data.prepare.cluster_failures import Gone, failure
+from tacit.data.prepare.cluster_words import QUOTED, spelled
 from tacit.data.prepare.executors import KEPT, ROWS, Batches, Work, finished_batches
 from tacit.data.quoting import name, text
 from tacit.data.spark_session import functions_of

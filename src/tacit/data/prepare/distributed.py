@@ -22,7 +22,7 @@ from tacit.data.files.sources import Rows, mended_columns, mended_types, parquet
 from tacit.data.ownership import carried, key_name, key_sql, own_key, staged_name
 from tacit.data.prepare.bit_packing import Packing, packing
 from tacit.data.prepare.cluster import Cluster, Made
-from tacit.data.prepare.cluster_words import TaskFailed
+from tacit.data.prepare.cluster_failures import TaskFailed
 from tacit.data.prepare.executors import ROWS, Part, Work, cleaned_batches, cleaned_parts
 from tacit.data.prepare.keys import KeyForm, Keys, settled
 from tacit.data.prepare.ranking import Ranking

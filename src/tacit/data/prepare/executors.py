@@ -15,7 +15,6 @@ from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from tacit.data.files.tolerant import FILE, PLACE, mended, mended_batches
 from tacit.data.quoting import name, text
@@ -107,7 +106,7 @@ def _register(rows: Any, engine: duckdb.DuckDBPyConnection) -> None:
 
 
 def _cleaned(work: Work, read: Callable[[Any], object]) -> Batches:
-    from tempfile import TemporaryDirectory
+    from tempfile import TemporaryDirectory, mkdtemp
 
     import duckdb
 
@@ -120,11 +119,12 @@ def _cleaned(work: Work, read: Callable[[Any], object]) -> Batches:
         if work.folder is None:
             yield from engine.sql(work.query, params=dict(work.parameters)).to_arrow_reader(BATCH_ROWS)
         else:
-            yield _kept(work, engine, f"{work.folder}/{uuid4().hex}.parquet")
+            own = Path(mkdtemp(dir=work.folder))  # of this attempt alone
+            yield _kept(work, engine, str(own / f"{own.name}.parquet"))
 
 
 def _kept(work: Work, engine: duckdb.DuckDBPyConnection, file: str) -> pa.RecordBatch:
-    """Writes a file under a name that no other attempt of the task uses: only the names that a job returns are read later."""
+    """Writes a file, in a folder that no other attempt of the task has: only the names that a job returns are read later."""
     import pyarrow as pa
 
     copy = f"COPY ({work.query}) TO {text(file)} (FORMAT parquet, COMPRESSION zstd)"

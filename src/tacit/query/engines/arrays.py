@@ -14,7 +14,7 @@ from tacit.query.engines.exact import Answers
 from tacit.query.plan import Group
 
 Integers = NDArray[Any]
-Build = Callable[[Callable[[str], Any]], Any]
+Build = Callable[[Any], Any]  # from the stored tables (compile.Tables) to an expression of Ibis
 Fetch = Callable[[Build, str], Mapping[str, Integers]]
 
 

@@ -8,8 +8,8 @@ Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a cons
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import singledispatch
 from typing import Any
@@ -64,7 +64,6 @@ MASK = 2**LIMB - 1
 LONGEST_BRANCHES = 32
 ROOTS = 10  # square roots of the argument of a logarithm
 UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
-Tables = Callable[[str], ir.Table]
 
 
 # --- rows and conditions -----------------------------------------------------------------------------------------------------
@@ -229,12 +228,29 @@ def _whole(number: int | None) -> Any:
     return ibis.null("int64") if number is None else ibis.literal(str(number)).cast("int64")
 
 
+def _above(number: Any, low: int) -> Any:
+    """How far a number is above a bound."""
+    return number - _whole(low) if low else number
+
+
 def stored_name(source: int, name: str) -> str:
     """The name of a stored column once tables are joined: unique per source."""
     return f"s{source}:{name}"
 
 
 # --- relations ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The stored tables by name, and how many rows of a unit a store says that it holds of them at most (store.md)."""
+
+    named: Callable[[str], ir.Table]
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+    def keep(self, name: str, most: int) -> bool:
+        """Whether every stored row is among the first `most` of its unit, so that no rank needs to be read."""
+        return self.limits.get(name.lower(), most + 1) <= most
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +270,7 @@ class Reading:
 
     def stored(self, name: str, source: int) -> tuple[ir.Table, dict[str, Any]]:
         """A stored table with the columns that are needed, by their names in the plan."""
-        table = self.tables(name.lower())
+        table = self.tables.named(name.lower())
         return table, {named: table[name] for name in table.columns if (named := stored_name(source, name)) in self.needed}
 
 
@@ -267,7 +283,8 @@ def relation(node: Relation, reading: Reading) -> ir.Table:
 @relation.register
 def _(node: Bound, reading: Reading) -> ir.Table:
     stored, columns = reading.stored(node.child.table.name, node.child.source)
-    limited = stored.filter(stored[RANK] < node.max_rows)
+    kept = reading.tables.keep(node.child.table.name, node.max_rows)
+    limited = stored if kept else stored.filter(stored[RANK] < node.max_rows)
     return limited.select(limited[UNIT], **{name: limited[column.get_name()] for name, column in columns.items()})
 
 
@@ -413,8 +430,8 @@ def lists(group: Group, place: int, tables: Tables, singly: bool = True) -> ir.T
     """
     node = group.moments[place].value
     rows = grouped(group, tables)
-    rows = rows.mutate(value=value(node, rows) - _whole(node.low) if node is not None else _whole(0))
-    rows = rows.filter(rows["value"].notnull())
+    rows = rows.mutate(value=_above(value(node, rows), node.low) if node is not None else _whole(0))
+    rows = rows.filter(rows["value"].notnull()) if node is not None and node.nullable else rows
     listed = [*(f"key_{place}" for place in range(len(group.keys))), "value"]
     most = max((step.table.most_rows for step in below(group) if isinstance(step, Scan)), default=0)
     if singly and node is not None and node.high - node.low >= most > 0:
@@ -444,15 +461,15 @@ def moment_parts(moment: Moment, columns: Sequence[Any], rows: ir.Table) -> dict
     if moment.value is None:
         return {"rows": rows.count()}
     exact = columns[0]
-    counted = {"rows": exact.count()}
+    counted = {"rows": exact.count() if moment.value.nullable else rows.count()}  # all rows: cheaper, and often counted anyway
     if moment.kind == "rows":
         return counted
-    offset, spread = exact - _whole(moment.value.low), moment.value.high - moment.value.low
+    offset, spread = _above(exact, moment.value.low), moment.value.high - moment.value.low
     counted |= {f"sum{limb}": part.sum() for limb, part in _limbs(offset, spread)}
     if moment.kind == "squares":
         counted |= {f"square{limb}": part.sum() for limb, part in _square_limbs(offset, spread)}
     if moment.kind == "products" and moment.other is not None:
-        other, most = columns[1] - _whole(moment.other.low), moment.other.high - moment.other.low
+        other, most = _above(columns[1], moment.other.low), moment.other.high - moment.other.low
         counted |= {f"other{limb}": part.sum() for limb, part in _limbs(other, most)}
         counted |= {f"product{name}": part.sum() for name, part in _product_limbs(offset, other, spread, most)}
     return counted

@@ -6,6 +6,7 @@ time.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 
 from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text
+from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
@@ -40,6 +42,7 @@ class DuckDBEngine:
         self._backend: Any = None
         self._public: Any = None
         self._tables: dict[str, Any] = {}
+        self._limits: Mapping[str, int] = {}
         self._compiled: dict[str, str] = {}
         self._lock = threading.Lock()
 
@@ -106,11 +109,13 @@ class DuckDBEngine:
 
     def _arrow(self, build: Build, key: str) -> Any:
         """The engine's result for what is built. Its SQL is cached by `key`, the plan, since Ibis takes as long as the engine."""
+        import tacit.query.engines.compile as compiled
+
         backend = self._opened()
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = backend.compile(build(self._table))
+            self._compiled[key] = backend.compile(build(compiled.Tables(self._table, self._limits)))
         return self._connection.sql(self._compiled[key]).to_arrow_table()
 
     def _table(self, name: str) -> Any:
@@ -122,6 +127,7 @@ class DuckDBEngine:
     def _opened(self) -> Any:
         if self._backend is None:
             self._connection, self._backend = _connect(self.path, self.limits, self.version)
+            self._limits = _limits(self._connection)
         return self._backend
 
     @contextmanager
@@ -180,6 +186,17 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
     except duckdb.Error:
         raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
     return connection
+
+
+def _limits(connection: Any) -> Mapping[str, int]:
+    """What the store says of its limits; a store without a word of them is read by its ranks."""
+    import duckdb
+
+    try:
+        ((details,),) = connection.execute("SELECT details FROM tacit_store").fetchall()
+        return limits_of(json.loads(details))
+    except (duckdb.Error, ValueError, TypeError):
+        return {}
 
 
 def _locked(connection: Any) -> Any:

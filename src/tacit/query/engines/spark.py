@@ -15,9 +15,10 @@ from itertools import count
 from typing import Any
 
 import tacit.data.spark_session as sessions
-from tacit.data.parquet_store import ParquetStore, parquet_store
+from tacit.data.parquet_store import ParquetStore, parquet_store, still_here
 from tacit.data.spark_connect import numbered, unreachable
-from tacit.data.spark_session import interrupted, quiet, started
+from tacit.data.spark_session import in_this_process, interrupted, quiet, runs_here, started
+from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
@@ -79,6 +80,8 @@ class SparkEngine:
 
     def _answers(self) -> bool:
         try:
+            if runs_here(self._session):
+                return True
             with interrupted(self._session, sessions.OPENING):
                 if self._empty is None:
                     self._empty = self._session.range(0, 1, 1, 1)  # one task; planned once, and run before every question
@@ -96,6 +99,8 @@ class SparkEngine:
         assert self._store is not None  # noqa: S101  # it is opened
         try:
             places = [self._store.table(name) for name in self.wanted.tables]
+            if in_this_process(self._session) and all(still_here(place, self._files.get(place, ())) for place in places):
+                return
             with interrupted(self._session, sessions.OPENING):
                 listed = {place: frozenset(self._session.read.schema(ANY).parquet(place).inputFiles()) for place in places}
         except Exception as error:
@@ -173,11 +178,15 @@ class SparkEngine:
 
     def _arrow(self, build: Any, key: str) -> Any:
         """The cluster's result for what is built; its SQL is cached by `key`, the plan."""
+        import tacit.query.engines.compile as compiled
+
         backend = self._opened()
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = shared(backend.compiler.to_sqlglot(build(self._table))).sql(dialect=backend.dialect)
+            assert self._store is not None  # noqa: S101  # it is opened
+            built = build(compiled.Tables(self._table, limits_of(self._store.details)))
+            self._compiled[key] = shared(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
         return self._session.sql(self._compiled[key]).toArrow()
 
     def _table(self, name: str) -> Any:
