@@ -40,7 +40,7 @@ from tacit.query.price.price import Quote, Request, check, price, request
 from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public
 from tacit.query.remembered import LONGEST, Remembered
-from tacit.release.answer import Answer, Receipt
+from tacit.release.answer import NO_QUANTILE, Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
@@ -96,11 +96,13 @@ class Session:
         sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self._request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
+            sale = till.under(sale, offer.older)
             sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
         finally:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
-        return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
+        notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.older else [])))
+        return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)), names)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from: `groups` is not in an equality."""

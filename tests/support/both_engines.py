@@ -19,6 +19,12 @@ from tacit.privacy.catalog import Catalog
 
 Rows = list[dict[str, Any]]
 MASTER = "local[2]"
+LIGHT = {  # for a few rows, compiling a plan costs more than running it
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
 
 
 def on_spark(catalog: Catalog) -> Catalog:

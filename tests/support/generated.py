@@ -17,6 +17,7 @@ from questions import COLUMNS, conditions, keys, numbers
 from stored import catalog, category, days, number, table
 from tacit.errors import Refused
 from tacit.privacy.catalog import Catalog, Column, Owner
+from tacit.privacy.neighbours import Change
 from tacit.query.plan import Question
 
 UNCLEAN = set(map(chr, range(0xD800, 0xE000)))  # which no file holds
@@ -49,7 +50,14 @@ NULLS = st.sampled_from([{}, {}, {"nulls": "drop"}])
 AGGREGATES = [
     "SUM({})", "AVG({})", "COUNT({})", "MEDIAN({})", "COUNT(DISTINCT {})", "VAR_POP({})", "STDDEV({})", "MAX({})", "MIN({})",
     "MODE({})", "SUM({0} * {0})", "COVAR_POP({}, small)", "CORR({}, signed)", "SUM({}) FILTER (WHERE flag)",
+    "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {})", "REGR_SLOPE({}, small)", "COUNT({}) FILTER (WHERE note LIKE '%e%')",
 ]  # fmt: skip
+ALONE = [each for each in AGGREGATES if not any(name in each for name in ("small", "signed", "flag", "note"))]
+OF_ROWS = ["COUNT(DISTINCT note)", "COUNT(DISTINCT person)", "COUNT(scan)", "MODE(fruit)", "MAX(day)", "MEDIAN(seen)"]
+OF_PEOPLE = ["s.total", "s.n", "s.high", "s.kinds", "s.high - s.low", "s.mean"]
+OF_PAIRS = [f"{side}.{name}" for name in ("small", "signed", "cents", "wide", "below") for side in "ab"]
+PAIRED = ["fruit", "code", "day", "small"]  # by which rows of one person are joined with each other
+LEVELS = ["{}", "{}", "{}", "ROLLUP ({})", "{}, flag", "ROLLUP ({}, flag)", "{}, note"]  # of groups
 
 
 def _number(name: str) -> st.SearchStrategy[Column]:
@@ -85,8 +93,8 @@ MAKERS = {"number": _number, "date": _days, "category": _category, "text": lambd
 
 
 def columns() -> st.SearchStrategy[tuple[Column, ...]]:
-    """The columns of questions.py by name and kind, each declared anew."""
-    return st.tuples(*(MAKERS[kind](name) for name, kind in NAMED.items()))
+    """The columns of questions.py by name and kind, each declared anew, and one of which only the presence is known."""
+    return st.tuples(*(MAKERS[kind](name) for name, kind in NAMED.items()), st.just(Column("scan", "presence")))
 
 
 def value_of(column: Column) -> st.SearchStrategy[Any]:
@@ -94,6 +102,8 @@ def value_of(column: Column) -> st.SearchStrategy[Any]:
     nothing = [] if column.nulls == "drop" else [None]
     if column.kind == "text":
         return st.sampled_from([None, *LABELS, *WORDS, "a" * 64])
+    if column.kind == "presence":
+        return st.sampled_from([None, 0])
     last = column.points - 1
     return st.sampled_from([*nothing, 0, last]) | st.integers(0, last)
 
@@ -106,11 +116,13 @@ class Generated:
     units: list[list[dict[str, Any]]]
     max_rows: int
     per_group: int | None
+    change: Change = "add-remove"
 
     def catalog(self, folder: Path) -> Catalog:
         limits = {"max_rows": self.max_rows, "max_rows_per_group": self.per_group, "rows_at_most": 10**4}
         owner = Column("person", "key")
-        return catalog(folder, table("t", folder / "t.csv", owner, *self.declared, unit=Owner("person"), **limits))
+        held = table("t", folder / "t.csv", owner, *self.declared, unit=Owner("person"), **limits)
+        return catalog(folder, held, change=self.change)
 
 
 @st.composite
@@ -118,7 +130,8 @@ def tables(draw: st.DrawFn, most: int = 5) -> Generated:
     declared = draw(columns())
     rows = st.lists(st.fixed_dictionaries({column.name: value_of(column) for column in declared}), min_size=1, max_size=4)
     units = draw(st.lists(rows, min_size=1, max_size=most))
-    return Generated(declared, units, draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([None, None, 1, 2])))
+    most, per_group = draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([None, None, 1, 2]))
+    return Generated(declared, units, most, per_group, draw(st.sampled_from(["add-remove", "change-one"])))
 
 
 @dataclass(frozen=True)
@@ -128,14 +141,17 @@ class Parts:
     key: str | None
     where: str
     numbers: tuple[str, ...]
+    rows: str = "t"
+    levels: str = "{}"
 
     def written(self) -> str:
-        key, group = (f"{self.key} AS k, ", f" GROUP BY {self.key}") if self.key else ("", "")
-        return f"SELECT {key}{', '.join((*self.numbers, 'COUNT(*)'))} FROM t WHERE {self.where}{group}"
+        group = f" GROUP BY {self.levels.format(self.key)}" if self.key else ""
+        asked = ", ".join((*([self.key] if self.key else ()), *self.numbers, "COUNT(*)"))
+        return f"SELECT {asked} FROM {self.rows} WHERE {self.where}{group}"
 
     def admitted(self, plan: Callable[[str], Question]) -> Question | None:
         """The plan of all parts that are not refused: each expression is one more form that a row might make fail."""
-        rest = Parts(None, "TRUE", ())
+        rest = Parts(None, "TRUE", (), self.rows, self.levels)
         for part in ({"where": self.where}, {"key": self.key}, *({"numbers": (each,)} for each in self.numbers)):
             more = replace(rest, **{**part, "numbers": (*rest.numbers, *part.get("numbers", ()))})
             with suppress(Refused):
@@ -145,7 +161,58 @@ class Parts:
 
 
 def asked(most: int = 8) -> st.SearchStrategy[Parts]:
-    """Questions with up to so many numbers."""
-    over = st.builds(str.format, st.sampled_from(AGGREGATES), numbers())
-    wanted = st.lists(over, min_size=most // 2, max_size=most, unique=True).map(tuple)
-    return st.builds(Parts, st.none() | keys() | st.just("note"), st.just("TRUE") | conditions(), wanted)
+    """Questions with up to so many numbers: of rows, of what each person's rows make together, and of pairs of these rows."""
+    tests, levels = st.just("TRUE") | conditions() | _on_texts() | _on_people(), st.sampled_from(LEVELS)
+    of_rows = st.builds(
+        Parts, st.none() | keys() | st.just("note"), tests, _wanted(numbers(), most, AGGREGATES, *OF_ROWS), st.just("t"), levels
+    )
+    some = ["s.n", "s.kinds", "s.n > 1", "s.total > 0"]
+    people = st.builds(
+        Parts, st.none() | st.sampled_from(some), st.just("TRUE"), _wanted(st.sampled_from(OF_PEOPLE), 4, ALONE), _people()
+    )
+    pairs = st.builds(
+        Parts, st.none() | st.sampled_from(["a.fruit", "b.note"]), st.just("TRUE"), _wanted(_of_pairs(), 4, ALONE), _pairs()
+    )
+    return st.one_of(of_rows, of_rows, people, pairs)
+
+
+def _wanted(over: st.SearchStrategy[str], most: int, forms: list[str], *more: str) -> st.SearchStrategy[tuple[str, ...]]:
+    number = st.builds(str.format, st.sampled_from([*forms, *more]), over)
+    return st.lists(number, min_size=most // 2, max_size=most, unique=True).map(tuple)
+
+
+def _on_texts() -> st.SearchStrategy[str]:
+    """Conditions on private text, with constants that are in the data, and that try to be more than texts."""
+    literal = st.sampled_from([each.replace("'", "''") for each in LABELS])
+    pattern = st.sampled_from([each.replace("'", "''") for each in LABELS if "\\" not in each])
+    listed = st.lists(literal, min_size=1, max_size=4).map(lambda each: ", ".join(f"'{one}'" for one in each))
+    like = st.sampled_from(["note LIKE '%{}%'", "note NOT LIKE '{}_'", "STARTS_WITH(note, '{}')"])
+    return (
+        st.builds("note IN ({})".format, listed) | st.builds("note <> '{}'".format, literal) | st.builds(str.format, like, pattern)
+    )
+
+
+def _on_people() -> st.SearchStrategy[str]:
+    within = st.sampled_from(["person IN (SELECT person FROM t WHERE {})", "person NOT IN (SELECT person FROM t WHERE {})"])
+    return st.builds(str.format, within, conditions())
+
+
+def _people() -> st.SearchStrategy[str]:
+    """One row for each person."""
+    made = "SELECT person, SUM({0}) AS total, COUNT(*) AS n, MIN({1}) AS low, MAX({1}) AS high, AVG({2}) AS mean"
+    per = f"({made}, COUNT(DISTINCT fruit) AS kinds FROM t WHERE {{3}} GROUP BY person) s"
+    few = st.sampled_from(
+        ["small", "signed", "cents", "shifted", "thirds", "EXTRACT(DAY FROM day)", "small / signed", "SIGN(wide)"]
+    )
+    return st.builds(per.format, few, few | st.just("wide"), few, st.just("TRUE") | conditions())
+
+
+def _pairs() -> st.SearchStrategy[str]:
+    """Each row with rows of the same person."""
+    join, by = st.sampled_from(["JOIN", "LEFT JOIN"]), st.sampled_from(["", *(f" AND a.{each} = b.{each}" for each in PAIRED)])
+    return st.builds("t a {} t b ON a.person = b.person{}".format, join, by | st.just(" AND a.day = b.seen"))
+
+
+def _of_pairs() -> st.SearchStrategy[str]:
+    one = st.sampled_from(OF_PAIRS)
+    return one | st.builds("({} {} {})".format, one, st.sampled_from(["+", "-", "*", "/"]), one)

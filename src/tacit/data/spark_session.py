@@ -6,23 +6,28 @@ and no message reaches the caller. A process that already has a Spark session ke
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from tacit.data.spark_connect import CONNECT, Address, channels_to, unreachable
+from tacit.data.deadline import stopped_after
+from tacit.data.spark_connect import CONNECT, IN_BRACKETS, Address, channels_to, located, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import expanded
 
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
+OPTIONS = "spark.driver.extraJavaOptions"
+PATIENCE = "600"  # seconds for Java and Python to find each other; the usual 15 fail on a busy machine
+PATIENCE_HERE = "SPARK_AUTH_SOCKET_TIMEOUT"
 START = {
     "spark.ui.enabled": "false",  # its pages show SQL and sizes
     "spark.eventLog.enabled": "false",
@@ -30,8 +35,9 @@ START = {
     "spark.log.level": "OFF",
     "spark.sql.warehouse.dir": tempfile.gettempdir(),  # Spark makes this folder, and in the current one if it is not named
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
-    "spark.driver.extraJavaOptions": STACK,
+    OPTIONS: STACK,
     "spark.executor.extraJavaOptions": STACK,
+    "spark.python.authenticate.socketTimeout": f"{PATIENCE}s",
 }
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
@@ -58,10 +64,11 @@ OPENING = 60.0  # seconds in which a cluster runs an empty task, or cannot be re
 RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
 
-def started(master: str | None, settings: Mapping[str, str] | None = None, at: Address | None = None) -> Any:
+def started(master: str | None, settings: Mapping[str, str] | None = None, at: Address | None = None, session: str = "") -> Any:
     """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings.
 
-    `at` is where a Spark Connect server was found; without it, gRPC looks the name up. Variables in `master` are put in here.
+    `at` is where a Spark Connect server was found; without it, gRPC looks the name up. `session` is the name that the session gets
+    there. Variables in `master` are put in here.
     """
     _silence()
     master = None if master is None else expanded(master, os.environ)
@@ -71,7 +78,7 @@ def started(master: str | None, settings: Mapping[str, str] | None = None, at: A
         raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
     try:
         if master is not None and master.startswith(CONNECT):
-            return _set(_connected(master, at))
+            return _set(_connected(master, at, session))
         return quiet(_driven(master, {**START, **(settings or {})}))
     except StoreUnusable:
         raise
@@ -121,20 +128,8 @@ def functions_of(session: Any) -> Any:
 @contextmanager
 def interrupted(session: Any, seconds: float | None) -> Iterator[None]:
     """Stops what runs in a session after some seconds, again and again: an interrupt between two jobs is lost."""
-    done = threading.Event()
-
-    def stop() -> None:
-        wait = seconds
-        while not done.wait(wait):
-            with suppress(Exception):
-                session.interruptAll()  # of this session, which nothing else uses; tags do not reach what Arrow collects
-            wait = 0.2
-
-    threading.Thread(target=stop, daemon=True).start()
-    try:
+    with stopped_after(seconds, session.interruptAll, again=0.2):  # nothing else uses the session; tags miss what Arrow collects
         yield
-    finally:
-        done.set()
 
 
 def _set(own: Any) -> Any:
@@ -148,7 +143,7 @@ def _set(own: Any) -> Any:
     return own
 
 
-def _connected(master: str, at: Address | None) -> Any:
+def _connected(master: str, at: Address | None, session: str) -> Any:
     """A new session of a Spark Connect server."""
     try:
         from pyspark.sql.connect.session import SparkSession
@@ -157,7 +152,9 @@ def _connected(master: str, at: Address | None) -> Any:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     builder = SparkSession.builder
-    made = (builder.remote(master) if at is None else builder.channelBuilder(channels_to(master, at))).create()
+    if at is None and IN_BRACKETS.search(master):
+        at = located(master)
+    made = (builder.remote(master) if at is None else builder.channelBuilder(channels_to(master, at, session))).create()
     made.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
     return made
 
@@ -172,7 +169,9 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
     held = SparkContext._active_spark_context
     if held is None:
         place = master or "local[*]"
-        conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(settings.items()))
+        own = {**settings, OPTIONS: f'{settings[OPTIONS]} "-Djava.io.tmpdir={_scratch()}"'}
+        conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(own.items()))
+        os.environ.setdefault(PATIENCE_HERE, PATIENCE)  # PySpark reads it whenever a result is handed over
         nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         held = SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, nowhere))  # type: ignore[no-untyped-call]
         if place.startswith("local"):
@@ -182,6 +181,21 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
             "this process already has a Spark session on another master", remedy="stop it, or leave [store] master out"
         )
     return SparkSession.builder.getOrCreate()
+
+
+def _scratch() -> str:
+    """A folder that only this user can open, for the rows that the driver writes while it works: other users can read /tmp.
+
+    It is Java's folder for temporary files, in which Spark writes unless the owner configures spark.local.dir.
+    """
+    folder, process = tempfile.mkdtemp(prefix="tacit-spark-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == process:  # and not in a process that was forked from it
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
 
 
 def _forget_dead(context: Any) -> None:

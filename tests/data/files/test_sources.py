@@ -289,6 +289,34 @@ def test_moments_too_far_away_for_the_engine_are_outside(zone, tmp_path):
     assert report.columns[0].fates == {"missing": 1, "unreadable": 0, "below": 1, "above": 1}
 
 
+@pytest.mark.parametrize("zone", [None, "UTC", "+14:00"])
+@pytest.mark.parametrize(("unit", "second"), [("s", 1), ("ms", 10**3), ("us", 10**6)])
+def test_moments_too_far_away_stop_no_column_and_change_no_other(unit, second, zone, tmp_path):
+    """As a key, a text, a category or a presence: whoever reads it, a moment has one text, and the others keep theirs."""
+    near = [86400 * second, 0, None, 9_000_000_000_000 * second]
+    most = {"s": 2**53, "ms": 2**62, "us": 2**63 - 1}[unit]
+    far = [most, -most, -9_223_372_022_401 * second, *([-(2**63)] if unit == "us" else [])]
+    texts = []
+    for count, given in enumerate((near, near + far)):
+        moments = pa.array(given, pa.int64()).cast(pa.timestamp(unit, zone))
+        held = {"who": moments, "note": moments, "there": moments, "kind": moments, "day": moments, "x": list(range(len(given)))}
+        path = write_parquet(tmp_path / f"far{count}.parquet", held)
+        named = category("kind", "1970-01-02 00:00:00", unknown="null")
+        declared = (Column("note", "text"), Column("there", "presence"), named, days("day", "1969-01-01", "1971-01-01"))
+        limits = {"unit": Owner("who"), "max_rows": 9, "no_unit": "own"}
+        prepared = catalog(tmp_path, table("far", path, *declared, number("x", 0, 9), **limits))
+        prepare(prepared)
+        texts.append(stored(prepared, "far", "x", "note", "there", "kind", "day"))
+    units = {unit for (unit,) in stored(prepared, "far", "tacit_unit")}
+    plus = "+00" if zone else ""
+    assert texts[1][: len(near)] == texts[0]
+    assert [note for _, note, *_ in texts[1][len(near) :]] == [
+        f"{each}{plus}" for each in ("294247-01-10 04:00:54", *["290309-12-22 (BC) 00:00:00"] * (len(far) - 1))
+    ]
+    assert [row[2:] for row in texts[0]] == [(0, None if zone else 0, 366), (0, None, 365), (None, None, None), (0, None, 730)]
+    assert len(units) == len(near) + 2
+
+
 def test_invalid_strings_in_several_files_stay_in_their_rows(tmp_path):
     """In many batches, with columns in another order and some missing; a column that the places need is refused."""
     monkeypatch = pytest.MonkeyPatch()

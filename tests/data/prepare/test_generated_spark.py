@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from both_engines import compare
+from both_engines import LIGHT, compare
 from clusters import SPARK
 from stored import catalog, category, days, number, table, write_parquet
 from tacit.data.prepare import cluster, ranking
@@ -23,12 +23,6 @@ from tacit.privacy.catalog import Catalog, Column, Owner, Source
 pytestmark = [*SPARK, pytest.mark.slow, pytest.mark.timeout(3600), pytest.mark.usefixtures("spark")]
 
 EXAMPLES = int(os.environ.get("TACIT_PREPARATIONS", "25"))
-LIGHT = {  # for a few rows, compiling a plan costs more than running it
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "2",
-}
 NUMBERS = [
     "1d",
     "NaN",

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from both_engines import compare, holdings, in_duckdb, in_parquet, on_spark
+from both_engines import LIGHT, compare, holdings, in_duckdb, in_parquet, on_spark
 from clusters import SPARK
 from owned import RAWS, prepared_from
 from stored import catalog, category, days, number, table, write_csv, write_parquet
@@ -33,12 +33,6 @@ from tacit.privacy.catalog import Catalog, Column, Notation, Owner
 
 pytestmark = [*SPARK, pytest.mark.usefixtures("spark")]
 
-LIGHT = {  # for a few rows, compiling a plan costs more than running it
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "2",
-}
 COSTS = ["1d", "1f", "0x1", " 2.5 ", "\u00a03", "1_0", "1e1", "-0", "NaN", "inf", "+4", "4.", ".5", "9" * 40, "", None, "٣", "12L"]
 TEXTS = ["\u00e9", "e\u0301", " x\t", "\u0000", "", None, "Z", "a", "\u00c5", "A\u030a", "\ufb01", "x\u00a0"]
 DAYS = [

@@ -9,6 +9,7 @@ from tacit.data.dialect import DUCKDB, Dialect, Nature
 from tacit.data.quoting import name, text
 from tacit.privacy.catalog import BLANKS, Notation
 
+FIRST_MOMENT, LAST_MOMENT = "290309-12-22 (BC) 00:00:00", "294247-01-10 04:00:54"  # beyond, the engine stops at a moment's text
 WHOLE = re.compile(r"^([+-]?[0-9]+)\.0+$")  # as in `named`
 
 
@@ -106,6 +107,15 @@ def _plain(raw: Raw) -> str:
     return f"CAST({raw.sql} AS {raw.words.types.text})"
 
 
+def _moment(raw: Raw) -> str:
+    """A moment with one that is too far away as the first or the last that every reader holds; nanoseconds reach neither."""
+    if raw.type == "TIMESTAMP_NS":
+        return _plain(raw)
+    first, last = (raw.words.constant(each, raw.type) for each in (FIRST_MOMENT, LAST_MOMENT))
+    held = f"CASE WHEN {raw.sql} < {first} THEN {first} WHEN {raw.sql} > {last} THEN {last} ELSE {raw.sql} END"
+    return f"CAST({held} AS {raw.words.types.text})"
+
+
 def _decimal(raw: Raw) -> str:
     return _plain(raw) if raw.digits[1] == 0 else f"rtrim(rtrim({_plain(raw)}, '0'), '.')"
 
@@ -118,7 +128,8 @@ def _double(raw: Raw) -> str:
 
 
 WRITTEN = {
-    **dict.fromkeys(("integer", "wide", "truth", "day", "moment"), _plain),
+    **dict.fromkeys(("integer", "wide", "truth", "day"), _plain),
+    "moment": _moment,
     "decimal": _decimal,
     "double": _double,
     "bytes": _bytes,

@@ -33,6 +33,7 @@ from tacit.privacy.catalog import Catalog, Kind, Source, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+ZONED = "TIMESTAMP WITH TIME ZONE"
 PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
 
 Wanted = Mapping[str, Kind | OnGrid] | None  # how a source of texts places a number on its grid, if it may
@@ -83,18 +84,20 @@ def arrow_columns(workshop: Workshop, table: pa.Table) -> Mapping[str, Raw]:
         return rows.columns
 
 
-def mended_columns(files: list[Path], native: Mapping[str, Raw], wanted: Wanted) -> tuple[list[str], list[str]]:
-    """The columns that the reader of mended values reads: texts, and moments that are declared as days."""
+def mended_columns(files: list[Path], native: Mapping[str, Raw], wanted: Wanted) -> tuple[list[str], dict[str, bool]]:
+    """The columns that the reader of mended values reads: texts, and moments, each with whether they have a time zone."""
     if taken := {FILE, PLACE} & native.keys():
         raise InvalidCatalog(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
-    texts = [key for key, raw in native.items() if (wanted is None or key in wanted) and _is_text(raw)]
-    days = [key for key, raw in native.items() if raw.nature == "moment" and (wanted or {}).get(key) == "date"]
-    return texts, moments_in(files, days) if days else []
+    asked = {key: raw for key, raw in native.items() if wanted is None or key in wanted}
+    texts = [key for key, raw in asked.items() if _is_text(raw)]
+    moments = [key for key, raw in asked.items() if raw.nature == "moment"]
+    return texts, {key: asked[key].type == ZONED for key in (moments_in(files, moments) if moments else ())}
 
 
-def mended_types(workshop: Workshop, texts: list[str], moments: list[str]) -> dict[str, str]:
+def mended_types(workshop: Workshop, texts: list[str], moments: Mapping[str, bool]) -> dict[str, str]:
     """The types of what the reader of mended values gives."""
-    return {**dict.fromkeys(texts, workshop.words.types.text), **dict.fromkeys(moments, "TIMESTAMP")}
+    zones = {key: ZONED if zoned else "TIMESTAMP" for key, zoned in moments.items()}
+    return {**dict.fromkeys(texts, workshop.words.types.text), **zones}
 
 
 def _is_text(raw: Raw) -> bool:

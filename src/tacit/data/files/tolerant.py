@@ -18,21 +18,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 20_000
-LAST_SECOND = 6 * 10**12  # since 1970: the latest moment that the engine can represent
+LAST_SECOND = 9_223_372_036_854  # since 1970: the latest moment that the engine can represent, in whole seconds
 SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds cannot represent moments that far away
 FILE, PLACE = "file_index", "file_row_number"  # the engine's names for the position of a row: which file, and which row in it
 
 
-def mended_batches(files: Sequence[Path], texts: Sequence[str], moments: Sequence[str]) -> pa.RecordBatchReader:
+def mended_batches(files: Sequence[Path], texts: Sequence[str], moments: Mapping[str, bool]) -> pa.RecordBatchReader:
     """The texts and the moments in these columns, by case-folded names, with the positions of their rows.
 
-    A nested column, which can only be tested for presence, gives a text that marks it as present.
+    For each column of moments, `moments` says whether they have a time zone, which is part of their text. A nested column, which
+    can only be tested for presence, gives a text that marks it as present.
     """
     import pyarrow as pa
 
     _check_types(files, texts)
     places = [(FILE, pa.int64()), (PLACE, pa.int64())]
-    kinds = {**dict.fromkeys(texts, pa.large_string()), **dict.fromkeys(moments, pa.timestamp("us"))}
+    zones = {column: pa.timestamp("us", "UTC" if zoned else None) for column, zoned in moments.items()}
+    kinds = {**dict.fromkeys(texts, pa.large_string()), **zones}
     schema = pa.schema([*places, *kinds.items()])
     batches = (batch for number, file in enumerate(files) for batch in _batches_of(file, number, kinds, schema))
     return pa.RecordBatchReader.from_batches(schema, batches)
@@ -82,13 +84,14 @@ def moments_in(files: Sequence[Path], columns: Collection[str]) -> list[str]:
 
 
 def _mended(column: Any, kind: pa.DataType) -> Any:
-    """A moment with a time zone is the same moment in UTC, whose day counts."""
+    """A moment with a time zone is the same moment in UTC, whose day and text count."""
     import pyarrow as pa
 
     if not pa.types.is_timestamp(kind):
         return _texts(column)
     held = held_moments(column)
-    return held.cast(pa.int64()).cast(pa.timestamp(held.type.unit)).cast(kind)
+    plain = held.cast(pa.int64()).cast(pa.timestamp(held.type.unit)).cast(pa.timestamp("us"))
+    return plain.cast(pa.int64()).cast(kind)
 
 
 def mended(strings: Any) -> Any:

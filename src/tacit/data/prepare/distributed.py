@@ -156,7 +156,7 @@ class Plan:
     listings: tuple[str, ...]
     forms: Mapping[str, KeyForm]
     keys: tuple[str, ...]
-    mended: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+    mended: tuple[tuple[str, ...], Mapping[str, bool]] | None = None
 
 
 def _planned(cluster: Cluster, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> Plan:
@@ -175,7 +175,7 @@ def _mended_plan(bench: Workshop, plan: Plan) -> Plan:
         wanted = wanted_kinds(plan.table, plan.keys)
         texts, moments = mended_columns(list(plan.files), plan.raws, wanted)
         mended = {key: replace(plan.raws[key], type=kind) for key, kind in mended_types(bench, texts, moments).items()}
-        return _plan(bench, plan.table, plan.keys, (plan.files, {**plan.raws, **mended}), (tuple(texts), tuple(moments)))
+        return _plan(bench, plan.table, plan.keys, (plan.files, {**plan.raws, **mended}), (tuple(texts), moments))
 
 
 def _plan(bench: Workshop, table: Table, keys: tuple[str, ...], source: Any, mended: Any) -> Plan:
@@ -214,7 +214,7 @@ def _clean(cluster: Cluster, plan: Plan, finishing: Finishing, key: str) -> None
     import pyarrow as pa
 
     columns = {column: (_unquoted(raw.sql), raw.type) for column, raw in plan.raws.items()}
-    texts, moments = plan.mended or (None, ())
+    texts, moments = plan.mended or (None, {})
     query = finishing.query(f"({plan.query})")
     work = Work(duckdb.__version__, plan.listings, query, finishing.secrets(key), columns, texts, moments)
     if remote := cluster.remote.get(plan.table.name):

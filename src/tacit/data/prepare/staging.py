@@ -233,6 +233,8 @@ def _key_type(raw: Raw) -> str:
     if raw.nature == "nested":
         raise InvalidCatalog(f"a column of the type {raw.type} cannot be a key; convert it in the source")
     types = raw.words.types
+    if raw.type == types.wide:  # some of 128 bits have more digits than a cluster's widest numbers
+        return types.text
     return {"integer": types.whole, "wide": types.wide}.get(raw.nature, types.text)
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tacit.data.deadline import stopped_after
 from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text
 from tacit.data.store import limits_of
@@ -137,22 +138,11 @@ class DuckDBEngine:
         import pyarrow
 
         connection = connection or self._opened().con
-        done = threading.Event()
-
-        def stop() -> None:
-            """Interrupts repeatedly: one query is several statements, and an interrupt between two of them is lost."""
-            wait = seconds
-            while not done.wait(wait):
-                connection.interrupt()
-                wait = 0.05
-
-        threading.Thread(target=stop, daemon=True).start()
         try:
-            yield
+            with stopped_after(seconds, connection.interrupt):  # one query is several statements
+                yield
         except (duckdb.Error, pyarrow.ArrowException, MemoryError, RecursionError):
             raise out_of_limits() from None
-        finally:
-            done.set()
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:

@@ -6,7 +6,6 @@ harm: it has no store, no files, no network and no extensions, and limits of mem
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -15,6 +14,7 @@ from itertools import chain, count
 from math import isfinite
 from typing import Any
 
+from tacit.data.deadline import stopped_after
 from tacit.data.quoting import name as quoted
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.privacy.catalog import Column
@@ -71,27 +71,16 @@ def _run(text: str, tables: Mapping[str, PublicTable], seconds: float) -> tuple[
     import duckdb
 
     settings = {"autoinstall_known_extensions": False, "autoload_known_extensions": False, "memory_limit": MEMORY, "threads": 1}
-    done = threading.Event()
     with duckdb.connect(config=settings) as engine:  # type: ignore[arg-type]
         engine.execute("SET python_enable_replacements = false")
         engine.execute("SET temp_directory = ''")
-        threading.Thread(target=_stop, args=(engine, done, seconds), daemon=True).start()
-        try:
+        with stopped_after(seconds, engine.interrupt):
             for name, table in tables.items():
                 _fill(engine, name, table)
             engine.execute("SET enable_external_access = false")
             engine.execute("SET lock_configuration = true")
             found = engine.execute(text)
             return [each[0] for each in found.description or ()], found.fetchmany(MOST_ROWS + 1)
-        finally:
-            done.set()
-
-
-def _stop(engine: Any, done: threading.Event, seconds: float) -> None:
-    wait = seconds
-    while not done.wait(wait):
-        engine.interrupt()
-        wait = 0.05
 
 
 def _fill(engine: Any, name: str, table: PublicTable) -> None:

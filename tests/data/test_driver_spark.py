@@ -1,0 +1,65 @@
+"""The driver that tacit starts: no other user can read what it writes while it works, and a busy machine does not fail it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusters import SPARK
+from tacit.data import spark_session
+
+pytestmark = SPARK
+WHERE = """
+from tacit.data.spark_session import started
+session = started("local[1]")
+print(session._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirs()[0])
+"""
+
+
+def is_private(place: Path) -> bool:
+    """Whether a folder on the way there is closed to other users."""
+    return any(not stat.S_IMODE(each.stat().st_mode) & 0o077 for each in (place, *place.parents))
+
+
+def test_rows_on_disk_are_for_their_owner_alone(spark: Any) -> None:
+    disk = spark._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
+    (place,) = map(Path, map(str, disk.localDirs()))
+    spark.range(100).repartition(2).collect()
+    assert list(place.rglob("shuffle_*"))
+    assert is_private(place)
+    assert is_private(Path(spark._jvm.java.lang.System.getProperty("java.io.tmpdir")))
+
+
+def test_a_busy_machine_has_time_to_hand_a_result_over(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default Java and Python give each other 15 seconds, and a question that was paid for ends without its answer."""
+    assert spark.conf.get("spark.python.authenticate.socketTimeout") == "600s"
+    assert os.environ[spark_session.PATIENCE_HERE] == "600"
+    monkeypatch.setenv(spark_session.PATIENCE_HERE, "0")
+    with pytest.raises(Exception, match="CANNOT_OPEN_SOCKET"):
+        spark.range(1).toArrow()
+
+
+def test_a_fork_does_not_remove_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[Any] = []
+    monkeypatch.setattr(spark_session.atexit, "register", ends.append)
+    folder = Path(spark_session._scratch())
+    with monkeypatch.context() as forked:
+        forked.setattr(spark_session.os, "getpid", lambda: -1)
+        ends[0]()
+    assert folder.is_dir()
+    ends[0]()
+    assert not folder.exists()
+
+
+@pytest.mark.slow
+def test_the_folder_goes_with_the_process(spark: Any) -> None:
+    found = subprocess.run([sys.executable, "-c", WHERE], capture_output=True, text=True, check=True, timeout=300)
+    place = Path(found.stdout.strip())
+    assert "tacit-spark-" in str(place)
+    assert not next(each for each in place.parents if each.name.startswith("tacit-spark-")).exists()
