@@ -378,7 +378,7 @@ def test_rows_after_joins_without_a_limit_are_caught(stores: dict[str, World], m
 def test_a_plan_above_the_limits_that_is_answered_is_caught(stores: dict[str, World], monkeypatch: pytest.MonkeyPatch) -> None:
     """The time-out oracle: work that one person's row brings about, and no check that refuses it for everybody."""
     assert [heard(place, SLOW).said[0] for place in stores.values()] == ["too_much_work"] * 3
-    monkeypatch.setattr(pricing, "afford", lambda question: None)
+    monkeypatch.setattr(pricing, "afford", lambda *_: None)
     assert faults(stores, SLOW) == ["it was answered above the limits"]
 
 
@@ -387,7 +387,7 @@ def test_a_limit_that_looks_at_the_rows_is_caught(stores: dict[str, World], monk
     asking: list[World] = []
     honest = heard
 
-    def looking(question: Any) -> None:
+    def looking(question: Any, _: int | None) -> None:
         quote = Quote(question, request(epsilon=1), stability.reach(question), (), (), None, Fraction(1), Fraction(0))
         if processed(asking[-1], quote) > 3 * CODES // 2:
             raise TooMuchWork("this takes too long")

@@ -19,7 +19,7 @@ from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.selling import Sale
 from tacit.accounting.policy import Policy, policy_of
 from tacit.data.catalog import Stamp, read_catalog, stamp_of
-from tacit.data.store import StoreInfo, store_info, swept
+from tacit.data.store import StoreInfo, require_small_files, store_info, swept
 from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of, truth_of
@@ -40,7 +40,7 @@ from tacit.query.price.price import Quote, Request, check, price, request
 from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public
 from tacit.query.remembered import LONGEST, Remembered
-from tacit.release.answer import Answer, Receipt
+from tacit.release.answer import NO_QUANTILE, Answer, Receipt
 from tacit.release.free import free_answer
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
@@ -96,11 +96,13 @@ class Session:
         sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self._request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
+            sale = till.under(sale, offer.older)
             sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
         finally:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
-        return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold)), names)
+        notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.older else [])))
+        return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)), names)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from: `groups` is not in an equality."""
@@ -172,11 +174,11 @@ class Session:
         wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # an explanation is free, so any number of groups is
         remembered = self.data.remembered  # as in _offer
         plan, change = rewrite(select, self.data.catalog, self.data.public), self.data.catalog.change
-        check(plan, wanted)
+        check(plan, wanted, cores := self.data.catalog.cores)
         shape, fixed, standing = shape_of(plan), rows_are_public(plan, self.data.catalog), self._standing()
 
         def priced(asked: Request) -> tuple[Quote, ...]:
-            return price(shape, asked, change, fixed)
+            return price(shape, asked, change, fixed, cores)
 
         def admitted(quotes: Sequence[Quote]) -> int | None:
             return standing.admitted(found.events if quotes is found.quotes else events_of(quotes))
@@ -344,6 +346,7 @@ class DataSet:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
         if found.fingerprint != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
+        self._check_cores(self.catalog)
         return found
 
     @cached_property
@@ -377,6 +380,10 @@ class DataSet:
         self._opened = found = (self._opened or owner.own_ledger(self.catalog)).under(self.door.policy(self.catalog))
         return found
 
+    def _check_cores(self, catalog: Catalog) -> None:
+        if self._holder is None:  # which checks it where the store is
+            require_small_files(catalog)
+
     def refresh(self) -> None:
         """Read the catalog again if its file has changed; what was prepared must be unchanged."""
         if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
@@ -384,6 +391,7 @@ class DataSet:
         found = read_catalog(self.catalog.path)
         if fingerprint(found) != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
+        self._check_cores(found)
         self.catalog, self._read_at = found, now
         self.remembered = Remembered()  # after the catalog
 

@@ -13,9 +13,10 @@ import pytest
 import tacit.data.prepare.executors as executors
 import tacit.data.spark_session as sessions
 from tacit.data.catalog import read_catalog
+from tacit.data.parquet_store import FILE_ROWS
 from tacit.data.prepare import FACTORS
 from tacit.errors import InvalidCatalog, TooMuchWork
-from tacit.privacy.catalog import Catalog
+from tacit.privacy.catalog import MOST_CORES, Catalog
 from tacit.query.binding.identities import MOST_CODES
 from tacit.query.engines.compile import LIMB
 from tacit.query.engines.engine import Limits, StoredFacts
@@ -23,7 +24,8 @@ from tacit.query.engines.exact import INT64_ROWS
 from tacit.query.groups import MOST_CELLS, MOST_QUANTILES
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.price.work import MOST_BYTES, MOST_STEPS, VALUE_BYTES, afford
+from tacit.query.price.steps import SLOWER
+from tacit.query.price.work import LAUNCH, MOST_BYTES, MOST_STEPS, VALUE_BYTES, afford
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guides" / "ten-to-the-eleven.md").read_text(encoding="utf-8")
@@ -48,10 +50,10 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return SimpleNamespace(sql={**queries.SQL, "people": PEOPLE}, catalog=measuring.catalog)
 
 
-def affords(known: Catalog, question: str, rows: int) -> bool:
+def affords(known: Catalog, question: str, rows: int, cores: int | None = None) -> bool:
     tables = {"visits": replace(known.tables["visits"], rows_at_most=rows)}
     try:
-        afford(rewrite(parse(question), replace(known, tables=tables), StoredFacts({}, None)))
+        afford(rewrite(parse(question), replace(known, tables=tables), StoredFacts({}, None)), cores)
     except TooMuchWork:
         return False
     return True
@@ -66,6 +68,29 @@ def test_a_question_is_refused_above_the_rows_that_the_page_says(words: str, ben
     assert affords(known, question, rows)
     assert not affords(known, question, rows + 1)
     assert not affords(known, question, 10**11)
+
+
+def test_declared_cores_admit_the_rows_that_the_page_says(bench: SimpleNamespace, tmp_path: Path) -> None:
+    known, said = read_catalog(bench.catalog(tmp_path, Path("x.parquet"), 1, None)), re.sub(r"\s+", " ", PAGE)
+    found = re.search(r"with 64 cores, the median above ([\d,]+) rows and the count by day above ([\d,]+\d)", said)
+    assert found is not None
+    for question, number in zip(("median", "count by day"), found.groups(), strict=True):
+        rows = int(number.replace(",", ""))
+        assert affords(known, bench.sql[question], rows, 64)
+        assert not affords(known, bench.sql[question], rows + 1, 64)
+        assert not affords(known, bench.sql[question], rows, 63)
+    for question in ("count", "sum and mean"):
+        assert affords(known, bench.sql[question], INT64_ROWS, 64)
+    needed = re.search(
+        r"need (\d+) cores \(the count\), (\d+) \(the sum and mean\), (\d+) \(the count by day\) and (\d+) \(the", said
+    )
+    assert needed is not None
+    for question, number in zip(("count", "sum and mean", "count by day", "median"), map(int, needed.groups()), strict=True):
+        assert affords(known, bench.sql[question], INT64_ROWS, number)
+        assert not affords(known, bench.sql[question], INT64_ROWS, number - 1)
+    people = bench.sql["people"]
+    assert affords(known, people, 159_999_991, MOST_CORES)
+    assert not affords(known, people, 159_999_992, MOST_CORES)
 
 
 def test_the_catalog_refuses_more_rows_than_sums_are_exact_for(bench: SimpleNamespace, tmp_path: Path) -> None:
@@ -86,6 +111,9 @@ def test_the_other_limits_of_the_page_are_those_of_the_code() -> None:
     assert f"groups with a quantile | {MOST_QUANTILES:,}" in said
     assert f"A question has {Limits().seconds:.0f} seconds" in said
     assert f"at most {sessions.MOST_CORES:,} cores" in said
+    assert f"50 seconds, with {float(SLOWER)} / 64 of what cores share" in said
+    assert f"at most {FILE_ROWS:,} rows, and the work limit counts {LAUNCH // 10**6} milliseconds" in said
+    assert f"{-(-(10**11) // FILE_ROWS):,} names" in said
     assert f"admits {MOST_BYTES // VALUE_BYTES // 10**6} million values" in said
     assert f"the {executors.MEMORY.replace('GB', ' GB')} of a task" in said
     assert (sessions.PARTS_PER_CORE, FACTORS[-1], MOST_CODES) == (2, 4, 2**53 - 1)

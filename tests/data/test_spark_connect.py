@@ -6,10 +6,12 @@ import socket
 
 import pytest
 
+from services import on_loopback
 from tacit.data.spark_connect import PORT, Address, channels_to, located, place_of
 from tacit.errors import InvalidInput, StoreUnusable
 
 SECRET = "hunter2"  # noqa: S105  # of nobody
+NEEDS_IPV6 = pytest.mark.skipif(not on_loopback("::1"), reason="this machine has no IPv6 on its loopback")
 
 
 @pytest.mark.parametrize(
@@ -19,7 +21,10 @@ SECRET = "hunter2"  # noqa: S105  # of nobody
         f"sc://host:99999/;token={SECRET}",
         f"sc://host:0/;token={SECRET}",
         f"sc://{SECRET}@host",
-        f"sc://[::1]:15002/;token={SECRET}",
+        f"sc://[::1/;token={SECRET}",
+        f"sc://::1:15002/;token={SECRET}",
+        f"sc://[fe80::1%{SECRET}]:15002",
+        f"sc://[{SECRET}]:15002",
         f"sc://host/{SECRET}",
         "sc://",
         "spark://host:7077",
@@ -42,6 +47,17 @@ def test_a_name_is_looked_up_once_and_gives_the_address_that_answers():
     assert SECRET not in str(raised.value)
 
 
+@NEEDS_IPV6
+def test_an_address_of_ipv6_is_found_in_brackets_and_behind_a_name(monkeypatch):
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as listening:
+        port = listening.getsockname()[1]
+        found = located(f"sc://[::1]:{port}/;token={SECRET}")
+        assert (found, found.target, found.authority) == (Address("::1", port, "::1"), f"ipv6:[::1]:{port}", f"[::1]:{port}")
+        only = [(socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", port, 0, 0))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: only)
+        assert located(f"sc://spark.example.org:{port}") == Address("spark.example.org", port, "::1")
+
+
 def test_a_name_that_nobody_knows_is_a_cluster_that_cannot_be_reached(monkeypatch):
     def unknown(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
@@ -58,3 +74,11 @@ def test_channels_lead_to_the_address_past_no_proxy_and_under_the_name():
     assert made.endpoint == "ipv4:192.0.2.1:15002"
     assert (options["grpc.enable_http_proxy"], options["grpc.default_authority"]) == (0, "spark.example.org:15002")
     assert (made.use_ssl, made.token) == (True, SECRET)
+
+
+def test_channels_to_an_ipv6_address_keep_the_options_of_the_url():
+    """PySpark itself refuses brackets. A token under an address is never sent without TLS."""
+    pytest.importorskip("grpc", reason="install grpcio (pip install 'tacit[test]') to run this test")
+    made = channels_to(f"sc://[2001:db8::1]:443/;token={SECRET}", Address("2001:db8::1", 443, "2001:db8::1"))
+    assert (made.endpoint, dict(made._channel_options)["grpc.default_authority"]) == ("ipv6:[2001:db8::1]:443", "[2001:db8::1]:443")
+    assert (made.secure, made.token, made.host) == (True, SECRET, "address.invalid")

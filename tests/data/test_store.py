@@ -8,19 +8,23 @@ import stat
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 import tacit
 from stored import by_unit, catalog, category, days, number, stored, table, write_csv, write_parquet
+from tacit.data import moving
 from tacit.data.prepare import LedgerMark, prepare
-from tacit.data.store import FORMAT, column_from, column_json, open_store, store_file, store_info
+from tacit.data.store import FORMAT, column_from, column_json, open_store, require_small_files, store_file, store_info
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Column, Owner, fingerprint
+from tacit.session import DataSet
 
 
 def people(folder, rows=((1, 5), (1, 6), (2, 7)), **declared):
@@ -379,3 +383,72 @@ def test_too_little_memory_is_said_in_our_words(tmp_path, monkeypatch):
     assert caught.value.__cause__ is None
     with pytest.raises(InvalidInput, match="memory must be a size"):
         prepare(prepared, memory="plenty")
+
+
+def test_files_of_a_moved_table_have_few_rows(tmp_path, monkeypatch):
+    """Whatever the rows are: here all are the same, so that their bytes would say nothing of their number."""
+    monkeypatch.setattr(moving, "FILE_ROWS", 4096)
+    monkeypatch.setattr(moving, "ROWS_TOGETHER", 2048)
+    prepared = people(tmp_path, [(at, 5) for at in range(10_000)])
+    prepare(prepared)
+    (tmp_path / "parquet").mkdir()
+    described = moving.to_parquet(store_file(prepared), tmp_path / "parquet")
+    files = sorted((tmp_path / "parquet" / "people.parquet").iterdir())
+    sizes = [pq.ParquetFile(file).metadata.num_rows for file in files]
+    assert (sum(sizes), max(sizes), described.file_rows) == (10_000, 4096, 4096)
+    moving.from_parquet(described, tmp_path / "back.duckdb")
+    with duckdb.connect(str(tmp_path / "back.duckdb")) as back:
+        assert back.execute("SELECT count(*), count(DISTINCT tacit_unit), sum(x) FROM people").fetchone() == (
+            10_000,
+            10_000,
+            50_000,
+        )
+
+
+def test_a_store_of_large_files_has_no_cores(tmp_path):
+    """A store of before cores could be declared is refused with them, and only with them."""
+    (tmp_path / "parquet").mkdir()
+    prepared = people(tmp_path)
+    prepare(prepared)
+    described = moving.to_parquet(store_file(prepared), tmp_path / "parquet")
+    on_spark = replace(prepared, store_engine="spark")
+    many = replace(on_spark, store_cores=64)
+    require_small_files(many)  # there is no store yet
+    store_file(on_spark).write_text(described.written())
+    assert DataSet(many).store.version == described.version
+    known = json.loads(described.written())
+    for old in ({**known, "file_rows": None}, {key: known[key] for key in known if key != "file_rows"}):
+        store_file(on_spark).write_text(json.dumps(old))
+        for fits in (prepared, on_spark, replace(on_spark, store_cores=1)):
+            assert DataSet(fits).store.version == described.version
+        with pytest.raises(StoreUnusable, match="needs a store of small files"):
+            _ = DataSet(many).store
+
+
+def test_cores_that_are_declared_later_need_small_files_too(tmp_path):
+    prepared = people(tmp_path)
+    prepare(prepared)
+    (tmp_path / "parquet").mkdir()
+    described = moving.to_parquet(store_file(prepared), tmp_path / "parquet")
+    text = f"""
+[budget]
+epsilon = 8
+[tables.people]
+source = "people.csv"
+unit = {{ column = "id" }}
+max_rows = 5
+[tables.people.columns]
+x = {{ bounds = [0, 9] }}
+[store]
+engine = "spark"
+path = "{tmp_path / "elsewhere"}"
+"""
+    (tmp_path / "tacit.toml").write_text(text)
+    (tmp_path / "elsewhere").mkdir()
+    with tacit.open(tmp_path / "tacit.toml") as data:
+        old = replace(described, file_rows=None, details=described.details | {"catalog": fingerprint(data.catalog)})
+        store_file(data.catalog).write_text(old.written())
+        assert data.version == described.version
+        (tmp_path / "tacit.toml").write_text(text + "cores = 64\n")
+        with pytest.raises(StoreUnusable, match="needs a store of small files"):
+            data.refresh()

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
+from hospital import hospital_session
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidInput
 from tacit.mechanisms.quantile import Quantile
 from tacit.query.canonical import canonical_text
+from tacit.query.language.sql import parse
+from tacit.query.offers import key_of
+from tacit.query.passes import rewrite
 from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
 from tacit.query.price.request import Request
+from tacit.query.price.stability import rows_are_public
 from tacit.release.answer import NO_INTERVAL, NO_QUANTILE, Answer, Receipt
 from tacit.release.noisy import noised
 from tacit.release.record import record, recorded
 from tacit.release.tabulate import answer
+from tacit.session import Session
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 ROW = {"ward": 0, "cost": 0, "age": 0, "day": 0, "diagnosis": None, "scan": None}
@@ -108,3 +115,60 @@ def test_explain_says_so(place: World) -> None:
     told = str(explained(quote))
     assert "one draw without an interval" in told
     assert "half: no interval" in told
+
+
+# --- the same question, with and without -------------------------------------------------------------------------------------
+
+COUNT = "SELECT COUNT(*) AS n FROM visits WHERE cost < {}"
+HALF = "SELECT MEDIAN(cost) AS half FROM visits WHERE cost < {}"
+
+
+@pytest.fixture(scope="module")
+def ana(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with hospital_session(tmp_path_factory.mktemp("hospital")) as session:
+        yield session
+
+
+def numbers(found: Answer) -> list[Any]:
+    return [(column.values, column.low, column.high) for column in found.columns]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_question_without_quantiles_is_paid_for_once(ana: Session, first: bool) -> None:
+    """Each asker reads whether it had an effect, whoever asked first."""
+    text = COUNT.format(100 + first)
+    one = ana.sql(text, epsilon=0.01, interval=first)
+    other = ana.sql(text, epsilon=0.01, interval=not first)
+    assert (one.receipt.again, other.receipt.again, one.receipt.entry) == (False, True, other.receipt.entry)
+    assert numbers(one) == numbers(other)
+    assert ((NO_QUANTILE in one.notes), (NO_QUANTILE in other.notes)) == (not first, first)
+    assert [note for note in one.notes if note != NO_QUANTILE] == [note for note in other.notes if note != NO_QUANTILE]
+
+
+def test_a_quantile_is_another_question_without_its_interval(ana: Session) -> None:
+    one, other = (ana.sql(HALF.format(100), epsilon=0.01, interval=interval) for interval in (True, False))
+    assert not other.receipt.again
+    assert other.receipt.entry > one.receipt.entry
+    *_, where = (ana.sql(HALF.format(100) + " HAVING COUNT(*) > 0", epsilon=0.01, interval=interval) for interval in (True, False))
+    assert not where.receipt.again
+
+
+def test_answers_of_before_are_found_under_their_old_keys(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were kept under a key that says that intervals were left out; whoever paid for them does not pay again."""
+    text, now = COUNT.format(300), Session._offer
+    with monkeypatch.context() as earlier:
+
+        def before(self: Session, *given: Any) -> Any:
+            found = now(self, *given)
+            return replace(found, key=found.older, older="") if found.older else found
+
+        earlier.setattr(Session, "_offer", before)
+        kept = ana.sql(text, epsilon=0.01, interval=False)
+        *_, old = (entry.key for entry in ana.data.ledger.entries() if entry.kind == "spend")
+    again = ana.sql(text, epsilon=0.01, interval=False)
+    assert (again.receipt.again, again.receipt.entry, numbers(again)) == (True, kept.receipt.entry, numbers(kept))
+    assert again.notes.count(NO_QUANTILE) == 1
+    named, asked = COUNT.format(300), request(epsilon=0.01, interval=False)
+    plan = rewrite(parse(named), ana.data.catalog, ana.data.public)
+    (quote,) = price(plan, asked, ana.data.catalog.change, rows_are_public(plan, ana.data.catalog))
+    assert key_of(quote, ana.data.version) == old, "the key as it was made before"

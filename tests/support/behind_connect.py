@@ -41,11 +41,11 @@ class Place:
         file = self.server.folder / ".tacit" / "log" / "unforeseen.log"
         return file.read_text("utf-8").splitlines() if file.exists() else []
 
-    def running(self) -> list[str]:
-        """The names of the jobs that run on Spark, from Spark itself."""
+    def running(self) -> set[int]:
+        """The numbers of the jobs that run on Spark, from Spark itself."""
         where = f"http://127.0.0.1:{self.jobs}/api/v1/applications"
         (name,) = [each["id"] for each in _fetched(where)]
-        return [job["name"] for job in _fetched(f"{where}/{name}/jobs?status=running")]
+        return {job["jobId"] for job in _fetched(f"{where}/{name}/jobs?status=running")}
 
 
 def _fetched(where: str) -> Any:

@@ -189,6 +189,15 @@ def _account() -> pwd.struct_passwd:
     return next(known[name] for name in ACCOUNTS if name in known)
 
 
+def on_loopback(address: str) -> bool:
+    """Whether a server can listen on this address of the loopback."""
+    try:
+        socket.create_server((address, 0), family=socket.AF_INET6 if ":" in address else socket.AF_INET).close()
+    except OSError:
+        return False
+    return True
+
+
 def _free_port() -> int:
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))

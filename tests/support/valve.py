@@ -17,14 +17,15 @@ LARGEST = 65536
 class Valve:
     """Listens on a port of its own and passes everything on to another."""
 
-    def __init__(self, target: int) -> None:
-        self.target = target
+    def __init__(self, target: int, host: str = "127.0.0.1") -> None:
+        self.target, self.host = target, host
         self.held = threading.Event()  # since `hold_at`, the marker has passed by
         self._marker: bytes | None = None
         self._open = threading.Event()
         self._open.set()
         self._lock, self._lines = threading.Lock(), set[socket.socket]()
-        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = 0
+        self._listening = self._listen()
         self.port = self._listening.getsockname()[1]
         self._accept_in_background()
 
@@ -52,8 +53,11 @@ class Valve:
 
     def restore(self) -> None:
         """Listens again on the same port."""
-        self._listening = socket.create_server(("127.0.0.1", self.port))
+        self._listening = self._listen()
         self._accept_in_background()
+
+    def _listen(self) -> socket.socket:
+        return socket.create_server((self.host, self.port), family=socket.AF_INET6 if ":" in self.host else socket.AF_INET)
 
     def __enter__(self) -> Valve:
         return self

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import duckdb
 
-from tacit.data.parquet_store import ParquetStore
+from tacit.data.parquet_store import FILE_ROWS, ParquetStore
 from tacit.data.quoting import name as quoted
 from tacit.data.quoting import text
 from tacit.data.store import open_store
 
 ABOUT = "tacit_store"
+ROWS_TOGETHER = 122_880  # of a row group, as the engine writes them by default
 
 
 def to_parquet(file: Path, folder: Path) -> ParquetStore:
@@ -25,8 +26,15 @@ def to_parquet(file: Path, folder: Path) -> ParquetStore:
         version, prepared_at, details = engine.execute(f"SELECT * FROM {ABOUT}").fetchone() or ()  # noqa: S608  # a constant
         for (table,) in engine.execute("SELECT table_name FROM duckdb_tables() WHERE database_name = 'store'").fetchall():
             if table != ABOUT:
-                engine.execute(f"COPY store.{quoted(table)} TO {text(str(folder / f'{table.lower()}.parquet'))} (FORMAT parquet)")
-    return ParquetStore(version, prepared_at, str(folder), dict(json.loads(details)))
+                place = text(str(folder / f"{table.lower()}.parquet"))
+                engine.execute(f"COPY store.{quoted(table)} TO {place} (FORMAT parquet{_in_files(engine, quoted(table))})")
+    return ParquetStore(version, prepared_at, str(folder), dict(json.loads(details)), FILE_ROWS)
+
+
+def _in_files(engine: duckdb.DuckDBPyConnection, table: str) -> str:
+    """The option that makes a folder of files of a table that has more rows than one file may have."""
+    ((rows,),) = engine.execute(f"SELECT count(*) FROM store.{table}").fetchall()  # noqa: S608  # a name, quoted
+    return "" if rows <= FILE_ROWS else f", ROW_GROUP_SIZE {ROWS_TOGETHER}, ROW_GROUPS_PER_FILE {FILE_ROWS // ROWS_TOGETHER}"
 
 
 def from_parquet(store: ParquetStore, file: Path) -> None:

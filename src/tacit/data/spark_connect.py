@@ -12,14 +12,18 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from tacit.errors import InvalidInput, StoreUnusable
 
 CONNECT = "sc://"
 PORT = 15002
+MOST_SESSIONS = 4  # of one process that are ended after it: each but the first one replaced another that was lost
 PATIENCE = 10.0  # seconds for a TCP connection
 ROOTS = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"  # gRPC reads the certificates of authorities there, if it is set
-FORM = re.compile(r"sc://([A-Za-z0-9._-]+)(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")
+FORM = re.compile(r"sc://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")
+IN_BRACKETS = re.compile(r"(?<=^sc://)\[[^]]*\]")
+UNNAMED = "address.invalid"  # in place of an IPv6 address, which PySpark does not read; a token under this name requires TLS
 OPTIONS = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.use_local_subchannel_pool", 1),  # a new session does not wait until an older one may try again
@@ -37,13 +41,27 @@ class Address:
     ip: str
 
     @property
+    def authority(self) -> str:
+        """The name and the port that the server is asked for, and that its certificate is checked against.
+
+        >>> Address("spark.example.org", 15002, "192.0.2.1").authority, Address("::1", 15002, "::1").authority
+        ('spark.example.org:15002', '[::1]:15002')
+        """
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
     def target(self) -> str:
         """The address as gRPC takes it, so that it looks nothing up.
 
         >>> Address("spark.example.org", 15002, "192.0.2.1").target, Address("spark.example.org", 15002, "2001:db8::1").target
         ('ipv4:192.0.2.1:15002', 'ipv6:[2001:db8::1]:15002')
         """
-        return f"ipv6:[{self.ip}]:{self.port}" if ":" in self.ip else f"ipv4:{self.ip}:{self.port}"
+        return f"ipv6:[{self.ip}]:{self.port}" if self.is_ipv6 else f"ipv4:{self.ip}:{self.port}"
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether the address is one of IPv6."""
+        return ":" in self.ip
 
     def answers(self) -> bool:
         """Whether something accepts connections there, found at once where nothing does."""
@@ -57,15 +75,17 @@ def place_of(master: str) -> tuple[str, int]:
 
     >>> place_of("sc://spark.example.org"), place_of("sc://10.0.0.1:15003/;use_ssl=true")
     (('spark.example.org', 15002), ('10.0.0.1', 15003))
+    >>> place_of("sc://[2001:db8::1]:15003")
+    ('2001:db8::1', 15003)
     """
     found = FORM.fullmatch(master)
     port = int(found[2] or PORT) if found else 0
     if found is None or not 0 < port < 2**16:
         raise InvalidInput(
-            "invalid [store] master for Spark Connect: expected a host name or IPv4 address, a port, then options after a slash; "
+            "invalid [store] master for Spark Connect: expected a host name or address, a port, then options after a slash; "
             'write for example "sc://spark.example.org:15002/;use_ssl=true"'
         )
-    return found[1], port
+    return found[1].strip("[]"), port
 
 
 def located(master: str) -> Address:
@@ -84,11 +104,34 @@ def unreachable() -> StoreUnusable:
     return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
 
 
-def channels_to(master: str, at: Address) -> Any:
-    """What makes channels to that address alone; TLS and token are those of the URL."""
+def numbered(first: str, number: int) -> str:
+    """The name of a later session of a process, from that of its first one.
+
+    >>> numbered("00000000-0000-0000-0000-0000000000ff", 1)
+    '00000000-0000-0000-0000-000000000100'
+    """
+    return str(UUID(int=(UUID(first).int + number) % 2**128))
+
+
+def end_sessions(master: str, at: Address, first: str) -> None:
+    """End the sessions of a process that was killed, and what it left running; nothing where the cluster does not hear it."""
+    from pyspark.sql.connect.client.core import SparkConnectClient
+
+    for number in range(MOST_SESSIONS):
+        with suppress(Exception):
+            client = SparkConnectClient(channels_to(master, at, numbered(first, number)), retry_policy={"max_retries": 0})
+            client.release_session()
+            client.close()
+
+
+def channels_to(master: str, at: Address, session: str = "") -> Any:
+    """What makes channels to that address alone, for a session of that name; TLS and token are those of the URL."""
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     class Channels(DefaultChannelBuilder):
         endpoint = property(lambda _: at.target)
 
-    return Channels(master, [*OPTIONS, ("grpc.default_authority", f"{at.host}:{at.port}")])
+    made = Channels(IN_BRACKETS.sub(UNNAMED, master), [*OPTIONS, ("grpc.default_authority", at.authority)])
+    if session:
+        made.set(made.PARAM_SESSION_ID, session)
+    return made

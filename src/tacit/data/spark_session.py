@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tacit.data.deadline import stopped_after
-from tacit.data.spark_connect import CONNECT, Address, channels_to, unreachable
+from tacit.data.spark_connect import CONNECT, IN_BRACKETS, Address, channels_to, located, unreachable
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import expanded
 
@@ -52,6 +52,9 @@ SETTINGS = {
     "spark.sql.cbo.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
+    "spark.sql.files.maxPartitionBytes": "134217728",  # 128 MB and 4 MB: by these, one task has at most 32 files (work.md)
+    "spark.sql.files.openCostInBytes": "4194304",
+    "spark.sql.files.maxPartitionNum": "2147483647",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.charVarcharAsString": "true",
 }
@@ -61,10 +64,11 @@ OPENING = 60.0  # seconds in which a cluster runs an empty task, or cannot be re
 RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
 
-def started(master: str | None, settings: Mapping[str, str] | None = None, at: Address | None = None) -> Any:
+def started(master: str | None, settings: Mapping[str, str] | None = None, at: Address | None = None, session: str = "") -> Any:
     """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings.
 
-    `at` is where a Spark Connect server was found; without it, gRPC looks the name up. Variables in `master` are put in here.
+    `at` is where a Spark Connect server was found; without it, gRPC looks the name up. `session` is the name that the session gets
+    there. Variables in `master` are put in here.
     """
     _silence()
     master = None if master is None else expanded(master, os.environ)
@@ -74,7 +78,7 @@ def started(master: str | None, settings: Mapping[str, str] | None = None, at: A
         raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
     try:
         if master is not None and master.startswith(CONNECT):
-            return _set(_connected(master, at))
+            return _set(_connected(master, at, session))
         return quiet(_driven(master, {**START, **(settings or {})}))
     except StoreUnusable:
         raise
@@ -139,7 +143,7 @@ def _set(own: Any) -> Any:
     return own
 
 
-def _connected(master: str, at: Address | None) -> Any:
+def _connected(master: str, at: Address | None, session: str) -> Any:
     """A new session of a Spark Connect server."""
     try:
         from pyspark.sql.connect.session import SparkSession
@@ -148,7 +152,9 @@ def _connected(master: str, at: Address | None) -> Any:
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     builder = SparkSession.builder
-    made = (builder.remote(master) if at is None else builder.channelBuilder(channels_to(master, at))).create()
+    if at is None and IN_BRACKETS.search(master):
+        at = located(master)
+    made = (builder.remote(master) if at is None else builder.channelBuilder(channels_to(master, at, session))).create()
     made.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES, max_backoff=RETRY_MILLISECONDS)])
     return made
 

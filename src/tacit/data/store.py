@@ -17,7 +17,7 @@ from typing import Any
 
 import duckdb
 
-from tacit.data.parquet_store import TABLES, parquet_store
+from tacit.data.parquet_store import FILE_ROWS, TABLES, parquet_store
 from tacit.data.quoting import text
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner, opened, put_private, write
@@ -102,6 +102,13 @@ def store_info(catalog: Catalog) -> StoreInfo | None:
         return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public, limits_of(known))
     except (AttributeError, TypeError, KeyError, ValueError):
         raise _unreadable() from None
+
+
+def require_small_files(catalog: Catalog) -> None:
+    """Refuses to divide work among cores if one file, and so one task, may have all rows (query/price/work.md)."""
+    file = store_file(catalog)
+    if (catalog.cores or 1) > 1 and file.exists() and (parquet_store(file).file_rows or FILE_ROWS + 1) > FILE_ROWS:
+        raise StoreUnusable("[store] cores needs a store of small files, and this one is older", remedy="run: tacit prepare")
 
 
 def ledger_mark(catalog: Catalog) -> tuple[str | None, str | None]:

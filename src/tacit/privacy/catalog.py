@@ -29,6 +29,8 @@ SPLIT = Fraction(99, 100)  # the share of delta for the conversion of rho: all b
 SPLIT_WITH_PRIVATE_KEYS = Fraction(1, 2)  # every list of private keys has a delta of its own
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
+CLUSTER = "spark"  # the engine that has cores to declare
+MOST_CORES = 4096  # as many as tacit counts when it divides what is shuffled
 ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
 MEMORY = "memory"  # as a source: the rows are given in Python
 JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
@@ -223,6 +225,7 @@ class Catalog:
     store_engine: str = "duckdb"
     store_master: str | None = None
     store_parquet: str | None = None
+    store_cores: int | None = None
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
     show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left
@@ -274,6 +277,14 @@ class Catalog:
         return self.kept / "store" if self.store_path is None else self.folder / self.store_path
 
     @property
+    def cores(self) -> int | None:
+        """How many cores of a cluster the worst work of a question is divided among; None where no cluster is declared.
+
+        It is declared, and never counted: what a cluster has at the moment must not decide what is refused.
+        """
+        return None if self.store_engine != CLUSTER else self.store_cores or 1
+
+    @property
     def heads_folder(self) -> Path:
         """The folder that remembers the last entries of the ledger: beside that of the store, on which a spender needs no right."""
         return self.kept / "heads" if self.store_path is None else self.store_folder.with_name(f"{self.store_folder.name}-heads")
@@ -291,7 +302,7 @@ def fingerprint(catalog: Catalog) -> str:
     """A hash of what preparation depends on: the declared tables, columns and units, and nothing that is in the data.
 
     A store that was prepared under another fingerprint is stale. Budgets, analysts and the relation may change without it;
-    so may max_rows_per_group, max_joined_rows, min_people and min_rows, which questions alone read.
+    so may max_rows_per_group, max_joined_rows, min_people and min_rows, which questions alone read, and the cores of a cluster.
     """
     declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -20,12 +20,16 @@ from tacit.query.price.stability import rows_are_public, tables_of
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A question with its quotes; `key` is that of its answer, and `tables` are the private ones that it reads."""
+    """A question with its quotes; `key` is that of its answer, and `tables` are the private ones that it reads.
+
+    `older` is a key under which an answer to it may have been kept, of the time when requests differed that now do not.
+    """
 
     question: Question
     quotes: tuple[Quote, ...]
     key: str
     tables: tuple[str, ...]
+    older: str = ""
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -34,11 +38,18 @@ class Offer:
 
 
 def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFacts, version: str) -> Offer:
-    """The quotes for a question within a request, on a version of the prepared data."""
+    """The quotes for a question within a request, on a version of the prepared data.
+
+    A question without quantiles is the same with and without intervals, which only quantiles can do without.
+    """
     question = rewrite(select, catalog, public)
-    quotes = price(question, asked, catalog.change, rows_are_public(question, catalog))
+    public_rows, older = rows_are_public(question, catalog), ""
+    quotes = price(question, asked, catalog.change, public_rows, catalog.cores)
+    if not asked.interval and not any(part.ranks for part in quotes[0].parts):
+        older, asked = key_of(quotes[0], version), replace(asked, interval=True)
+        quotes = price(question, asked, catalog.change, public_rows, catalog.cores)
     tables = tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group)))
-    return Offer(question, quotes, key_of(quotes[0], version), tables)
+    return Offer(question, quotes, key_of(quotes[0], version), tables, older)
 
 
 def key_of(quote: Quote, version: str) -> str:

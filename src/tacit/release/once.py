@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -48,6 +48,14 @@ class Till:
         """Refuse a ledger that is not this data set's, or that has lost entries; called before anything is read from it."""
         if self.folder is not None:
             check_head(self.folder, self.ledger, self.named)
+
+    def under(self, sale: Sale, older: str) -> Sale:
+        """The same sale under an older key, if this analyst has paid for an answer that is kept under that one."""
+        if not older:
+            return sale
+        self.check()
+        before = replace(sale, key=older)
+        return sale if self.ledger.recalled(before) is None else before
 
     def remember(self, granted: Granted) -> None:
         if self.folder is not None:

@@ -495,6 +495,42 @@ class TestPlaces:
         elsewhere = parse_catalog(EXAMPLE + '[ledger]\nurl = "$LEDGER"\n')
         assert elsewhere.ledger_address({"LEDGER": "postgresql://db/l"}) == "postgresql://db/l"
 
+    @pytest.mark.parametrize(
+        ("declared", "cores"),
+        [
+            ("", None),
+            ('engine = "duckdb"', None),
+            ('engine = "spark"', 1),
+            ('engine = "spark"\ncores = 64', 64),
+            ('engine = "spark"\ncores = 4096\nmaster = "yarn"', 4096),
+            ('engine = "spark"\ncores = 4\nmaster = "local[4]"', 4),
+            ('engine = "spark"\ncores = 4\nmaster = "local[*]"', 4),
+        ],
+    )
+    def test_cores_are_those_that_are_declared_for_a_cluster(self, declared, cores):
+        assert parse_catalog(f"{EXAMPLE}[store]\npath = 'x'\n{declared}\n").cores == cores
+
+    @pytest.mark.parametrize(
+        ("declared", "said"),
+        [
+            ("cores = 4", 'is for a cluster: the engine duckdb runs on this machine; remove it, or declare engine = "spark"'),
+            ('engine = "duckdb"\ncores = 1', "is for a cluster"),
+            ('engine = "spark"\ncores = 0', "is 0, which must be at least 1"),
+            ('engine = "spark"\ncores = -3', "is -3, which must be at least 1"),
+            ('engine = "spark"\ncores = 4097', "is 4097, which must be at most 4096"),
+            ('engine = "spark"\ncores = 2.5', "is 2.5, not a whole number"),
+            ('engine = "spark"\ncores = true', "not a whole number"),
+            ('engine = "spark"\ncores = "all"', "not a whole number"),
+            ('engine = "spark"\nmaster = "local[4]"\ncores = 5', "is 5, and local[4] has fewer cores; declare at most 4"),
+            ('engine = "spark"\nmaster = "local"\ncores = 2', "is 2, and local has fewer cores; declare at most 1"),
+        ],
+    )
+    def test_cores_that_cannot_be_are_refused(self, declared, said):
+        ((line, found),) = problems(f"{EXAMPLE}[store]\n{declared}\n")
+        assert found.startswith("store.cores ")
+        assert said in found
+        assert line == len(f"{EXAMPLE}[store]\n{declared}".splitlines())
+
     def test_a_file_that_cannot_be_read_is_unusable(self, tmp_path):
         with pytest.raises(InvalidCatalog, match="tacit init"):
             read_catalog(tmp_path / "tacit.toml")
@@ -525,6 +561,7 @@ class TestFingerprint:
             ("min_people = 0", "min_people = 0\nmax_joined_rows = 9"),
             ("min_people = 0", "min_people = 0\nrows_at_most = 100000000"),
             ('keys = "private"', 'keys = "private", longest = 256'),
+            ("[budget] ", 'store = { engine = "spark", cores = 64 }\n[budget]'),
             ("# every row is one person", ""),
             ("[0, 5000]", "[0, 5000.0]"),
             ("[0, 110]", "[0, 110], bins = 11"),

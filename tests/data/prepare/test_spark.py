@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, datetime
@@ -20,11 +21,12 @@ from clusters import SPARK
 from owned import RAWS, prepared_from
 from stored import catalog, category, days, number, table, write_csv, write_parquet
 from tacit.data.moving import from_parquet, to_parquet
-from tacit.data.parquet_store import parquet_store
+from tacit.data.parquet_store import FILE_ROWS, parquet_store
 from tacit.data.prepare import cluster, distributed, executors, prepare, ranking
 from tacit.data.prepare.cluster_failures import failure
 from tacit.data.prepare.cluster_words import spelled
 from tacit.data.prepare.verdict import NotAccepted
+from tacit.data.spark_session import quiet
 from tacit.data.store import store_file, store_info
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Notation, Owner
@@ -171,6 +173,27 @@ def test_it_moves_between_engines(both: Catalog, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     store_file(on_spark(moved)).write_text(to_parquet(store_file(moved), tmp_path / "again").written())
     assert in_parquet(on_spark(moved)) == in_duckdb(moved)
+
+
+def test_files_of_a_store_have_few_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few bytes the rows have; and a task reads 32 of such files at most (query/price/work.md)."""
+    monkeypatch.setattr(cluster, "FILE_ROWS", 2)
+    source = write_parquet(tmp_path / "p.parquet", {"x": pa.array([5] * 150, pa.int8())})
+    made = on_spark(catalog(tmp_path, table("people", source, number("x", 0, 9))))
+    prepare(made)
+    described = parquet_store(store_file(made))
+    assert described.file_rows == FILE_ROWS
+    files = list(Path(described.table("people")).glob("*.parquet"))
+    sizes = [pq.ParquetFile(file).metadata.num_rows for file in files]
+    assert (sum(sizes), max(sizes)) == (150, 2)
+    placed = (
+        quiet(spark)
+        .read.parquet(described.table("people"))
+        .selectExpr("spark_partition_id() AS task", "_metadata.file_path AS file")
+    )
+    tasks = Counter(row.task for row in placed.distinct().collect())
+    assert sum(tasks.values()) == len(files) >= 75
+    assert max(tasks.values()) == 32
 
 
 @pytest.mark.slow

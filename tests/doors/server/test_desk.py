@@ -194,6 +194,21 @@ def test_what_nobody_foresaw_is_one_reply_and_a_line_for_the_data_owner(hospital
     assert (hospital.folder / ".tacit" / "log" / "unforeseen.log").stat().st_mode & 0o777 == 0o600
 
 
+def test_the_same_trouble_with_the_data_is_one_line(hospital, monkeypatch):
+    """For as long as the data cannot be read, its holder raises one and the same error."""
+    same, other = (StoreUnusable("the data is away", remedy="wait") for _ in range(2))
+    raised = iter([same, same, ValueError(), same, other])
+
+    def fails(*_: object) -> None:
+        raise next(raised)
+
+    before = len(body(hospital.call("log", by="cara"))["lines"])
+    monkeypatch.setattr(type(hospital.data.ledger), "left", fails)
+    assert [code(hospital.call("budget")) for _ in range(5)] == ["unavailable"] * 5
+    lines = body(hospital.call("log", by="cara"))["lines"][before:]
+    assert ["away" in line for line in lines] == [True, False, True]
+
+
 def test_no_reply_is_larger_than_its_line_carries(hospital, monkeypatch):
     monkeypatch.setattr("tacit.doors.server.desk.MOST_REPLY", 300)
     assert code(hospital.call("catalog")) == "answer_too_large"

@@ -142,6 +142,13 @@ def runner_of(data: DataSet, pool: Pool, catalog: Catalog) -> PooledRunner:
     return pool.runner(lambda: catalog, data.version)
 
 
+def unavailable(data: DataSet, pool: Pool) -> StoreUnusable:
+    """The error of a question that no engine can answer."""
+    with pytest.raises(StoreUnusable, match="gone") as raised:
+        runner_of(data, pool, on_spark(data)).open()
+    return raised.value
+
+
 def test_the_cluster_is_asked_for_before_the_question_is_paid_for(data):
     asked: list[str] = []
     pool = pool_of(data, lambda _: (TOLD, b"{}"), asked)
@@ -189,12 +196,32 @@ def test_after_an_engine_found_no_data_nobody_waits_for_the_next(data, monkeypat
     with theirs:
         _, number, _ = receive(theirs, ASK)
         send(theirs, UNUSABLE, number, b"still gone\n")
+        while "still" not in str(pool._unusable):
+            time.sleep(0.01)
         with pytest.raises(StoreUnusable, match="still gone"):
             runner.open()
     pool_of(data, lambda _: (TOLD, b"{}"), [], pool)
     while not pool._lines:
         time.sleep(0.01)
     runner.open()
+    pool.close()
+
+
+def test_a_cluster_that_stays_away_is_one_error_until_it_is_back(data, monkeypatch):
+    """So the log has one line for it, however many ask; questions of public tables do not wait for it either."""
+    monkeypatch.setattr(pool_module, "START", 600.0)
+    back: list[str] = []
+    pool = Pool(changed=lambda: None, reached=lambda: back.append("back"))
+    pool_of(data, lambda _: (UNUSABLE, b"gone\n"), [], pool)
+    first = unavailable(data, pool)
+    assert unavailable(data, pool) is unavailable(data, pool) is first
+    with pytest.raises(StoreUnusable, match="gone"):
+        pool.facts(data.store).size("wards")
+    pool_of(data, lambda _: (UNUSABLE, b"gone\n"), [], pool)
+    while not pool._lines:
+        time.sleep(0.01)
+    assert back == ["back"]
+    assert unavailable(data, pool) is not first
     pool.close()
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from asking_clients import entries
 from behind_connect import EXACT, LONG, Place, answered, ask, busy, hospital_served, new
 from clusters import SPARK, connect_server
 from hospital import hospital_session
-from services import Missing, _free_port
+from services import Missing, _free_port, on_loopback
 from serving import serving
 from tacit.doors.server.sandbox import landlock
 from tacit.doors.server.sandbox.kernel import KNOWN
@@ -62,6 +62,14 @@ def counts(place: Place) -> tuple[int, int]:
     """How many questions were paid for, and how many of them failed."""
     kinds = [entry.kind for entry in entries(place.server).values()]
     return kinds.count("spend"), kinds.count("failure")
+
+
+def until(holds: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.2)
 
 
 def test_answers_are_those_of_the_embedded_engine(place, tmp_path):
@@ -191,3 +199,38 @@ def test_a_slow_question_is_interrupted_on_the_cluster(place):
     assert counts(place) == (before[0] + 1, before[1] + 1)
     assert place.log()[-1].endswith(("it was stopped when its time was up", "its engine did not answer in time"))
     assert answered(place, 1201) == 200
+
+
+def test_the_work_of_an_engine_that_was_killed_is_ended_by_the_next(place):
+    """It has nobody to tell the cluster; left alone, the cluster would go on for minutes."""
+    before, told = counts(place), list[tuple[int, Any]]()
+    place.valve.hold_at(b"COUNT(")
+    asking = threading.Thread(target=lambda: told.append(ask(place, new(1250))))
+    asking.start()
+    assert place.valve.held.wait(60)
+    with busy(place.connect):
+        until(lambda: len(place.running()) == 1)
+        others = place.running()
+        place.valve.release()
+        until(lambda: len(place.running()) == 2)
+        left = place.running() - others
+        place.server.kill("engine")
+        asking.join()
+        assert told[0][1]["error"]["code"] == "timed_out"
+        until(lambda: not left & place.running())
+        assert others <= place.running(), "the work of somebody else goes on"
+    assert counts(place) == (before[0] + 1, before[1] + 1)
+    assert answered(place, 1251) == 200
+
+
+@pytest.mark.skipif(not on_loopback("::1"), reason="this machine has no IPv6 on its loopback")
+def test_a_cluster_that_has_an_ipv6_address_alone(place, tmp_path):
+    with Valve(place.connect, "::1") as valve:
+        tokens, said = hospital_served(tmp_path, f"sc://[::1]:{valve.port}"), tmp_path / "said"
+        with serving(tmp_path, tokens, seconds=LONG, said=said) as server:
+            other = Place(server, valve, place.connect, place.jobs, said)
+            assert ask(other, new(1300))[0] == 200
+            valve.cut()
+            assert ask(other, new(1301))[1]["error"]["code"] == "unavailable"
+            valve.restore()
+            assert answered(other, 1302) == 200

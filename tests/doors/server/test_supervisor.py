@@ -8,21 +8,27 @@ from typing import Any
 
 import pytest
 
-from tacit.doors.server import supervisor as module
-from tacit.doors.server.supervisor import FIRST_WAIT, LONGEST_WAIT, LOOK, WELL, Part, Supervisor
+from tacit.doors.server import parts, supervisor
+from tacit.doors.server.parts import FIRST_WAIT, LONGEST_AWAY, LONGEST_WAIT, WELL, Part
+from tacit.doors.server.supervisor import LOOK, Supervisor
+from tacit.doors.server.wire import AWAY, NOT_USABLE, READY
 
 
 class Alive:
-    """A process that runs."""
+    """A process that runs, or one that has ended."""
 
-    def poll(self) -> None:
-        return None
+    def __init__(self, returncode: int | None = None) -> None:
+        self.returncode = returncode
+
+    def poll(self) -> int | None:
+        return self.returncode
 
 
 @pytest.fixture
 def clock(monkeypatch):
     now = SimpleNamespace(seconds=100.0)
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now.seconds))
+    for module in (parts, supervisor):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now.seconds))
     return now
 
 
@@ -35,10 +41,10 @@ def server():
         yield found
 
 
-def waited(part: Part, clock: Any) -> float:
+def waited(part: Part, clock: Any, away: bool = False) -> float:
     """How long a part that ends now waits before it is started again."""
-    part.ended()
-    return part.due - clock.seconds
+    part.ended(away)
+    return float(part.due - clock.seconds)
 
 
 def test_what_dies_is_started_at_once_and_what_dies_soon_again_later_each_time(clock):
@@ -48,6 +54,62 @@ def test_what_dies_is_started_at_once_and_what_dies_soon_again_later_each_time(c
     assert waits[-1] == LONGEST_WAIT
     clock.seconds += WELL + 1
     assert waited(part, clock) == 0.0, "it had run well"
+
+
+def test_an_engine_without_its_cluster_is_started_ever_more_rarely(clock):
+    """However long it tried: a cluster that says nothing keeps it for longer than a good start takes."""
+    part, waits = Part("engine 1"), list[float]()
+    for _ in range(14):
+        part.since, clock.seconds = clock.seconds, clock.seconds + WELL + 1
+        waits.append(waited(part, clock, away=True))
+        clock.seconds += waits[-1]
+    assert waits == sorted(waits)
+    assert (waits[0], waits[-1]) == (0.0, LONGEST_AWAY)
+    assert sum(wait < LONGEST_AWAY for wait in waits) == 11, "two minutes until then"
+    part.since = clock.seconds
+    assert waited(part, clock) == LONGEST_WAIT, "one that had opened the data is waited for as before"
+
+
+def test_an_engine_learns_which_sessions_the_one_before_it_may_have_left():
+    """One that did not reach its cluster has left none, and has ended none."""
+    part = Part("engine 1")
+    first = part.new_session()
+    assert first["before"] == ""
+    part.ended(away=False)
+    second = part.new_session()
+    assert second["before"] == first["session"] != second["session"]
+    part.ended(away=True)
+    third = part.new_session()
+    assert (third["before"], third["session"] in (first["session"], second["session"])) == (first["session"], False)
+    part.ended(away=False)
+    assert part.new_session()["before"] == third["session"]
+
+
+def test_the_log_has_one_line_for_each_change_of_a_cluster(server, clock):
+    said: list[str] = []
+    server.say, server.was_ready = said.append, True
+    server.clerk.process = Alive()
+    ours, theirs = socket.socketpair()
+    server.clerk.control = ours
+    with ours, theirs:
+        for _ in range(8):
+            for part in server.engines:
+                part.process, part.since = Alive(AWAY), clock.seconds
+            server._reap()
+            clock.seconds += LONGEST_AWAY
+        assert said == ["no engine can open the data; they try again after at most 60 seconds"]
+        assert [part.due > clock.seconds - LONGEST_AWAY for part in server.engines] == [True] * 3
+        theirs.sendall(READY)
+        server._report(server.clerk)
+        assert said[1:] == ["an engine has opened the data again"]
+        assert [(part.due <= clock.seconds, part.wait) for part in server.engines] == [(True, 0.0)] * 3
+        for _ in range(2):
+            theirs.sendall(NOT_USABLE + b"the Spark cluster cannot be reached")
+            server._report(server.clerk)
+        assert said[2:] == ["clerk: the Spark cluster cannot be reached"]
+    server.engines[0].process = Alive(1)
+    server._reap()
+    assert said[3:] == ["engine 1 ended (1); it is started again"], "anything else is said each time"
 
 
 def test_further_engines_are_started_when_the_first_one_has_opened_the_data(server):

@@ -89,7 +89,7 @@ def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: p
     monkeypatch.setattr("tacit.query.binding.relations.MOST_JOINS", 99)
     monkeypatch.setattr("tacit.query.binding.public_joins._mapped", lambda term, public, at: term)
     monkeypatch.setattr(stability, "_joined", lambda join, rows, other: rows)
-    monkeypatch.setattr(pricing, "afford", lambda question: None)
+    monkeypatch.setattr(pricing, "afford", lambda *_: None)
     data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=1))  # type: ignore[misc]
     session, questions = data.session(), joining_questions(data, TARGET)
     found = {person: fate(session, question, SHARE)[0] for person, question in zip(ILL, questions, strict=True)}

@@ -16,7 +16,7 @@ from tacit.data.declaration.lines import key_lines
 from tacit.data.declaration.problems import Reading
 from tacit.data.declaration.shape import BROKEN, shaped
 from tacit.errors import InvalidCatalog, Problem
-from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
+from tacit.privacy.catalog import CLUSTER, QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
 from tacit.privacy.rounding import exact
 
 NAME = "tacit.toml"
@@ -68,6 +68,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
     names = _analyst_names({} if analysts is BROKEN else analysts, reading)
     folder = None if path is None else path.absolute().parent
     tables = read_tables({} if declared["tables"] is BROKEN else declared["tables"], folder, reading)
+    _check_cores(declared.get("store", {}), reading)
     if reading.problems:
         raise reading.unusable(name)
     budget = _budget(declared["budget"])
@@ -82,11 +83,24 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_engine=declared.get("store", {}).get("engine", "duckdb"),
         store_master=declared.get("store", {}).get("master"),
         store_parquet=declared.get("store", {}).get("parquet"),
+        store_cores=declared.get("store", {}).get("cores"),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
         show_left=declared["budget"].get("show_left", "tenths"),
         declared_split=None if (split := declared["budget"].get("split")) is None else exact(split),
     )
+
+
+def _check_cores(store: Any, reading: Reading) -> None:
+    """Cores are those of a cluster; a master that names its own number of them has no more."""
+    if store is BROKEN or not isinstance(cores := store.get("cores"), int):
+        return
+    if store.get("engine", "duckdb") != CLUSTER:
+        remedy = f'remove it, or declare engine = "{CLUSTER}"'
+        reading.report(("store", "cores"), "is for a cluster: the engine duckdb runs on this machine", remedy)
+    named = re.fullmatch(r"local(?:\[([0-9]+)\])?", store["master"]) if isinstance(store.get("master"), str) else None
+    if named and cores > int(named[1] or 1):
+        reading.report(("store", "cores"), f"is {cores}, and {store['master']} has fewer cores", f"declare at most {named[1] or 1}")
 
 
 def _analyst_names(declared: Mapping[str, Any], reading: Reading) -> dict[str, str]:

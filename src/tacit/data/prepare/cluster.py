@@ -22,6 +22,7 @@ import duckdb
 from tacit.data.dialect import SPARK, Dialect
 from tacit.data.engine import SETTINGS as EMBEDDED
 from tacit.data.engine import ByHolder, Parameters, Workshop, watched
+from tacit.data.parquet_store import FILE_ROWS
 from tacit.data.prepare.cluster_failures import Gone, failure
 from tacit.data.prepare.cluster_words import QUOTED, spelled
 from tacit.data.prepare.executors import KEPT, ROWS, Batches, Work, finished_batches
@@ -178,7 +179,7 @@ class Cluster:
     def write(self, table: str, query: str, step: str) -> None:
         """Write the rows of a query as a table of the store."""
         frame = self._frame(query)
-        place = self._written(frame, f"{self.tables}/{table.lower()}.parquet", step)
+        place = self._written(frame, f"{self.tables}/{table.lower()}.parquet", step, FILE_ROWS)
         self._seen(self.stored(table), place, frame.schema)
 
     def stored(self, table: str) -> str:
@@ -236,8 +237,9 @@ class Cluster:
     def _place(self) -> str:
         return f"{self.working}/{next(self._places)}"
 
-    def _written(self, frame: Any, place: str, step: str = "") -> str:
-        self.done(lambda: frame.write.parquet(place), step)
+    def _written(self, frame: Any, place: str, step: str = "", file_rows: int = 0) -> str:
+        """The place of what is written, in files of at most `file_rows` rows; 0 means no limit."""
+        self.done(lambda: frame.write.option("maxRecordsPerFile", file_rows).parquet(place), step)
         if step:
             self._step_done()
         return place

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tacit.data.engine import Maker, Workshop
-from tacit.data.parquet_store import TABLES, ParquetStore, parquet_store
+from tacit.data.parquet_store import FILE_ROWS, TABLES, ParquetStore, parquet_store
 from tacit.data.prepare.cluster import Cluster
 from tacit.data.prepare.remote import copied_here, remote_sources
 from tacit.data.spark_session import started
@@ -88,5 +88,5 @@ def _described(cluster: Cluster, catalog: Catalog, folder: Path, info: StoreInfo
     """Copy the public tables, and write what names the folder."""
     for table in (table.name for table in catalog.tables.values() if table.public):
         cluster.copy(table)
-    described = ParquetStore(info.version, info.prepared_at, cluster.tables, details_of(info))
+    described = ParquetStore(info.version, info.prepared_at, cluster.tables, details_of(info), FILE_ROWS)
     replace_file(folder / store_file(catalog).name, described.written())

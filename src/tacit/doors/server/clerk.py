@@ -35,10 +35,23 @@ from tacit.doors.server.sandbox.profiles import (
     reach_of,
 )
 from tacit.doors.server.settings import OfClerk
-from tacit.doors.server.wire import CALL, NOT_USABLE, OF_ENGINE, READY, REPLY, Malformed, call_read, framed, receive, reply_written
+from tacit.doors.server.wire import (
+    AWAY,
+    CALL,
+    NOT_USABLE,
+    OF_ENGINE,
+    READY,
+    REPLY,
+    Malformed,
+    call_read,
+    framed,
+    receive,
+    reply_written,
+)
 from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
+from tacit.query.engines import EMBEDDED
 from tacit.release.unforeseen import FILE as LOG
 from tacit.release.unforeseen import noted
 from tacit.session import DataSet
@@ -65,7 +78,8 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     control = socket.socket(fileno=settings.control)
     if settings.owner is not None:
         become(settings.owner)
-    pool = Pool(changed=lambda: os._exit(3))  # with the clerk all engines end, and all of them open the new data
+    changed = lambda: os._exit(3)  # noqa: E731  # with the clerk all engines end, and all of them open the new data
+    pool = Pool(changed, reached=lambda: _say_ready(control))
     path = Path(settings.catalog)
     try:
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)
@@ -117,11 +131,11 @@ def _kept_open(file: Path) -> sqlite3.Connection:
     return connection
 
 
-def _give_up(control: socket.socket, error: TacitError) -> NoReturn:
+def _give_up(control: socket.socket, error: TacitError, code: int = 1) -> NoReturn:
     """Tell the supervisor why, in words of tacit, and end."""
     with suppress(OSError):
         control.sendall(NOT_USABLE + str(error).encode()[:4000])
-    os._exit(1)
+    os._exit(code)
 
 
 # --- at work -----------------------------------------------------------------------------------------------------------------
@@ -147,7 +161,11 @@ def _report(control: socket.socket, data: DataSet) -> None:
     try:
         _ = data.store
     except TacitError as error:
-        _give_up(control, error)
+        _give_up(control, error, 1 if data.catalog.store_engine == EMBEDDED else AWAY)
+    _say_ready(control)
+
+
+def _say_ready(control: socket.socket) -> None:
     with suppress(OSError):
         control.sendall(READY)
 

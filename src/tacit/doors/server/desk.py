@@ -79,6 +79,7 @@ class Desk:
 
     def __init__(self, office: Office, places: Places | None = None, operations: Mapping[str, Operation] = OPERATIONS) -> None:
         self.office, self.places, self.operations = office, places or Places(), operations
+        self._logged: Exception | None = None
 
     def handle(self, call: Call) -> Reply:
         """The reply to one call; it raises nothing."""
@@ -118,7 +119,10 @@ class Desk:
     def _unavailable(self, error: Exception) -> Reply:
         """The one reply to what an analyst cannot change, after a line in the log: in words only if they are tacit's own."""
         folder = self.office.data.catalog.kept
+        if error is self._logged:  # the pool raises one error for as long as the data cannot be read
+            return problem("unavailable")
         if isinstance(error, StoreUnusable | InvalidCatalog):
+            self._logged = error
             with suppress(OSError):
                 append_line(
                     folder / LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}", LARGEST, OLDER

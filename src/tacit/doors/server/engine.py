@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.data.catalog import read_catalog
-from tacit.data.spark_connect import ROOTS, located
-from tacit.data.store import StoreInfo, column_json, store_info
+from tacit.data.spark_connect import ROOTS, Address, end_sessions, located
+from tacit.data.store import StoreInfo, column_json, require_small_files, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
 from tacit.doors.server.sandbox.profiles import (
     ENGINE,
@@ -41,7 +41,7 @@ from tacit.doors.server.sandbox.profiles import (
     reach_of,
 )
 from tacit.doors.server.settings import OfEngine
-from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
+from tacit.doors.server.wire import ASK, AWAY, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import Refused, StoreUnusable, TacitError, TimedOut
 from tacit.privacy.catalog import Catalog, expanded
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
@@ -192,35 +192,49 @@ def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
     try:
-        wanted, ports, more = _located(wanted)
-        profile = ENGINE_OF_A_CLUSTER if ports else profile
+        wanted, more = _located(replace(wanted, session=settings.session))
+        profile = profile if wanted.at is None else ENGINE_OF_A_CLUSTER
         profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
-        close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *more), ports=ports), settings.owner)
+        close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *more), **_network(wanted.at)), settings.owner)
         gc.disable()
         load(wanted.engine)
+        _end_work_of(settings.before, wanted)  # it may keep every core of the cluster
         answering = _opened(catalog, wanted)
     except TacitError as error:  # of the store, or of the URL of a cluster
-        _say_unusable(line, error)
+        _say_unusable(line, error, 1 if catalog.store_engine == EMBEDDED else AWAY)
     close_last(profile, settings.owner)
     gc.freeze()
     serve(line, answering, pinned)
 
 
-def _located(wanted: Opening) -> tuple[Opening, tuple[int, ...], tuple[Path, ...]]:
-    """The opening with the address of its cluster, if any; the ports and files that this adds to what stays within reach."""
+def _located(wanted: Opening) -> tuple[Opening, tuple[Path, ...]]:
+    """The opening with the address of its cluster, if any; the files that this adds to what stays within reach."""
     if wanted.engine == EMBEDDED or wanted.master is None:
-        return wanted, (), ()
+        return wanted, ()
     at = located(expanded(wanted.master, os.environ))
-    return replace(wanted, at=at), (at.port,), tuple(Path(os.environ[name]) for name in (ROOTS,) if name in os.environ)
+    return replace(wanted, at=at), tuple(Path(os.environ[name]) for name in (ROOTS,) if name in os.environ)
+
+
+def _network(at: Address | None) -> dict[str, Any]:
+    """What stays within reach of the network: one port. gRPC uses IPv6 only if it can first bind a socket to a port of its own."""
+    return {} if at is None else {"ports": (at.port,), "own_port": at.is_ipv6}
 
 
 def _opened(catalog: Catalog, wanted: Any) -> Answering:
     info = store_info(catalog)
     if info is None:
         raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
+    require_small_files(catalog)
     engine = engine_at(replace(wanted, version=info.version))
     engine.open()
     return Answering(catalog, engine, info)
+
+
+def _end_work_of(before: str, wanted: Opening) -> None:
+    """Ends what an engine that was killed left running on the cluster; it must not wait for the engine that takes its place."""
+    if before and wanted.at is not None and wanted.master is not None:
+        given = (expanded(wanted.master, os.environ), wanted.at, before)
+        threading.Thread(target=end_sessions, args=given, daemon=True).start()
 
 
 def _said(error: TacitError) -> bytes:
@@ -229,11 +243,11 @@ def _said(error: TacitError) -> bytes:
     return f"{message}\n{remedy}".encode()[:4096]
 
 
-def _say_unusable(line: socket.socket, error: TacitError) -> NoReturn:
+def _say_unusable(line: socket.socket, error: TacitError, code: int) -> NoReturn:
     """The reason, which is public, to the first question; then the end."""
     _, number, _ = receive(line, ASK)
     send(line, UNUSABLE, number, _said(error))
-    os._exit(1)
+    os._exit(code)
 
 
 def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoReturn:

@@ -1,4 +1,7 @@
-"""Starting a process of the server: by `exec`, with the descriptors that it needs, a minimal environment and nothing else."""
+"""Starting a process of the server: by `exec`, with the descriptors that it needs, a minimal environment and nothing else.
+
+`Part` says when one that ended is started again.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,16 @@ import gc
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from tacit.data.spark_connect import ROOTS
 from tacit.doors.server.sandbox.profiles import program_folders
@@ -27,7 +34,55 @@ ENVIRONMENT = {
 }
 FAREWELL = 2  # seconds that the front waits for replies under way when it is to end
 VARIABLE = re.compile(r"\$\{?(\w+)")
+FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a process that died soon twice is started again, doubled each time
+LONGEST_AWAY = 60.0  # the longest for an engine whose cluster cannot be reached
+WELL = 30.0  # seconds after which a process counts as having started well
 STATE = ("HOME", "XDG_STATE_HOME")  # where the register of ledgers lies
+
+
+@dataclass(slots=True)
+class Part:
+    """One process that is to run, and when it may be started again."""
+
+    name: str
+    process: subprocess.Popen[bytes] | None = None
+    control: socket.socket | None = None
+    ready: bool = False
+    due: float = 0.0
+    wait: float = 0.0
+    since: float = 0.0
+    away: bool = False  # whether it ended without having reached its data
+    session: str = ""  # of an engine: the name of its first session on a cluster
+    before: str = ""  # that of the last engine in its place that may have left work there
+
+    def lives(self) -> bool:
+        """Whether it runs."""
+        return self.process is not None and self.process.poll() is None
+
+    def ended(self, away: bool = False) -> None:
+        """Note that it ended, and when it may be started again: later each time that it dies soon, or finds its data `away`."""
+        now = time.monotonic()
+        well, longest = now - self.since > WELL and not away, LONGEST_AWAY if away else LONGEST_WAIT
+        wait = 0.0 if well else min(longest, self.wait)
+        self.process, self.ready, self.due, self.away = None, False, now + wait, away
+        self.wait = min(longest, max(FIRST_WAIT, 2 * wait))
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+
+    def new_session(self) -> dict[str, Any]:
+        """The names of the session of an engine that is started now, and of the one before it."""
+        self.before, self.session = self.before if self.away else self.session, str(uuid4())
+        return {"session": self.session, "before": self.before}
+
+    def end(self, seconds: float = 0.0) -> None:
+        """End it, at once or if it has not ended by itself in some seconds, and wait until it is gone."""
+        if self.process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(seconds)
+            self.process.kill()
+            self.process.wait()
+            self.ended()
 
 
 def started(role: str, settings: Any, descriptors: Iterable[int], more: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:

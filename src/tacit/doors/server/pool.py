@@ -39,10 +39,15 @@ TRIES = 3  # engines that were gone before they were asked
 
 
 class Pool:
-    """All engines. `changed` is called when one has opened another version of the data than the first did."""
+    """All engines. `changed` is called when one has opened another version of the data than the first did.
 
-    def __init__(self, changed: Callable[[], None], limits: Limits | None = None) -> None:
-        self.limits, self._changed = limits or Limits(), changed
+    `reached` is called when one can read the data after another could not. Until then it is the same error that says why.
+    """
+
+    def __init__(
+        self, changed: Callable[[], None], limits: Limits | None = None, reached: Callable[[], None] = lambda: None
+    ) -> None:
+        self.limits, self._changed, self._reached = limits or Limits(), changed, reached
         self.seconds = self.limits.seconds
         self._idle: list[Line] = []
         self._lines: set[Line] = set()
@@ -69,18 +74,33 @@ class Pool:
             line.info, line.pricing = described(content)
         except (OSError, StoreUnusable) as error:
             line.socket.close()
-            with self._news:
-                self._unusable = error if isinstance(error, StoreUnusable) else self._unusable
-                self._news.notify_all()
+            if isinstance(error, StoreUnusable):
+                self.away(error)
             return
+        self.found()
         with self._news:
-            self._info, self._unusable = self._info or line.info, None
+            self._info = self._info or line.info
             other = line.info.version != self._info.version
             self._lines.add(line)
             self._idle.append(line)
             self._news.notify_all()
         if other:
             self._changed()
+
+    def away(self, error: StoreUnusable) -> StoreUnusable:
+        """Note why the data cannot be read; returns the error of before if it says the same."""
+        with self._news:
+            if str(error) != str(self._unusable):
+                self._unusable = error
+            self._news.notify_all()
+            return (self._unusable or error).with_traceback(None)
+
+    def found(self) -> None:
+        """Note that the data can be read."""
+        with self._news:
+            before, self._unusable = self._unusable, None
+        if before is not None:
+            self._reached()
 
     def take(self, pricing: str | None, seconds: float) -> Line:
         """An idle engine that derives prices from this catalog (None: from any), in turn; raises `TimeoutError`.
@@ -147,7 +167,7 @@ class Pool:
                 if self._lines:
                     return
                 if self._unusable or not self._news.wait(deadline - time.monotonic()):  # the last one to start found no data
-                    raise self._unusable or unusable(b"")
+                    raise (self._unusable or unusable(b"")).with_traceback(None)
 
     # --- what a data set asks of its holder ----------------------------------------------------------------------------------
 
@@ -157,7 +177,7 @@ class Pool:
             if not self._news.wait_for(lambda: self._info or self._unusable, START):
                 raise unusable(b"")
             if self._info is None and self._unusable is not None:
-                raise self._unusable
+                raise self._unusable.with_traceback(None)
             return self._info
 
     def facts(self, info: StoreInfo) -> HeldFacts:
@@ -193,6 +213,9 @@ class Pool:
         raise unusable(content if kind == UNUSABLE else b"")
 
     def _any(self, seconds: float) -> Line:
+        with self._news:
+            if self._unusable and not self._lines:
+                raise self._unusable.with_traceback(None)
         try:
             return self.take(None, seconds)
         except TimeoutError:
@@ -233,9 +256,12 @@ class PooledRunner:
         try:
             self.pool.heard(line, {"ask": "reach"}, {}, REACH)
         except TimeoutError:
-            raise unreachable() from None
+            raise self.pool.away(unreachable()) from None
+        except StoreUnusable as error:
+            raise self.pool.away(error) from None
         except OSError:  # it had ended, and so says nothing about the cluster
             return False
+        self.pool.found()
         return True
 
     def free(self) -> None:

@@ -32,7 +32,7 @@ def derived(text: str, asked: Request, catalog: Catalog, public: PublicFacts) ->
     if not isinstance(statement, Select):
         raise Malformed("what was paid for is not a question")
     question = rewrite(statement, catalog, public)
-    return price(question, asked, catalog.change, rows_are_public(question, catalog))
+    return price(question, asked, catalog.change, rows_are_public(question, catalog), catalog.cores)
 
 
 def fingerprint_of(quote: Quote, version: str) -> str:
@@ -41,8 +41,8 @@ def fingerprint_of(quote: Quote, version: str) -> str:
 
 
 def pricing_of(catalog: Catalog) -> str:
-    """A hash of what prices depend on; where it differs, an engine has read another catalog than the clerk."""
-    return hashlib.sha256(canonical_text((catalog.change, *(_declared(catalog)))).encode()).hexdigest()
+    """A hash of what prices and refusals depend on; where it differs, an engine has read another catalog than the clerk."""
+    return hashlib.sha256(canonical_text((catalog.change, catalog.cores, *(_declared(catalog)))).encode()).hexdigest()
 
 
 def _declared(catalog: Catalog) -> list[str]:

@@ -155,3 +155,5 @@ class OfEngine(OfProcess):
     line: int
     memory: str = "60%"
     threads: int = 0
+    session: str = ""  # the name of its first session on a cluster
+    before: str = ""  # that of the engine in whose place it is

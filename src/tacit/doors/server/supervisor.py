@@ -10,7 +10,8 @@ started, front and clerk over the control connection that each of them has to th
     the catalog changes, or SIGHUP    clerk and engines are started again
 
 A server answers as soon as one engine has opened the data, so the others are started after it. What dies is started again at once;
-if it dies soon after that, a little later each time.
+if it dies soon after that, a little later each time. Engines that cannot reach a cluster are started ever more rarely; when one of
+them has reached it, the others are started at once.
 """
 
 from __future__ import annotations
@@ -28,15 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import stamp_of
-from tacit.doors.server.parts import environment_of_an_engine, environment_of_the_clerk, started
+from tacit.doors.server.parts import LONGEST_AWAY, Part, environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
-from tacit.doors.server.wire import LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
+from tacit.doors.server.wire import AWAY, LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog
 
-FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a process that died soon twice is started again, doubled each time
-WELL = 30.0  # seconds after which a process counts as having started well
 LOOK = 0.5  # seconds between two looks at the catalog
 FAREWELL = 5.0  # seconds that processes have to end by themselves
 TAKEN = 4096  # bytes of a report
@@ -62,40 +61,6 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Part:
-    """One process that is to run, and when it may be started again."""
-
-    name: str
-    process: subprocess.Popen[bytes] | None = None
-    control: socket.socket | None = None
-    ready: bool = False
-    due: float = 0.0
-    wait: float = 0.0
-    since: float = 0.0
-
-    def lives(self) -> bool:
-        """Whether it runs."""
-        return self.process is not None and self.process.poll() is None
-
-    def ended(self) -> None:
-        """Note that it ended, and when it may be started again: later each time that it dies soon."""
-        now = time.monotonic()
-        wait = 0.0 if now - self.since > WELL else self.wait
-        self.process, self.ready, self.due = None, False, now + wait
-        self.wait = min(LONGEST_WAIT, max(FIRST_WAIT, 2 * wait))
-        if self.control is not None:
-            self.control.close()
-            self.control = None
-
-    def end(self) -> None:
-        """End it at once, and wait until it is gone."""
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-            self.ended()
-
-
-@dataclass(slots=True)
 class Supervisor:
     """All processes of one server. `say` takes what happens, in words without any data."""
 
@@ -109,6 +74,8 @@ class Supervisor:
     stopping: bool = False
     changed: bool = False
     was_ready: bool = False
+    away: bool = False  # whether the last engine to start did not reach its data
+    reason: str = ""  # why, as the clerk said it last
     stamp: Any = None
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
@@ -163,12 +130,28 @@ class Supervisor:
         for part in (self.front, self.clerk, *self.engines):
             if part.process is not None and not part.lives():
                 code = part.process.returncode
-                part.ended()
+                part.ended(code == AWAY)
                 if self.was_ready:
-                    self.say(f"{part.name} ended ({code}); it is started again")
+                    self._say_ended(part, code)
         if not self.clerk.lives():
             for part in self.engines:  # what they know is told to the clerk that started with them
                 part.end()
+
+    def _say_ended(self, part: Part, code: int) -> None:
+        """Say that a process ended; of engines that do not reach their data, only that it began."""
+        if code != AWAY:
+            self.say(f"{part.name} ended ({code}); it is started again")
+        elif not self.away:
+            self.away = True
+            self.say(f"no engine can open the data; they try again after at most {LONGEST_AWAY:g} seconds")
+
+    def _reached(self) -> None:
+        """An engine has opened the data: those that wait for it need not wait any longer."""
+        if self.away:
+            self.away, self.reason = False, ""
+            self.say("an engine has opened the data again")
+        for part in self.engines:
+            part.due, part.wait = min(part.due, time.monotonic()), 0.0
 
     def _start(self) -> None:
         now = time.monotonic()
@@ -204,7 +187,7 @@ class Supervisor:
         ours, theirs = socket.socketpair()
         plan = self.plan
         with ours, theirs:
-            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **self._given(2))
+            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **part.new_session(), **self._given(2))
             more = environment_of_an_engine(plan.catalog)
             part.process, part.since = started("engine", known, (theirs.fileno(),), more), time.monotonic()
             self._hand_over(self.clerk, OF_ENGINE, ours)
@@ -234,11 +217,15 @@ class Supervisor:
             said = b""
         if said[:1] == READY:
             part.ready = True
+            if part is self.clerk:
+                self._reached()
         elif said[:1] == NOT_USABLE:
             reason = said[1:].decode(errors="replace")
             if not self.was_ready:
                 raise StoreUnusable(reason)
-            self.say(f"{part.name}: {reason}")
+            if reason != self.reason:
+                self.say(f"{part.name}: {reason}")
+            self.reason = reason
         elif said[:1] == LOST:
             self.tied = (0, 0)
         else:
@@ -250,8 +237,10 @@ class Supervisor:
             self.front.process.terminate()
             with suppress(subprocess.TimeoutExpired):
                 self.front.process.wait(FAREWELL)
-        for part in (self.front, self.clerk, *self.engines):
-            part.end()
+        self.front.end()
+        self.clerk.end()
+        for part in self.engines:  # without a clerk, they stop the work of a cluster
+            part.end(FAREWELL if self.plan.catalog.store_master else 0.0)
 
     @contextmanager
     def _signals(self) -> Iterator[int]:

@@ -27,6 +27,7 @@ CALL, REPLY = b"c", b"r"  # between front and clerk
 ASK, TOLD, NUMBERS, UNUSABLE, FAILED = b"?", b"t", b"n", b"u", b"f"  # between clerk and engine
 OF_ENGINE, OF_FRONT = b"e", b"f"  # whose connection it is that the supervisor hands over
 READY, NOT_USABLE, LOST = b"r", b"u", b"l"  # what the supervisor is told; lost is the connection between front and clerk
+AWAY = 75  # how an engine ends that did not reach the cluster of its data: a temporary failure, as sysexits.h has it
 LONGEST: Mapping[bytes, int] = {  # bytes of a content
     CALL: MIB,
     REPLY: 256 * MIB,

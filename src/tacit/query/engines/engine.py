@@ -37,8 +37,9 @@ class Limits:
 class Opening:
     """Which store to open with which engine, in which version (None: any) and within which limits; `master` is a cluster's URL.
 
-    `at` is where a Spark Connect server was found. `tables` are those that must be there before a question is paid for, where each
-    lies in files of its own. It can be sent to another process, which makes its engine from it.
+    `at` is where a Spark Connect server was found, and `session` is what the first session there is called. `tables` are those that
+    must be there before a question is paid for, where each lies in files of its own. It can be sent to another process, which makes
+    its engine from it.
     """
 
     place: Path
@@ -47,6 +48,7 @@ class Opening:
     limits: Limits = Limits()  # frozen
     master: str | None = None
     at: Address | None = None
+    session: str = ""
     tables: tuple[str, ...] = ()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store, still_here
-from tacit.data.spark_connect import unreachable
+from tacit.data.spark_connect import numbered, unreachable
 from tacit.data.spark_session import in_this_process, interrupted, quiet, runs_here, started
 from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
@@ -54,7 +54,9 @@ class SparkEngine:
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
         self._files: dict[str, frozenset[str]] = {}
+        self._facts: dict[tuple[str, str], int] = {}
         self._views = f"tacit_{next(_names)}"
+        self._sessions = count()
         self._lock = threading.RLock()
 
     def open(self) -> None:
@@ -157,13 +159,18 @@ class SparkEngine:
     def _forget(self) -> None:
         """Without a word to the cluster, which may be gone: Spark Connect would try for seconds to reach it."""
         self._session = self._backend = self._empty = self._store = None
-        self._tables, self._compiled, self._files = {}, {}, {}
+        self._tables, self._compiled, self._files, self._facts = {}, {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
-        """One number about a public table."""
-        with self._lock, self._free():
-            asked = query.replace("{table}", self._view(table.lower()))
-            return int(self._session.sql(asked).toArrow().column("found")[0].as_py())
+        """One number about a public table; the cluster is asked once for as long as its session has this version open."""
+        with self._lock:
+            key = (query, table.lower())
+            if key not in self._facts:
+                with self._free():
+                    asked = query.replace("{table}", self._view(table.lower()))
+                    found = int(self._session.sql(asked).toArrow().column("found")[0].as_py())
+                self._facts[key] = found
+            return self._facts[key]
 
     def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
         table = self._arrow(build, key)
@@ -203,9 +210,13 @@ class SparkEngine:
             store = self._described()
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = _own(self._given) if self._given is not None else started(self.wanted.master, at=self.wanted.at)
+            self._session = _own(self._given) if self._given is not None else self._started()
             self._backend = spark_backend(self._session)
         return self._backend
+
+    def _started(self) -> Any:
+        first, number = self.wanted.session, next(self._sessions)
+        return started(self.wanted.master, at=self.wanted.at, session=numbered(first, number) if first else "")
 
     def _described(self) -> ParquetStore:
         """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""

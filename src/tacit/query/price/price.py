@@ -50,20 +50,22 @@ MOST_MIXED = 4  # ways to divide sums between Gaussian and Laplace noise that ar
 MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
 
 
-def price(question: Question, asked: Request, change: Change = "add-remove", fixed: bool = False) -> tuple[Quote, ...]:
+def price(
+    question: Question, asked: Request, change: Change = "add-remove", fixed: bool = False, cores: int | None = None
+) -> tuple[Quote, ...]:
     """The quotes for a query, the one with the smallest error first; a ledger may admit a later one and not the first.
 
     `fixed` says that the number of its rows is public (`rows_are_public`): COUNT(*) beside other numbers is then exact and has no
     share of epsilon. A question that asks for nothing else is priced as if it were private.
-    Raises if the worst case of answering is too much work (work.md).
+    Raises if the worst case of answering is too much work for the declared `cores` (work.md); no quote depends on them.
     """
-    check(question, asked)
+    check(question, asked, cores)
     doubled = change == "change-one" and any(map(private, question.parts))  # priced for add/remove, which then counts twice
     factor = 2 if doubled else 1
     touched = [reach(part, "add-remove" if doubled else change, fixed) for part in question.parts]
     if not any(map(_depends, question.parts, touched)):
         if fixed:
-            return price(question, asked, change)
+            return price(question, asked, change, cores=cores)
         raise NotAllowed("the answer does not depend on the data", remedy="use COUNT(*)")
     if asked.error is not None:
         return (for_error(question, asked, touched, factor),)
@@ -78,10 +80,10 @@ def price(question: Question, asked: Request, change: Change = "add-remove", fix
     return tuple(sorted([pure, *best], key=lambda quote: relative_error(quote, pure, weights)))
 
 
-def check(question: Question, asked: Request) -> None:
+def check(question: Question, asked: Request, cores: int | None = None) -> None:
     """Refuses a question with more groups than are asked for, or with too much work; all else depends on its shape (shape.py)."""
     _check_groups(question, asked)
-    afford(question)
+    afford(question, cores)
 
 
 def _depends(question: Question, touched: Reach) -> bool:

@@ -1,9 +1,14 @@
-"""The most steps of one core that a row expression takes, by a table of what every part of it costs for one row (work.md)."""
+"""The most steps of one core that a row expression takes, by a table of what every part of it costs for one row (work.md).
+
+`Work` adds steps up, and says how many of them one core does if a cluster shares them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from tacit.privacy.catalog import Table
@@ -43,6 +48,48 @@ NUMBER = 8  # bytes
 HELD = 32  # bytes of a number in a row that is held and sorted
 ALWAYS = 5  # numbers of such a row in addition to the columns that are read: its unit, rank, position and keys
 BRANCHES = 32  # of a lookup that is written as a list of cases
+
+
+SLOWER = Fraction(7, 2)  # seconds of a core on a cluster, for each second of the model: measured (work.md)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Rows that operators read, join, filter, sort and group; steps of one core; bytes held at once.
+
+    `alone` are those of the steps that a cluster may leave to one core, whatever it has: what the driver does, and the largest task
+    of everything else.
+
+    >>> Work(10, 200) + Work(1, 30, 8)
+    Work(rows=11, steps=230, bytes=8, alone=0)
+    """
+
+    rows: int = 0
+    steps: int = 0
+    bytes: int = 0
+    alone: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.rows + other.rows, self.steps + other.steps, self.bytes + other.bytes, self.alone + other.alone)
+
+    def on(self, cores: int) -> int:
+        """The most steps until all is done on so many cores; never more than on one (work.md, by Graham 1966).
+
+        >>> Work(steps=1000, alone=100).on(1), Work(steps=1000, alone=100).on(9), Work(steps=1000, alone=1000).on(9)
+        (1000, 450, 1000)
+        """
+        alone = min(self.alone, self.steps)
+        return min(self.steps, alone + ceil(SLOWER * (self.steps - alone) / cores))
+
+    def cores_for(self, most: int) -> int | None:
+        """The least number of cores on which at most so many steps are done; None if no number is enough.
+
+        >>> Work(steps=1000, alone=100).cores_for(450), Work(steps=1000, alone=100).cores_for(100)
+        (9, None)
+        """
+        if self.steps <= most:
+            return 1
+        return ceil(SLOWER * (self.steps - self.alone) / (most - self.alone)) if self.alone < most else None
 
 
 def _like(node: TextLike, longest: int) -> int:

@@ -8,12 +8,13 @@ be. So a refusal for too much work reveals nothing about the data, and no data c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from math import prod
 
+from tacit.data.parquet_store import FILE_ROWS
 from tacit.errors import TooMuchWork
-from tacit.privacy.catalog import Table
+from tacit.privacy.catalog import MOST_CORES, Table
 from tacit.query.groups import drawn_in_groups, private, shown_at_most, size
 from tacit.query.plan import (
     Bound,
@@ -32,7 +33,7 @@ from tacit.query.plan import (
 )
 from tacit.query.price.modes import candidates
 from tacit.query.price.stability import rows_of, tables_of
-from tacit.query.price.steps import Expressions
+from tacit.query.price.steps import Expressions, Work
 from tacit.query.results import Window, nodes
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
@@ -58,63 +59,82 @@ GROUP, OWN_GROUP, VALUE = 500, 5000, 1000  # a group that the engine returns, on
 QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile or mode, a noisy number, and a cell of the answer
 CANDIDATE = 500  # a value among which a mode is chosen
 
+TASK_ROWS = 32 * FILE_ROWS  # of one task of a cluster: Spark puts at most 32 files together (work.md)
+COPIED_ROWS = 10**6  # of a public table that every executor gets whole
+LAUNCH = 2 * 10**6  # a task, for the driver: 2 milliseconds
+
 ROW_BYTES, UNIT_BYTES, GROUP_BYTES, VALUE_BYTES, CELL_BYTES = 24, 50, 200, 300, 200
 OWN_GROUP_BYTES = 600  # a group of private keys, in the engine and after it
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Rows that operators read, join, filter, sort and group; steps of one core; bytes held at once.
-
-    >>> Work(10, 200) + Work(1, 30, 8)
-    Work(rows=11, steps=230, bytes=8)
-    """
-
-    rows: int = 0
-    steps: int = 0
-    bytes: int = 0
-
-    def __add__(self, other: Work) -> Work:
-        return Work(self.rows + other.rows, self.steps + other.steps, self.bytes + other.bytes)
-
-
-@dataclass(frozen=True, slots=True)
 class Flow:
-    """How many rows leave a step of the plan, and the work up to there."""
+    """How many rows leave a step of the plan, the work up to there, and the most rows that one task of a cluster has of them.
+
+    Without `task`, that may be all of them: rows that were brought together by what they hold.
+    """
 
     rows: int
     work: Work
+    task: int | None = None
+
+    @property
+    def largest(self) -> int:
+        """The most rows in one task."""
+        return self.rows if self.task is None else min(self.rows, self.task)
+
+    def each(self, steps: int) -> Work:
+        """So many steps for each row that leaves."""
+        return Work(steps=self.rows * steps, alone=self.largest * steps)
 
 
-def afford(question: Question) -> None:
-    """Refuses a question whose worst work is above the limits; before it is paid for."""
+def _by_one(steps: int) -> Work:
+    """Steps that a cluster may leave to one core."""
+    return Work(steps=steps, alone=steps)
+
+
+def afford(question: Question, cores: int | None = None) -> None:
+    """Refuses a question whose worst work is above the limits; before it is paid for.
+
+    `cores` are those that the catalog declares of a cluster; None without a cluster.
+    """
     tables = (table for part in question.parts for table in tables_of(part.group))
-    _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows))
+    _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows), cores)
 
 
-def afford_counts(table: Table, keys: Sequence[Row], together: int) -> None:
+def afford_counts(table: Table, keys: Sequence[Row], together: int, cores: int | None = None) -> None:
     """Refuses counts of a table's rows by some of these keys, at most `together` of them at once, of up to 100,000 groups."""
     expressions = Expressions({0: table}, frozenset())
     dearest = sorted(map(expressions.steps, keys), reverse=True)[:together]
     each = expressions.read(0) + sum(2 + steps for steps in dearest) + _into_group(10**5) + PART
-    _refuse_above_limits(Work(2 * table.most_rows, table.most_rows * each), table)
+    rows = Flow(table.most_rows, Work(2 * table.most_rows), TASK_ROWS)
+    _refuse_above_limits(rows.work + rows.each(each) + _launched(rows.rows), table, cores)
 
 
-def _refuse_above_limits(work: Work, table: Table) -> None:
-    over = _over(work)
+def _refuse_above_limits(work: Work, table: Table, cores: int | None) -> None:
+    over = _over(work, cores or 1)
     if over:
         declared = "declared as rows_at_most" if table.rows_at_most else "assumed, since rows_at_most is not declared"
         ask = "" if table.rows_at_most else f"have rows_at_most declared for {table.name}, or "
         raise TooMuchWork(
             f"the worst case takes {over}, with {table.most_rows:,} rows of {table.name} ({declared})",
-            remedy=f"{ask}ask for less at once: fewer joins, groups, aggregates or shorter patterns",
+            remedy=f"{ask}{_more_cores(work, cores)}ask for less at once: fewer joins, groups, aggregates or shorter patterns",
         )
 
 
-def _over(work: Work) -> str:
-    if work.steps > MOST_STEPS:
-        return f"{_large(work.steps, 10**9)} seconds of one core, where {MOST_STEPS // 10**9} are allowed"
+def _over(work: Work, cores: int) -> str:
+    if (steps := work.on(cores)) > MOST_STEPS:
+        where = "of one core" if cores == 1 else f"on {cores:,} cores"
+        return f"{_large(steps, 10**9)} seconds {where}, where {MOST_STEPS // 10**9} are allowed"
     return f"{_large(work.bytes, 10**9)} GB of memory, where {MOST_BYTES // 10**9} are allowed" if work.bytes > MOST_BYTES else ""
+
+
+def _more_cores(work: Work, cores: int | None) -> str:
+    """The number of cores with which a cluster would be enough, if there is a cluster and such a number."""
+    enough = work.cores_for(MOST_STEPS)
+    if cores is None or enough is None or enough > MOST_CORES or work.bytes > MOST_BYTES:
+        return ""
+    return f"have [store] cores = {enough} declared if the cluster has that many, or "
 
 
 def _large(amount: int, unit: int) -> str:
@@ -150,49 +170,66 @@ def flow(relation: Relation, expressions: Expressions) -> Flow:
 @flow.register
 def _(relation: Bound, expressions: Expressions) -> Flow:
     """Every row of the declared size is read and passes the limit."""
-    rows = relation.child.table.most_rows
-    return Flow(rows, Work(2 * rows, rows * expressions.read(relation.child.source)))
+    rows = Flow(relation.child.table.most_rows, Work(2 * relation.child.table.most_rows), TASK_ROWS)
+    return replace(rows, work=rows.work + rows.each(expressions.read(relation.child.source)) + _launched(rows.rows))
+
+
+def _launched(rows: int) -> Work:
+    """What the driver of a cluster does for the tasks that read a table."""
+    return Work(alone=LAUNCH * -(-rows // FILE_ROWS))
 
 
 @flow.register
 def _(relation: PublicScan, expressions: Expressions) -> Flow:
-    return Flow(relation.size, Work(relation.size, relation.size * expressions.read(relation.source)))
+    return Flow(relation.size, Work(relation.size) + _by_one(relation.size * expressions.read(relation.source)))
 
 
 @flow.register
 def _(relation: Join, expressions: Expressions) -> Flow:
-    """Both sides are read whole, whatever the other contains, and every row matches as often as it can."""
+    """Both sides are read whole, whatever the other contains, and every row matches as often as it can.
+
+    A public table of which every executor has a copy leaves rows where they are; else they move to those of the same key.
+    """
     before = flow(relation.child, expressions)
-    rows = before.rows * relation.fan_out
+    looking = before if relation.size <= COPIED_ROWS else replace(before, task=None)
+    rows = Flow(before.rows * relation.fan_out, before.work, relation.fan_out * looking.largest)
     each = expressions.steps(relation.condition) if relation.condition is not None else 0
-    steps = before.rows * (PROBE + expressions.steps(relation.left)) + relation.size * (BUILD + each) + rows * EMIT
+    work = looking.each(PROBE + expressions.steps(relation.left)) + _by_one(relation.size * (BUILD + each)) + rows.each(EMIT)
     held = relation.size * (ROW_BYTES + 8 * relation.width)
     read = (3 if relation.condition is not None else 2) * relation.size
-    return Flow(rows, before.work + Work(read + rows, steps, held))
+    return replace(rows, work=before.work + work + Work(read + rows.rows, bytes=held))
 
 
 @flow.register
 def _(relation: UnitJoin, expressions: Expressions) -> Flow:
     """Every row matches all rows of its unit on the other side, or its only match; the other side is held."""
-    before, other = flow(relation.child, expressions), flow(relation.other, expressions)
+    before, other = replace(flow(relation.child, expressions), task=None), flow(relation.other, expressions)
     found = before.rows * (1 if relation.once else max(1, rows_of(relation.other)))
     rows = min(found, other.rows * rows_of(relation.child) + (before.rows if relation.kind == "left" else 0))
-    return Flow(rows, _looked_up(relation, before, other, rows, expressions))
+    return Flow(rows, _looked_up(relation, before, other, Flow(rows, Work()), expressions))
 
 
 @flow.register
 def _(relation: Semi, expressions: Expressions) -> Flow:
     """No row is lost; the other side is held."""
     before, other = flow(relation.child, expressions), flow(relation.other, expressions)
-    return Flow(before.rows, _looked_up(relation, before, other, before.rows, expressions))
+    before = before if _copied(relation.other) else replace(before, task=None)
+    return replace(before, work=_looked_up(relation, before, other, before, expressions))
 
 
-def _looked_up(relation: UnitJoin | Semi, before: Flow, other: Flow, rows: int, expressions: Expressions) -> Work:
+def _copied(relation: Relation) -> bool:
+    """Whether every executor has a copy: of a public table that is not too large, and of what a filter leaves of it."""
+    while isinstance(relation, Where):
+        relation = relation.child
+    return isinstance(relation, PublicScan) and relation.size <= COPIED_ROWS
+
+
+def _looked_up(relation: UnitJoin | Semi, before: Flow, other: Flow, rows: Flow, expressions: Expressions) -> Work:
     left = sum(expressions.steps(near) for near, _ in relation.pairs)
     right = sum(expressions.steps(far) for _, far in relation.pairs)
-    steps = before.rows * (PROBE + left) + other.rows * (BUILD + right) + rows * EMIT
+    work = before.each(PROBE + left) + _by_one(other.rows * (BUILD + right)) + rows.each(EMIT)
     held = other.rows * (ROW_BYTES + expressions.held(relation.other))
-    return before.work + other.work + Work(rows + before.rows + 2 * other.rows, steps, held)
+    return before.work + other.work + work + Work(rows.rows + before.rows + 2 * other.rows, bytes=held)
 
 
 @flow.register
@@ -203,48 +240,53 @@ def _(relation: PerUnit, expressions: Expressions) -> Flow:
     each = INTO_MANY + PART * 2 * max(1, len(relation.totals)) + sum(map(expressions.steps, values))
     each += UNIT_OF_MANY * sum(total.kind == "distinct" for total in relation.totals)
     held = before.rows * (GROUP_BYTES + 16 * (len(relation.keys) + 2 * len(relation.totals)))
-    return Flow(before.rows, before.work + Work(4 * before.rows, before.rows * each, held))
+    return Flow(before.rows, before.work + Work(4 * before.rows, bytes=held) + _by_one(before.rows * each))
 
 
 @flow.register
 def _(relation: Union, expressions: Expressions) -> Flow:
+    """A task has rows of one part."""
     parts = [flow(part, expressions) for part, _ in relation.parts]
     rows = sum(part.rows for part in parts)
-    computed = sum(
-        flowed.rows * sum(map(expressions.steps, values)) for flowed, (_, values) in zip(parts, relation.parts, strict=True)
-    )
-    return Flow(rows, sum((part.work for part in parts), Work(2 * rows, computed + rows * EMIT)))
+    made = [part.each(EMIT + sum(map(expressions.steps, values))) for part, (_, values) in zip(parts, relation.parts, strict=True)]
+    work = sum((part.work for part in parts), sum(made, Work(2 * rows)))
+    return Flow(rows, work, max((part.largest for part in parts), default=0))
 
 
 @flow.register
 def _(relation: Where, expressions: Expressions) -> Flow:
     """Every row passes."""
     before = flow(relation.child, expressions)
-    return Flow(before.rows, before.work + Work(before.rows, before.rows * expressions.steps(relation.condition)))
+    return replace(before, work=before.work + Work(before.rows) + before.each(expressions.steps(relation.condition)))
 
 
 def _numbered(group: Group, before: Flow, expressions: Expressions) -> Flow:
     """Where a unit's rows in one group are limited, rows are held and sorted; none is left out."""
-    keyed = before.rows * sum(expressions.steps(key.term.node) for key in group.keys)
+    keyed = before.work + before.each(sum(expressions.steps(key.term.node) for key in group.keys))
     if group.per_group is None:
-        return Flow(before.rows, before.work + Work(steps=keyed))
-    numbered = Work(2 * before.rows, before.rows * (NUMBERED + 2 * expressions.width) + keyed, before.rows * expressions.width)
-    return Flow(before.rows, before.work + numbered)
+        return replace(before, work=keyed)
+    numbered = Work(2 * before.rows, bytes=before.rows * expressions.width)
+    return Flow(before.rows, keyed + numbered + _by_one(before.rows * (NUMBERED + 2 * expressions.width)))
 
 
 def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: Expressions) -> Work:
-    """One row for each group, with the parts of every moment."""
+    """One row for each group, with the parts of every moment.
+
+    Each task adds up its own rows before any of them moves, unless there may be as many groups as rows, or units to tell apart.
+    """
     groups, held = _groups(question, rows.rows), _key_bytes(question, expressions)
     into = _into_group(groups)
     values = dict.fromkeys(node for moment in moments for node in moment.parts)
     parts = sum(PARTS[moment.kind] for moment in moments)
     each = into + (2 * held if private(question) else 0) + PART * parts + sum(expressions.steps(value) for value in values)
     returned, bytes_of_one = (OWN_GROUP, OWN_GROUP_BYTES + 3 * held) if private(question) else (GROUP, GROUP_BYTES + held)
-    work = Work(groups, rows.rows * each + groups * returned, groups * (bytes_of_one + 16 * parts))
-    for once in {moment.text or moment.value for moment in moments if moment.kind in ("units", "distinct")}:
+    told_apart = {moment.text or moment.value for moment in moments if moment.kind in ("units", "distinct")}
+    moved = replace(rows, task=None) if told_apart or private(question) else rows
+    work = moved.each(each) + _by_one(groups * returned) + Work(groups, bytes=groups * (bytes_of_one + 16 * parts))
+    for once in told_apart:
         size = expressions.bytes_of(once) if once is not None else 0
         each = (UNIT_OF_MANY if into == INTO_MANY else UNIT) + 2 * size
-        work += Work(rows.rows + 3 * groups, rows.rows * each, rows.rows * (UNIT_BYTES + size + held))
+        work += moved.each(each) + Work(rows.rows + 3 * groups, bytes=rows.rows * (UNIT_BYTES + size + held))
     return rows.work + work
 
 
@@ -256,7 +298,9 @@ def _listed(question: Question, rows: Flow, moment: Moment, expressions: Express
     each = _into_group(values) + (expressions.steps(node) if node is not None else 0)
     held = _key_bytes(question, expressions)
     returned = values * VALUE + (rows.rows * OWN_GROUP if private(question) else 0)
-    return rows.work + Work(rows.rows + 2 * values, rows.rows * each + returned, values * (VALUE_BYTES + held))
+    counted = replace(rows, task=None) if private(question) else rows
+    work = counted.each(each) + _by_one(returned)
+    return rows.work + work + Work(rows.rows + 2 * values, bytes=values * (VALUE_BYTES + held))
 
 
 def _into_group(groups: int) -> int:
@@ -288,7 +332,7 @@ def _answered(question: Question, rows: int) -> Work:
     columns = sum(map(_parts_of, [*parts, *tests]))
     drawn = QUANTILE * drawn_in_groups(question) + CANDIDATE * chosen
     steps = shown * (NOISE * len(question.group.moments) + drawn + CELL * columns)
-    return Work(0, steps, shown * CELL_BYTES * (len(question.group.keys) + columns))
+    return _by_one(steps) + Work(bytes=shown * CELL_BYTES * (len(question.group.keys) + columns))
 
 
 def _parts_of(part: object) -> int:

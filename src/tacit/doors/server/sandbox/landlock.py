@@ -45,10 +45,14 @@ class _Port(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What stays within reach: rights on paths (and all beneath them), and the ports of TCP connections to others."""
+    """What stays within reach: rights on paths (and all beneath them), and the ports of TCP connections to others.
+
+    `own_port` is the right to bind a socket to a port that the kernel chooses, until seccomp refuses it.
+    """
 
     paths: Sequence[tuple[Path, int]] = ()
     ports: Sequence[int] = ()
+    own_port: bool = False
     signals: bool = False
     sockets: bool = False
 
@@ -76,8 +80,9 @@ def restrict(reach: Reach) -> int:
     try:
         for path, rights in existing(reach.paths):
             _allow_path(descriptor, path, rights & files)
-        for port in reach.ports if abi >= TCP_ABI else ():
-            call(ADD, descriptor, PORT, _pointer(_Port(CONNECT, port)), 0)
+        of_ports = [(port, CONNECT) for port in reach.ports] + [(0, BIND)] * reach.own_port
+        for port, right in of_ports if abi >= TCP_ABI else []:
+            call(ADD, descriptor, PORT, _pointer(_Port(right, port)), 0)
         call(RESTRICT, descriptor, 0)
     finally:
         os.close(descriptor)

@@ -104,7 +104,7 @@ def synthesize_contingency(
     if number is None:
         raise InvalidInput("missing number of rows: resampling needs a public one; give for example rows=1000")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
-    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes))
+    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes), data.catalog.cores)
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
     key = _fingerprint(chosen, urn, data.version)
     sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))

@@ -173,7 +173,7 @@ def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told 
     require_mbi()
     data, chosen = session.data, asked.chosen
     designs = designer(chosen.table, chosen.axes, asked.budget, data.catalog.change)
-    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], 2 * COLUMNS_TOGETHER)
+    afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], 2 * COLUMNS_TOGETHER, data.catalog.cores)
     key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
     events = tuple(design.event for design in designs)
     sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
