@@ -26,7 +26,7 @@ from tacit.privacy.catalog import expanded
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
 OPTIONS = "spark.driver.extraJavaOptions"
-PATIENCE = "600"  # seconds for Java and Python to find each other; the usual 15 fail on a busy machine
+PATIENCE = "120"  # seconds for Java and Python to find each other; the usual 15 fail on a busy machine
 PATIENCE_HERE = "SPARK_AUTH_SOCKET_TIMEOUT"
 START = {
     "spark.ui.enabled": "false",  # its pages show SQL and sizes

@@ -317,6 +317,38 @@ def test_moments_too_far_away_stop_no_column_and_change_no_other(unit, second, z
     assert len(units) == len(near) + 2
 
 
+@pytest.mark.parametrize("kind", [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")], ids=["s", "ms", "us", "ns"])
+def test_times_beyond_a_day_are_missing_and_change_no_other(kind, tmp_path):
+    second, whole = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit], pa.int32() if kind.bit_width == 32 else pa.int64()
+    near, far = [0, 86399 * second, None, 43200 * second + second // 2], [-1, 2 ** (kind.bit_width - 1) - 1]
+    found = []
+    for count, given in enumerate((near, near + far)):
+        times = pa.array(given, whole).cast(kind)
+        path = write_parquet(tmp_path / f"times{count}.parquet", {"who": times, "note": times, "x": list(range(len(given)))})
+        declared = (Column("note", "text"), number("x", 0, 9))
+        prepared = catalog(tmp_path, table("times", path, *declared, unit=Owner("who"), max_rows=2, no_unit="own"))
+        prepare(prepared)
+        found.append(stored(prepared, "times", "x", "note"))
+    assert [note for _, note in found[0]][:3] == ["00:00:00", "23:59:59", None]
+    assert found[1] == [*found[0], (4, None), (5, None)]
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_nanoseconds_have_their_text(zone, tmp_path):
+    moments = pa.array([2**63 - 2, -(2**63), 0, 1, None], pa.int64()).cast(pa.timestamp("ns", zone))
+    path = write_parquet(tmp_path / "nano.parquet", {"note": moments, "x": [0, 1, 2, 3, 4]})
+    prepared = catalog(tmp_path, table("nano", path, Column("note", "text"), number("x", 0, 9)))
+    prepare(prepared)
+    plus = "+00" if zone else ""
+    texts = (
+        "2262-04-11 23:47:16.854775806",
+        "1677-09-21 00:12:43.145224192",
+        "1970-01-01 00:00:00",
+        "1970-01-01 00:00:00.000000001",
+    )
+    assert stored(prepared, "nano", "x", "note") == [*((x, f"{text}{plus}") for x, text in enumerate(texts)), (4, None)]
+
+
 def test_invalid_strings_in_several_files_stay_in_their_rows(tmp_path):
     """In many batches, with columns in another order and some missing; a column that the places need is refused."""
     monkeypatch = pytest.MonkeyPatch()

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,12 @@ WRITTEN = st.one_of(
     st.none(), st.just(""), st.sampled_from(NUMBERS + DAYS + TEXTS), st.text(max_size=4), st.integers(0, 9).map(str)
 )
 DOUBLES = st.one_of(st.none(), st.floats(), st.sampled_from([-0.0, 5e-324, 1e308, 2.4999999999999996]))
-ROW = st.tuples(WRITTEN, WRITTEN, WRITTEN, WRITTEN, st.sampled_from(["F", "f", "M ", "\uff2d", None]), DOUBLES)
-NAMES = ("who", "cost", "day", "note", "sex", "share")
+WHOLE = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1, 1578182400000000, 0]))
+DECIMALS = st.one_of(st.none(), st.decimals("-1e36", "1e36", places=2), st.sampled_from([Decimal("1.005"), Decimal("-0.00")]))
+SEXES = st.sampled_from(["F", "f", "M ", "\uff2d", None])
+ROW = st.tuples(WRITTEN, WRITTEN, WRITTEN, WRITTEN, SEXES, DOUBLES, WHOLE, WHOLE, DECIMALS)
+NAMES = ("who", "cost", "day", "note", "sex", "share", "big", "seen", "paid")
+KINDS = {"share": pa.float64(), "big": pa.int64(), "seen": pa.timestamp("us"), "paid": pa.decimal128(38, 3)}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -93,6 +98,9 @@ def declared(folder: Path, source: Source | Path, most: int) -> Catalog:
         Column("note", "text", nulls="keep", longest=8),
         category("sex", "F", "M", unknown="null", nulls="keep"),
         number("share", 0, 3, "0.5", nulls="keep"),
+        number("big", -(2**40), 2**40, nulls="keep"),
+        days("seen", "2020-01-01", "2021-01-01", nulls="keep"),
+        number("paid", -5, 50, "0.01", nulls="keep", outside="null"),
         unit=Owner("who"),
         max_rows=most,
         no_unit="own",
@@ -115,7 +123,7 @@ def as_csv(folder: Path, rows: list[tuple[Any, ...]], mark: str) -> Path:
 
 def as_parquet(folder: Path, rows: list[tuple[Any, ...]]) -> Path:
     columns = dict(zip(NAMES, zip(*rows, strict=True) if rows else [[]] * len(NAMES), strict=True))
-    types = dict.fromkeys(NAMES, pa.string()) | {"share": pa.float64()}
+    types = dict.fromkeys(NAMES, pa.string()) | KINDS
     return write_parquet(folder / "visits.parquet", {name: pa.array(list(columns[name]), types[name]) for name in NAMES})
 
 

@@ -66,7 +66,9 @@ MOMENTS: Mapping[str, Any] = {
     "nano": pa.array([2**63 - 1, -(2**63) + 1, None, 1578182400000000000, 1, 0], pa.timestamp("ns")),
     "zoned": pa.array([datetime(2020, 1, 5), None, datetime(1, 1, 1), *[datetime(2020, 1, 6)] * 3], pa.timestamp("us", "+14:00")),
     "far zoned": pa.array(FAR, pa.timestamp("us", "UTC")),
-    "time": pa.array([0, 1, None, 86399, 5, 6], pa.time32("s")),
+    "nano zoned": pa.array([2**63 - 1, -(2**63) + 1, None, 1578182400000000000, 1, 0], pa.timestamp("ns", "UTC")),
+    "time": pa.array([0, 1, None, 86399, -1, 2**31 - 1], pa.time32("s")),
+    "long time": pa.array([0, 1, None, 86399, -1, 2**63 - 1], pa.time64("ns")),
 }  # fmt: skip
 ALL = {**NUMBERS, **TEXTS, **MOMENTS}
 KINDS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
@@ -112,7 +114,7 @@ def test_every_type_is_read_alike(kind: str, tmp_path: Path) -> None:
         ("whole", "unsigned"),
         ("whole", "double", "longest", "decimal", "truth", "long"),
         ("text", "odd", "blank", "broken", "raw", "fixed"),
-        ("day", "seconds", "milli", "micro", "nano", "zoned", "far zoned"),
+        ("day", "seconds", "milli", "micro", "nano", "nano zoned", "far zoned", "time"),
     ],
     ids=["whole", "unsigned", "numbers", "texts", "moments"],
 )

@@ -109,7 +109,7 @@ def _plain(raw: Raw) -> str:
 
 def _moment(raw: Raw) -> str:
     """A moment with one that is too far away as the first or the last that every reader holds; nanoseconds reach neither."""
-    if raw.type == "TIMESTAMP_NS":
+    if raw.type.endswith("_NS"):
         return _plain(raw)
     first, last = (raw.words.constant(each, raw.type) for each in (FIRST_MOMENT, LAST_MOMENT))
     held = f"CASE WHEN {raw.sql} < {first} THEN {first} WHEN {raw.sql} > {last} THEN {last} ELSE {raw.sql} END"

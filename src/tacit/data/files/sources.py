@@ -25,7 +25,7 @@ from tacit.data.files.kinds import not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
 from tacit.data.files.tidy import MOST_RUNS, Form, OnGrid, Runs, fate_name, number_name, tidy_name
-from tacit.data.files.tolerant import FILE, PLACE, mended_batches, moments_in
+from tacit.data.files.tolerant import FILE, PLACE, ZONED, mended_batches, moments_in
 from tacit.data.quoting import name, text
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Kind, Source, Table
@@ -33,7 +33,7 @@ from tacit.privacy.catalog import Catalog, Kind, Source, Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ZONED = "TIMESTAMP WITH TIME ZONE"
+MENDED = ("TIMESTAMP", ZONED, "TIME", "TIME_NS")  # types with values at which the engine's reader stops
 PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
 
 Wanted = Mapping[str, Kind | OnGrid] | None  # how a source of texts places a number on its grid, if it may
@@ -84,20 +84,19 @@ def arrow_columns(workshop: Workshop, table: pa.Table) -> Mapping[str, Raw]:
         return rows.columns
 
 
-def mended_columns(files: list[Path], native: Mapping[str, Raw], wanted: Wanted) -> tuple[list[str], dict[str, bool]]:
-    """The columns that the reader of mended values reads: texts, and moments, each with whether they have a time zone."""
+def mended_columns(files: list[Path], native: Mapping[str, Raw], wanted: Wanted) -> tuple[list[str], dict[str, str]]:
+    """The columns that the reader of mended values reads: texts, and moments and times, each with its type."""
     if taken := {FILE, PLACE} & native.keys():
         raise InvalidCatalog(f"a text is not UTF-8, and {taken.pop()} is a name that tacit needs to mend it; rename that column")
     asked = {key: raw for key, raw in native.items() if wanted is None or key in wanted}
     texts = [key for key, raw in asked.items() if _is_text(raw)]
-    moments = [key for key, raw in asked.items() if raw.nature == "moment"]
-    return texts, {key: asked[key].type == ZONED for key in (moments_in(files, moments) if moments else ())}
+    moments = [key for key, raw in asked.items() if raw.type in MENDED]
+    return texts, {key: asked[key].type for key in (moments_in(files, moments) if moments else ())}
 
 
-def mended_types(workshop: Workshop, texts: list[str], moments: Mapping[str, bool]) -> dict[str, str]:
+def mended_types(workshop: Workshop, texts: list[str], moments: Mapping[str, str]) -> dict[str, str]:
     """The types of what the reader of mended values gives."""
-    zones = {key: ZONED if zoned else "TIMESTAMP" for key, zoned in moments.items()}
-    return {**dict.fromkeys(texts, workshop.words.types.text), **zones}
+    return {**dict.fromkeys(texts, workshop.words.types.text), **moments}
 
 
 def _is_text(raw: Raw) -> bool:

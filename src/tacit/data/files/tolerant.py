@@ -1,4 +1,4 @@
-"""What stops the engine's own reader of Parquet files: texts that are not UTF-8, and moments too far away for it.
+"""What stops the engine's own reader of Parquet files: texts that are not UTF-8, moments too far away, and times beyond a day.
 
 The replacement character takes the place of invalid bytes, and the last moment that the engine can hold that of a later one. The
 engine still reads all other columns. So only these are read here, each with the position of its row: such a value changes how
@@ -20,21 +20,24 @@ if TYPE_CHECKING:
 BATCH_ROWS = 20_000
 LAST_SECOND = 9_223_372_036_854  # since 1970: the latest moment that the engine can represent, in whole seconds
 SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds cannot represent moments that far away
+ZONED = "TIMESTAMP WITH TIME ZONE"  # in the engine
 FILE, PLACE = "file_index", "file_row_number"  # the engine's names for the position of a row: which file, and which row in it
 
 
-def mended_batches(files: Sequence[Path], texts: Sequence[str], moments: Mapping[str, bool]) -> pa.RecordBatchReader:
+def mended_batches(files: Sequence[Path], texts: Sequence[str], moments: Mapping[str, str]) -> pa.RecordBatchReader:
     """The texts and the moments in these columns, by case-folded names, with the positions of their rows.
 
-    For each column of moments, `moments` says whether they have a time zone, which is part of their text. A nested column, which
-    can only be tested for presence, gives a text that marks it as present.
+    `moments` are columns of moments and of times of day, with their types in the engine, on which their texts depend. A nested
+    column, which can only be tested for presence, gives a text that marks it as present.
     """
     import pyarrow as pa
 
     _check_types(files, texts)
     places = [(FILE, pa.int64()), (PLACE, pa.int64())]
-    zones = {column: pa.timestamp("us", "UTC" if zoned else None) for column, zoned in moments.items()}
-    kinds = {**dict.fromkeys(texts, pa.large_string()), **zones}
+    of_moments = {
+        "TIMESTAMP": pa.timestamp("us"), ZONED: pa.timestamp("us", "UTC"), "TIME": pa.time64("us"), "TIME_NS": pa.time64("ns"),
+    }  # fmt: skip
+    kinds = {**dict.fromkeys(texts, pa.large_string()), **{column: of_moments[kind] for column, kind in moments.items()}}
     schema = pa.schema([*places, *kinds.items()])
     batches = (batch for number, file in enumerate(files) for batch in _batches_of(file, number, kinds, schema))
     return pa.RecordBatchReader.from_batches(schema, batches)
@@ -74,24 +77,39 @@ def held_moments(moments: Any) -> Any:
 
 
 def moments_in(files: Sequence[Path], columns: Collection[str]) -> list[str]:
-    """Those of the columns that are moments in every file that has them, in units in which one can be too far away."""
+    """Those of the columns that are in every file moments, in units in which one can be too far away, or times of day."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     found = [field for file in files for field in pq.read_schema(file) if folded(field.name) in columns]
-    others = {folded(field.name) for field in found if not (pa.types.is_timestamp(field.type) and field.type.unit in SECOND)}
-    return [column for column in columns if column not in others]
+    moments = {folded(field.name) for field in found if not (pa.types.is_timestamp(field.type) and field.type.unit in SECOND)}
+    times = {folded(field.name) for field in found if not pa.types.is_time(field.type)}
+    return [column for column in columns if column not in moments & times]
 
 
 def _mended(column: Any, kind: pa.DataType) -> Any:
     """A moment with a time zone is the same moment in UTC, whose day and text count."""
     import pyarrow as pa
 
+    if pa.types.is_time(kind):
+        return _times(column, kind)
     if not pa.types.is_timestamp(kind):
         return _texts(column)
     held = held_moments(column)
     plain = held.cast(pa.int64()).cast(pa.timestamp(held.type.unit)).cast(pa.timestamp("us"))
     return plain.cast(pa.int64()).cast(kind)
+
+
+def _times(column: Any, kind: Any) -> Any:
+    """Times of day; what is before or after the day is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    second = {**SECOND, "ns": 10**9}
+    units = column.cast(pa.int32() if column.type.bit_width == 32 else pa.int64()).cast(pa.int64())
+    within = compute.and_(compute.greater_equal(units, 0), compute.less_equal(units, 86400 * second[column.type.unit]))
+    held = compute.if_else(within, units, pa.scalar(None, pa.int64()))
+    return compute.multiply(held, second[kind.unit] // second[column.type.unit]).cast(kind)
 
 
 def mended(strings: Any) -> Any:

@@ -156,7 +156,7 @@ class Plan:
     listings: tuple[str, ...]
     forms: Mapping[str, KeyForm]
     keys: tuple[str, ...]
-    mended: tuple[tuple[str, ...], Mapping[str, bool]] | None = None
+    mended: tuple[tuple[str, ...], Mapping[str, str]] | None = None
 
 
 def _planned(cluster: Cluster, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> Plan:

@@ -47,8 +47,8 @@ class Work:
     """What an executor does with the rows of a part: statements that prepare its engine, and a query over `tacit_rows`.
 
     `columns` are the names and types that the rows have there, whatever a single file says. `texts` and `moments` are the columns,
-    by case-folded names, that the reader of mended values reads, moments with whether they have a time zone. If `texts` is None,
-    the engine reads all columns. In a `folder` the executor keeps what it made as a file, and hands over its name and two counts:
+    by case-folded names, that the reader of mended values reads, moments and times with their types. If `texts` is None, the engine
+    reads all columns. In a `folder` the executor keeps what it made as a file, and hands over its name and two counts:
     of rows, and what `counted` counts in them.
     """
 
@@ -58,7 +58,7 @@ class Work:
     parameters: Mapping[str, int | str]
     columns: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     texts: tuple[str, ...] | None = None
-    moments: Mapping[str, bool] = field(default_factory=dict)
+    moments: Mapping[str, str] = field(default_factory=dict)
     folder: str | None = None
     counted: str = "count(*)"
 
