@@ -12,7 +12,6 @@ import socket
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from tacit.errors import InvalidInput, StoreUnusable
 
@@ -105,12 +104,13 @@ def unreachable() -> StoreUnusable:
 
 
 def numbered(first: str, number: int) -> str:
-    """The name of a later session of a process, from that of its first one.
+    """The name of a session of a process, which Spark wants to be a UUID: from the 32 digits of its first one, counted up.
 
-    >>> numbered("00000000-0000-0000-0000-0000000000ff", 1)
+    >>> numbered("000000000000000000000000000000ff", 1)
     '00000000-0000-0000-0000-000000000100'
     """
-    return str(UUID(int=(UUID(first).int + number) % 2**128))
+    digits = f"{(int(first, 16) + number) % 2**128:032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def end_sessions(master: str, at: Address, first: str) -> None:
