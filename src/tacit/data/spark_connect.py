@@ -11,7 +11,6 @@ import re
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from tacit.errors import InvalidInput, StoreUnusable
@@ -105,22 +104,13 @@ def unreachable() -> StoreUnusable:
 
 
 def numbered(first: str, number: int) -> str:
-    """The name of a later session of a process, from that of its first one.
+    """The name of a session of a process, which Spark wants to be a UUID: from the 32 digits of its first one, counted up.
 
-    >>> numbered("00000000-0000-0000-0000-0000000000ff", 1)
+    >>> numbered("000000000000000000000000000000ff", 1)
     '00000000-0000-0000-0000-000000000100'
     """
-    return session_name(int(first.replace("-", ""), 16) + number)
-
-
-def session_name(number: int) -> str:
-    """A number of 128 bits as the name of a session, which Spark writes as a UUID.
-
-    >>> session_name(2**127 + 255)
-    '80000000-0000-0000-0000-0000000000ff'
-    """
-    written = f"{number % 2**128:032x}"
-    return "-".join(written[start:end] for start, end in pairwise((0, 8, 12, 16, 20, 32)))
+    digits = f"{(int(first, 16) + number) % 2**128:032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
 def end_sessions(master: str, at: Address, first: str) -> None:

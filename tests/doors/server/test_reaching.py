@@ -8,19 +8,21 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 
 import pytest
 
 from served import served
 from tacit.data.spark_connect import ROOTS, unreachable
+from tacit.data.store import StoreInfo
 from tacit.doors.server import pool as pool_module
 from tacit.doors.server.engine import Answering
+from tacit.doors.server.facts import OPENED, described
 from tacit.doors.server.parts import environment_of_an_engine
 from tacit.doors.server.pool import Pool, PooledRunner
 from tacit.doors.server.quotes import derived, fingerprint_of, request_written
-from tacit.doors.server.wire import ASK, FAILED, TOLD, UNUSABLE, receive, send, written
+from tacit.doors.server.wire import ASK, FAILED, TOLD, UNUSABLE, Malformed, receive, send, written
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines.engine import Limits, out_of_limits
@@ -116,10 +118,10 @@ def test_the_work_of_a_cluster_is_stopped_when_nobody_waits_for_it(data):
 # --- the clerk ---------------------------------------------------------------------------------------------------------------
 
 
-def pool_of(data: DataSet, reply: Reply, asked: list[str], pool: Pool | None = None) -> Pool:
+def pool_of(data: DataSet, reply: Reply, asked: list[str], pool: Pool | None = None, catalog: Catalog | None = None) -> Pool:
     """A pool with one engine, whose replies to everything but `open` come from `reply`."""
     pool, (ours, theirs) = pool or Pool(changed=lambda: None), socket.socketpair()
-    opened = Answering(data.catalog, data.engine, data.store).handle(written({"ask": "open"}))
+    opened = Answering(catalog or on_spark(data), data.engine, data.store).handle(written({"ask": "open"}))
 
     def answer() -> None:
         with theirs:
@@ -159,7 +161,7 @@ def test_the_cluster_is_asked_for_before_the_question_is_paid_for(data):
 
 def test_an_open_file_is_not_asked_for(data):
     asked: list[str] = []
-    pool = pool_of(data, lambda _: (TOLD, b"{}"), asked)
+    pool = pool_of(data, lambda _: (TOLD, b"{}"), asked, catalog=data.catalog)
     runner_of(data, pool, data.catalog).open()
     assert asked == ["open"]
     pool.close()
@@ -249,6 +251,15 @@ def test_an_engine_that_says_nothing_is_in_the_log_as_such(data):
         runner.noisy(quote, Paid(TEXT, 1))
     waiting.set()
     assert raised.value.why == SILENT
+
+
+def test_an_engine_says_all_that_a_store_says_of_itself(data):
+    """A field that the clerk does not expect would end every engine before it serves."""
+    assert {each.name for each in fields(StoreInfo)} | {"pricing"} == set(OPENED)
+    said = Answering(data.catalog, data.engine, data.store).handle(written({"ask": "open"}))[1]
+    assert described(said)[0] == data.store
+    with pytest.raises(Malformed, match="limits of another form"):
+        described(written(json.loads(said) | {"limits": {"visits": "8"}}))
 
 
 # --- how engines are started -------------------------------------------------------------------------------------------------

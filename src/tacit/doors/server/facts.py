@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 OPENED: Mapping[str, type | tuple[type, ...]] = {
     "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
-    "pricing": str,
+    "limits": dict, "pricing": str,
 }  # fmt: skip
 
 
@@ -79,5 +79,7 @@ def described(content: bytes) -> tuple[StoreInfo, str]:
         public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in tables.items()}
     except (AttributeError, TypeError, LookupError, ValueError):
         raise Malformed("columns of another form") from None
+    if not all(type(most) is int for most in known["limits"].values()):
+        raise Malformed("limits of another form")
     pricing = known.pop("pricing")
     return StoreInfo(**(known | {"public": public})), pricing

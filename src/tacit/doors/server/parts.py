@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.data.spark_connect import ROOTS, session_name
+from tacit.data.spark_connect import ROOTS
 from tacit.doors.server.sandbox.profiles import program_folders
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, Settings
 from tacit.privacy.catalog import Catalog
@@ -73,7 +73,7 @@ class Part:
         """The names of the session of an engine that is started now, and of the one before it."""
         from tacit.mechanisms.noise import bits  # numpy, which the front does without
 
-        self.before, self.session = self.before if self.away else self.session, session_name(int.from_bytes(bits.random_bytes(16)))
+        self.before, self.session = self.before if self.away else self.session, bits.random_bytes(16).hex()
         return {"session": self.session, "before": self.before}
 
     def end(self, seconds: float = 0.0) -> None:
