@@ -73,7 +73,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
         found.record(ledger.identity)
         if reason and not new_ledger:
             ledger.note(CURATOR, reason)
-    return replace(prepared, notes=(found.word,) if found.word else ())
+    return replace(prepared, notes=(*prepared.notes, *((found.word,) if found.word else ())))
 
 
 def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:

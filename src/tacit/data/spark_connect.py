@@ -11,8 +11,8 @@ import re
 import socket
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
-from uuid import UUID
 
 from tacit.errors import InvalidInput, StoreUnusable
 
@@ -110,7 +110,17 @@ def numbered(first: str, number: int) -> str:
     >>> numbered("00000000-0000-0000-0000-0000000000ff", 1)
     '00000000-0000-0000-0000-000000000100'
     """
-    return str(UUID(int=(UUID(first).int + number) % 2**128))
+    return session_name(int(first.replace("-", ""), 16) + number)
+
+
+def session_name(number: int) -> str:
+    """A number of 128 bits as the name of a session, which Spark writes as a UUID.
+
+    >>> session_name(2**127 + 255)
+    '80000000-0000-0000-0000-0000000000ff'
+    """
+    written = f"{number % 2**128:032x}"
+    return "-".join(written[start:end] for start, end in pairwise((0, 8, 12, 16, 20, 32)))
 
 
 def end_sessions(master: str, at: Address, first: str) -> None:

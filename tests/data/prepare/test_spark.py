@@ -179,8 +179,8 @@ def test_files_of_a_store_have_few_rows(spark: Any, tmp_path: Path, monkeypatch:
     """However few bytes the rows have; and a task reads 32 of such files at most (query/price/work.md)."""
     monkeypatch.setattr(cluster, "FILE_ROWS", 2)
     source = write_parquet(tmp_path / "p.parquet", {"x": pa.array([5] * 150, pa.int8())})
-    made = on_spark(catalog(tmp_path, table("people", source, number("x", 0, 9))))
-    prepare(made)
+    made = replace(on_spark(catalog(tmp_path, table("people", source, number("x", 0, 9)))), store_cores=64)
+    assert [note.partition(":")[0] for note in prepare(made).notes] == ["[store] cores declares 64, and the cluster has 2 now"]
     described = parquet_store(store_file(made))
     assert described.file_rows == FILE_ROWS
     files = list(Path(described.table("people")).glob("*.parquet"))

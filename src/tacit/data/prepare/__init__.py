@@ -139,7 +139,7 @@ def prepare(
             info = new_info(catalog, mark.ledger, mark.head, known, version)
             reports = {**private, **{table: report for table, (_, report) in public.items()}}
             judged = tuple(_judged(reports[key]) for key in catalog.tables)
-            prepared = Prepared(store_file(catalog), info.version, judged, shared)
+            prepared = Prepared(store_file(catalog), info.version, judged, shared, making.notes)
             if prepared.alarms and not accept:
                 raise NotAccepted(prepared)
             making.describe(info)

@@ -12,7 +12,7 @@ from tacit.data.engine import Maker, Workshop
 from tacit.data.parquet_store import FILE_ROWS, TABLES, ParquetStore, parquet_store
 from tacit.data.prepare.cluster import Cluster
 from tacit.data.prepare.remote import copied_here, remote_sources
-from tacit.data.spark_session import started
+from tacit.data.spark_session import cores, started
 from tacit.data.store import BEGINNING, StoreInfo, details_of, store_file, write_info
 from tacit.errors import StoreUnusable
 from tacit.files import replace_file
@@ -25,13 +25,14 @@ class Making:
     """The engine that makes a store, and what it does besides.
 
     `describe` writes the description of the finished store, `near` gives the catalog with sources that this machine reads, and
-    `replaced` removes what the new store has replaced.
+    `replaced` removes what the new store has replaced. `notes` are for the data owner.
     """
 
     maker: Maker
     describe: Callable[[StoreInfo], None]
     near: Callable[[Catalog], Catalog]
     replaced: Callable[[], object] = lambda: None
+    notes: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -58,12 +59,21 @@ def made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[M
         with bench.store(folder / "public.duckdb"):
             cluster.remote = remote = remote_sources(cluster, catalog)
             near = partial(copied_here, cluster, remote=remote, folder=folder)
-            yield Making(cluster, partial(_described, cluster, catalog, folder), near, partial(cluster.remove, old))
+            notes = _missing_cores(catalog, cores(session))
+            yield Making(cluster, partial(_described, cluster, catalog, folder), near, partial(cluster.remove, old), notes)
     except BaseException:
         cluster.remove(cluster.tables)
         raise
     finally:
         cluster.remove(working)
+
+
+def _missing_cores(catalog: Catalog, found: int) -> tuple[str, ...]:
+    """A note if more cores are declared than the cluster has now; questions are admitted by what is declared all the same."""
+    if (catalog.cores or 1) <= found:
+        return ()
+    what = f"[store] cores declares {catalog.cores}, and the cluster has {found} now"
+    return (f"{what}: large questions can time out; declare what the cluster always has",)
 
 
 def _place(catalog: Catalog, declared: str) -> str:

@@ -200,10 +200,11 @@ def _about_sources(catalog: Catalog) -> Iterator[str]:
 
 def _store(catalog: Catalog) -> dict[str, Any]:
     from tacit.data.files.sources import changed_since
-    from tacit.data.store import store_info
+    from tacit.data.store import require_small_files, store_info
 
     try:
         info = store_info(catalog)
+        require_small_files(catalog)
     except StoreUnusable as error:  # of an older format, or damaged
         return {"state": "stale", "problem": str(error)}
     if info is None:

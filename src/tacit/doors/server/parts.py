@@ -18,9 +18,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from tacit.data.spark_connect import ROOTS
+from tacit.data.spark_connect import ROOTS, session_name
 from tacit.doors.server.sandbox.profiles import program_folders
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, Settings
 from tacit.privacy.catalog import Catalog
@@ -72,7 +71,9 @@ class Part:
 
     def new_session(self) -> dict[str, Any]:
         """The names of the session of an engine that is started now, and of the one before it."""
-        self.before, self.session = self.before if self.away else self.session, str(uuid4())
+        from tacit.mechanisms.noise import bits  # numpy, which the front does without
+
+        self.before, self.session = self.before if self.away else self.session, session_name(int.from_bytes(bits.random_bytes(16)))
         return {"session": self.session, "before": self.before}
 
     def end(self, seconds: float = 0.0) -> None:

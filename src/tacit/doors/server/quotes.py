@@ -42,7 +42,7 @@ def fingerprint_of(quote: Quote, version: str) -> str:
 
 def pricing_of(catalog: Catalog) -> str:
     """A hash of what prices and refusals depend on; where it differs, an engine has read another catalog than the clerk."""
-    return hashlib.sha256(canonical_text((catalog.change, catalog.cores, *(_declared(catalog)))).encode()).hexdigest()
+    return hashlib.sha256(canonical_text((catalog.change, catalog.cores or 1, *(_declared(catalog)))).encode()).hexdigest()
 
 
 def _declared(catalog: Catalog) -> list[str]:
