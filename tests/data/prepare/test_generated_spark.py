@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +73,13 @@ WRITTEN = st.one_of(
     st.none(), st.just(""), st.sampled_from(NUMBERS + DAYS + TEXTS), st.text(max_size=4), st.integers(0, 9).map(str)
 )
 DOUBLES = st.one_of(st.none(), st.floats(), st.sampled_from([-0.0, 5e-324, 1e308, 2.4999999999999996]))
+WIDE = Context(prec=60)
 WHOLE = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.sampled_from([-(2**63), 2**63 - 1, 1578182400000000, 0]))
-DECIMALS = st.one_of(st.none(), st.decimals("-1e36", "1e36", places=2), st.sampled_from([Decimal("1.005"), Decimal("-0.00")]))
+DECIMALS = st.one_of(
+    st.none(),
+    st.integers(-(10**37), 10**37).map(lambda each: Decimal(each).scaleb(-3, WIDE)),
+    st.sampled_from([Decimal("1.005"), Decimal("-0.00")]),
+)
 SEXES = st.sampled_from(["F", "f", "M ", "\uff2d", None])
 ROW = st.tuples(WRITTEN, WRITTEN, WRITTEN, WRITTEN, SEXES, DOUBLES, WHOLE, WHOLE, DECIMALS)
 NAMES = ("who", "cost", "day", "note", "sex", "share", "big", "seen", "paid")
