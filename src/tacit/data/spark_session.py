@@ -33,12 +33,12 @@ START = {
     "spark.eventLog.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "OFF",
-    "spark.sql.warehouse.dir": tempfile.gettempdir(),  # Spark makes this folder, and in the current one if it is not named
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
     OPTIONS: STACK,
     "spark.executor.extraJavaOptions": STACK,
     "spark.python.authenticate.socketTimeout": f"{PATIENCE}s",
 }
+WAREHOUSE = "spark.sql.warehouse.dir"  # Spark makes this folder, and in the current one if it is not named
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
     "spark.sql.session.timeZone": "UTC",
@@ -169,7 +169,7 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
     held = SparkContext._active_spark_context
     if held is None:
         place = master or "local[*]"
-        own = {**settings, OPTIONS: f'{settings[OPTIONS]} "-Djava.io.tmpdir={_scratch()}"'}
+        own = {WAREHOUSE: tempfile.gettempdir(), **settings, OPTIONS: f'{settings[OPTIONS]} "-Djava.io.tmpdir={_scratch()}"'}
         conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(own.items()))
         os.environ.setdefault(PATIENCE_HERE, PATIENCE)  # PySpark reads it whenever a result is handed over
         nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
