@@ -242,7 +242,7 @@ def processed(place: World, quote: Quote) -> int:
 
 
 def _profiled(engine: Any, build: Callable[[Any], Any]) -> int:
-    written = engine._opened().compile(build(compiled.Tables(engine._table)))
+    written = engine._opened().compile(build(compiled.Tables(engine._table, engine._limits)))
     ((_, profile),) = engine._connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {written}").fetchall()
     return sum(map(_rows, json.loads(profile).get("operator", ())))  # none where statistics alone have the answer
 

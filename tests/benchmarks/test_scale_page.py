@@ -110,7 +110,7 @@ def test_the_other_limits_of_the_page_are_those_of_the_code() -> None:
     assert f"cells of an answer | {MOST_CELLS:,}" in said
     assert f"groups with a quantile | {MOST_QUANTILES:,}" in said
     assert f"A question has {Limits().seconds:.0f} seconds" in said
-    assert f"at most {sessions.MOST_CORES:,} cores" in said
+    assert f"at most {MOST_CORES:,} cores" in said
     assert f"50 seconds, with {float(SLOWER)} / 64 of what cores share" in said
     assert f"at most {FILE_ROWS:,} rows, and the work limit counts {LAUNCH // 10**6} milliseconds" in said
     assert f"{-(-(10**11) // FILE_ROWS):,} names" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -86,6 +87,30 @@ def careless(seconds: float, stop: Callable[[], None]) -> Iterator[None]:
 def test_time_that_is_up_as_work_ends_does_not_stop_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     assert happens(stopped_after, monkeypatch) == ["work", "next"]
     assert "stop" in happens(careless, monkeypatch)
+
+
+def test_an_interrupt_while_the_end_waits_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C a second time: no later question is stopped."""
+    stops: list[int] = []
+    asked = threading.Event()
+
+    class Lock:
+        """A lock at which the end of the work is interrupted; the watcher takes it as ever."""
+
+        def __enter__(self) -> None:
+            if threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+
+        def __exit__(self, *_: object) -> None:
+            asked.set()
+
+    made = SimpleNamespace(Event=threading.Event, Lock=Lock, Thread=threading.Thread)
+    monkeypatch.setattr(deadline, "threading", made)
+    with pytest.raises(KeyboardInterrupt), stopped_after(0.0, lambda: stops.append(1), again=0.01):
+        assert asked.wait(60)
+    seen = len(stops)
+    time.sleep(0.1)
+    assert len(stops) <= seen + 1, "one that had begun"
 
 
 def test_the_end_waits_for_a_stop_that_has_begun() -> None:

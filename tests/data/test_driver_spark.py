@@ -48,6 +48,30 @@ def test_a_busy_machine_has_time_to_hand_a_result_over(spark: Any, monkeypatch: 
         local_connect_and_auth(busy.getsockname()[1], "a secret")  # it is this variable that counts
 
 
+AFTER_ANOTHER = """
+import sys
+from pyspark.sql import SparkSession
+SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate().stop()
+from tacit.data.spark_session import started
+disk = started("local[1]")._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager()
+print(disk.localDirs()[0])
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.slow
+def test_rows_are_for_their_owner_alone_after_another_session(spark: Any) -> None:
+    """The Java process of a session that was stopped is used again, with its own folder for temporary files."""
+    run: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen([sys.executable, "-c", AFTER_ANOTHER], **run) as process:
+        assert process.stdout is not None
+        place = Path(process.stdout.readline().strip())
+        found = "tacit-spark-" in str(place) and is_private(place)
+        process.communicate("")
+    assert found
+
+
 def test_a_fork_does_not_remove_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[Any] = []
     monkeypatch.setattr(spark_session.atexit, "register", ends.append)

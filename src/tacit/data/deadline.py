@@ -28,5 +28,6 @@ def stopped_after(seconds: float | None, stop: Callable[[], object], again: floa
     try:
         yield
     finally:
+        done.set()  # first: whoever is interrupted while waiting leaves nothing running
         with stopping:
-            done.set()
+            pass

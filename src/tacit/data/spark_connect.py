@@ -17,7 +17,7 @@ from tacit.errors import InvalidInput, StoreUnusable
 
 CONNECT = "sc://"
 PORT = 15002
-MOST_SESSIONS = 4  # of one process that are ended after it: each but the first one replaced another that was lost
+MOST_SESSIONS = 64  # of one process that are ended after it: each but the first one replaced another that was lost
 PATIENCE = 10.0  # seconds for a TCP connection
 ROOTS = "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH"  # gRPC reads the certificates of authorities there, if it is set
 FORM = re.compile(r"sc://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:/(?:;.*)?)?")

@@ -21,7 +21,7 @@ from typing import Any
 from tacit.data.deadline import stopped_after
 from tacit.data.spark_connect import CONNECT, IN_BRACKETS, Address, channels_to, located, unreachable
 from tacit.errors import StoreUnusable
-from tacit.privacy.catalog import expanded
+from tacit.privacy.catalog import MOST_CORES, expanded
 
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
@@ -59,7 +59,6 @@ SETTINGS = {
     "spark.sql.legacy.charVarcharAsString": "true",
 }
 PARTS_PER_CORE = 2  # of what is shuffled; Spark's 200 take two seconds on a small machine, whatever is asked
-MOST_CORES = 4096
 OPENING = 60.0  # seconds in which a cluster runs an empty task, or cannot be reached
 RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
@@ -169,8 +168,11 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
     held = SparkContext._active_spark_context
     if held is None:
         place = master or "local[*]"
-        own = {WAREHOUSE: tempfile.gettempdir(), **settings, OPTIONS: f'{settings[OPTIONS]} "-Djava.io.tmpdir={_scratch()}"'}
+        folder = _scratch()
+        own = {WAREHOUSE: tempfile.gettempdir(), **settings, OPTIONS: f'{settings[OPTIONS]} "-Djava.io.tmpdir={folder}"'}
         conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(own.items()))
+        if SparkContext._gateway is not None:  # a Java process of before, whose own folder for temporary files stays what it is
+            conf.setIfMissing("spark.local.dir", folder)
         os.environ.setdefault(PATIENCE_HERE, PATIENCE)  # PySpark reads it whenever a result is handed over
         nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         held = SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, nowhere))  # type: ignore[no-untyped-call]

@@ -21,7 +21,7 @@ from tacit.query.price.price import Quote
 from tacit.query.price.shaping import shaping
 from tacit.query.price.statements import DECLARED, declared
 from tacit.query.results import KeyValue, Out, Output, Result
-from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NO_QUANTILE, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.cells import Cells, Numbers, Words, certain
 from tacit.release.forms import written
 from tacit.release.intervals import Columns, cells_of, missed_in
@@ -47,7 +47,6 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
         *([TEXT] if any(column.kind == "text" for column in columns) else []),
         *([MODE] if any(column.kind == "mode" for column in columns) else []),
         *([NO_INTERVAL] if any(column.is_number and not column.has_interval for column in columns) else []),
-        *([NO_QUANTILE] if not (quote.request.interval or any(part.ranks for part in quote.parts)) else []),
     ]
     whole = Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(told), shaping(quote))
     return replace(whole, totals=totals_of(parts, rows))

@@ -85,6 +85,17 @@ def test_an_engine_learns_which_sessions_the_one_before_it_may_have_left():
     assert part.new_session()["before"] == third["session"]
 
 
+def test_a_changed_catalog_is_tried_at_once(server, clock, tmp_path):
+    """Also if clerk and engines wait for a cluster: the owner may have corrected where it is."""
+    server.say, server.plan = (lambda _: None), SimpleNamespace(path=tmp_path / "tacit.toml")
+    server.plan.path.write_text("")
+    for part in (server.clerk, *server.engines):
+        part.due, part.wait = clock.seconds + LONGEST_AWAY, LONGEST_AWAY
+    server.changed = True
+    server._look_at_catalog()
+    assert [(part.due, part.wait) for part in (server.clerk, *server.engines)] == [(clock.seconds, 0.0)] * 4
+
+
 def test_the_log_has_one_line_for_each_change_of_a_cluster(server, clock):
     said: list[str] = []
     server.say, server.was_ready = said.append, True

@@ -14,9 +14,10 @@ from clusters import SPARK
 from hospital import hospital_session
 from pages import ROOT
 from tacit.data.moving import to_parquet
-from tacit.data.store import store_file
+from tacit.data.store import limits_of, store_file
 from tacit.query.engines import compile as compiled
 from tacit.query.engines.engine import Opening
+from tacit.query.engines.shared_parts import shared
 from tacit.query.language.given import given
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
@@ -62,12 +63,14 @@ def is_divided(session: Session, text: str) -> bool:
 def moved(engine: Any, question: Question) -> set[str]:
     """What Spark's plans of a question bring together, besides sums by public keys."""
     found: set[str] = set()
-    tables = compiled.Tables(engine._table)
+    engine._opened()
+    tables = compiled.Tables(engine._table, limits_of(engine._store.details))
     for part in question.parts:
         summed = [compiled.sums(part.group, tables)] if any(each.kind != "list" for each in part.group.moments) else []
         listed = [at for at, each in enumerate(part.group.moments) if each.kind == "list"]
         for built in (*summed, *(compiled.lists(part.group, at, tables, singly=False) for at in listed)):
-            sql = engine._opened().compile(built)
+            backend = engine._opened()
+            sql = shared(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
             found |= _moved(engine._session.sql(sql)._jdf.queryExecution().executedPlan())
     return found
 

@@ -224,7 +224,7 @@ def test_every_door_knows_the_declared_cores(place: World) -> None:
 
 
 def test_numbers_that_stand_in_two_places_are_the_same() -> None:
-    assert schema()["properties"]["store"]["properties"]["cores"]["maximum"] == MOST_CORES == sessions.MOST_CORES
+    assert schema()["properties"]["store"]["properties"]["cores"]["maximum"] == MOST_CORES
     assert spark.MOST_BROADCAST == work.COPIED_ROWS
     most, opened = (int(sessions.SETTINGS[f"spark.sql.files.{name}"]) for name in ("maxPartitionBytes", "openCostInBytes"))
     assert most // opened * FILE_ROWS == TASK_ROWS

@@ -78,8 +78,7 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     control = socket.socket(fileno=settings.control)
     if settings.owner is not None:
         become(settings.owner)
-    changed = lambda: os._exit(3)  # noqa: E731  # with the clerk all engines end, and all of them open the new data
-    pool = Pool(changed, reached=lambda: _say_ready(control))
+    pool = Pool(lambda: os._exit(3), reached=lambda: _say_ready(control))  # with the clerk all engines end, and open the new data
     path = Path(settings.catalog)
     try:
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)

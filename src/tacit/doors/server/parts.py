@@ -69,6 +69,10 @@ class Part:
             self.control.close()
             self.control = None
 
+    def start_at_once(self) -> None:
+        """Forget how long to wait before it is started again."""
+        self.due, self.wait = time.monotonic(), 0.0
+
     def new_session(self) -> dict[str, Any]:
         """The names of the session of an engine that is started now, and of the one before it."""
         from tacit.mechanisms.noise import bits  # numpy, which the front does without

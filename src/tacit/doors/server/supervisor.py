@@ -125,6 +125,8 @@ class Supervisor:
             self.changed, self.stamp = False, now
             self.say("the catalog has changed: clerk and engines start again")
             self.clerk.end()
+            for part in (self.clerk, *self.engines):
+                part.start_at_once()
 
     def _reap(self) -> None:
         for part in (self.front, self.clerk, *self.engines):

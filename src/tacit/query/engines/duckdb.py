@@ -185,7 +185,7 @@ def _limits(connection: Any) -> Mapping[str, int]:
     try:
         ((details,),) = connection.execute("SELECT details FROM tacit_store").fetchall()
         return limits_of(json.loads(details))
-    except (duckdb.Error, ValueError, TypeError):
+    except (duckdb.Error, ValueError, TypeError, AttributeError):
         return {}
 
 
