@@ -11,12 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 import tacit.data.prepare.executors as executors
-import tacit.data.spark_session as sessions
 from tacit.data.catalog import read_catalog
 from tacit.data.parquet_store import FILE_ROWS
 from tacit.data.prepare import FACTORS
 from tacit.errors import InvalidCatalog, TooMuchWork
-from tacit.privacy.catalog import MOST_CORES, Catalog
+from tacit.privacy.catalog import MOST_CORES, PARTS_PER_CORE, Catalog
 from tacit.query.binding.identities import MOST_CODES
 from tacit.query.engines.compile import LIMB
 from tacit.query.engines.engine import Limits, StoredFacts
@@ -24,8 +23,8 @@ from tacit.query.engines.exact import INT64_ROWS
 from tacit.query.groups import MOST_CELLS, MOST_QUANTILES
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.price.steps import SLOWER
-from tacit.query.price.work import LAUNCH, MOST_BYTES, MOST_STEPS, VALUE_BYTES, afford
+from tacit.query.price.steps import LAUNCH, SLOWER
+from tacit.query.price.work import MOST_BYTES, MOST_STEPS, VALUE_BYTES, afford
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guides" / "ten-to-the-eleven.md").read_text(encoding="utf-8")
@@ -116,6 +115,6 @@ def test_the_other_limits_of_the_page_are_those_of_the_code() -> None:
     assert f"{-(-(10**11) // FILE_ROWS):,} names" in said
     assert f"admits {MOST_BYTES // VALUE_BYTES // 10**6} million values" in said
     assert f"the {executors.MEMORY.replace('GB', ' GB')} of a task" in said
-    assert (sessions.PARTS_PER_CORE, FACTORS[-1], MOST_CODES) == (2, 4, 2**53 - 1)
+    assert (PARTS_PER_CORE, FACTORS[-1], MOST_CODES) == (2, 4, 2**53 - 1)
     schema = json.loads((ROOT / "src/tacit/data/catalog/tacit.schema.json").read_text())
     assert '"maximum": 8589934592' in json.dumps(schema)

@@ -21,7 +21,7 @@ from typing import Any
 from tacit.data.deadline import stopped_after
 from tacit.data.spark_connect import CONNECT, IN_BRACKETS, Address, channels_to, located, unreachable
 from tacit.errors import StoreUnusable
-from tacit.privacy.catalog import MOST_CORES, expanded
+from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, PARTS_PER_CORE, expanded
 
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
@@ -38,6 +38,7 @@ START = {
     "spark.executor.extraJavaOptions": STACK,
     "spark.python.authenticate.socketTimeout": f"{PATIENCE}s",
 }
+PARTS = "spark.sql.shuffle.partitions"
 WAREHOUSE = "spark.sql.warehouse.dir"  # Spark makes this folder, and in the current one if it is not named
 SETTINGS = {
     "spark.sql.ansi.enabled": "false",  # no expression raises; ranges are known beforehand, so none overflows either
@@ -52,13 +53,12 @@ SETTINGS = {
     "spark.sql.cbo.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
-    "spark.sql.files.maxPartitionBytes": "134217728",  # 128 MB and 4 MB: by these, one task has at most 32 files (work.md)
-    "spark.sql.files.openCostInBytes": "4194304",
+    "spark.sql.files.maxPartitionBytes": "134217728",  # 128 MB and 32 MB: by these, one task has at most 4 files (work.md)
+    "spark.sql.files.openCostInBytes": "33554432",
     "spark.sql.files.maxPartitionNum": "2147483647",
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.charVarcharAsString": "true",
 }
-PARTS_PER_CORE = 2  # of what is shuffled; Spark's 200 take two seconds on a small machine, whatever is asked
 OPENING = 60.0  # seconds in which a cluster runs an empty task, or cannot be reached
 RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
@@ -100,6 +100,13 @@ def cores(session: Any) -> int:
     return int(found.toArrow().column("last")[0].as_py()) + 1
 
 
+def for_questions(session: Any) -> Any:
+    """The session, with as few parts of a shuffle as a question may have tasks of (work.md)."""
+    parts = int(session.conf.get(PARTS))
+    session.conf.set(PARTS, str(min(parts, MOST_PARTS)))
+    return session
+
+
 def in_this_process(session: Any) -> bool:
     """Whether the driver is in this process, so that both see the same disk; behind Spark Connect it is not."""
     return hasattr(session, "newSession")
@@ -138,7 +145,7 @@ def _set(own: Any) -> Any:
             own.conf.set(name, value)
     with interrupted(own, OPENING):  # a master whose workers are gone accepts the task, and never runs it
         parts = PARTS_PER_CORE * cores(own)
-    own.conf.set("spark.sql.shuffle.partitions", str(parts))
+    own.conf.set(PARTS, str(parts))
     return own
 
 

@@ -56,7 +56,7 @@ def planned(session: Session, text: str, rows: int) -> Question:
 
 def is_divided(session: Session, text: str) -> bool:
     """Whether the model leaves to one core no more of twice as many rows, beside the start of their tasks."""
-    one, other = (work.worst(planned(session, text, rows)).alone for rows in (2**32, 2**33))
+    one, other = (work.worst(planned(session, text, rows)).task for rows in (2**32, 2**33))
     return other - one < 2**32 * work.PROBE * 3 // 4
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store, still_here
 from tacit.data.spark_connect import numbered, unreachable
-from tacit.data.spark_session import in_this_process, interrupted, quiet, runs_here, started
+from tacit.data.spark_session import for_questions, in_this_process, interrupted, quiet, runs_here, started
 from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
@@ -210,7 +210,7 @@ class SparkEngine:
             store = self._described()
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = _own(self._given) if self._given is not None else self._started()
+            self._session = for_questions(_own(self._given) if self._given is not None else self._started())
             self._backend = spark_backend(self._session)
         return self._backend
 

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 from typing import Any
 
-from tacit.privacy.catalog import Table
+from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, PARTS_PER_CORE, Table
 from tacit.query.plan import (
     Add,
     All,
@@ -51,45 +52,53 @@ BRANCHES = 32  # of a lookup that is written as a list of cases
 
 
 SLOWER = Fraction(7, 2)  # seconds of a core on a cluster, for each second of the model: measured (work.md)
+LAUNCH = 2 * 10**6  # a task, for the driver: 2 milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """Rows that operators read, join, filter, sort and group; steps of one core; bytes held at once.
 
-    `alone` are those of the steps that a cluster may leave to one core, whatever it has: what the driver does, and the largest task
-    of everything else.
+    Of the steps, the driver of a cluster does `alone`, and `task` are those of the largest task of each stage. What tasks have
+    added up is added up again there: `gathered` are further steps of one task, `moved` those of all parts of a shuffle. The
+    driver starts `tasks`.
 
     >>> Work(10, 200) + Work(1, 30, 8)
-    Work(rows=11, steps=230, bytes=8, alone=0)
+    Work(rows=11, steps=230, bytes=8, alone=0, task=0, gathered=0, moved=0, tasks=0)
     """
 
     rows: int = 0
     steps: int = 0
     bytes: int = 0
     alone: int = 0
+    task: int = 0
+    gathered: int = 0
+    moved: int = 0
+    tasks: int = 0
 
     def __add__(self, other: Work) -> Work:
-        return Work(self.rows + other.rows, self.steps + other.steps, self.bytes + other.bytes, self.alone + other.alone)
+        alone, task, gathered = self.alone + other.alone, self.task + other.task, self.gathered + other.gathered
+        shared = (alone, task, gathered, self.moved + other.moved, self.tasks + other.tasks)
+        return Work(self.rows + other.rows, self.steps + other.steps, self.bytes + other.bytes, *shared)
 
     def on(self, cores: int) -> int:
         """The most steps until all is done on so many cores; never more than on one (work.md, by Graham 1966).
 
-        >>> Work(steps=1000, alone=100).on(1), Work(steps=1000, alone=100).on(9), Work(steps=1000, alone=1000).on(9)
+        >>> Work(steps=1000, alone=100).on(1), Work(steps=1000, alone=100).on(9), Work(steps=1000, task=1000).on(9)
         (1000, 450, 1000)
         """
-        alone = min(self.alone, self.steps)
-        return min(self.steps, alone + ceil(SLOWER * (self.steps - alone) / cores))
+        largest = self.task + self.gathered + Fraction(2 * self.moved, min(PARTS_PER_CORE * cores, MOST_PARTS))
+        shared = Fraction(max(0, self.steps - self.alone - self.task) + self.moved, cores)
+        return min(self.steps, self.alone + LAUNCH * self.tasks + ceil(SLOWER * (largest + shared)))
 
     def cores_for(self, most: int) -> int | None:
-        """The least number of cores on which at most so many steps are done; None if no number is enough.
+        """The least number of cores on which at most so many steps are done; None if none that can be declared is enough.
 
         >>> Work(steps=1000, alone=100).cores_for(450), Work(steps=1000, alone=100).cores_for(100)
         (9, None)
         """
-        if self.steps <= most:
-            return 1
-        return ceil(SLOWER * (self.steps - self.alone) / (most - self.alone)) if self.alone < most else None
+        found = bisect_left(range(1, MOST_CORES + 1), -most, key=lambda cores: -self.on(cores)) + 1
+        return found if found <= MOST_CORES else None
 
 
 def _like(node: TextLike, longest: int) -> int:

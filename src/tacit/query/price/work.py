@@ -14,7 +14,7 @@ from math import prod
 
 from tacit.data.parquet_store import FILE_ROWS
 from tacit.errors import TooMuchWork
-from tacit.privacy.catalog import MOST_CORES, Table
+from tacit.privacy.catalog import MOST_PARTS, Table
 from tacit.query.groups import drawn_in_groups, private, shown_at_most, size
 from tacit.query.plan import (
     Bound,
@@ -59,9 +59,9 @@ GROUP, OWN_GROUP, VALUE = 500, 5000, 1000  # a group that the engine returns, on
 QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile or mode, a noisy number, and a cell of the answer
 CANDIDATE = 500  # a value among which a mode is chosen
 
-TASK_ROWS = 32 * FILE_ROWS  # of one task of a cluster: Spark puts at most 32 files together (work.md)
+TASK_ROWS = 4 * FILE_ROWS  # of one task of a cluster: Spark puts at most 4 files together (work.md)
 COPIED_ROWS = 10**6  # of a public table that every executor gets whole
-LAUNCH = 2 * 10**6  # a task, for the driver: 2 milliseconds
+FEW_GROUPS = 10**4  # which may all be in one part of a shuffle; more are spread evenly but for a factor of two
 
 ROW_BYTES, UNIT_BYTES, GROUP_BYTES, VALUE_BYTES, CELL_BYTES = 24, 50, 200, 300, 200
 OWN_GROUP_BYTES = 600  # a group of private keys, in the engine and after it
@@ -85,12 +85,32 @@ class Flow:
 
     def each(self, steps: int) -> Work:
         """So many steps for each row that leaves."""
-        return Work(steps=self.rows * steps, alone=self.largest * steps)
+        return Work(steps=self.rows * steps, task=self.largest * steps)
 
 
-def _by_one(steps: int) -> Work:
-    """Steps that a cluster may leave to one core."""
+def _by_task(steps: int) -> Work:
+    """Steps that a cluster may leave to one task."""
+    return Work(steps=steps, task=steps)
+
+
+def _by_driver(steps: int) -> Work:
+    """Steps of the process that asks."""
     return Work(steps=steps, alone=steps)
+
+
+def _shuffled(times: int = 1) -> Work:
+    """The tasks of a shuffle, one for each of its parts."""
+    return Work(tasks=times * MOST_PARTS)
+
+
+def _added_up(rows: Flow, groups: int, steps: int) -> Work:
+    """What each task has added up for each of its groups, by as many tasks as a shuffle has parts.
+
+    A hash of public codes spreads them. Few groups may all be in one part.
+    """
+    by = _files(rows.rows) if rows.task is not None else max(_files(rows.rows), MOST_PARTS)
+    moved = steps * min(rows.rows, groups * by)
+    return _shuffled() + (Work(gathered=moved) if groups <= FEW_GROUPS else Work(moved=moved))
 
 
 def afford(question: Question, cores: int | None = None) -> None:
@@ -108,7 +128,8 @@ def afford_counts(table: Table, keys: Sequence[Row], together: int, cores: int |
     dearest = sorted(map(expressions.steps, keys), reverse=True)[:together]
     each = expressions.read(0) + sum(2 + steps for steps in dearest) + _into_group(10**5) + PART
     rows = Flow(table.most_rows, Work(2 * table.most_rows), TASK_ROWS)
-    _refuse_above_limits(rows.work + rows.each(each) + _launched(rows.rows), table, cores)
+    added = _added_up(rows, 10**5, _into_group(10**5) + PART)
+    _refuse_above_limits(rows.work + rows.each(each) + added + _launched(rows.rows), table, cores)
 
 
 def _refuse_above_limits(work: Work, table: Table, cores: int | None) -> None:
@@ -132,7 +153,7 @@ def _over(work: Work, cores: int) -> str:
 def _more_cores(work: Work, cores: int | None) -> str:
     """The number of cores with which a cluster would be enough, if there is a cluster and such a number."""
     enough = work.cores_for(MOST_STEPS)
-    if cores is None or enough is None or enough > MOST_CORES or work.bytes > MOST_BYTES:
+    if cores is None or enough is None or work.bytes > MOST_BYTES:
         return ""
     return f"have [store] cores = {enough} declared if the cluster has that many, or "
 
@@ -176,12 +197,17 @@ def _(relation: Bound, expressions: Expressions) -> Flow:
 
 def _launched(rows: int) -> Work:
     """What the driver of a cluster does for the tasks that read a table."""
-    return Work(alone=LAUNCH * -(-rows // FILE_ROWS))
+    return Work(tasks=_files(rows))
+
+
+def _files(rows: int) -> int:
+    """The files of a table, each of which may be read by a task of its own."""
+    return -(-rows // FILE_ROWS)
 
 
 @flow.register
 def _(relation: PublicScan, expressions: Expressions) -> Flow:
-    return Flow(relation.size, Work(relation.size) + _by_one(relation.size * expressions.read(relation.source)))
+    return Flow(relation.size, Work(relation.size) + _by_task(relation.size * expressions.read(relation.source)))
 
 
 @flow.register
@@ -194,7 +220,8 @@ def _(relation: Join, expressions: Expressions) -> Flow:
     looking = before if relation.size <= COPIED_ROWS else replace(before, task=None)
     rows = Flow(before.rows * relation.fan_out, before.work, relation.fan_out * looking.largest)
     each = expressions.steps(relation.condition) if relation.condition is not None else 0
-    work = looking.each(PROBE + expressions.steps(relation.left)) + _by_one(relation.size * (BUILD + each)) + rows.each(EMIT)
+    work = looking.each(PROBE + expressions.steps(relation.left)) + _by_task(relation.size * (BUILD + each)) + rows.each(EMIT)
+    work += _shuffled(0 if relation.size <= COPIED_ROWS else 2)
     held = relation.size * (ROW_BYTES + 8 * relation.width)
     read = (3 if relation.condition is not None else 2) * relation.size
     return replace(rows, work=before.work + work + Work(read + rows.rows, bytes=held))
@@ -227,7 +254,7 @@ def _copied(relation: Relation) -> bool:
 def _looked_up(relation: UnitJoin | Semi, before: Flow, other: Flow, rows: Flow, expressions: Expressions) -> Work:
     left = sum(expressions.steps(near) for near, _ in relation.pairs)
     right = sum(expressions.steps(far) for _, far in relation.pairs)
-    work = before.each(PROBE + left) + _by_one(other.rows * (BUILD + right)) + rows.each(EMIT)
+    work = before.each(PROBE + left) + _by_task(other.rows * (BUILD + right)) + rows.each(EMIT) + _shuffled(2)
     held = other.rows * (ROW_BYTES + expressions.held(relation.other))
     return before.work + other.work + work + Work(rows.rows + before.rows + 2 * other.rows, bytes=held)
 
@@ -240,7 +267,7 @@ def _(relation: PerUnit, expressions: Expressions) -> Flow:
     each = INTO_MANY + PART * 2 * max(1, len(relation.totals)) + sum(map(expressions.steps, values))
     each += UNIT_OF_MANY * sum(total.kind == "distinct" for total in relation.totals)
     held = before.rows * (GROUP_BYTES + 16 * (len(relation.keys) + 2 * len(relation.totals)))
-    return Flow(before.rows, before.work + Work(4 * before.rows, bytes=held) + _by_one(before.rows * each))
+    return Flow(before.rows, before.work + Work(4 * before.rows, bytes=held) + _by_task(before.rows * each) + _shuffled())
 
 
 @flow.register
@@ -266,13 +293,13 @@ def _numbered(group: Group, before: Flow, expressions: Expressions) -> Flow:
     if group.per_group is None:
         return replace(before, work=keyed)
     numbered = Work(2 * before.rows, bytes=before.rows * expressions.width)
-    return Flow(before.rows, keyed + numbered + _by_one(before.rows * (NUMBERED + 2 * expressions.width)))
+    return Flow(before.rows, keyed + numbered + _by_task(before.rows * (NUMBERED + 2 * expressions.width)) + _shuffled())
 
 
 def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: Expressions) -> Work:
     """One row for each group, with the parts of every moment.
 
-    Each task adds up its own rows before any of them moves, unless there may be as many groups as rows, or units to tell apart.
+    Each task adds up its own rows before any of them moves, unless it may have as many groups as rows, or units to tell apart.
     """
     groups, held = _groups(question, rows.rows), _key_bytes(question, expressions)
     into = _into_group(groups)
@@ -281,8 +308,10 @@ def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: 
     each = into + (2 * held if private(question) else 0) + PART * parts + sum(expressions.steps(value) for value in values)
     returned, bytes_of_one = (OWN_GROUP, OWN_GROUP_BYTES + 3 * held) if private(question) else (GROUP, GROUP_BYTES + held)
     told_apart = {moment.text or moment.value for moment in moments if moment.kind in ("units", "distinct")}
-    moved = replace(rows, task=None) if told_apart or private(question) else rows
-    work = moved.each(each) + _by_one(groups * returned) + Work(groups, bytes=groups * (bytes_of_one + 16 * parts))
+    spread = not (told_apart or private(question)) and groups <= FILE_ROWS
+    moved = rows if spread else replace(rows, task=None)
+    work = moved.each(each) + _by_driver(groups * returned) + Work(groups, bytes=groups * (bytes_of_one + 16 * parts))
+    work += _added_up(rows, groups, into + PART * parts) if spread else _shuffled(1 + len(told_apart))
     for once in told_apart:
         size = expressions.bytes_of(once) if once is not None else 0
         each = (UNIT_OF_MANY if into == INTO_MANY else UNIT) + 2 * size
@@ -291,15 +320,19 @@ def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: 
 
 
 def _listed(question: Question, rows: Flow, moment: Moment, expressions: Expressions) -> Work:
-    """One row for each group and value: at most every row, and at most every value that there can be."""
+    """One row for each group and value: at most every row, and at most every value that there can be.
+
+    Each task counts its own rows before any of them moves, unless it may have as many values as rows.
+    """
     node = moment.value
     points = node.high - node.low + 1 if node is not None else 1
     values = min(rows.rows, points * (rows.rows if private(question) else _groups(question, rows.rows)))
     each = _into_group(values) + (expressions.steps(node) if node is not None else 0)
     held = _key_bytes(question, expressions)
     returned = values * VALUE + (rows.rows * OWN_GROUP if private(question) else 0)
-    counted = replace(rows, task=None) if private(question) else rows
-    work = counted.each(each) + _by_one(returned)
+    spread = not private(question) and values <= FILE_ROWS
+    counted = rows if spread else replace(rows, task=None)
+    work = counted.each(each) + _by_driver(returned) + (_added_up(rows, values, _into_group(values)) if spread else _shuffled())
     return rows.work + work + Work(rows.rows + 2 * values, bytes=values * (VALUE_BYTES + held))
 
 
@@ -332,7 +365,7 @@ def _answered(question: Question, rows: int) -> Work:
     columns = sum(map(_parts_of, [*parts, *tests]))
     drawn = QUANTILE * drawn_in_groups(question) + CANDIDATE * chosen
     steps = shown * (NOISE * len(question.group.moments) + drawn + CELL * columns)
-    return _by_one(steps) + Work(bytes=shown * CELL_BYTES * (len(question.group.keys) + columns))
+    return _by_driver(steps) + Work(bytes=shown * CELL_BYTES * (len(question.group.keys) + columns))
 
 
 def _parts_of(part: object) -> int:
