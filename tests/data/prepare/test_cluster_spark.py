@@ -103,7 +103,7 @@ def preparing(cluster: Cluster, file: Path, pause: float) -> Iterator[subprocess
 def wait_for(process: subprocess.Popen[str], file: Path, step: int) -> None:
     """Returns when a task of a step has written its file, and others have not."""
     end = time.monotonic() + PATIENCE
-    while not list(file.parent.glob(f".tacit/store/*/spark/{step}/*.parquet")):
+    while not list(file.parent.glob(f".tacit/store/*/spark/{step}/*/*.parquet")):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < end
         time.sleep(0.05)

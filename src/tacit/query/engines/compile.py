@@ -127,8 +127,12 @@ def _(node: Choose, rows: ir.Table) -> Any:
 def _(node: Lookup, rows: ir.Table) -> Any:
     """Codes with the same image share a branch; a long table becomes a list with an index."""
     if len(node.table) > LONGEST_BRANCHES:
-        place = value(node.child, rows).cast("int32")  # which Spark requires; a code is always in the range of its table
-        return ibis.literal(list(node.table), type="array<int64>")[place].cast("int64")
+        code = value(node.child, rows)
+        place = code.cast("int32")  # which Spark requires; a code is always in the range of its table
+        found = ibis.literal(list(node.table), type="array<int64>")[place].cast("int64")
+        if not node.child.nullable:
+            return found
+        return ibis.cases((code.isnull(), ibis.null("int64")), else_=found)  # Spark with ANSI errors takes what is found for known
     images: dict[int | None, list[int]] = {}
     for code, image in enumerate(node.table):
         images.setdefault(image, []).append(code)
