@@ -18,6 +18,8 @@ from hospital import hospital_session
 from services import Missing, _free_port, java_program
 from tacit.data.moving import to_parquet
 from tacit.data.store import store_file
+from tacit.query.engines.engine import Opening
+from tacit.session import Session
 
 INSTALL_SPARK = "install PySpark (pip install 'tacit[spark]') and run the tests again"
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # half of the processor time of a short life
@@ -54,6 +56,20 @@ def hospital_on_spark(folder: Path, master: str = "local[2]") -> Path:
     catalog = folder / "tacit.toml"
     catalog.write_text(catalog.read_text("utf-8") + f'\n[store]\nengine = "spark"\nmaster = "{master}"\n', "utf-8")
     return catalog
+
+
+@contextmanager
+def hospital_beside_spark(folder: Path, spark: Any) -> Iterator[tuple[Session, Any, Path]]:
+    """A session on the hospital, an engine with the same store on Spark, and the description of that store."""
+    from tacit.query.engines.spark import SparkEngine
+
+    with hospital_session(folder) as session:
+        (folder / "parquet").mkdir()
+        described = to_parquet(store_file(session.data.catalog), folder / "parquet")
+        (folder / "store.json").write_text(described.written(), "utf-8")
+        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version), spark)
+        yield session, engine, folder / "store.json"
+        engine.close()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from both_engines import LIGHT, compare, holdings, in_duckdb, in_parquet, on_spark
+from both_engines import LIGHT, compare, holdings, in_duckdb, in_parquet, keyed, on_spark
 from clusters import SPARK
 from owned import RAWS, prepared_from
 from stored import catalog, category, days, number, table, write_csv, write_parquet
@@ -131,10 +131,7 @@ def hostile(folder: Path) -> Catalog:
         ),
         table("wards", write_csv(folder / "wards.csv", ["ward", "beds"], [("w0", 3), ("w\u0301", 4)]), public=True),
     ]
-    made = catalog(folder, *declared)
-    made.kept.mkdir(exist_ok=True)
-    (made.kept / ranking.KEY_FILE).write_text("0123456789abcdef" * 2)
-    return made
+    return keyed(catalog(folder, *declared))
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -13,11 +13,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from both_engines import LIGHT, compare
+from both_engines import LIGHT, compare, keyed
 from clusters import SPARK
 from stored import catalog, category, days, number, table, write_parquet
-from tacit.data.prepare import cluster, ranking
-from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
+from tacit.data.prepare import cluster
+from tacit.privacy.catalog import Column, Owner, Source
 
 pytestmark = [*SPARK, pytest.mark.usefixtures("spark")]
 SLOW = pytest.mark.slow
@@ -83,14 +83,6 @@ KINDS: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
 }
 
 
-def keyed(folder: Path, *tables: Table) -> Catalog:
-    """A catalog with a known ranking key, so that both engines keep the same rows."""
-    made = catalog(folder, *tables)
-    made.kept.mkdir(exist_ok=True)
-    (made.kept / ranking.KEY_FILE).write_text("0123456789abcdef" * 2)
-    return made
-
-
 @pytest.fixture(autouse=True, scope="module")
 def _light() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
@@ -103,7 +95,7 @@ def _light() -> Iterator[None]:
 def test_every_type_is_read_alike(kind: str, tmp_path: Path) -> None:
     column, held = KINDS[kind]
     source = write_parquet(tmp_path / "t.parquet", {"who": pa.array([1, 1, 2, None, 3, 3]), **held})
-    compare(keyed(tmp_path, table("t", source, *map(column, held), unit=Owner("who"), max_rows=3, no_unit="own")))
+    compare(keyed(catalog(tmp_path, table("t", source, *map(column, held), unit=Owner("who"), max_rows=3, no_unit="own"))))
 
 
 @SLOW
@@ -131,7 +123,7 @@ def test_keys_of_every_type_name_the_same_units(types: tuple[str, ...], tmp_path
         )
         for at, kind in enumerate(types)
     ]
-    compare(keyed(tmp_path, *tables))
+    compare(keyed(catalog(tmp_path, *tables)))
 
 
 def test_integers_of_128_bits_are_keys_on_both(tmp_path: Path) -> None:
@@ -141,6 +133,6 @@ def test_integers_of_128_bits_are_keys_on_both(tmp_path: Path) -> None:
     with duckdb.connect(str(place)) as engine:
         engine.execute(f"CREATE TABLE t AS SELECT * FROM (VALUES {rows}) AS given(who, x)")
     _, found = compare(
-        keyed(tmp_path, table("t", Source("duckdb", str(place), "t"), number("x", 0, 9), unit=Owner("who"), max_rows=2))
+        keyed(catalog(tmp_path, table("t", Source("duckdb", str(place), "t"), number("x", 0, 9), unit=Owner("who"), max_rows=2)))
     )
     assert found.tables[0].kept == 6

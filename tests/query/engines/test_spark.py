@@ -13,12 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusters import SPARK
+from clusters import SPARK, hospital_beside_spark
 from equality import assert_equal
-from hospital import hospital_session
 from pages import ROOT
-from tacit.data.moving import from_parquet, to_parquet
-from tacit.data.store import store_file
+from tacit.data.moving import from_parquet
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits, Opening
@@ -35,16 +33,8 @@ QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.s
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[tuple[Session, Any, Path]]:
     """A session on the hospital, the same store on Spark, and its description."""
-    from tacit.query.engines.spark import SparkEngine
-
-    folder = tmp_path_factory.mktemp("spark")
-    with hospital_session(folder) as session:
-        (folder / "parquet").mkdir()
-        described = to_parquet(store_file(session.data.catalog), folder / "parquet")
-        (folder / "store.json").write_text(described.written(), "utf-8")
-        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version), spark)
-        yield session, engine, folder / "store.json"
-        engine.close()
+    with hospital_beside_spark(tmp_path_factory.mktemp("spark"), spark) as made:
+        yield made
 
 
 def test_public_facts_are_the_same(place: tuple[Session, Any, Path]) -> None:

@@ -10,13 +10,10 @@ from typing import Any
 
 import pytest
 
-from clusters import SPARK
-from hospital import hospital_session
+from clusters import SPARK, hospital_beside_spark
 from pages import ROOT
-from tacit.data.moving import to_parquet
-from tacit.data.store import limits_of, store_file
+from tacit.data.store import limits_of
 from tacit.query.engines import compile as compiled
-from tacit.query.engines.engine import Opening
 from tacit.query.engines.shared_parts import shared
 from tacit.query.language.given import given
 from tacit.query.language.sql import read
@@ -34,16 +31,8 @@ PUBLIC = re.compile(r"(key_\d+|value)#\d+L?")
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Iterator[tuple[Session, Any]]:
-    from tacit.query.engines.spark import SparkEngine
-
-    folder = tmp_path_factory.mktemp("stages")
-    with hospital_session(folder) as session:
-        (folder / "parquet").mkdir()
-        described = to_parquet(store_file(session.data.catalog), folder / "parquet")
-        (folder / "store.json").write_text(described.written(), "utf-8")
-        engine = SparkEngine(Opening(folder / "store.json", "spark", described.version), spark)
+    with hospital_beside_spark(tmp_path_factory.mktemp("stages"), spark) as (session, engine, _):
         yield session, engine
-        engine.close()
 
 
 def planned(session: Session, text: str, rows: int) -> Question:
