@@ -93,19 +93,25 @@ def test_who_waits_is_woken_when_the_turn_is_free(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err == ""
 
 
+def waiting_threads() -> set[threading.Thread]:
+    """The threads that wait for a turn; those of other tests come and go as they like."""
+    return {thread for thread in threading.enumerate() if thread.name == "tacit turn"}
+
+
 @pytest.mark.usefixtures("_in_a_hurry")
 def test_a_lock_that_comes_too_late_is_let_go(tmp_path: Path) -> None:
     """Of many who gave up, none keeps a thread or the lock."""
-    before = threading.active_count()
+    before = waiting_threads()
     with stopped_in_its_turn(tmp_path / "lock"):
         for _ in range(3):
             with pytest.raises(StoreUnusable), turn_of(tmp_path / "lock"):
                 pytest.fail("two had the turn")
+        assert len(waiting_threads() - before) == 3
     for _ in range(500):
-        if threading.active_count() == before:
+        if not waiting_threads() - before:
             break
         time.sleep(0.01)
-    assert threading.active_count() == before
+    assert not waiting_threads() - before
     with (tmp_path / "lock").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 

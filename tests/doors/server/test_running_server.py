@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,6 +64,12 @@ def test_no_token_is_in_the_list_of_processes(server):
             assert not any(token.encode() in shown for token in server.tokens.values())
 
 
+def go_on(process: int) -> None:
+    """Continue a stopped process, unless the server has ended it together with the one that was killed."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGCONT)
+
+
 @pytest.mark.parametrize("step", ["paid", pytest.param("any", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["engine", "clerk", "front"])
 def test_a_kill_gives_no_answer_without_its_entry_and_spends_nothing_twice(server, kind, step):
@@ -77,7 +84,7 @@ def test_a_kill_gives_no_answer_without_its_entry_and_spends_nothing_twice(serve
                 time.sleep(0.02)
         killed = server.kill(kind)
         if step == "paid" and kind != "engine":
-            os.kill(stopped, signal.SIGCONT)
+            go_on(stopped)
         took = server.wait_until_ready()
     assert killed not in server.parts()[kind]
     assert took < 25
@@ -121,7 +128,7 @@ def test_a_kill_after_the_noise_is_drawn_or_the_answer_is_kept(server, kind, ste
             assert not paid & waiting(server), "all of them are answered"
         server.kill(kind)
         if kind != later:
-            os.kill(stopped, signal.SIGCONT)
+            go_on(stopped)
         server.wait_until_ready()
     clients.ask_lost_again()
     assert faults(clients.answered, entries(server)) == []
