@@ -34,7 +34,7 @@ NUMBER_LINE = r"-?[\d,]+(\.\d+)?( ± [\d,]+(\.\d+)?| \[-?[\d,]+(\.\d+)?, -?[\d,]
 TEXT = {
     WHOLE: r"-?[\d,]+( ± [\d,]+| \[-?[\d,]+, -?[\d,]+\])",
     REAL: NUMBER_LINE,
-    DAY: r"\d{4}-\d\d-\d\d( \[.*\])?",
+    DAY: r"\d{4}-\d\d-\d\d( \[.*\])?|unknown \[.*\]",
     LARGE: NUMBER_LINE,
 }
 TYPES = {WHOLE: int, REAL: float, DAY: str, LARGE: Decimal}
