@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from clusters import quick_session
 from equality import EQUAL
@@ -19,9 +19,16 @@ from services import Missing, chromium_browser, fresh_database, postgres_server
 from sharing import shared
 
 # Time is measured in benchmarks, never in tests. `make test` tries the same examples every time; `make verify` tries new ones.
-settings.register_profile("test", deadline=None, derandomize=True)
-settings.register_profile("verify", deadline=None)
+BUSY = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("test", derandomize=True, **BUSY)
+settings.register_profile("verify", **BUSY)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+
+# What a terminal, another program's settings or a build server would change in what is printed, asked or connected to.
+OF_OTHERS = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "NOTIFY_SOCKET")
+OWN = ("TACIT_CATALOG", "TACIT_ANALYST", "TACIT_SERVER", "TACIT_TOKEN")
+for name in [name for name in os.environ if name in (*OF_OTHERS, *OWN) or name.startswith("PG")]:
+    del os.environ[name]
 
 # Some tests press Ctrl-C in a process of their own, which ignores it where this one does: a shell starts jobs in the background so.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

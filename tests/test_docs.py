@@ -183,7 +183,7 @@ def test_tests_that_are_named_exist(name):
 def test_the_site_builds_without_a_warning(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path)]
     built = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=120, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     )
     assert (built.returncode, built.stdout) == (0, ""), built.stderr
     assert "∎" in (tmp_path / "proofs" / "grid.html").read_text("utf-8"), "proofs are part of the site"

@@ -72,7 +72,7 @@ EXPORTED = [
 
 
 def run(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 def seen_by_type_checkers() -> set[str]:

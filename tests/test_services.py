@@ -39,7 +39,7 @@ def test_nobody_finds_what_is_half_installed(root, monkeypatch):
     monkeypatch.setattr(services.subprocess, "run", install)
     with ThreadPoolExecutor(2) as workers:
         first = workers.submit(services._found_or_installed, find, "something")
-        assert half.wait(10)
+        assert half.wait(60)
         second = workers.submit(lambda: (services._found_or_installed(find, "something"), done.is_set()))
         assert first.result() == program
         assert second.result() == (program, True)

@@ -50,7 +50,7 @@ def test_a_long_tail_against_forty_digits(draws, own, others, least):
         assert total <= bound <= total * (1 + mpmath.mpf(10) ** -4)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.integers(20, 200), MASSES, st.fractions(1, 30, max_denominator=20), st.data())
 def test_what_is_left_of_a_long_tail_is_bounded(monkeypatch, draws, own, others, data):
     """However slowly it falls: few terms are summed, and the bound stays above."""

@@ -235,7 +235,7 @@ def _grown(inner: st.SearchStrategy[tuple[str, bool]]) -> st.SearchStrategy[tupl
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(queries(5))
 @example(("SELECT ward FROM wards WHERE ward IN (SELECT ward FROM visits)", True))
 def test_no_private_table_hides_anywhere(found: tuple[str, bool]) -> None:

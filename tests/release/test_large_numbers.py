@@ -49,7 +49,7 @@ def released(place: World, text: str, *numbers: Any) -> tuple[Quote, Answer]:
 LARGE = st.integers(-(2**90), 2**90)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(LARGE, st.sampled_from(["cents", "wide", "thirds"]))
 def test_a_sum_is_the_number_that_was_released(place: World, units: int, name: str) -> None:
     quote, found = released(place, f"SELECT SUM({name}) AS x FROM people", [units])

@@ -68,7 +68,7 @@ def test_a_process_with_threads_is_not_forked(tmp_path: Path) -> None:
 
 def test_a_fork_ends_with_the_process_that_asks(tmp_path: Path) -> None:
     known = started(tmp_path, after="os.kill(os.getpid(), 9)")
-    patience = time.monotonic() + 20
+    patience = time.monotonic() + 120
     while _runs(known["process"]) and time.monotonic() < patience:
         time.sleep(0.02)
     assert not _runs(known["process"])
@@ -77,7 +77,7 @@ def test_a_fork_ends_with_the_process_that_asks(tmp_path: Path) -> None:
 def _runs(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before the file is opened, and before it is read
         return False
 
 

@@ -66,7 +66,9 @@ class Clients:
     def ask_lost_again(self) -> None:
         """The same requests under the same keys: each has its answer, or is said to be lost."""
         for question, key, status in self.lost:
-            again, told = self.server.ask(question, epsilon="0.005", key=key)
+            while (reply := self.server.ask(question, epsilon="0.005", key=key))[0] == 429:  # the clients used up their rate
+                time.sleep(0.1)
+            again, told = reply
             assert again in (200, 504), (status, told)  # the answer, or that its time was up; nothing is paid for again
             if again == 200:
                 self.answered.append(Told(question, key, told["entry"], Fraction(told["price"]["epsilon"])))

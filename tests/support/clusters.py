@@ -46,6 +46,11 @@ def quick_session(master: str = "local[2]") -> Iterator[Any]:
         session.stop()
 
 
+def jobs_of(session: Any) -> int:
+    """How many jobs a session's driver has begun. Its scheduler is asked: what a tracker says comes late, and forgets."""
+    return int(session.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
 def hospital_on_spark(folder: Path, master: str = "local[2]") -> Path:
     """The catalog of the hospital, with its prepared data in Parquet and a ledger; questions run on Spark."""
     with hospital_session(folder) as session:
@@ -100,7 +105,7 @@ def connect_server(port: int = 0, **more: str) -> Iterator[tuple[str, subprocess
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while time.monotonic() < end and process.poll() is None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return

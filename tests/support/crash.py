@@ -62,7 +62,7 @@ def main(address: str, folder: Path, answer_first: bool, cap: int, kills: int, s
     receive, send = os.pipe()
     children, shown, killed = [], b"", 0
     end = time.monotonic() + seconds
-    while killed < kills and time.monotonic() < end and b"refused" not in shown:
+    while (killed < kills or shown.count(b"\n") < TOGETHER) and time.monotonic() < end and b"refused" not in shown:
         while len(children) < TOGETHER:
             children.append(start(address, cap, random.choice([None, ledger]), folder, send, answer_first))
         shown += wait_a_moment(receive, random.uniform(0, 0.03))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import asyncio.constants
 import shutil
 import socket
 import tempfile
@@ -93,9 +94,10 @@ class InProcess:
 def listening(place: Desk, certificate: tuple[Path, Path] | None = None) -> Iterator[str]:
     """The URL of a real Uvicorn in a thread, in front of a desk; with TLS if there is a certificate and its key."""
     files = {} if certificate is None else {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
-    line = socket.create_server(("127.0.0.1", 0))
+    line, handshake = socket.create_server(("127.0.0.1", 0)), asyncio.constants.SSL_HANDSHAKE_TIMEOUT
     named = {} if certificate is None else {"certificate": certificate[0], "key": certificate[1]}
     server = uvicorn.Server(configured(app(InProcess(place), Settings(**named)), **files))
+    server.config.timeout_keep_alive = 600  # seconds: a busy machine may take its time between two requests
     thread = threading.Thread(target=server.run, args=([line],))
     thread.start()
     try:
@@ -104,6 +106,7 @@ def listening(place: Desk, certificate: tuple[Path, Path] | None = None) -> Iter
         server.should_exit = True
         thread.join()
         line.close()
+        asyncio.constants.SSL_HANDSHAKE_TIMEOUT = handshake  # which this door has changed for its whole process
 
 
 def self_signed(folder: Path) -> tuple[Path, Path]:

@@ -6,12 +6,13 @@ import fcntl
 import json
 import os
 import pwd
+import secrets
 import shutil
 import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -29,6 +30,8 @@ QUIET_BROWSER = (  # root has no sandbox; nothing of the browser's own goes to t
     "--no-first-run",
 )
 INSTALL_SECONDS = 300  # less than a test may take
+PATIENCE = 300_000  # milliseconds for one step in a browser, on a machine that does other things too
+PORTS = range(20_000, 32_000)  # below those that the kernel gives to whoever asks for any
 MEMORY, ROOM = Path("/dev/shm"), 2 * 2**30  # noqa: S108  # the bytes that all databases of a run need, and as many again
 ACCOUNTS = ("postgres", "nobody")  # the server refuses to run as root
 
@@ -44,15 +47,16 @@ def postgres_server() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="tacit-postgres-", dir=_quick_folder()))
     if os.geteuid() == 0:
         shutil.chown(folder, _account().pw_uid)
-    data, port = folder / "data", _free_port()
-    settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="  # with fsync on, as the ledger asks
+    data = folder / "data"
     try:
         _run(programs / "initdb", "-D", data, "-U", "tacit", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-        _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", settings, "-w", "start")
+        port = _free_port()
+        settings = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories="  # with fsync on, as the ledger asks
+        _run(programs / "pg_ctl", "-D", data, "-l", folder / "log", "-o", settings, "-t", "300", "-w", "start")
         try:
             yield f"postgresql://tacit@127.0.0.1:{port}/postgres"
         finally:
-            _run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+            _run(programs / "pg_ctl", "-D", data, "-m", "immediate", "-t", "300", "-w", "stop")
     finally:
         shutil.rmtree(folder)
 
@@ -103,7 +107,15 @@ def chromium_browser(address: str) -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.connect(address)
+        browser = playwright.chromium.connect(address, timeout=PATIENCE)
+        opened = browser.new_context
+
+        def patient(**given: Any) -> Any:
+            context = opened(**given)
+            context.set_default_timeout(PATIENCE)
+            return context
+
+        browser.new_context = patient
         try:
             yield browser
         finally:
@@ -199,6 +211,9 @@ def on_loopback(address: str) -> bool:
 
 
 def _free_port() -> int:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return int(chosen.getsockname()[1])
+    """A port that nobody uses, and that no connection gets by chance before the server that it is for."""
+    while True:
+        port = PORTS[secrets.randbelow(len(PORTS))]
+        with suppress(OSError), socket.socket() as chosen:
+            chosen.bind(("127.0.0.1", port))
+            return port

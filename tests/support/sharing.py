@@ -25,7 +25,7 @@ from pathlib import Path
 from services import Missing, chromium_server, postgres_server
 
 SERVERS = {"postgres": postgres_server, "chromium": chromium_server}
-END_SECONDS = 60  # that a server may take to stop
+END_SECONDS = 240  # that a server may take to stop on a busy machine
 LOOK = 0.02  # seconds between two looks
 
 Servers = Mapping[str, Callable[[], AbstractContextManager[str]]]

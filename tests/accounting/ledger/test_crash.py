@@ -48,7 +48,7 @@ def require_all_is_well(address: str, folder: Path, cap: int, report: dict) -> N
 
 
 def test_what_was_seen_is_in_the_ledger(address, tmp_path):
-    report = killed_in_a_loop(address, tmp_path / "store", "spend-first", 40, 60, 3)
+    report = killed_in_a_loop(address, tmp_path / "store", "spend-first", 40, 60, 240)
     assert report["kills"] >= 12
     require_all_is_well(address, tmp_path / "store", 40, report)
     ledger = opened(address, policy(40), IDENTITY)
@@ -61,7 +61,7 @@ def test_what_was_seen_is_in_the_ledger(address, tmp_path):
 def test_answering_before_the_debit_is_caught(tmp_path):
     """The planted bug: whoever is killed between the two has shown an answer that nobody paid for."""
     address = str(tmp_path / "ledger.sqlite")
-    report = killed_in_a_loop(address, tmp_path / "store", "answer-first", 40, 30, 3)
+    report = killed_in_a_loop(address, tmp_path / "store", "answer-first", 40, 30, 240)
     assert answers_without_entry(opened(address, policy(40), IDENTITY), report["seen"]) > 0
 
 

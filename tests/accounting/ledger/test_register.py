@@ -176,7 +176,7 @@ def written_by_many(folder: Path) -> tuple[set[str], Register]:
     names = "abcd"
     commands = [[sys.executable, "-c", WRITER, str(folder), name] for name in names]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
-    keys = {process.communicate(timeout=120)[0].strip() for process in started}
+    keys = {process.communicate(timeout=300)[0].strip() for process in started}
     assert all(process.returncode == 0 for process in started)
     return keys, Register(folder, fresh_key)
 
@@ -202,7 +202,7 @@ def test_nothing_is_lost_between_threads_and_a_missing_turn_is_caught(folder: Pa
     real, both = module._with, Barrier(2)
 
     def met(before: Any, new: Registered) -> Any:
-        both.wait(10)  # two are here at once, which a turn forbids
+        both.wait(60)  # two are here at once, which a turn forbids
         return real(before, new)
 
     monkeypatch.setattr(module, "turn_of", lambda path: nullcontext())

@@ -34,8 +34,12 @@ with turn_of(Path(sys.argv[1])):
 @pytest.fixture
 def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five seconds are a tenth of one, and thirty three tenths."""
-    monkeypatch.setattr(durable, "WORD", 0.1)
-    monkeypatch.setattr(durable, "PATIENCE", 0.3)
+    hurry(monkeypatch, 0.1, 0.3)
+
+
+def hurry(monkeypatch: pytest.MonkeyPatch, word: float, patience: float) -> None:
+    monkeypatch.setattr(durable, "WORD", word)
+    monkeypatch.setattr(durable, "PATIENCE", patience)
 
 
 @contextmanager
@@ -53,13 +57,16 @@ def stopped_in_its_turn(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.usefixtures("_in_a_hurry")
-def test_a_stopped_process_is_waited_for_with_a_word_and_then_no_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stopped_process_is_waited_for_with_a_word_and_then_no_longer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = opened(str(tmp_path / "ledger.sqlite"), policy(1), IDENTITY)
     with stopped_in_its_turn(tmp_path / "ledger.sqlite.lock"):
         with pytest.raises(StoreUnusable, match=r"held the ledger for more"):
             spend(ledger, pure("1/4"))
         assert capsys.readouterr().err == f"{WAITING}\n"
         assert ledger.spent().epsilon == 0, "reading needs no turn"
+    hurry(monkeypatch, 60, 120)  # whoever gave up has the turn for a moment
     assert spend(ledger, pure("1/4")).number == 1, "whoever gave up does not keep the turn that came after all"
 
 
@@ -81,8 +88,11 @@ def test_a_process_that_stops_while_it_flushes_leaves_open_whether_the_spend_cou
     assert ledger.spent().epsilon == pure("1/4").epsilon  # type: ignore[attr-defined]
 
 
-def test_who_waits_is_woken_when_the_turn_is_free(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With the usual patience: the one who continues hands the turn on."""
+def test_who_waits_is_woken_when_the_turn_is_free(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With patience: the one who continues hands the turn on."""
+    hurry(monkeypatch, 60, 120)
     waiting = threading.Thread(target=lambda: turn_of(tmp_path / "lock").__enter__())
     with stopped_in_its_turn(tmp_path / "lock"):
         waiting.start()
@@ -107,7 +117,7 @@ def test_a_lock_that_comes_too_late_is_let_go(tmp_path: Path) -> None:
             with pytest.raises(StoreUnusable), turn_of(tmp_path / "lock"):
                 pytest.fail("two had the turn")
         assert len(waiting_threads() - before) == 3
-    for _ in range(500):
+    for _ in range(6000):
         if not waiting_threads() - before:
             break
         time.sleep(0.01)

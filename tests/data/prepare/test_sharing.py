@@ -29,7 +29,7 @@ def prepared(folder: Path, visits: list[Any], patients: list[Any], unit: Owner =
     return prepare(catalog(folder, *tables), accept=accept)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(0, 6), max_size=8), st.lists(st.integers(0, 6), max_size=8))
 def test_what_is_told_is_what_the_sources_have(tmp_path: Path, visits: list[int], patients: list[int]) -> None:
     (found,) = prepared(tmp_path, visits, patients).sharing

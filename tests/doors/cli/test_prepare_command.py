@@ -236,7 +236,7 @@ def test_ctrl_c_leaves_nothing_behind(folder):
         assert running.poll() is None
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    said, complained = running.communicate(timeout=60)
+    said, complained = running.communicate(timeout=300)
     assert running.returncode != 0
     assert (said, b"Traceback" in complained) == (b"", False)
     assert [path.name for path in store.iterdir()] == ["prepare.lock"]

@@ -256,7 +256,7 @@ def test_another_version_of_the_data_is_noticed(data, pooled):
     pool.add(ours)
     _, number, _ = receive(theirs, ASK)
     send(theirs, *(opened[0], number, opened[1]))
-    for _ in range(200):
+    for _ in range(6000):
         if told:
             break
         threading.Event().wait(0.01)

@@ -66,7 +66,7 @@ def test_without_room_for_a_reply_the_front_goes_on_with_another_connection(monk
         front, first, second = OverSocket(UNAVAILABLE), Other(b"first"), Other(b"second")
         task = asyncio.create_task(front.listen(first.line))
         monkeypatch.setattr(front_process, "reply_read", full)
-        assert await asyncio.wait_for(_asked(front, first), 5) == UNAVAILABLE.body
+        assert await asyncio.wait_for(_asked(front, first), 60) == UNAVAILABLE.body
         await task
         assert not front.connected
         monkeypatch.setattr(front_process, "reply_read", reply_read)
@@ -84,8 +84,10 @@ def test_a_front_without_a_clerk_asks_for_one_and_gets_it(monkeypatch):
     ours, theirs = socket.socketpair()
 
     async def run() -> None:
-        task = asyncio.create_task(front_process._missed(OverSocket(UNAVAILABLE), theirs))
-        await asyncio.sleep(0.2)
+        task, asked = asyncio.create_task(front_process._missed(OverSocket(UNAVAILABLE), theirs)), asyncio.Event()
+        asyncio.get_running_loop().add_reader(ours, asked.set)
+        await asyncio.wait_for(asked.wait(), 60)
+        asyncio.get_running_loop().remove_reader(ours)
         task.cancel()
 
     in_own_loop(run())

@@ -42,6 +42,7 @@ NUMBERS = st.sampled_from([0, 1, 1, 2**64 - 1]) | st.integers(0, 2**64 - 1)
 KINDS = st.sampled_from([CALL] * 6 + [REPLY, b"?", b"\0"])
 LENGTHS = st.sampled_from([None] * 6 + [0, 1, LONGEST[CALL] + 1, 2**32 - 1])
 LAST = 2**63 + 1  # of the call after all others
+PATIENCE = 60  # seconds, for what takes a moment on a machine that does nothing else
 FRAMES = st.tuples(KINDS, NUMBERS, LENGTHS, CONTENTS)
 
 
@@ -70,14 +71,14 @@ class Line:
         found: list[tuple[int, Reply]] = []
         with suppress(OSError):
             while not found or found[-1][0] != LAST:
-                _, number, content = receive(self.ours, REPLY, time.monotonic() + 10)
+                _, number, content = receive(self.ours, REPLY, time.monotonic() + PATIENCE)
                 found.append((number, reply_read(content)))
         return found
 
     def end(self) -> bool:
         """Whether the clerk's thread ended by itself when this end is closed."""
         self.ours.close()
-        self.thread.join(10)
+        self.thread.join(PATIENCE)
         self.theirs.close()
         return not self.thread.is_alive()
 
@@ -184,6 +185,6 @@ def test_a_clerk_that_believes_types_is_caught(hospital, workers, monkeypatch):
     monkeypatch.setattr(threading, "excepthook", lambda given: ended.append(given.exc_type))
     line = Line(hospital.desk, workers)
     line.ours.sendall(framed(CALL, 1, b"[]"))
-    line.thread.join(10)
+    line.thread.join(PATIENCE)
     assert ended
     assert line.end()

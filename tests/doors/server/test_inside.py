@@ -49,7 +49,7 @@ def test_a_process_in_service_reaches_what_it_needs_and_nothing_else(role, place
             [sys.executable, inside_real.__file__, role, str(place / "tacit.toml"), str(writes), *files],
             pass_fds=(writes,),
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OPENBLAS_NUM_THREADS": "1"},
-            timeout=60,
+            timeout=300,
             check=True,
         )
         said = json.loads(os.read(reads, 100_000))

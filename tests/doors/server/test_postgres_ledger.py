@@ -88,7 +88,7 @@ def tried(place: tuple[Path, dict[str, str], int], left_out: str = "") -> dict[s
             str(folder / "visits.parquet"),
         ]
         try:
-            subprocess.run(words, pass_fds=(writes,), env=os.environ | more, timeout=60, check=True)
+            subprocess.run(words, pass_fds=(writes,), env=os.environ | more, timeout=300, check=True)
             return dict(json.loads(os.read(reads, 100_000)))
         finally:
             os.close(reads)

@@ -323,10 +323,12 @@ def test_who_waits_for_a_request_of_the_same_key_keeps_nobody_from_the_desk(tmp_
         explained = threading.Event()
         again = threading.Thread(target=lambda: found.call("ask", key="k", sql=COUNT, epsilon="0.1"))
         other = threading.Thread(target=lambda: (found.call("explain", by="bob", sql=COUNT, epsilon="0.1"), explained.set()))
-        with found.office.requests._turn(("ana", digest_of("ana", "k"))):  # the first request with the key is still worked on
+        which, requests = ("ana", digest_of("ana", "k")), found.office.requests
+        with requests._turn(which):  # the first request with the key is still worked on
             again.start()
-            time.sleep(0.3)
+            while requests._waiting[which] < 2:
+                time.sleep(0.01)
             other.start()
-            assert explained.wait(10 if sound else 1) is sound
+            assert explained.wait(60 if sound else 1) is sound
         again.join()
         other.join()

@@ -38,7 +38,7 @@ def verified(unit: str, folder: Path) -> str:
     file = folder / "tacit.service"
     file.write_text(unit.replace("/opt/tacit/bin/tacit", "/bin/true"))
     words = ["systemd-analyze", "verify", "--man=no", str(file)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
     return "\n".join(line for line in done.stderr.splitlines() if "tacit.service" in line)
 
 

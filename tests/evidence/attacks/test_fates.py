@@ -90,11 +90,16 @@ def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: p
     monkeypatch.setattr("tacit.query.binding.public_joins._mapped", lambda term, public, at: term)
     monkeypatch.setattr(stability, "_joined", lambda join, rows, other: rows)
     monkeypatch.setattr(pricing, "afford", lambda *_: None)
-    data.engine = DuckDBEngine(store_file(data.catalog), Limits(seconds=1))  # type: ignore[misc]
+    data.engine = DuckDBEngine(store_file(data.catalog))  # type: ignore[misc]
     session, questions = data.session(), joining_questions(data, TARGET)
-    found = {person: fate(session, question, SHARE)[0] for person, question in zip(ILL, questions, strict=True)}
-    assert {person: "yes" if became == "timed_out" else "no" for person, became in found.items()} == ILL
-    assert told_apart(session, questions, SHARE) == 0.5
+    for seconds in (1, 5, 25):  # what takes a moment takes longer on a busy machine; the rest would take years
+        data.engine.limits = Limits(seconds=seconds)  # type: ignore[attr-defined]
+        found = {person: fate(session, question, SHARE)[0] for person, question in zip(ILL, questions, strict=True)}
+        shown = {person: "yes" if became == "timed_out" else "no" for person, became in found.items()}
+        if shown == ILL and told_apart(session, questions, SHARE) == 0.5:
+            return
+        data.resume("too little time for anybody")
+    pytest.fail(f"the secrets are {ILL}, and what was seen is {shown}")
 
 
 @pytest.mark.slow

@@ -14,6 +14,12 @@ from tacit.evidence.verify.epsilon import epsilon, epsilon_of_laws, epsilon_of_s
 GENERATOR = np.random.default_rng(11)
 
 
+@pytest.fixture(autouse=True)
+def _same_draws():
+    """Each test has the same draws, whichever tests run before it."""
+    GENERATOR.bit_generator.state = np.random.default_rng(11).bit_generator.state
+
+
 def laplace(middle: float, rate: float, size: int | None = None):
     shape = (lambda count: count) if size is None else (lambda count: (count, size))
     return lambda count: middle + GENERATOR.laplace(0, 1 / rate, shape(count))

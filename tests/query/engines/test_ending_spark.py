@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def below(process: int) -> dict[int, str]:
 def lives(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before the file is opened, and before it is read
         return False
 
 
@@ -70,4 +71,5 @@ def test_a_command_that_is_ended_leaves_no_java(
         assert waited(lambda: not any(map(lives, started)))
     finally:
         for left in filter(lives, started):
-            os.kill(left, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(left, signal.SIGKILL)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusters import SPARK, hospital_beside_spark
+from clusters import SPARK, hospital_beside_spark, jobs_of
 from equality import assert_equal
 from pages import ROOT
 from tacit.data.moving import from_parquet
@@ -54,16 +54,16 @@ def test_public_facts_are_asked_once_for_each_version(place: tuple[Session, Any,
 
     described = shutil.copytree(place[2].parent, tmp_path / "copy") / "store.json"
     described.write_text(described.read_text("utf-8").replace(str(place[2].parent), str(described.parent)), "utf-8")
-    engine, jobs = SparkEngine(Opening(described, "spark"), spark), spark.sparkContext.statusTracker().getJobIdsForGroup
+    engine = SparkEngine(Opening(described, "spark"), spark)
     engine.open()
     opened, engine._session = engine._session, None
     with pytest.raises(StoreUnusable, match="cannot be reached"):
         engine.size("wards")
     engine._session = opened
     facts = [(engine.size("wards"), engine.fan_out("wards", "floor"))]
-    before = len(jobs())
+    before = jobs_of(spark)
     facts.append((engine.size("WARDS"), engine.fan_out("wards", "Floor")))
-    assert (facts, len(jobs())) == ([(4, 2), (4, 2)], before)
+    assert (facts, jobs_of(spark)) == ([(4, 2), (4, 2)], before)
 
     stored = pq.read_table(described.parent / "parquet" / "wards.parquet")
     pq.write_table(pa.concat_tables([stored, stored]), described.parent / "parquet" / "wards.parquet")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tacit.query.engines.spark as engines
-from clusters import LIGHT, SPARK, hospital_on_spark
+from clusters import LIGHT, SPARK, hospital_on_spark, jobs_of
 from tacit.data.spark_connect import unreachable
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.release.unforeseen import FILE
@@ -131,16 +131,15 @@ def test_a_session_whose_cluster_went_away_is_replaced_before_the_spend(data: Da
 def test_the_cluster_runs_a_task_before_every_question(data: DataSet, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its plan is kept, its result is not: a cluster that went away a moment ago is noticed. A driver alone needs no task."""
     data.engine.open()
-    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup
-    alone = len(jobs())
+    alone = jobs_of(spark)
     data.engine.open()
-    assert len(jobs()) == alone
+    assert jobs_of(spark) == alone
     monkeypatch.setattr(engines, "runs_here", lambda _: False)
     data.engine.open()
-    before = len(jobs())
+    before = jobs_of(spark)
     data.engine.open()
     data.engine.open()
-    assert len(jobs()) == before + 2
+    assert jobs_of(spark) == before + 2
 
 
 FAILING = """

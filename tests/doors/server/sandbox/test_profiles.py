@@ -38,7 +38,7 @@ def outcomes(profile: str) -> dict[str, dict[str, str]]:
     with TemporaryDirectory() as folder:
         given = [FAMILIES.get(name, name) for name in left_out]
         run = subprocess.run(
-            [sys.executable, inside.__file__, profile, folder, *given], capture_output=True, text=True, check=True, timeout=60
+            [sys.executable, inside.__file__, profile, folder, *given], capture_output=True, text=True, check=True, timeout=300
         )
     return {name: json.loads(line) for name, line in zip(left_out, run.stdout.splitlines(), strict=True)}
 

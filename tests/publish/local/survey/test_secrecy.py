@@ -49,7 +49,7 @@ def observed(browser, url, survey, secret, answer):
 BACK = """() => new Promise((done) => {
   addEventListener("popstate", () => done("back"), { once: true });
   history.back();
-  setTimeout(done, 10_000, "nowhere");
+  setTimeout(done, 120_000, "nowhere");
 })"""
 
 LEAKS = {
