@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,16 @@ def in_this_process() -> None:
     from tacit import session
 
     session.OWN_PROCESS = False
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_made_once() -> Iterator[None]:
+    """A runner of commands would make all of them anew for each that it runs, 0.08 s; a command keeps nothing of a run."""
+    import typer.testing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.testing._get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from keyed import place_of
-from stored import catalog, number, stored, table, write_parquet
+from stored import catalog, number, stored_tables, table, write_parquet
 from tacit.data.prepare import prepare
 from tacit.privacy.catalog import Catalog, Column, Owner, Table
 
@@ -172,8 +172,8 @@ def holdings(of_units: Mapping[Any, Mapping[str, Sequence[int]]]) -> Holdings:
 def stored_units(prepared: Catalog) -> dict[int, dict[str, list[int]]]:
     """The stored values of every code in every table, in the order of their ranks, which are 0, 1, 2, ..."""
     found: dict[int, dict[str, list[int]]] = defaultdict(dict)
-    for name in prepared.tables:
-        for unit, rank, x in sorted(stored(prepared, name, "tacit_unit", "tacit_rank", "x")):
+    for name, rows in stored_tables(prepared, prepared.tables, "tacit_unit", "tacit_rank", "x").items():
+        for unit, rank, x in sorted(rows):
             values = found[unit].setdefault(name, [])
             assert rank == len(values), f"{name} has a unit with the rank {rank} after {len(values)} rows"
             values.append(x)

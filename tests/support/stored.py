@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
@@ -62,9 +62,14 @@ def write_duckdb(path: Path, table: str, columns: Mapping[str, pa.Array | Sequen
 
 def stored(prepared: Catalog, name: str, *columns: str) -> list[tuple[Any, ...]]:
     """The rows of a prepared table, sorted; all columns, or those named."""
+    return stored_tables(prepared, [name], *columns)[name]
+
+
+def stored_tables(prepared: Catalog, names: Iterable[str], *columns: str) -> dict[str, list[tuple[Any, ...]]]:
+    """The same of several tables; the store is opened once."""
     chosen = ", ".join(f'"{column}"' for column in columns) or "*"
     with open_store(store_file(prepared)) as engine:
-        return sorted(engine.execute(f'SELECT {chosen} FROM "{name}"').fetchall(), key=repr)
+        return {name: sorted(engine.execute(f'SELECT {chosen} FROM "{name}"').fetchall(), key=repr) for name in names}
 
 
 def by_unit(prepared: Catalog, name: str, *columns: str) -> list[tuple[tuple[Any, ...], ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,21 @@ run = CliRunner().invoke
 MAP = ["synthesize", "map", "flows.csv", "--blocks", "blocks.csv", "--out", "made.parquet"]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TACIT_CATALOG", raising=False)
-    result = run(app, ["synthesize", "state", ".", "--blocks", "400", "--workplaces", "6", "--jobs", "1000"])
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated state, made once; every test has a copy of its own."""
+    made = tmp_path_factory.mktemp("state of maps")
+    result = run(app, ["synthesize", "state", str(made), "--blocks", "400", "--workplaces", "6", "--jobs", "1000"])
     assert result.exit_code == 0, result.output
     assert "1,000 jobs" in result.output
+    return made
+
+
+@pytest.fixture
+def folder(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(state, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TACIT_CATALOG", raising=False)
     return tmp_path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -31,13 +32,21 @@ name = { keys = "private" }
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set with its ledger, prepared once; every test has a copy of its own."""
+    made = tmp_path_factory.mktemp("people")
     rows = [f"{'FM'[at % 2]},{at % 90},{'true' if at % 7 == 0 else 'false'},person {at}" for at in range(300)]
-    (tmp_path / "people.csv").write_text("\n".join(["sex,age,ill,name", *rows, ""]))
-    (tmp_path / "tacit.toml").write_text(CATALOG)
-    with open_data(tmp_path / "tacit.toml") as data:
+    (made / "people.csv").write_text("\n".join(["sex,age,ill,name", *rows, ""]))
+    (made / "tacit.toml").write_text(CATALOG)
+    with open_data(made / "tacit.toml") as data:
         data.prepare(new_ledger=True)
+    return made
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
