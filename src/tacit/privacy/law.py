@@ -61,7 +61,7 @@ class Law:
 
 
 def worst_log_ratio(one: Law, other: Law) -> Decimal:
-    """The largest ln(P/Q) over the outcomes listed in `one`, see `worst_ratio`; -Infinity if there are none to compare."""
+    """The largest ln(P/Q) over the outcomes listed in `one`, see `worst_ratio`; -Infinity if no outcome can be compared."""
     return ARITHMETIC.ln(worst_ratio(one, other))
 
 
