@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parent.parent / "src" / "tacit"
-TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
+from sources import FILES, nodes, tree_of
+
 METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"}
 FUNCTIONS = {
     *(f"os.{name}" for name in ("replace", "rename", "renames", "link", "symlink", "truncate", "mkfifo")),
@@ -29,15 +28,15 @@ FILE = "file"  # what a function that `files.write` calls names the open file th
 
 def writes(tree: ast.AST) -> set[str]:
     """The calls in a tree that open a file for writing, or put one in a place."""
-    return {ast.unparse(call.func) for call in _calls(tree) if _writes(call)}
+    return {name for call, name in _calls(tree) if _writes(call, name)}
 
 
-def _calls(tree: ast.AST) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+def _calls(tree: ast.AST) -> Iterator[tuple[ast.Call, str]]:
+    """Every call, with what is called as it is written."""
+    return ((call, ast.unparse(call.func)) for call in nodes(tree, ast.Call))
 
 
-def _writes(call: ast.Call) -> bool:
-    name = ast.unparse(call.func)
+def _writes(call: ast.Call, name: str) -> bool:
     last = name.rsplit(".", 1)[-1]
     if last in METHODS or last in NAMES or name in FUNCTIONS:
         return True
@@ -60,13 +59,13 @@ def _mode_writes(call: ast.Call, place: int) -> bool:
     return chosen or any(set(mode) & set("wax+") for mode in words)
 
 
-@pytest.mark.parametrize("place", [place for place in TREES if place != "files.py"])
-def test_only_one_module_writes_files(place: str) -> None:
-    assert writes(TREES[place]) <= EXCEPTIONS.get(place, set())
+def test_only_one_module_writes_files() -> None:
+    found = {place: writes(tree_of(path)) - EXCEPTIONS.get(place, set()) for place, path in FILES.items() if place != "files.py"}
+    assert {place: names for place, names in found.items() if names} == {}
 
 
 def test_every_exception_is_still_one() -> None:
-    assert {place: writes(TREES[place]) for place in EXCEPTIONS} == EXCEPTIONS
+    assert {place: writes(tree_of(FILES[place])) for place in EXCEPTIONS} == EXCEPTIONS
 
 
 @pytest.mark.parametrize(
@@ -126,23 +125,24 @@ READING = {
 
 def reads(tree: ast.AST) -> set[str]:
     """The readers of tables that a tree imports or calls."""
-    found = {ast.unparse(call.func).rsplit(".", 1)[-1] for call in _calls(tree)} & READERS
-    for node in ast.walk(tree):
+    found = {name.rsplit(".", 1)[-1] for _, name in _calls(tree)} & READERS
+    for node in nodes(tree, ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name in MODULES}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             found |= {node.module} & MODULES
             found |= {f"{node.module}.{alias.name}" for alias in node.names} & MODULES
     return found
 
 
-@pytest.mark.parametrize("place", [place for place in TREES if not place.startswith("data/files/")])
-def test_only_one_folder_reads_tables(place: str) -> None:
-    assert reads(TREES[place]) <= READING.get(place, set())
+def test_only_one_folder_reads_tables() -> None:
+    others = {place: path for place, path in FILES.items() if not place.startswith("data/files/")}
+    found = {place: reads(tree_of(path)) - READING.get(place, set()) for place, path in others.items()}
+    assert {place: names for place, names in found.items() if names} == {}
 
 
 def test_every_other_reader_is_still_one() -> None:
-    assert {place: reads(TREES[place]) for place in READING} == READING
+    assert {place: reads(tree_of(FILES[place])) for place in READING} == READING
 
 
 @pytest.mark.parametrize(

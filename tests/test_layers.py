@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 
-import pytest
+from sources import MODULES, SOURCE, nodes, tree_of
 
-SOURCE = Path(__file__).parent.parent / "src" / "tacit"
 ORDER = [
     "untrusted",
     "errors",
@@ -40,10 +38,10 @@ def chapter(module: str) -> str:
 def imported(tree: ast.AST) -> set[str]:
     """Every module of tacit that a tree imports, also inside functions and under TYPE_CHECKING."""
     found = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree, ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "tacit"}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, "imports are absolute, so that this test can read them"
             if node.module and node.module.split(".")[0] == "tacit":
                 found |= {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "tacit" else {node.module}
@@ -58,15 +56,9 @@ def breaches(module: str, tree: ast.AST) -> set[str]:
     return {name for name in imported(tree) if chapter(name) in FRONT or ORDER.index(chapter(name)) > rank}
 
 
-MODULES = {
-    ".".join(["tacit", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__"): path
-    for path in sorted(SOURCE.rglob("*.py"))
-}
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_imports_lower_chapters_only(module):
-    assert breaches(module, ast.parse(MODULES[module].read_text())) == set()
+def test_imports_lower_chapters_only():
+    found = {module: breaches(module, tree_of(path)) for module, path in MODULES.items()}
+    assert {module: names for module, names in found.items() if names} == {}
 
 
 def test_a_planted_breach_is_seen():
@@ -79,7 +71,7 @@ def test_a_planted_breach_is_seen():
 def test_a_face_holds_no_code_of_its_own():
     """Faces say what is public, and nothing else: what they did would be out of every chapter's sight."""
     for face in FACES:
-        for node in ast.parse((SOURCE / f"{face}.py").read_text()).body[1:]:
+        for node in tree_of(SOURCE / f"{face}.py").body[1:]:
             listing = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
             assert isinstance(node, ast.ImportFrom) or listing or getattr(node, "name", "") == "__dir__", (
                 f"{face}: {ast.unparse(node)}"
@@ -143,7 +135,7 @@ def cycle(edges: Mapping[str, set[str]]) -> list[str]:
 @cache
 def edges() -> dict[str, set[str]]:
     """Which module imports which when it is imported."""
-    return {module: set(at_import(ast.parse(path.read_text()))) & set(MODULES) - {module} for module, path in MODULES.items()}
+    return {module: set(at_import(tree_of(path))) & set(MODULES) - {module} for module, path in MODULES.items()}
 
 
 def test_no_module_imports_itself_by_a_detour():

@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -9,23 +10,49 @@ import fingerprints
 from fingerprints import HEADING, LINE, ROOT, accepted, fingerprint, fingerprint_of, listed, proofs
 
 PAGES = {str(page.relative_to(fingerprints.SOURCE)): page for page in proofs()}
+LAPLACE = PAGES["mechanisms/laplace.md"]
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_proof_is_about_the_code_as_it_is(name):
-    changed = [f"{each.name}: {each.written} -> {each.now}" for each in listed(PAGES[name]) if each.changed]
-    assert not changed, "read the proof again, correct it or accept it: make proofs"
+def test_a_proof_is_about_the_code_as_it_is():
+    changed = [
+        f"{name}: {each.name}: {each.written} -> {each.now}"
+        for name, page in PAGES.items()
+        for each in listed(page)
+        if each.changed
+    ]
+    assert not changed, "\n".join(["read the proof again, correct it or accept it: make proofs", *changed])
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_proof_lists_what_it_proves(name):
-    text = PAGES[name].read_text("utf-8")
+def faults(text: str, page: Path) -> list[str]:
+    """What is wrong with the section of a page that lists what it proves."""
     section = text.partition(f"\n{HEADING}\n")[2]
     lines = [line for line in section.splitlines() if line.startswith("-")]
-    names = [each.name for each in listed(PAGES[name])]
-    assert names, f"{name} ends with the section '{HEADING[3:]}', which lists at least one function"
-    assert len(names) == len(set(names)) == len(lines), "each line is `name` `fingerprint`, each name once"
-    assert "\n## " not in section, "it is the last section"
+    names = [each.name for each in listed(page, text)]
+    rules = {
+        f"it ends with the section '{HEADING[3:]}', which lists at least one function": bool(names),
+        "each line is `name` `fingerprint`, each name once": len(names) == len(set(names)) == len(lines),
+        "it is the last section": "\n## " not in section,
+    }
+    return [rule for rule, held in rules.items() if not held]
+
+
+def test_a_proof_lists_what_it_proves():
+    found = {name: wrong for name, page in PAGES.items() if (wrong := faults(page.read_text("utf-8"), page))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "",
+        f"{HEADING}\n\n- `laplace.Laplace.scale` `0`\n",
+        f"{HEADING}\n\n- `laplace.Laplace.scale` `new`\n- `laplace.Laplace.scale` `new`\n",
+        f"{HEADING}\n\n- `laplace.Laplace.scale` `new`\n\n## More\n",
+    ],
+)
+def test_a_list_that_is_missing_twisted_or_not_the_last_is_caught(section):
+    assert faults(f"# A proof\n\n{section}", LAPLACE)
+    assert not faults(f"# A proof\n\n{HEADING}\n\n- `laplace.Laplace.scale` `new`\n", LAPLACE)
 
 
 def test_there_are_proofs():
@@ -100,8 +127,6 @@ def test_versions_of_python_agree():
 
 
 # --- pages -------------------------------------------------------------------------------------------------------------------
-
-LAPLACE = PAGES["mechanisms/laplace.md"]
 
 
 def test_a_page_that_was_not_read_again_is_caught(monkeypatch):

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import tacit
+from sources import MODULES, nodes, tree_of
 
 FRONT = Path(tacit.__file__)
 HEAVY = {
@@ -183,23 +185,19 @@ def test_names_are_imported_from_faces():
 
 # --- what reaches which module -----------------------------------------------------------------------------------------------
 
-SOURCE = FRONT.parent
-MODULES = {
-    ".".join(["tacit", *path.relative_to(SOURCE).with_suffix("").parts]).removesuffix(".__init__"): path
-    for path in sorted(SOURCE.rglob("*.py"))
-}
 BY_NOBODY: dict[str, str] = {}  # a module of publish/, evidence/ or mechanisms/ that only its tests use, with the reason
 
 
+@cache
 def imports_of(module: str) -> set[str]:
     """The modules of tacit that a module imports, anywhere in it, or names in full as a text, to be loaded later."""
     found = set()
-    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+    for node in nodes(tree_of(MODULES[module]), ast.Import, ast.ImportFrom, ast.Constant):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.count(".") > 1:
+        elif isinstance(node.value, str) and node.value.count(".") > 1:
             found.add(node.value)
     return found & MODULES.keys() - {"tacit"}
 

@@ -3,11 +3,9 @@
 import ast
 import statistics
 from collections.abc import Iterator
-from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src" / "tacit"
-TREES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text()) for path in sorted(SOURCE.rglob("*.py"))}
-LENGTHS = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in sorted(SOURCE.rglob("*.py"))}
+from sources import FILES, nodes, tree_of
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 DESCRIBED = 0.95  # share of the public functions, classes and methods with a docstring
@@ -29,24 +27,25 @@ def undescribed(tree: ast.Module) -> list[str]:
 
 
 def too_long(tree: ast.Module) -> list[str]:
-    functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
+    functions = nodes(tree, ast.FunctionDef, ast.AsyncFunctionDef)
     return [node.name for node in functions if node.end_lineno - node.lineno + 1 > LONGEST_FUNCTION]
 
 
 def test_public_functions_say_what_comes_back():
-    everything = sum(len(list(public(tree))) for tree in TREES.values())
-    missing = {name: names for name, tree in TREES.items() if (names := undescribed(tree))}
+    everything = sum(len(list(public(tree_of(path)))) for path in FILES.values())
+    missing = {name: names for name, path in FILES.items() if (names := undescribed(tree_of(path)))}
     assert everything > 2000
     assert 1 - sum(map(len, missing.values())) / everything >= DESCRIBED, missing
 
 
 def test_files_fit_in_one_sitting():
-    assert statistics.median(LENGTHS.values()) <= MIDDLE_FILE
-    assert statistics.quantiles(LENGTHS.values(), n=10)[-1] <= LONG_FILE
+    lengths = [len(path.read_text("utf-8").splitlines()) for path in FILES.values()]
+    assert statistics.median(lengths) <= MIDDLE_FILE
+    assert statistics.quantiles(lengths, n=10)[-1] <= LONG_FILE
 
 
 def test_functions_fit_on_one_screen():
-    assert {name: names for name, tree in TREES.items() if (names := too_long(tree))} == {}
+    assert {name: names for name, path in FILES.items() if (names := too_long(tree_of(path)))} == {}
 
 
 def test_the_measures_see():

@@ -14,7 +14,7 @@ from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import BothEnds, Quantile
-from tacit.privacy.law import worst_log_ratio
+from tacit.privacy.law import worst_log_ratio, worst_ratio
 from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.sealed import Sealed
@@ -41,7 +41,8 @@ def neighbouring_rows(max_rows, relation):
 def worst_loss(law, max_rows, relation):
     _, pairs = neighbouring_rows(max_rows, relation)
     known = cache(lambda rows: law(list(rows)))
-    return max(worst_log_ratio(known(one), known(other)) for one, other in pairs)
+    laws = ((known(one), known(other)) for one, other in pairs)
+    return worst_log_ratio(*max(laws, key=lambda both: worst_ratio(*both)))  # one logarithm, of the worst of all
 
 
 def quantile(q, max_rows, relation, epsilon=1, points=None, shift=0):

@@ -17,12 +17,11 @@ import hashlib
 import re
 import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "tacit"
+from sources import ROOT, SOURCE, tree_of
+
 HEADING = "## What this page proves"
 LINE = re.compile(r"^- `([\w.]+)` `([0-9a-f]{8}|new)`$", re.MULTILINE)
 LEFT_OUT = {"type_comment", "kind", "ctx"}  # nothing of what is run
@@ -71,11 +70,6 @@ def fingerprint_of(name: str, folder: Path) -> str | None:
                     found = named(tree_of(module), parts[length:])
                     return fingerprint(found) if found else None
     return None
-
-
-@cache
-def tree_of(module: Path) -> ast.Module:
-    return ast.parse(module.read_text("utf-8"))
 
 
 def named(tree: ast.Module | ast.ClassDef, parts: list[str]) -> list[ast.AST]:

@@ -61,12 +61,17 @@ class Law:
 
 
 def worst_log_ratio(one: Law, other: Law) -> Decimal:
-    """The largest ln(P/Q) over the outcomes listed in `one`, from below: infinite where `other` cannot produce one of them.
+    """The largest ln(P/Q) over the outcomes listed in `one`, see `worst_ratio`; -Infinity if no outcome can be compared."""
+    return ARITHMETIC.ln(worst_ratio(one, other))
+
+
+def worst_ratio(one: Law, other: Law) -> Decimal:
+    """The largest P/Q over the outcomes listed in `one`, from below: infinite where `other` cannot produce one of them.
 
     An outcome that `other` may have among what it misses is passed over, and one that it may have more of than it lists counts
     with all of that: so a ratio above a claim is a breach for certain.
     """
-    worst = Decimal("-Infinity")
+    worst = Decimal(0)
     for outcome, weight in one.probabilities.items():
         if weight == 0:
             continue
@@ -77,7 +82,7 @@ def worst_log_ratio(one: Law, other: Law) -> Decimal:
         if not against and not other.unplaced:
             return Decimal("Infinity")
         worst = max(worst, ARITHMETIC.divide(weight, ARITHMETIC.add(against, other.unplaced)))
-    return ARITHMETIC.ln(worst) if worst > 0 else worst
+    return worst
 
 
 def hockey_stick(one: Law, other: Law, epsilon: Decimal) -> Decimal:
