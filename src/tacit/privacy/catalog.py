@@ -33,6 +33,7 @@ CLUSTER = "spark"  # the engine that has cores to declare
 MOST_CORES = 4096  # as many as tacit counts when it divides what is shuffled
 PARTS_PER_CORE = 2  # of what a cluster shuffles; Spark's 200 take two seconds on a small machine, whatever is asked
 MOST_PARTS = 512  # of what a question shuffles: the driver starts a task for each
+COPIED_ROWS = 10**6  # of a public table that every executor gets whole; by its public number, not by what Spark estimates
 ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
 MEMORY = "memory"  # as a source: the rows are given in Python
 JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared

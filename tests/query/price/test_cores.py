@@ -19,7 +19,6 @@ from tacit.data.parquet_store import FILE_ROWS
 from tacit.doors.server.quotes import derived, pricing_of
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, Catalog
-from tacit.query.engines import spark
 from tacit.query.engines.engine import Limits
 from tacit.query.language.sql import parse
 from tacit.query.offers import offered
@@ -246,7 +245,6 @@ def test_every_door_knows_the_declared_cores(place: World) -> None:
 
 def test_numbers_that_stand_in_two_places_are_the_same() -> None:
     assert schema()["properties"]["store"]["properties"]["cores"]["maximum"] == MOST_CORES
-    assert spark.MOST_BROADCAST == work.COPIED_ROWS
     most, opened = (int(sessions.SETTINGS[f"spark.sql.files.{name}"]) for name in ("maxPartitionBytes", "openCostInBytes"))
     assert most // opened * FILE_ROWS == TASK_ROWS
 

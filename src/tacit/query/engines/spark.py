@@ -20,6 +20,7 @@ from tacit.data.spark_connect import numbered, unreachable
 from tacit.data.spark_session import for_questions, in_this_process, interrupted, quiet, runs_here, started
 from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
+from tacit.privacy.catalog import COPIED_ROWS
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
 from tacit.query.engines.arrays import Integers, answers_of, numbers
@@ -31,7 +32,6 @@ from tacit.query.engines.shared_parts import shared
 from tacit.query.plan import Bound, Group
 
 MOST_COMPILED = 64
-MOST_BROADCAST = 10**6  # rows of a public table that every executor gets whole; by their public number, not by what Spark estimates
 ANY = "tacit_unit BIGINT"  # a schema, so that files are listed and none is opened
 PREPARE = "run: tacit prepare"
 _names = count()
@@ -199,7 +199,7 @@ class SparkEngine:
         if name not in self._tables:
             assert self._store is not None  # noqa: S101  # it is opened
             stored = self._session.read.parquet(self._store.table(name))
-            if not _is_private(stored) and stored.count() <= MOST_BROADCAST:
+            if not _is_private(stored) and stored.count() <= COPIED_ROWS:
                 stored = stored.hint("broadcast")
             stored.createOrReplaceTempView(view)
             self._tables[name] = backend.table(view)

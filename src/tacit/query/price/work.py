@@ -14,7 +14,7 @@ from math import prod
 
 from tacit.data.parquet_store import FILE_ROWS
 from tacit.errors import TooMuchWork
-from tacit.privacy.catalog import MOST_PARTS, Table
+from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Table
 from tacit.query.groups import drawn_in_groups, private, shown_at_most, size
 from tacit.query.plan import (
     Bound,
@@ -60,7 +60,6 @@ QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile or mode, a nois
 CANDIDATE = 500  # a value among which a mode is chosen
 
 TASK_ROWS = 4 * FILE_ROWS  # of one task of a cluster: Spark puts at most 4 files together (work.md)
-COPIED_ROWS = 10**6  # of a public table that every executor gets whole
 FEW_GROUPS = 10**4  # which may all be in one part of a shuffle; more are spread evenly but for a factor of two
 
 ROW_BYTES, UNIT_BYTES, GROUP_BYTES, VALUE_BYTES, CELL_BYTES = 24, 50, 200, 300, 200
