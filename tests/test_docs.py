@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -20,6 +21,7 @@ import pages
 import tacit
 from guide import quoted
 from pages import ROOT
+from sources import tree_of
 from tacit import errors
 from tacit.doors.cli import app
 from tacit.query.binding.binder import AGGREGATES, CONDITIONS
@@ -40,13 +42,15 @@ RECIPES = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULT
 COMMAND = typer.main.get_command(app)
 
 
+@cache
 def text(name: str) -> str:
     return PAGES[name].read_text("utf-8")
 
 
-def prose(page: str) -> str:
-    """A page without its blocks and code."""
-    return re.sub(r"`[^`\n]*`", "", pages.FENCE.sub("", page))
+@cache
+def unfenced(name: str) -> str:
+    """A page without its blocks."""
+    return pages.FENCE.sub("", text(name))
 
 
 # --- what runs ---------------------------------------------------------------------------------------------------------------
@@ -79,12 +83,12 @@ def parts(command: Any) -> dict[str, Any]:
 
 
 def resolved(words: tuple[str, ...]) -> Any:
-    """The command that the words name, after its groups."""
+    """The command that the words name, after its groups; None where there is no such command."""
     found = COMMAND
     for word in words:
-        if not parts(found):
+        if found is None or not parts(found):
             break
-        found = parts(found).get(word) or pytest.fail(f"there is no command `tacit {' '.join(words)}`")
+        found = parts(found).get(word)
     return found
 
 
@@ -92,89 +96,126 @@ def options(command: Any) -> set[str]:
     return {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts) if name.startswith("-")}
 
 
-def check_command(words: tuple[str, ...]) -> None:
+def wrong_in_command(words: tuple[str, ...]) -> list[str]:
+    """What a command names that is not there: recipes, commands or options."""
     if words[0] == "make":
-        assert {word for word in words[1:] if "=" not in word} <= RECIPES, words
+        return [f"no recipe {word}" for word in words[1:] if "=" not in word and word not in RECIPES]
     if words[0] != "tacit" or words[1:] == ("--version",):
-        return
+        return []
     command = resolved(words[1:])
+    if command is None:
+        return [f"no command {' '.join(words)}"]
     given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
-    assert given <= options(command) | {"--help"}, f"{' '.join(words)}: no option {given - options(command)}"
+    return [f"no option {option} of {' '.join(words)}" for option in sorted(given - options(command) - {"--help"})]
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_commands_and_options_exist(name):
-    for command in pages.commands(text(name)):
-        check_command(command.words)
-    for written in re.findall(r"`(tacit [a-z][^`\n]*|make [a-z]+)`", pages.FENCE.sub("", text(name))):
-        words = [word for word in written.split() if not re.search(r"[A-Z<>\[\]\".]", word)]
-        check_command(tuple(words))
+def written_commands(name: str) -> list[tuple[str, ...]]:
+    """The commands of a page, in its consoles and in its text."""
+    inline = re.findall(r"`(tacit [a-z][^`\n]*|make [a-z]+)`", unfenced(name))
+    shortened = [tuple(word for word in written.split() if not re.search(r"[A-Z<>\[\]\".]", word)) for written in inline]
+    return [*(command.words for command in pages.commands(text(name))), *shortened]
+
+
+def test_commands_and_options_exist():
+    written = [(name, words) for name in PAGES for words in written_commands(name)]
+    assert [(name, wrong) for name, words in written for wrong in wrong_in_command(words)] == []
+    assert len(written) > 300
 
 
 def test_a_command_that_is_not_there_is_caught():
-    with pytest.raises(pytest.fail.Exception, match="no command"):
-        check_command(("tacit", "abolish"))
-    with pytest.raises(AssertionError, match="no option"):
-        check_command(("tacit", "check", "--harder"))
-    with pytest.raises(AssertionError):
-        check_command(("make", "coffee"))
+    assert wrong_in_command(("tacit", "abolish")) == ["no command tacit abolish"]
+    assert wrong_in_command(("tacit", "ledger", "abolish", "it")) == ["no command tacit ledger abolish it"]
+    assert wrong_in_command(("tacit", "check", "--harder")) == ["no option --harder of tacit check --harder"]
+    assert wrong_in_command(("make", "coffee")) == ["no recipe coffee"]
+    assert wrong_in_command(("tacit", "check", "--help")) == wrong_in_command(("make", "test")) == []
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_fences_are_closed_and_have_a_language(name):
-    plain = pages.FENCE.sub("", text(name))
-    assert "```" not in plain, "a fence stands at the beginning of a line, and is closed"
-    assert all(block.language for block in pages.blocks(text(name))), "a block names its language; `text` is one"
+def test_fences_are_closed_and_have_a_language():
+    assert [name for name in PAGES if "```" in unfenced(name)] == [], "a fence stands at the beginning of a line, and is closed"
+    unnamed = [(name, block.line) for name in PAGES for block in pages.blocks(text(name)) if not block.language]
+    assert unnamed == [], "a block names its language; `text` is one"
 
 
 # --- links -------------------------------------------------------------------------------------------------------------------
 
 
-def anchors(page: str) -> set[str]:
+@cache
+def anchors(path: Path) -> set[str]:
     """The anchors of the headings of a page, the way MkDocs makes them."""
     from markdown.extensions.toc import slugify
 
-    headings = re.findall(r"^#+ (.+)$", pages.FENCE.sub("", page), re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", pages.FENCE.sub("", path.read_text("utf-8")), re.MULTILINE)
     return {slugify(heading.replace("`", ""), "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_links_lead_somewhere(name):
-    for target in LINK.findall(pages.FENCE.sub("", text(name))):
-        if target.startswith(("https://", "mailto:")):
-            continue
-        path, _, anchor = target.partition("#")
-        file = (PAGES[name].parent / path).resolve() if path else PAGES[name]
-        assert file.exists(), f"{name} links to {target}"
-        if anchor and file.suffix == ".md":
-            assert anchor in anchors(file.read_text("utf-8")), f"{name} links to {target}"
-        if name.startswith("docs/"):
-            assert file.is_relative_to(DOCS), f"{name}: the site has no {target}; name the file in code instead"
+def wrong_in_link(page: Path, target: str) -> str:
+    """What is wrong with a link of a page; nothing where it leads somewhere."""
+    path, _, anchor = target.partition("#")
+    file = (page.parent / path).resolve() if path else page
+    if not file.exists():
+        return "no such file"
+    if anchor and file.suffix == ".md" and anchor not in anchors(file):
+        return "no such heading"
+    if page.is_relative_to(DOCS) and not file.is_relative_to(DOCS):
+        return "not part of the site; name the file in code instead"
+    return ""
 
 
+def test_links_lead_somewhere():
+    links = [(name, target) for name in PAGES for target in LINK.findall(unfenced(name))]
+    inside = [(name, target) for name, target in links if not target.startswith(("https://", "mailto:"))]
+    assert [(*link, wrong) for link in inside if (wrong := wrong_in_link(PAGES[link[0]], link[1]))] == []
+    assert len(inside) > 400
+
+
+def test_a_link_that_leads_nowhere_is_caught():
+    page = DOCS / "promise.md"
+    assert wrong_in_link(page, "nowhere.md") == wrong_in_link(page, "nowhere.md#there") == "no such file"
+    assert wrong_in_link(page, "promise.md#nowhere") == wrong_in_link(page, "#nowhere") == "no such heading"
+    assert wrong_in_link(page, "../README.md").startswith("not part of the site")
+    assert wrong_in_link(ROOT / "README.md", "docs/promise.md") == wrong_in_link(page, "promise.md") == ""
+
+
+@cache
 def defined_in(path: Path) -> set[str]:
     """The names of the tests in a file: functions, methods, and laws that are made and named."""
-    return (
-        set(re.findall(r"^\s*(?:async )?(?:def )?(test_\w+)(?:\(| = )", path.read_text(), re.MULTILINE))
-        if path.is_file()
-        else set()
-    )
+    if not path.is_file():
+        return set()
+    named = re.compile(r"^\s*(?:async )?(?:def )?(test_\w+)(?:\(| = )", re.MULTILINE)
+    return set(named.findall(path.read_text("utf-8")))
 
 
-TESTS: dict[str, set[str]] = {}
-for path in (ROOT / "tests").rglob("test_*.py"):
-    TESTS.setdefault(path.name, set()).update(defined_in(path))
+@cache
+def known_tests() -> dict[str, set[str]]:
+    """The names of the tests in all files of a name; under the empty name, all tests."""
+    found: dict[str, set[str]] = {"": set()}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        found.setdefault(path.name, set()).update(defined_in(path))
+        found[""] |= defined_in(path)
+    return found
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_tests_that_are_named_exist(name):
-    every = set().union(*TESTS.values())
-    for named in filter(None, TEST.findall(text(name))):
+def unknown_tests(page: str) -> list[str]:
+    """The tests, and the files of tests, that a page names and that do not exist."""
+    missing, known = [], known_tests()
+    for named in filter(None, TEST.findall(page)):
         file, _, function = (
             named.rpartition("::") if "::" in named else (named, "", "") if named.endswith(".py") else ("", "", named)
         )
-        assert not file or file in TESTS, f"{name} names {named}"
-        assert not function or function in (TESTS[file] if file else every), f"{name} names {named}"
+        if file not in known or (function and function not in known[file]):
+            missing.append(named)
+    return missing
+
+
+def test_tests_that_are_named_exist():
+    assert [(name, missing) for name in PAGES for missing in unknown_tests(text(name))] == []
+
+
+def test_a_named_test_that_is_not_there_is_caught():
+    sound = "`tests/test_docs.py::test_links_lead_somewhere`, `test_docs.py` and `test_links_lead_somewhere`"
+    assert unknown_tests(sound) == []
+    planted = ["test_nowhere.py::test_of_nothing", "test_nowhere.py", "test_of_nothing", "test_docs.py::test_of_nothing"]
+    assert unknown_tests(" and ".join(f"`{name}`" for name in planted)) == planted
 
 
 # --- nothing is left out -----------------------------------------------------------------------------------------------------
@@ -218,7 +259,7 @@ def mechanisms() -> dict[str, str]:
     """Modules of mechanisms/ with a class that releases something, and their docstrings."""
     found = {}
     for path in sorted((SOURCE / "mechanisms").glob("*.py")):
-        tree = ast.parse(path.read_text())
+        tree = tree_of(path)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and path.stem not in SHARED]
         releasing = any(getattr(part, "name", "") == "release" for node in classes for part in node.body)
         if releasing or any("AdditiveNoise" in ast.dump(base) for node in classes for base in node.bases):
@@ -312,9 +353,9 @@ TAUGHT = [
 ]
 
 
-@pytest.mark.parametrize("name", TAUGHT)
-def test_pages_that_teach_use_public_names_only(name):
-    assert imported_deeply(text(name)) == []
+def test_pages_that_teach_use_public_names_only():
+    assert [(name, module) for name in TAUGHT for module in imported_deeply(text(name))] == []
+    assert len(TAUGHT) > 40
 
 
 def test_a_deep_import_is_caught():
@@ -427,10 +468,15 @@ def test_modules_that_pages_name_exist():
                 assert hasattr(import_module(parent), last), f"{name} names {module}"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_files_that_pages_name_exist(name):
-    for named in re.findall(r"`((?:src/tacit|tests|benchmarks|docs)/[\w/.-]+\.(?:py|md|json|toml))`", text(name)):
-        assert (ROOT / named).exists(), f"{name} names {named}"
+def files_not_there(page: str) -> list[str]:
+    """The files of the project that a page names and that do not exist."""
+    named = re.findall(r"`((?:src/tacit|tests|benchmarks|docs)/[\w/.-]+\.(?:py|md|json|toml))`", page)
+    return [file for file in named if not (ROOT / file).exists()]
+
+
+def test_files_that_pages_name_exist():
+    assert files_not_there("`docs/promise.md` and `src/tacit/nowhere.py`") == ["src/tacit/nowhere.py"]
+    assert [(name, missing) for name in PAGES for missing in files_not_there(text(name))] == []
 
 
 # --- SQL ---------------------------------------------------------------------------------------------------------------------
