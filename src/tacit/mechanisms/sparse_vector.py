@@ -31,7 +31,7 @@ from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, exact, float_up
 
 Answers = tuple[bool, ...]
-Weights = dict[int, Decimal]
+Chances = tuple[list[Decimal], list[Decimal]]
 
 MOST_ANSWERS_LISTED = 12
 
@@ -123,7 +123,9 @@ class SparseVector:
             raise InvalidInput(f"the answers to more than {MOST_ANSWERS_LISTED} numbers are too many to list")
         noise, limit = listed_noise(self.threshold_scale), self._limit()
         weights = {limit + move: noise.mass(move) for move in range(-noise.reach(), noise.reach() + 1)}
-        return Law(dict(self._sequences(scores, weights, self.positives)))
+        answer = DiscreteLaplaceLaw(self.answer_scale)
+        chances = [_chances(answer, [limit - score for limit in weights]) for score in scores]
+        return Law(dict(_sequences(chances, list(weights.values()), self.positives)))
 
     def margin(self, numbers: int, confidence: Number) -> float:
         """How far from the threshold, with `confidence`, all of so many numbers are answered rightly.
@@ -145,16 +147,25 @@ class SparseVector:
     def _above(self, units: NDArray[Any], limit: int) -> NDArray[np.bool_]:
         return np.asarray(add_units(units, discrete.draw_laplace(self.answer_scale, units.size)) >= limit, dtype=np.bool_)
 
-    def _sequences(self, scores: Sequence[int], weights: Weights, left: int) -> Iterator[tuple[Hashable, Decimal]]:
-        """Every sequence of answers to the remaining numbers, with its probability, given those of the noisy thresholds."""
-        if not scores or not left:
-            yield (), reduce(ARITHMETIC.add, weights.values())
-            return
-        noise = DiscreteLaplaceLaw(self.answer_scale)
-        for answer, chance in ((False, noise.below), (True, noise.at_least)):
-            following = {limit: ARITHMETIC.multiply(weight, chance(limit - scores[0])) for limit, weight in weights.items()}
-            for answers, weight in self._sequences(scores[1:], following, left - answer):
-                yield (answer, *answers), weight  # type: ignore[misc]
+
+def _chances(noise: DiscreteLaplaceLaw, needed: Sequence[int]) -> Chances:
+    """The probabilities of a negative and of a positive answer where noise of at least `needed` makes it positive."""
+    return [noise.below(each) for each in needed], [noise.at_least(each) for each in needed]
+
+
+def _sequences(chances: Sequence[Chances], weights: list[Decimal], left: int) -> Iterator[tuple[Hashable, Decimal]]:
+    """Every sequence of answers to the remaining numbers, with its probability.
+
+    `weights` are the probabilities of the noisy thresholds with the answers so far; `chances` has for each number those of a
+    negative and of a positive answer, at each threshold.
+    """
+    if not chances or not left:
+        yield (), reduce(ARITHMETIC.add, weights)
+        return
+    for answer, chance in zip((False, True), chances[0], strict=True):
+        following = list(map(ARITHMETIC.multiply, weights, chance))
+        for answers, weight in _sequences(chances[1:], following, left - answer):
+            yield (answer, *answers), weight  # type: ignore[misc]
 
 
 class Watch:

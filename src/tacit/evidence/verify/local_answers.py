@@ -124,11 +124,12 @@ def several_reports(answer: Rappor, times: int) -> Channel:
             for weight, one in ((chance, answer.one), (1 - chance, answer.zero))
         )  # type: ignore[return-value]  # a sum of two fractions
 
+    hits, false_hits = (
+        [count_chance(chance, count) for count in range(times + 1)] for chance in (answer.permanent.hit, answer.permanent.false_hit)
+    )
+
     def probability(value: Hashable, counts: Any) -> Fraction:
-        hit, false_hit = answer.permanent.hit, answer.permanent.false_hit
-        return prod(
-            (count_chance(hit if place == value else false_hit, count) for place, count in enumerate(counts)), start=Fraction(1)
-        )
+        return prod(((hits if place == value else false_hits)[count] for place, count in enumerate(counts)), start=Fraction(1))
 
     return Channel.of(range(answer.size), product(range(times + 1), repeat=answer.size), probability)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, permutations, product
 from math import inf, log
 
 import numpy as np
@@ -55,32 +55,39 @@ class SmallTable:
 
     def _told(self, fewer: Rows, more: Rows) -> float:
         """The largest loss over the outputs that are tried, in both directions."""
-        return max(
-            sign * _noise_ratio(self.design.single, column_counts(fewer), column_counts(more), singles)
-            + max(sign * ratio + self._of_pairs(tree, fewer, more, sign) for tree, ratio in self._trees(fewer, more, singles))
-            for singles in product(RELEASED, repeat=3)
-            for sign in (1, -1)
-        )
+        of_pairs = {sign: {tree: self._of_pairs(tree, fewer, more, sign) for tree in self._ordered_trees()} for sign in (1, -1)}
+        counts, worst = (column_counts(fewer), column_counts(more)), -inf
+        for singles in product(RELEASED, repeat=3):
+            noise, trees = _noise_ratio(self.design.single, *counts, singles), list(self._trees(fewer, more, singles))
+            for sign, told in of_pairs.items():
+                worst = max(worst, sign * noise + max(sign * ratio + told[tree] for tree, ratio in trees))
+        return worst
+
+    def _ordered_trees(self) -> list[Tree]:
+        """Any two pairs of three columns are a tree, in the order of choosing."""
+        return list(permutations(self.design.candidates, 2))
 
     def _trees(self, fewer: Rows, more: Rows, singles: Rows) -> Iterator[tuple[Tree, float]]:
-        likely, others = (dict(self._law(rows, singles)) for rows in (tuple(sorted(more)), tuple(sorted(fewer))))
+        """Every tree that is possible, and how much more likely it is with `more`."""
+        likely, others = (self._law(tuple(sorted(rows)), singles) for rows in (more, fewer))
         yield from ((tree, _log_ratio(likely[tree], others[tree])) for tree in likely if likely[tree] or others[tree])
 
     @cache  # noqa: B019  # the laws of a small world are kept as long as the world is
-    def _law(self, rows: Rows, singles: Rows) -> tuple[tuple[Tree, float], ...]:
+    def _law(self, rows: Rows, singles: Rows) -> Mapping[Tree, float]:
         """Every tree, in the order of choosing, with its chance after these noisy columns."""
-        columns = Measured(self.design, tuple(np.array(single) for single in singles), {})
-        guess, exact = guesses(columns), pair_counts(self.design, rows)
-        found = []
-        for first in self.design.candidates:
-            rest = [pair for pair in self.design.candidates if pair != first]  # of three columns, any two pairs are a tree
-            chance = self._chance(self.design.candidates, first, guess, exact)
-            found += [((first, second), chance * self._chance(rest, second, guess, exact)) for second in rest]
-        return tuple(found)
+        guess, exact = self._guesses(singles), pair_counts(self.design, rows)
+        firsts = self._chances(self.design.candidates, guess, exact)
+        rest = {first: [pair for pair in self.design.candidates if pair != first] for first in firsts}
+        seconds = {first: self._chances(joining, guess, exact) for first, joining in rest.items()}
+        return {(first, second): firsts[first] * seconds[first][second] for first, second in self._ordered_trees()}
 
-    def _chance(self, joining: Sequence[Pair], pair: Pair, guess: Mapping[Pair, Counts], exact: Mapping[Pair, Counts]) -> float:
+    @cache  # noqa: B019  # as above
+    def _guesses(self, singles: Rows) -> Mapping[Pair, Counts]:
+        return guesses(Measured(self.design, tuple(np.array(single) for single in singles), {}))
+
+    def _chances(self, joining: Sequence[Pair], guess: Mapping[Pair, Counts], exact: Mapping[Pair, Counts]) -> dict[Pair, float]:
         law = self.chooses(self.design, [guess[each] for each in joining], [exact[each] for each in joining])
-        return law[joining.index(pair)]
+        return dict(zip(joining, law, strict=True))
 
     def _of_pairs(self, tree: Tree, fewer: Rows, more: Rows, sign: int) -> float:
         """The loss of the pairs at the outputs that tell most."""

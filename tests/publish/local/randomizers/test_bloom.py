@@ -22,6 +22,20 @@ def test_the_laws_of_randomize_and_derive_are_the_channel(monkeypatch):
 
 
 @pytest.mark.parametrize(("bits", "hashes"), [(2, 1), (3, 1), (2, 2)])
+def test_a_cell_of_the_channel_is_the_product_over_its_bits(bits, hashes):
+    """One cell after the other, from the definition: a cohort, and then each bit by itself."""
+    answer = BloomRappor(3, 1, bits=bits, hashes=hashes)
+    true, false = answer.set_if_true, answer.set_if_false
+    for value in range(3):
+        for report, found in zip(answer.channel.outputs, answer.channel.row(value), strict=True):
+            cohort, filled = np.array([int.from_bytes(report[:4])]), unpack(np.array(report[4:], dtype=np.uint8), answer.length)
+            sets = {block * bits + int(cell[0]) for block, cell in enumerate(answer._cells(cohort, np.array([value])))}
+            chances = [true if place in sets else false for place in range(answer.length)]
+            bit_by_bit = math.prod((p if bit else 1 - p for p, bit in zip(chances, filled, strict=True)), start=Fraction(1))
+            assert found == bit_by_bit / answer.cohorts
+
+
+@pytest.mark.parametrize(("bits", "hashes"), [(2, 1), (2, 2), (3, 1)])
 def test_hit_and_false_hit_are_those_of_the_channel(bits, hashes):
     answer = BloomRappor(3, 1, bits=bits, hashes=hashes)
     supported = [answer.supports(np.array([report])) for report in answer.channel.outputs]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -181,17 +182,24 @@ class BloomRappor(LocalMechanism):
         cohorts = {cohort: tuple(_bytes_of(np.array([cohort]))[0].tolist()) for cohort in range(self.cohorts)}
         outputs = {(*name, *packed): (cohort, bits) for cohort, name in cohorts.items() for packed, bits in filters.items()}
 
+        true_bits = [self._true_bits(value) for value in range(self.size)]
+
+        @cache
+        def weight(true: tuple[int, ...], bits: tuple[int, ...]) -> Fraction:
+            """The chance of a cohort and of these bits, which is the same in all cohorts whose true bits are the same."""
+            chances = (if_true if place in true else if_false for place in range(self.length))
+            return prod((p if bit else 1 - p for p, bit in zip(chances, bits, strict=True)), start=Fraction(1, self.cohorts))
+
         def probability(value: Any, report: Any) -> Fraction:
             cohort, bits = outputs[report]
-            cells = self._cells(np.array([cohort]), np.array([value]))
-            true_bits = {block * self.bits + int(cell[0]) for block, cell in enumerate(cells)}
-            weight = Fraction(1, self.cohorts)
-            for place, bit in enumerate(bits):
-                chance = if_true if place in true_bits else if_false
-                weight *= chance if bit else 1 - chance
-            return weight
+            return weight(true_bits[value][cohort], bits)
 
         return Channel.of(range(self.size), outputs, probability)
+
+    def _true_bits(self, value: int) -> list[tuple[int, ...]]:
+        """For each cohort the bits of its filter that a value sets."""
+        blocks = enumerate(self._cells(np.arange(self.cohorts), value))
+        return list(zip(*((block * self.bits + cells).tolist() for block, cells in blocks), strict=True))
 
     def supports(self, reports: Any) -> NDArray[np.int64]:
         """For each category the number of reports that have all its bits: by a fast transform if it has one, else one by one."""
