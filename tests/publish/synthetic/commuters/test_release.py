@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +41,7 @@ from tacit.publish.synthetic.commuters import report
 from tacit.publish.synthetic.commuters.example_state import State, made_state
 from tacit.publish.synthetic.commuters.flows import Columns
 from tacit.publish.synthetic.commuters.model import ONE_JOB, Terms
-from tacit.publish.synthetic.commuters.release import publish_map, synthesize_map
+from tacit.publish.synthetic.commuters.release import Release, publish_map, synthesize_map
 from tacit.publish.synthetic.commuters.report import report_page, utility_of, write_report
 from tacit.publish.synthetic.commuters.sources import DeclaredFlows, FlowsFile, require_undeclared, undeclared
 from tacit.publish.synthetic.commuters.spending import HOMES, NO_CAP, for_person, ledger_beside
@@ -194,9 +197,25 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(source, monkeypatch):
 # --- the curator's page ------------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_read_is_told_to_the_curator_alone(source, tmp_path):
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Path]:
+    """A map and the place of its page, for all who only look at them."""
+    folder = tmp_path_factory.mktemp("reported")
+    flows, _ = STATE.write(folder / "state")
+    release = publish_map(FlowsFile(flows, folder / "made.parquet"), STATE.blocks, LEVELS, TERMS, folder / "made.parquet")
+    return release, write_report(release, folder / "report.html", folder / "made.parquet")
+
+
+@pytest.fixture
+def without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To draw them takes longer than all the rest of a page."""
+    monkeypatch.setattr(report, "_pictures", lambda *_: [])
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_what_cannot_be_read_is_told_to_the_curator_alone(source, reported, tmp_path):
     """The same release with seven rows that count for nothing: its receipt and its rows say nothing of them, the report does."""
-    plain = publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
+    plain, place = reported
     work, home = STATE.blocks.names[STATE.work[0]], STATE.blocks.names[0]
     wrong = [f"{work},{home},{jobs}" for jobs in ("", "x", "-1", "1.5", "1e3", "9999999999", "NaN")]
     source.path.write_text(source.path.read_text() + "\n".join([*wrong, f"{work},{home},0"]) + "\n")
@@ -206,9 +225,10 @@ def test_what_cannot_be_read_is_told_to_the_curator_alone(source, tmp_path):
     assert (plain.homes.unreadable.unseal(), release.homes.unreadable.unseal()) == (0, 7)
     told = "unreadable number of jobs; they count as no job</td><td>{}<"
     assert told.format(7) in report_page(release)
-    assert told.format(0) in report_page(plain)
+    assert told.format(0) in place.read_text()
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_the_number_of_synthetic_workers_is_in_the_receipt_and_in_the_ledger(source):
     release = publish_map(source, STATE.blocks, LEVELS, Terms(20, 1e-5, workers="each:50"), source.out)
     many = 50 * len(release.offer.totals)
@@ -218,11 +238,12 @@ def test_the_number_of_synthetic_workers_is_in_the_receipt_and_in_the_ledger(sou
     assert "each:50" in next(entry.question for entry in beside(source.out).entries() if "map" in entry.question)
 
 
-def test_the_report_is_the_curators_and_lies_elsewhere(source, tmp_path):
-    release = publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
-    place = write_report(release, tmp_path / "report.html", source.out)
-    assert place == tmp_path / ".tacit" / "reports" / "report.html"
-    assert not (tmp_path / "report.html").exists()
+def test_the_report_is_the_curators_and_lies_elsewhere(reported):
+    release, place = reported
+    folder = place.parents[2]
+    assert (folder / "made.parquet").exists()
+    assert place == folder / ".tacit" / "reports" / "report.html"
+    assert not (folder / "report.html").exists()
     page = place.read_text()
     assert "For the data owner only" in page.splitlines()[0]
     assert page.count("<svg") == 5
@@ -281,16 +302,23 @@ def jobs_of(state: State) -> list[str]:
 
 
 def declared(folder: Path, most: int = 1, relation: str = "", more: int = 0, empty: bool = False) -> DataSet:
-    tracts = STATE.blocks.zones("tract")
-    totals = STATE.totals(tracts)
-    folder.mkdir(exist_ok=True)
+    """A data set of its own, with its own ledger: a copy of one that was prepared once."""
+    shutil.copytree(prepared(most, relation, more, empty).name, folder)
+    return open_data(folder / "tacit.toml")
+
+
+@cache
+def prepared(most: int, relation: str, more: int, empty: bool) -> tempfile.TemporaryDirectory[str]:
+    made = tempfile.TemporaryDirectory()
+    folder, totals = Path(made.name), STATE.totals(STATE.blocks.zones("tract"))
     (folder / "jobs.csv").write_text("person,w_geocode,h_geocode,shift\n" + "\n".join([] if empty else jobs_of(STATE)) + "\n")
     lines = [f"{name},{jobs + more}" for name, jobs in zip(totals.names, totals.jobs.tolist(), strict=True)]
     (folder / "totals.csv").write_text("destination,jobs\n" + "\n".join(lines) + "\n")
     (folder / "tacit.toml").write_text(CATALOG.format(most=most, relation=relation))
-    data = open_data(folder / "tacit.toml")
-    data.prepare(new_ledger=True, reason="a test")
-    return data
+    with pytest.MonkeyPatch.context() as patch, open_data(folder / "tacit.toml") as data:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # a register that does not know of the copies
+        data.prepare(new_ledger=True, reason="a test")
+    return made
 
 
 def flows_of(data: DataSet, **other: Any) -> DeclaredFlows:
@@ -475,7 +503,7 @@ def test_an_output_that_the_catalog_would_read_is_refused_and_costs_nothing(tmp_
     assert (tmp_path / "set" / "jobs.csv").read_bytes() == before
 
 
-def test_the_curators_page_speaks_of_this_map_in_words(source):
-    page = report_page(publish_map(source, STATE.blocks, LEVELS, TERMS, source.out))
+def test_the_curators_page_speaks_of_this_map_in_words(reported):
+    page = reported[1].read_text()
     assert "expected share of fake synthetic jobs" in page
     assert not [word for word in ("tutorial", "slides", "alpha", "8 million") if word in page]

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -80,16 +81,33 @@ def written(folder: Path, rows: list[str], change: str = "add-remove") -> DataSe
     return data
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the trips of 400 people, prepared: nobody works in it, but in copies of it."""
+    folder = tmp_path_factory.mktemp("prepared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(folder / "state"))  # a register that does not know of the copies
+        written(folder / "trips", trips(400)).close()
+    return folder / "trips"
+
+
+@contextmanager
+def copied(prepared: Path, folder: Path) -> Iterator[DataSet]:
+    shutil.copytree(prepared, folder)
+    with tacit.open(folder / "tacit.toml") as opened:
+        yield opened
+
+
 @pytest.fixture
-def data(tmp_path: Path) -> Iterator[DataSet]:
-    with written(tmp_path / "trips", trips(400)) as opened:
+def data(prepared: Path, tmp_path: Path) -> Iterator[DataSet]:
+    with copied(prepared, tmp_path / "trips") as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DataSet, SyntheticTable]]:
+def tree(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DataSet, SyntheticTable]]:
     """Rows of one model for all who look at what comes out: to fit one takes longer than all the rest."""
-    with written(tmp_path_factory.mktemp("tree") / "trips", trips(400)) as opened:
+    with copied(prepared, tmp_path_factory.mktemp("tree") / "trips") as opened:
         yield opened, synthesize_table(opened, "trips", epsilon=5, rows=800)
 
 
