@@ -50,28 +50,45 @@ def with_added(rows, top, added):
     return {tuple(sorted(rows + more)) for more in lists(top, added)}
 
 
+@cache
 def by_add_remove(rows, top, max_rows):
     removed = {left for k in range(1, min(max_rows, len(rows)) + 1) for left in without(rows, k)}
-    return removed | {more for k in range(1, max_rows + 1) for more in with_added(rows, top, k)}
+    return frozenset(removed) | {more for k in range(1, max_rows + 1) for more in with_added(rows, top, k)}
 
 
+@cache
 def by_change(rows, top, max_rows, keep_size=False):
     """A unit of up to `max_rows` rows is replaced by another one."""
     changed = set()
     for gone in range(min(max_rows, len(rows)) + 1):
         for come in [gone] if keep_size else range(max_rows + 1):
             changed |= {more for left in without(rows, gone) for more in with_added(left, top, come)}
-    return changed - {rows}
+    return frozenset(changed - {rows})
 
 
-def smooth_by_definition(start, answer, neighbours, beta, distance):
+class World:
+    """What a neighbour is: with the neighbours of every database, and the databases k units away, found once."""
+
+    def __init__(self, neighbours):
+        self.neighbours = cache(neighbours)
+        self.layers = cache(self._layers)
+
+    def _layers(self, start, distance):
+        seen, layers = {start}, [{start}]
+        for _ in range(distance):
+            layers.append({y for x in layers[-1] for y in self.neighbours(x)} - seen)
+            seen |= layers[-1]
+        return layers
+
+    def local(self, answer):
+        """The largest change that a neighbour makes of each database."""
+        return cache(lambda x: max((abs(answer(x) - answer(y)) for y in self.neighbours(x)), default=0))
+
+
+def smooth_by_definition(start, world, local, beta, distance):
     """The maximum of e^(-beta k) times the largest change that a neighbour makes, over databases k <= distance units away."""
-    seen, layer, best = {start}, {start}, 0.0
-    for k in range(distance + 1):
-        best = max([best, *(math.exp(-beta * k) * abs(answer(x) - answer(y)) for x in layer for y in neighbours(x))])
-        layer = {y for x in layer for y in neighbours(x)} - seen
-        seen |= layer
-    return best
+    layers = enumerate(world.layers(start, distance))
+    return max(math.exp(-beta * k) * max(map(local, layer), default=0) for k, layer in layers)
 
 
 def check_smooth(databases, neighbours, answer, bound, beta):
@@ -131,9 +148,8 @@ def adjacent_gaps(rows, beta):
 
 def test_adjacent_gaps_are_caught_by_the_definition():
     beta, rows = Fraction(35, 100), (2, 3, 3, 4)
-    truth = smooth_by_definition(
-        rows, lambda x: x[order_place(HALF, len(x)) - 1], lambda x: by_change(x, 4, 1, keep_size=True), float(beta), 4
-    )
+    world = World(lambda x: by_change(x, 4, 1, keep_size=True))
+    truth = smooth_by_definition(rows, world, world.local(lambda x: x[order_place(HALF, len(x)) - 1]), float(beta), 4)
     assert truth == pytest.approx(2.1140643, rel=1e-7)
     assert float(smooth_order_statistic(sorted_rows(rows, 0, 4), HALF, beta)) == pytest.approx(truth, rel=1e-9)
     assert adjacent_gaps(sorted_rows(rows, 0, 4), beta) == pytest.approx(1.4093762, rel=1e-7)
@@ -141,23 +157,22 @@ def test_adjacent_gaps_are_caught_by_the_definition():
 
 @pytest.mark.parametrize("q", LEVELS)
 def test_by_row_under_change_one_the_formula_is_the_definition(q):
+    world = World(lambda x: by_change(x, 3, 1, keep_size=True))
+    local = world.local(lambda x: x[order_place(q, len(x)) - 1])
     for beta in BETAS:
         for size in range(1, 5):
             for rows in lists(3, size):
-                truth = smooth_by_definition(
-                    rows, lambda x: x[order_place(q, len(x)) - 1], lambda x: by_change(x, 3, 1, keep_size=True), float(beta), size
-                )
+                truth = smooth_by_definition(rows, world, local, float(beta), size)
                 assert float(smooth_order_statistic(sorted_rows(rows, 0, 3), q, beta)) == pytest.approx(truth, rel=1e-9)
 
 
 @pytest.mark.parametrize("max_rows", [1, 2, 3])
 def test_at_unit_level_the_formula_is_above_the_definition(max_rows):
-    beta = 0.35
+    beta, world = 0.35, World(lambda x: by_add_remove(x, 2, max_rows))
     for q in LEVELS:
+        local = world.local(partial(median_of, top=2, q=q))
         for rows in (x for size in range(4) for x in lists(2, size)):
-            truth = smooth_by_definition(
-                rows, partial(median_of, top=2, q=q), lambda x: by_add_remove(x, 2, max_rows), beta, 3 if max_rows == 1 else 2
-            )
+            truth = smooth_by_definition(rows, world, local, beta, 3 if max_rows == 1 else 2)
             assert float(smooth_order_statistic(sorted_rows(rows, 0, 2), q, Fraction("0.35"), max_rows)) >= truth * (1 - 1e-12)
 
 
@@ -264,11 +279,11 @@ def test_vector_of_the_trimmed_mean():
 
 @pytest.mark.parametrize(("trim", "size"), [(0, 3), (1, 3), (1, 4), (2, 5)])
 def test_trimmed_mean_by_row_is_the_definition(trim, size):
+    world = World(lambda x: by_change(x, 3, 1, keep_size=True))
+    local = world.local(cache(lambda x: float(mean_of(x, 3, trim))))
     for beta in BETAS:
         for rows in lists(3, size)[::3]:
-            truth = smooth_by_definition(
-                rows, lambda x: float(mean_of(x, 3, trim)), lambda x: by_change(x, 3, 1, keep_size=True), float(beta), size
-            )
+            truth = smooth_by_definition(rows, world, local, float(beta), size)
             found = smooth_trimmed_mean(sorted_rows(rows, 0, 3), trim, beta, 1, CHANGE_ONE)
             assert float(found) == pytest.approx(truth, rel=1e-9)
 

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from join_questions import questions
-from joined import HOSPITALS, Asked, Hospital, asked_of, hospital, units, without
+from joined import HOSPITALS, Asked, Hospital, Stores, asked_of, hospital, units, without
 from tacit.data import prepare
 from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
@@ -181,9 +181,14 @@ def registered(dispatch: Any, node: type, planted: Callable[[Any], Any]) -> Iter
         dispatch.register(node, honest)
 
 
-def caught(folder: Path, data: Hospital, text: str, limits: Mapping[str, int] | None = None) -> bool:
-    """Whether the check fails on a fresh store; with `limits`, of a catalog that allows less than is stored."""
-    asked = asked_of(folder, data)
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
+    """For all tests but those that plant a bug in preparation."""
+    return Stores(tmp_path_factory.mktemp("stores"))
+
+
+def caught(asked: Asked, text: str, limits: Mapping[str, int] | None = None) -> bool:
+    """Whether the check fails; with `limits`, of a catalog that allows less than is stored."""
     tables = {name: replace(each, max_rows=(limits or {}).get(name, each.max_rows)) for name, each in asked.catalog.tables.items()}
     asked.catalog = replace(asked.catalog, tables=tables)
     try:
@@ -198,19 +203,19 @@ def caught(folder: Path, data: Hospital, text: str, limits: Mapping[str, int] | 
 
 
 @pytest.mark.parametrize("text", [CARDS, "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id"])
-def test_a_join_counted_as_its_left_side_is_caught(tmp_path: Path, text: str) -> None:
-    assert not caught(tmp_path, CLAIMED, text)
+def test_a_join_counted_as_its_left_side_is_caught(stores: Stores, text: str) -> None:
+    assert not caught(stores.asked(CLAIMED), text)
     with registered(stability.rows_of, UnitJoin, lambda _: lambda relation: stability.rows_of(relation.child)):
-        assert caught(tmp_path, CLAIMED, text)
+        assert caught(stores.asked(CLAIMED), text)
 
 
 @pytest.mark.parametrize("text", [CARDS, SAME_WARD, TOTAL])
-def test_a_row_limit_above_the_join_is_caught(tmp_path: Path, text: str) -> None:
+def test_a_row_limit_above_the_join_is_caught(stores: Stores, text: str) -> None:
     """A store may hold more rows than a catalog allows: the limit lies below all else."""
     fewer = {"visits": 1, "cards": 1}
-    assert not caught(tmp_path, CLAIMED, text, fewer)
+    assert not caught(stores.asked(CLAIMED), text, fewer)
     with registered(compiled.relation, Bound, lambda honest: lambda node, reading: honest(replace(node, max_rows=99), reading)):
-        assert caught(tmp_path, CLAIMED, text, fewer)
+        assert caught(stores.asked(CLAIMED), text, fewer)
 
 
 def on_the_key_alone(node: UnitJoin, reading: Any) -> Any:
@@ -222,9 +227,9 @@ def on_the_key_alone(node: UnitJoin, reading: Any) -> Any:
 
 
 @pytest.mark.parametrize("text", [LABS, KEPT])
-def test_a_join_on_the_key_alone_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_a_join_on_the_key_alone_is_caught(tmp_path: Path, stores: Stores, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Two people claim visit 0: each has a copy of its labs, and would be joined with the visits of both."""
-    assert not caught(tmp_path, CLAIMED, text)
+    assert not caught(stores.asked(CLAIMED), text)
     honest = prepare._codes
 
     def of_keys_alone(workshop: Any, *given: Any) -> Any:
@@ -236,7 +241,7 @@ def test_a_join_on_the_key_alone_is_caught(tmp_path: Path, monkeypatch: pytest.M
         return found
 
     monkeypatch.setattr(prepare, "_codes", of_keys_alone)
-    assert caught(tmp_path, CLAIMED, text)
+    assert caught(asked_of(tmp_path, CLAIMED), text)
 
 
 CODES_BY_NAME = [  # columns that a question calls as the store calls its codes
@@ -250,36 +255,36 @@ CODES_BY_NAME = [  # columns that a question calls as the store calls its codes
 
 
 @pytest.mark.parametrize("text", CODES_BY_NAME)
-def test_no_name_makes_a_column_a_code(tmp_path: Path, text: str) -> None:
+def test_no_name_makes_a_column_a_code(stores: Stores, text: str) -> None:
     """A join on codes leaves out the unit, which they imply; a column that a question only calls so implies nothing."""
-    asked = asked_of(tmp_path, CLAIMED)
+    asked = stores.asked(CLAIMED)
     joins = [step for step in size_limit.below(asked.plan(text).group) if isinstance(step, UnitJoin)]
     assert [compiled.implies_unit(step.pairs) for step in joins] == [False]
     joins = [step for step in size_limit.below(asked.plan(LABS).group) if isinstance(step, UnitJoin)]
     assert [compiled.implies_unit(step.pairs) for step in joins] == [True]
     asked.close()
-    assert not caught(tmp_path, CLAIMED, text)
+    assert not caught(stores.asked(CLAIMED), text)
 
 
-def test_a_left_join_that_finds_rows_of_others_is_caught(tmp_path: Path) -> None:
+def test_a_left_join_that_finds_rows_of_others_is_caught(stores: Stores) -> None:
     """Whether a patient without visits is counted would be up to the visits of others."""
     text = "SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id WHERE v.cost IS NULL"
     data = replace(hospital(patients=[(at, "F", 0) for at in range(9)], visits=[(0, 20, "a", 5)]), limits=LIMITS)
-    assert not caught(tmp_path, data, text)
+    assert not caught(stores.asked(data), text)
     with registered(compiled.relation, UnitJoin, lambda _: on_the_key_alone):
-        assert caught(tmp_path, data, text)
+        assert caught(stores.asked(data), text)
 
 
-def test_a_key_that_is_trusted_and_not_enforced_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_trusted_and_not_enforced_is_caught(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the catalog declares no key, a person may have several visits with one: a row may have several matches."""
-    assert not caught(tmp_path, UNTRUSTED, LABS)
+    assert not caught(stores.asked(UNTRUSTED), LABS)
     honest = identities.Identity
     monkeypatch.setattr(identities, "Identity", lambda space, node=None, unique=False: honest(space, node, node is not None))
-    assert caught(tmp_path, UNTRUSTED, LABS)
-    assert not caught(tmp_path, CLAIMED, LABS), "where it is declared, preparation enforces it"
+    assert caught(stores.asked(UNTRUSTED), LABS)
+    assert not caught(stores.asked(CLAIMED), LABS), "where it is declared, preparation enforces it"
 
 
-def test_not_in_with_a_null_is_caught(tmp_path: Path) -> None:
+def test_not_in_with_a_null_is_caught(stores: Stores) -> None:
     """One visit without a key would make everybody's labs go, and come back without it."""
 
     def planted(node: Semi, reading: Any) -> Any:
@@ -287,12 +292,12 @@ def test_not_in_with_a_null_is_caught(tmp_path: Path) -> None:
         ((left, right),) = node.pairs
         return rows.filter(compiled.value(left, rows).notin(other.select(found=compiled.value(right, other))["found"]))
 
-    assert not caught(tmp_path, MANY, NOT_IN)
+    assert not caught(stores.asked(MANY), NOT_IN)
     with registered(compiled.relation, Semi, lambda _: planted):
-        assert caught(tmp_path, MANY, NOT_IN)
+        assert caught(stores.asked(MANY), NOT_IN)
 
 
-def test_a_look_at_rows_of_others_is_caught(tmp_path: Path) -> None:
+def test_a_look_at_rows_of_others_is_caught(stores: Stores) -> None:
     """What an EXISTS under OR, or an IN over a ward, would be: only the values are compared, and not the unit."""
 
     def planted(node: Semi, reading: Any) -> Any:
@@ -300,20 +305,20 @@ def test_a_look_at_rows_of_others_is_caught(tmp_path: Path) -> None:
         return rows.semi_join(other, [compiled.value(left, rows) == compiled.value(right, other) for left, right in node.pairs])
 
     data = replace(hospital(visits=[(at, at, "a", 0) for at in range(5)] + [(9, 9, "a", 5)]), limits=LIMITS)
-    assert not caught(tmp_path, data, SAME_WARD)
+    assert not caught(stores.asked(data), SAME_WARD)
     with registered(compiled.relation, Semi, lambda _: planted):
-        assert caught(tmp_path, data, SAME_WARD)
+        assert caught(stores.asked(data), SAME_WARD)
 
 
-def test_a_range_per_person_without_the_row_limit_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not caught(tmp_path, CLAIMED, TOTAL)
+def test_a_range_per_person_without_the_row_limit_is_caught(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not caught(stores.asked(CLAIMED), TOTAL)
     monkeypatch.setattr(subqueries, "rows_of", lambda rows: 1)
-    assert caught(tmp_path, CLAIMED, TOTAL)
+    assert caught(stores.asked(CLAIMED), TOTAL)
 
 
-def test_the_centred_sum_at_the_price_of_the_plain_one_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_centred_sum_at_the_price_of_the_plain_one_is_caught(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """All totals of a unit add up to little; their distances from the middle of the range do not."""
-    assert not caught(tmp_path, SPREAD, BY_WARD)
+    assert not caught(stores.asked(SPREAD), BY_WARD)
     honest = aggregates.AGGREGATES["avg_plain"]
     centred = replace(honest, moments=lambda term: (aggregates._rows(term), Moment("centred", aggregates._row(term))))
     monkeypatch.setitem(aggregates.AGGREGATES, "avg_plain", centred)
@@ -323,4 +328,4 @@ def test_the_centred_sum_at_the_price_of_the_plain_one_is_caught(tmp_path: Path,
     )
     for module in ("passes.split", "price.released"):
         monkeypatch.setattr(sys.modules[f"tacit.query.{module}"], "moments_of", cheap)
-    assert caught(tmp_path, SPREAD, BY_WARD)
+    assert caught(stores.asked(SPREAD), BY_WARD)

@@ -52,11 +52,12 @@ class Gaussian:
 
 def suspicions(values: np.ndarray, law: Laplace | Gaussian, block: int = 1) -> list[str]:
     """The checks that `values` fail as draws of `law`; `block` is the width inside which the sampler's low bits are uniform."""
+    counts, probabilities = _counted(values, law, max(1, int(law.scale * 20) // BINS))
     checks = {
         "tail": _tail(values, law) < LEVEL,
-        "sign": _binomial(int((values > 0).sum()), values.size, 1 - float(law.cdf(np.array([0]))[0])) < LEVEL,
-        "bins": _bins(values, law) < CHI_SQUARE_LEVEL,
-        "distribution": _distance(values, law) > math.sqrt(math.log(2 / LEVEL) / (2 * values.size)),
+        "sign": _binomial(np.count_nonzero(values > 0), values.size, 1 - float(law.cdf(np.array([0]))[0])) < LEVEL,
+        "bins": _chi_square(counts, probabilities) < CHI_SQUARE_LEVEL,
+        "distribution": _distance(counts, probabilities) > math.sqrt(math.log(2 / LEVEL) / (2 * values.size)),
         "low digits": law.scale > 1e5 and _low_digits(values) < CHI_SQUARE_LEVEL,
         "inside blocks": block >= 8 and _inside_blocks(values, law, block) < CHI_SQUARE_LEVEL,
     }
@@ -67,7 +68,7 @@ def _tail(values: np.ndarray, law: Laplace | Gaussian) -> float:
     """As many beyond a far point as there should be: about a hundred."""
     far = law.far(min(100 / values.size, 0.1))
     beyond = float(law.cdf(np.array([-far - 1]))[0]) * 2
-    return _binomial(int((np.abs(values) > far).sum()), values.size, beyond)
+    return _binomial(np.count_nonzero(values > far) + np.count_nonzero(values < -far), values.size, beyond)
 
 
 def _binomial(count: int, size: int, probability: float) -> float:
@@ -77,13 +78,11 @@ def _binomial(count: int, size: int, probability: float) -> float:
 def _counted(values: np.ndarray, law: Laplace | Gaussian, step: int) -> tuple[np.ndarray, np.ndarray]:
     """Counts and probabilities of bins of `step` integers, over all that matters; the two ends hold the rest."""
     half = law.far(1e-12) // step + 1
-    places = np.clip(values // step, -half - 1, half) + half + 1
+    places = values // step if step > 1 else values.copy()
+    np.clip(places, -half - 1, half, out=places)
+    places += half + 1
     ends = law.cdf(np.arange(-half, half + 1) * step - 1)
     return np.bincount(places, minlength=2 * half + 2), np.diff(ends, prepend=0, append=1)
-
-
-def _bins(values: np.ndarray, law: Laplace | Gaussian) -> float:
-    return _chi_square(*_counted(values, law, max(1, int(law.scale * 20) // BINS)))
 
 
 def follows(values: np.ndarray, law: Laplace | Gaussian) -> bool:
@@ -93,19 +92,19 @@ def follows(values: np.ndarray, law: Laplace | Gaussian) -> bool:
     return float(np.max(np.abs(places - ranks))) < math.sqrt(math.log(2 / LEVEL) / (2 * values.size)) + 1 / values.size
 
 
-def _distance(values: np.ndarray, law: Laplace | Gaussian) -> float:
-    counts, probabilities = _counted(values, law, max(1, int(law.scale * 20) // BINS))
-    return float(np.max(np.abs(np.cumsum(counts) / values.size - np.cumsum(probabilities))))
+def _distance(counts: np.ndarray, probabilities: np.ndarray) -> float:
+    """How far the two distribution functions are apart, at most."""
+    return float(np.max(np.abs(np.cumsum(counts) / counts.sum() - np.cumsum(probabilities))))
 
 
 def _low_digits(values: np.ndarray) -> float:
     """At scales beyond 1e5 the last digit in base 256 is uniform to within 1e-5 of its probability."""
-    return _chi_square(np.bincount(values % LOW_DIGITS, minlength=LOW_DIGITS), np.full(LOW_DIGITS, 1 / LOW_DIGITS))
+    return _chi_square(np.bincount(values & (LOW_DIGITS - 1), minlength=LOW_DIGITS), np.full(LOW_DIGITS, 1 / LOW_DIGITS))
 
 
 def _inside_blocks(values: np.ndarray, law: Laplace | Gaussian, block: int) -> float:
     """Where in its block a value lies, in eighths, all blocks together and mirrored about -1/2."""
-    counts, probabilities = _counted(np.where(values < 0, ~values, values), law, block // 8)
+    counts, probabilities = _counted(np.maximum(values, ~values), law, block // 8)
     half = counts.size // 2
     mirrored = probabilities[half:] + probabilities[:half][::-1]
     eighths = np.arange(half) % 8

@@ -238,6 +238,22 @@ def asked_of(folder: Path, data: Hospital, **declared_too: Any) -> Asked:
     return Asked(made)
 
 
+class Stores:
+    """Hospitals, each prepared once: what is asked is a copy in memory, so a check changes nothing for the next one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.prepared: dict[str, Catalog] = {}
+
+    def asked(self, data: Hospital) -> Asked:
+        """A fresh copy of the store of these rows."""
+        if repr(data) not in self.prepared:
+            first = asked_of(self.folder / str(len(self.prepared)), data)
+            first.close()
+            self.prepared[repr(data)] = first.catalog
+        return Asked(self.prepared[repr(data)])
+
+
 def in_plain_sql(data: Hospital) -> duckdb.DuckDBPyConnection:
     """The raw rows as tables of an engine of their own."""
     plain = duckdb.connect()

@@ -119,7 +119,8 @@ class Quantile:
 
     def release(self, values: Any) -> int | float:
         """A grid value for plain values, which are rounded to the grid and clamped to its ends."""
-        return self.grid.value(self.draw(self.grid.rows(opened(values))))
+        grid = self.grid
+        return grid.value(self.draw(grid.rows(opened(values))))
 
     def release_units(self, pair: Any) -> int:
         """An offset from `lower` in steps, for (offsets, counts): distinct values as offsets, and how many rows have each."""
@@ -135,8 +136,9 @@ class Quantile:
 
     def law(self, values: Any) -> Law:
         """The probability of each grid value."""
-        blocks = Blocks.of(self.grid.rows(opened(values)), self.grid.points)
-        return Law({self.grid.value(offset): weight for offset, weight in enumerate(self.law_from(blocks))})
+        grid = self.grid
+        blocks = Blocks.of(grid.rows(opened(values)), grid.points)
+        return Law({grid.value(offset): weight for offset, weight in enumerate(self.law_from(blocks))})
 
     def law_from(self, blocks: Blocks) -> list[Decimal]:
         """The probability of each offset, for blocks."""

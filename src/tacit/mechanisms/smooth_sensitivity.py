@@ -29,7 +29,7 @@ STEEP = Fraction(300)  # 2^62 units decay below 2^-100 in one step of 200 alread
 
 def order_place(q: Fraction, size: int) -> int:
     """The place of the q-quantile among `size` rows: max(1, ceil(q size))."""
-    return max(1, math.ceil(q * size))
+    return max(1, -(-q.numerator * size // q.denominator))
 
 
 def order_statistic(rows: SortedRows, q: Fraction) -> Fraction:

@@ -53,8 +53,9 @@ class Grid:
 
     def value(self, offset: int) -> int | float:
         """The value at an offset: an integer on a grid of integers, else the nearest float."""
-        number = self.lower + offset * self.step
-        return int(number) if self.lower.denominator == self.step.denominator == 1 else float(number)
+        if self.lower.denominator == self.step.denominator == 1:
+            return self.lower.numerator + int(offset) * self.step.numerator
+        return float(self.lower + offset * self.step)
 
     def offsets(self, values: Any) -> Integers:
         """Each value rounded to the grid and clamped to its ends. Every row is mapped alone, so neighbours stay neighbours."""
