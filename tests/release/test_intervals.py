@@ -109,7 +109,7 @@ def shown_ends(place: World, truth: int, tries: int = 40_000) -> tuple[np.ndarra
 @pytest.mark.parametrize("truth", [9, 11, 14, 15, 17, 20, 40])  # the threshold is 15
 def test_ends_of_shown_units_hold_given_that_the_group_is_shown(place: World, truth: int) -> None:
     low, high = shown_ends(place, truth)
-    assert len(low) > 50
+    assert len(low) > 25  # of nine people 74 are expected: fewer once in a billion runs
     assert coverage_of_draws((low <= truth) & (truth <= high), 0.95).holds
 
 
