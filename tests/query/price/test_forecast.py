@@ -207,7 +207,7 @@ def test_the_forecast_is_close_to_the_error(place: World) -> None:
     (quote,) = price(place.plan("SELECT VAR_POP(age) AS x FROM visits"), request(error=4))
     near = np.array([LOW] * (ROWS - 8) + [HIGH] * 8)
     lopsided = LOW + np.minimum(-1.5 * np.log((np.arange(ROWS) + 0.5) / ROWS), 10).round().astype(np.int64)
-    for values, most in ((near, 1.7), (lopsided, 2.2)):
+    for values, most in ((near, 1.7), (lopsided, 2.4)):  # 1.47 and 1.90 on average, eight deviations below
         found = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, values)).value
         assert 1 < 4 / np.quantile(np.abs(found - values.var()), 0.95) < most
 
