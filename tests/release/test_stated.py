@@ -127,4 +127,4 @@ def test_an_exact_count_leaves_the_noise_of_the_sum(place: World) -> None:
     band = band_of(quote.question.outputs[0].value, quote, side_by_side(quote, ages(1000), 50))
     centred = next(part for part in quote.sums if part.moment.kind == "centred")
     width = float(centred.mechanism.interval(Fraction(95, 100)).above) / 2 / 1000
-    assert (band.high - band.low) / 2 == pytest.approx(width, rel=0.04)  # its ends move with the noisy mean
+    assert (band.high - band.low) / 2 == pytest.approx(width, rel=0.06)  # its ends move with the noisy mean: so far once in 10^7

@@ -108,7 +108,7 @@ def test_released_values_are_near_with_much_budget(place: World) -> None:
         for age in range(11)
     ]
     made = filled(place, rows)
-    (quote, *_) = price(made.plan(TEXT), request(epsilon=10**6))
+    (quote, *_) = price(made.plan(TEXT), request(epsilon=10**6, confidence=1 - Fraction(1, 10**8)))  # for each of five
     found = answer(quote, noised(quote, made.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
     values = [found[call.lower()][0] for call in CALLS]
     assert values == pytest.approx(in_plain_sql(rows), rel=1e-2)
