@@ -335,7 +335,7 @@ def test_intervals_of_margins_that_are_added_up_cover(neighbours: list[DataSet],
 
 
 def test_private_keys_say_what_is_not_shown(neighbours: list[DataSet]) -> None:
-    answer = neighbours[0].session().sql(NOTES, epsilon=0.9, delta=1e-3)
+    answer = neighbours[0].session().sql(NOTES, epsilon=0.9, delta=1e-9)  # the note without a ward is shown once in 10^9
     quote = price(plan_of(neighbours[0], NOTES), request(epsilon=1, delta=Fraction(1, 1000)))[0]
     assert [part.keys is not None for part in quote.parts] == [True, True, False]
     assert all(part.margins == () for part in quote.parts)
