@@ -136,6 +136,7 @@ REPLAYED = [
 def released_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mechanisms that release the same whatever they are given: all else must then be the same too."""
     monkeypatch.setattr(Laplace, "release_units", lambda self, units: np.arange(self.dimension) * 3 - 1)
+    monkeypatch.setattr(Laplace, "release_each", lambda self, counts: np.arange(len(counts)) * 3 - 1)  # several quantiles: a tree
     monkeypatch.setattr(QuantileWithInterval, "draw_from", lambda self, blocks: Enclosed(5, 3, 9))
 
 
