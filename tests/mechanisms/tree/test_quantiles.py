@@ -68,11 +68,14 @@ def test_hostile_rows_are_enclosed(name):
 
 
 def test_planted_margins_for_one_row_and_all_of_epsilon_are_seen(monkeypatch):
-    """Margins that forget the rows of a unit, and that each level has its part of epsilon alone."""
+    """Margins that forget the rows of a unit, and that each level has its part of epsilon alone.
+
+    The interval of 0.1 then misses six times in ten: 120 draws with 38 misses or fewer come once in 10^9.
+    """
     real, tree = quantiles.margins, Tree(9**4, 9, 4, Fraction(1), max_rows=2)
     rows = [3280] * 31 + [6000] * 269  # the bound above the first has one row too many below it
     monkeypatch.setattr(quantiles, "margins", lambda *cell: real(*cell) / (tree.levels * tree.max_rows))
-    assert max(misses(tree, rows).values()) > most(TIMES, float(1 - CONFIDENCE))
+    assert max(misses(tree, rows, 120).values()) > most(120, float(1 - CONFIDENCE))
     monkeypatch.setattr(quantiles, "margins", real)
     assert max(misses(tree, rows).values()) <= most(TIMES, float(1 - CONFIDENCE))
 

@@ -134,12 +134,15 @@ def test_isotonic_regression_is_the_projection():
 
 
 def test_the_regression_makes_degrees_more_accurate():
-    """Mean absolute error: Laplace noise of scale 4 has 4; a fit of 3,000 degrees with few different values is far below 1."""
+    """Mean absolute error: Laplace noise of scale 4 has 4; a fit of 3,000 degrees with few different values has 0.2.
+
+    Of 60,000 fits 966 pass 0.4, 51 pass 0.6 and 2 pass 0.8: at this pace one in 10^9 passes 1.5.
+    """
     true = np.sort(np.minimum(np.random.default_rng(1).zipf(2.0, 3000), 60))[::-1].astype(np.int64)
     mechanism = DegreeSequence(3000, "1/2").mechanism
     noisy = np.asarray(mechanism.release_units(true), dtype=float)
     assert np.abs(noisy - true).mean() > 3
-    assert np.abs(fitted(noisy) - true).mean() < 1
+    assert np.abs(fitted(noisy) - true).mean() < 1.5
     assert distribution(fitted(noisy)).sum() == 3000
 
 

@@ -127,7 +127,7 @@ def means_measured(randomizer, runs, bound, shorten=1.0):
 @pytest.mark.parametrize("bound", SUM_BOUNDS)
 def test_intervals_of_means_cover(randomizer, bound):
     assert means_measured(randomizer, QUICK, bound).holds
-    assert not means_measured(randomizer, 200, bound, shorten=0.15).holds  # planted
+    assert not means_measured(randomizer, 200, bound, shorten=0.14).holds  # planted: covers 0.56 at most, missed once in 10^7
 
 
 @pytest.mark.slow

@@ -138,7 +138,7 @@ CELLS = [
     ("some", [2]),
     ("wide", [7]),
 ]
-FALSE_ALARM = 1e-6 / len(CELLS)  # one in a million over all cells together
+FALSE_ALARM = 1e-7 / len(CELLS)  # a cell that expects fifty has a longer tail than chi-square: below 1e-6 over all together
 
 
 def worst_surprise(page, count):
