@@ -275,3 +275,22 @@ def test_the_planted_rules_break_at_an_everyday_delta(planted: type[Filter]) -> 
 )
 def test_no_strategy_beats_any_cap(epsilon: Fraction, delta: Fraction, ratios: list[Fraction], split: Fraction) -> None:
     check_filter(Filter(epsilon, delta, split), menu(delta, *ratios), 5, epsilon, delta)
+
+
+COSTS = st.builds(
+    Cost,
+    st.none() | st.fractions(0, 12, max_denominator=50),
+    st.fractions(0, 3, max_denominator=500),
+    st.sampled_from([F(0), F(1, 10**9), F(1, 10**7), F(1, 10**6), F(1, 10**5)]),
+)
+
+
+@given(COSTS, COSTS, st.sampled_from([F(0), F(1, 100), F(1, 2), F(1)]))
+def test_whatever_is_admitted_is_affordable(cost, before, for_events):
+    """Under every split and after any sums: so a process that knows neither refuses nothing that was admitted."""
+    cap = Filter(8, F(1, 10**6), for_events)
+    for state in (NOTHING_SPENT, cap.after(NOTHING_SPENT, before)):
+        if cap.admits(state, cost):
+            assert cap.affords(cost)
+    assert not cap.affords(Cost(F(9), F(3), F(0))), "it is a limit"
+    assert not cap.affords(Cost(F(1, 100), F(1, 10**5), F(2, 10**6)))

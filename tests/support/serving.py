@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+PLANTED = "TACIT_TEST_PLANTED"
 WAIT = 240.0  # seconds, on a machine that does other things too: the end of a test that would never end, and no measure
 
 
@@ -87,12 +88,15 @@ class Server:
 @contextmanager
 def serving(
     folder: Path, tokens: dict[str, str], engines: int = 1, python: tuple[str, ...] = (sys.executable,),
-    users: tuple[str, ...] = (), seconds: float = WAIT, said: Path | None = None,
+    users: tuple[str, ...] = (), seconds: float = WAIT, said: Path | None = None, planted: str = "",
 ) -> Iterator[Server]:  # fmt: skip
-    """A server over the prepared catalog in a folder, ready in some seconds; it is ended at the end. `said` gets what it says."""
+    """A server over the prepared catalog in a folder, ready in some seconds; it is ended at the end. `said` gets what it says.
+
+    `planted` is a bug: Python that each of its processes runs before anything else.
+    """
     port_file = folder / "port"
     own = [place for place in sys.path if not Path(place).is_relative_to(sys.base_prefix)]  # a Python has a library of its own
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([*own, str(Path(__file__).parent)])}
+    environment = os.environ | {PLANTED: planted, "PYTHONPATH": os.pathsep.join([*own, str(Path(__file__).parent)])}
     words = [*python, __file__, str(folder / "tacit.toml"), str(port_file), str(engines), *users]
     with ExitStack() as stack:
         errors = None if said is None else stack.enter_context(said.open("wb"))
@@ -115,10 +119,12 @@ def serving(
 
 def main() -> None:
     from tacit.data.catalog import read_catalog
+    from tacit.doors.server import parts
     from tacit.doors.server.sandbox.limits import user_named
     from tacit.doors.server.settings import Settings
     from tacit.doors.server.supervisor import Plan, Supervisor
 
+    parts.BOOT = parts.BOOT.replace("; run(", f"; exec({os.environ[PLANTED]!r}); run(")
     catalog, port_file, engines, *names = sys.argv[1:]
     front, clerk, engine = map(user_named, names) if names else (None, None, None)
     listening = socket.create_server(("127.0.0.1", 0), backlog=128)

@@ -101,6 +101,20 @@ class Filter:
             (state.epsilon is not None and state.epsilon <= self.epsilon) or state.rho <= self.largest_rho
         )
 
+    def affords(self, cost: Cost) -> bool:
+        """Whether the whole cap pays for a cost alone, with all of delta for its deltas and all of it for the conversion.
+
+        So it is above every split and every sum, and whoever does not know those can ask for it: the engines of a server do.
+
+        >>> cap = Filter(epsilon=1, delta=1e-6)
+        >>> cap.affords(Cost(None, Fraction(1, 50), Fraction(0))), cap.affords(Cost(None, Fraction(1, 30), Fraction(0)))
+        (True, False)
+        """
+        if cost.delta > self.delta:
+            return False
+        pure = cost.epsilon is not None and cost.epsilon <= self.epsilon
+        return pure or (self.delta > 0 and cost.rho <= largest_rho_down(self.epsilon, self.delta))
+
     def after(self, state: State, cost: Cost) -> State:
         """The sums with the cost, which is rounded up to the grid: no order of the same spends gives other sums."""
         if cost.neighbours != self.neighbours:

@@ -112,9 +112,10 @@ def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], for
     The error is raised outside the handler of the original one: neither that exception nor its frames can be reached from outside.
     """
     try:
-        till.remember(granted)
-        value = run(granted)
-        text = None if form is None else form.write(value)
+        with till.ledger.held(granted):
+            till.remember(granted)
+            value = run(granted)
+            text = None if form is None else form.write(value)
     except (Exception, KeyboardInterrupt) as error:
         leaving, counted = _ending(error, till, granted)
     else:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,8 +12,13 @@ import pytest
 from crash import EACH
 from ledgers import IDENTITY, opened, policy, pure, spend
 from services import fresh_database
+from tacit.accounting.ledger import ledger as ledger_module
+from tacit.accounting.ledger import selling
+from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.rollback import check_head
-from tacit.errors import BudgetExceeded
+from tacit.accounting.ledger.selling import Granted, Sale
+from tacit.accounting.ledger.tables import Store
+from tacit.errors import BudgetExceeded, TooManyFailures
 
 SCRIPT = Path(__file__).parents[2] / "support" / "crash.py"
 
@@ -75,3 +81,92 @@ def test_what_was_seen_is_in_the_ledger_after_a_thousand_kills(address, tmp_path
             require_all_is_well(address, tmp_path / "store", 600, report)
         kills, refused = kills + report["kills"], report["refused"]
     assert opened(address, policy(600), IDENTITY).head.number == 4800
+
+
+# --- questions whose process died ------------------------------------------------------------------------------------------------
+
+ONE = pure("1/100")
+
+
+def lost(ledger: Ledger, key: str, analyst: str = "ana") -> Granted:
+    """A question that is paid for by a process that then dies."""
+    granted = ledger.reserve(Sale((ONE,), analyst, "q", "v", key))
+    assert isinstance(granted, Granted)
+    return granted
+
+
+def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Move the clock of leases."""
+    now = selling.time.time()
+    monkeypatch.setattr("tacit.accounting.ledger.selling.time.time", lambda: now + seconds)
+
+
+def failures(ledger: Ledger) -> list[int | None]:
+    """The entries that were counted as lost, in order."""
+    return [entry.about for entry in ledger.entries() if entry.kind == "failure"]
+
+
+def test_the_third_lost_question_is_counted_and_stops_the_analyst(address, monkeypatch):
+    """The refusal that the third one causes does not undo that it is counted."""
+    ledger = opened(address, policy(8))
+    numbers = [lost(ledger, key).entry.number for key in "abc"]
+    later(monkeypatch, selling.LEASE + 1)
+    for key in ("c", "c", "another"):
+        with pytest.raises(TooManyFailures, match="tacit ledger resume"):
+            ledger.reserve(Sale((ONE,), "ana", "q", "v", key))
+    assert failures(ledger) == numbers, "each of them once"
+    assert ledger.spent().epsilon == Fraction(3, 100), "a refusal spends nothing"
+    assert isinstance(ledger.reserve(Sale((ONE,), "ben", "q", "v", "c")), Granted), "others go on"
+    ledger.resume("curator", "looked")
+    assert isinstance(ledger.reserve(Sale((ONE,), "ana", "q", "v", "a")), Granted), "and the questions are not refused for ever"
+    assert ledger.verify().whole
+
+
+def test_a_lost_question_that_is_never_asked_again_is_counted_when_its_lease_ends(address, monkeypatch):
+    ledger = opened(address, policy(8))
+    number = lost(ledger, "a").entry.number
+    answered = lost(ledger, "b")
+    ledger.answered(answered, "released")
+    later(monkeypatch, selling.LEASE - 10)
+    spend(ledger, ONE, "ben")
+    assert failures(ledger) == [], "it may still be answered"
+    later(monkeypatch, 11)
+    spend(ledger, ONE, "ben")
+    spend(ledger, ONE, "ben")
+    assert failures(ledger) == [number], "by whoever comes next, and once"
+    assert ledger.verify().whole
+
+
+def test_a_question_that_is_being_answered_keeps_its_lease(address, monkeypatch):
+    """However long it takes: the lease is renewed. Planted: one that nobody renews is counted while it runs."""
+    ledger = opened(address, policy(8))
+    slow, dead = lost(ledger, "slow"), lost(ledger, "dead")
+    monkeypatch.setattr(ledger_module, "LEASE", 0.03)  # of the pauses between renewals alone
+    ends = ledger._store.look(lambda page: page.kept("slow")).until
+    with ledger.held(slow):
+        later(monkeypatch, selling.LEASE + 1)
+        while ledger._store.look(lambda page: page.kept("slow")).until == ends:
+            time.sleep(0.01)
+        spend(ledger, ONE, "ben")
+    assert failures(ledger) == [dead.entry.number]
+
+
+def test_resuming_counts_what_was_lost_before_it(address, monkeypatch):
+    ledger = opened(address, policy(8))
+    for key in "abc":
+        lost(ledger, key)
+    later(monkeypatch, selling.LEASE + 1)
+    ledger.resume("curator", "looked")
+    assert len(failures(ledger)) == 3
+    assert ledger.head.number == 7
+    assert spend(ledger, ONE, "ana"), "what the data owner has looked at is not counted after it"
+
+
+def test_the_index_of_open_questions_is_made_in_a_ledger_without_it(address):
+    lost(opened(address, policy(8)), "a")
+    store = Store(address)
+    assert store.has_open_index()
+    store.convert(lambda connection: connection.run("DROP INDEX tacit_open"))
+    assert not store.has_open_index()
+    assert spend(opened(address, policy(8)), ONE)
+    assert store.has_open_index()

@@ -249,7 +249,7 @@ def test_there_is_no_way_back(file):
     assert public == {
         "accept_units", "admits", "adopt", "adopted", "answered", "belongs", "caps", "changed_units",
         "entries", "failed",
-        "hash_at", "head", "identity", "left", "note", "note_public", "paid_by", "policy", "requested", "reserve", "resume",
+        "hash_at", "head", "held", "identity", "left", "note", "note_public", "paid_by", "policy", "requested", "reserve", "resume",
         "recalled", "room", "seen_at", "spend", "spent", "split", "standing", "stopped", "under", "verify", "versions",
     }  # fmt: skip
 

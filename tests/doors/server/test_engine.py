@@ -13,17 +13,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hospital import NOW
 from served import served
+from tacit.accounting.filter import State
+from tacit.accounting.ledger.admission import Admission, Standing, Sums
+from tacit.accounting.policy import policy_of
 from tacit.data.prepare import prepare
 from tacit.doors.server import engine as engine_module
 from tacit.doors.server.engine import Answering
 from tacit.doors.server.pool import Pool
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read, request_written
 from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, Malformed, receive, send, written
-from tacit.errors import StoreUnusable, TimedOut, TooMuchWork
-from tacit.query.price.price import Quote, Request
+from tacit.errors import StoreUnusable, TacitError, TimedOut, TooMuchWork
+from tacit.privacy.catalog import Analyst, Budget
+from tacit.query.language.sql import read
+from tacit.query.offers import offered
+from tacit.query.price.price import Quote, Request, request
 from tacit.release.noisy import Noisy
 from tacit.release.packed import packed, unpacked
 from tacit.release.running import Paid
@@ -330,3 +338,121 @@ def test_an_engine_derives_the_quote_that_was_paid_for(data, answering, asked, m
     request = request_read(json.loads(json.dumps(request_written(quote.request))))
     found = derived(paid.text, request, answering.catalog, answering.public)
     assert fingerprint_of(quote, data.version) in {fingerprint_of(each, data.version) for each in found}
+
+
+# --- whatever the ledger admits, an engine runs ----------------------------------------------------------------------------------
+
+WIDE = f"SELECT {', '.join(f'COUNT(*) FILTER (WHERE age > {age}) AS n{age}' for age in range(90))} FROM patients"
+TEXTS = [text for text, given in QUESTIONS if "params" not in given and "groups" not in given] + [WIDE]
+SHARED = {
+    "confidence": st.sampled_from(["0.5", "0.9", "0.999"]),
+    "simultaneous": st.just(True),
+    "interval": st.just(False),
+    "groups": st.just(20_000),
+}
+BY_EPSILON = st.fixed_dictionaries(
+    {"epsilon": st.sampled_from(["0.0001", "0.02", "0.3", "2", "8", "9", "50"])},
+    optional=SHARED | {"delta": st.sampled_from(["1e-30", "1e-9", "1e-7", "2e-7", "1e-5", "0.001", "0.3"])},
+)
+BY_ERROR = st.fixed_dictionaries({"error": st.sampled_from(["1", "40", "20000", "1000000"])}, optional=SHARED)
+CAPS = st.one_of(
+    st.just(Analyst("ana")),
+    st.builds(
+        Analyst, st.just("ana"), st.sampled_from([None, Budget(Fraction(8), Fraction(1, 10**7)), Budget(Fraction(1), Fraction(0))]),
+        st.sampled_from([None, Fraction(3, 10), Fraction(8)]), st.sampled_from([None, Fraction(0), Fraction(1, 10**8)]),
+    ),
+)  # fmt: skip
+SPENT = st.sampled_from([State(), State(Fraction(7), Fraction(1, 100)), State(None, Fraction(1, 2), Fraction(1, 10**9))])
+
+
+def admitted(data: DataSet, text: str, asked: Request, caps: Admission, spent: State) -> Quote | None:
+    """The quote that a ledger under these caps would sell, after these sums."""
+    quotes = offered(read(text).statement, asked, data.catalog, data.public, data.version).quotes
+    standing = Standing(caps, Sums(spent, spent), caps.analyst("ana"))
+    place = standing.admitted(tuple(quote.event for quote in quotes))
+    return None if place is None else quotes[place]
+
+
+def reply_to(data: DataSet, answering: Answering, text: str, quote: Quote) -> bytes:
+    """The kind of an engine's reply to a question that was paid for."""
+    known = {"text": text, "request": request_written(quote.request), "fingerprint": fingerprint_of(quote, data.version)}
+    return answering.handle(run(data, **known, entry=len(answering.ran)))[0]
+
+
+def check_that_it_runs(data: DataSet, drawn: tuple[str, dict[str, Any], Analyst, State, Fraction]) -> bool:
+    """Whether it was admitted; if so, an engine must run it."""
+    text, given, analyst, spent, for_events = drawn
+    caps = Admission(replace(policy_of(data.catalog), analysts={"ana": analyst}), for_events)
+    try:
+        quote = admitted(data, text, request(**given), caps, spent)
+    except TacitError:  # refused before it is priced
+        return False
+    if quote is None:
+        return False
+    data.engine.open()
+    assert reply_to(data, Answering(data.catalog, data.engine, data.store), text, quote) == NUMBERS, drawn
+    return True
+
+
+DRAWN = st.tuples(st.sampled_from(TEXTS), BY_EPSILON | BY_ERROR, CAPS, SPENT, st.sampled_from([Fraction(1, 2), Fraction(1, 100)]))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(DRAWN)
+def test_whatever_is_admitted_an_engine_runs(data, drawn):
+    check_that_it_runs(data, drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(DRAWN)
+def test_whatever_is_admitted_an_engine_runs_in_many_forms(data, drawn):
+    check_that_it_runs(data, drawn)
+
+
+KNOWN = {
+    "a delta above the catalog's": (QUESTIONS[2][0], {"epsilon": "0.0005", "delta": "1e-4"}),
+    "a delta far above the catalog's": (QUESTIONS[2][0], {"epsilon": "0.0001", "delta": "0.001"}),
+    "an epsilon above the catalog's, of many small ones": (WIDE, {"epsilon": "9"}),
+}
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_what_is_admitted_by_its_price_is_run_whatever_it_states(data, known):
+    text, asked = KNOWN[known]
+    assert check_that_it_runs(data, (text, asked, Analyst("ana"), State(), Fraction(1, 2)))
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_an_engine_that_compares_the_stated_delta_is_caught(data, known, monkeypatch):
+    """Planted: the stated epsilon and delta against the budget, as if they were the price."""
+    budget = data.catalog.budget
+    planted = lambda _, quote: quote.epsilon <= budget.epsilon and quote.delta <= budget.delta  # noqa: E731
+    monkeypatch.setattr(Answering, "_is_affordable", planted)
+    text, asked = KNOWN[known]
+    with pytest.raises(AssertionError):
+        check_that_it_runs(data, (text, asked, Analyst("ana"), State(), Fraction(1, 2)))
+
+
+def test_a_delta_above_the_catalogs_is_answered_by_a_server_as_in_python(data, pooled):
+    """Through the till and the pool: no spend without an answer, and no failure."""
+    data.engine.open()
+    own = Answering(data.catalog, data.engine, data.store)
+
+    def engine(asked: dict[str, Any]) -> tuple[bytes, int, bytes]:
+        kind, content = own.handle(written(asked))
+        return kind, 0, content
+
+    behind = DataSet(data.catalog, holder=pooled(engine))
+    for place, by in ((behind, "ana"), (data, "bob")):
+        found = place.session(by).sql("SELECT ward, SUM(cost) AS cost FROM visits GROUP BY ward", epsilon="0.0005", delta="1e-4")
+        assert found.receipt.delta == Fraction(1, 10**4)
+    assert behind.ledger.head.number == data.ledger.head.number
+    assert not [entry for entry in data.ledger.entries() if entry.kind == "failure" and entry.analyst == "bob"]
+
+
+def test_an_engine_with_another_budget_is_not_used(data, pooled):
+    """Else it could refuse what a clerk that has read a raised budget has sold."""
+    budget = replace(data.catalog.budget, epsilon=data.catalog.budget.epsilon * 2)
+    with pytest.raises(TimeoutError):
+        pooled(lambda _: (FAILED, 0, b"")).take(pricing_of(replace(data.catalog, budget=budget)), 0.1)

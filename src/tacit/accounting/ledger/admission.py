@@ -70,6 +70,13 @@ class Admission:
         """What the event consists of, each part with its price; they add up to the price of the event."""
         return costs_under(event, self.policy.neighbours)
 
+    def affords(self, event: Event) -> bool:
+        """Whether the whole budget pays for the event alone: decided by the policy, without a look at the sums.
+
+        `after` asks the same of whatever it admits, so that an engine refuses nothing that was paid for.
+        """
+        return self.whole.filter.affords(reduce(add, self.parts(event)))
+
     def after(self, sums: Sums, analyst: Analyst, parts: Sequence[Cost]) -> Sums:
         """The sums with the price of the parts, or the refusal of the first cap that does not admit them."""
         require_for_one(analyst, parts, self.policy.budget)

@@ -41,9 +41,9 @@ class Cap:
     declared: str
 
     def require(self, state: State, price: Cost) -> State:
-        """The sums with the price, or a refusal."""
+        """The sums with the price, or a refusal; whatever passes is also affordable, which is all that an engine can ask."""
         after = self.filter.after(state, price)
-        if not self.filter.holds(after):
+        if not self.filter.holds(after) or not self.filter.affords(price):
             raise self._refusal(self.filter.left(state), price, delta_fails=after.delta > self.filter.delta_events)
         return after
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import takewhile
+from threading import Event as Done
+from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from tacit.accounting.composition import Cost
@@ -95,12 +98,15 @@ class Ledger:
     def reserve(self, sale: Sale, patience: float = LEASE) -> Granted | Recalled:
         """An answer that was released before, or the first offer that all caps admit, spent; it is on the disk when it is returned.
 
-        Raises BudgetExceeded, and writes nothing, where no offer is admitted. The same question at once from elsewhere is waited
+        Raises BudgetExceeded, and spends nothing, where no offer is admitted. Questions whose processes died are counted first, in
+        a transaction of their own. The same question at once from elsewhere is waited
         for, `patience` seconds at most.
         """
         end = time.monotonic() + patience
         while True:
             found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, for_events=page.books.last.for_events)))
+            if isinstance(found, int):  # lost questions were counted; the sale is decided after them
+                continue
             if found is not None:
                 return found
             if time.monotonic() >= end:
@@ -127,6 +133,24 @@ class Ledger:
     def failed(self, granted: Granted, reason: str) -> Entry:
         """The entry that says that a paid question did not finish; after too many no further one is admitted."""
         return self._write(lambda page: selling.failed(page, granted, reason, self.caps))
+
+    @contextmanager
+    def held(self, granted: Granted) -> Iterator[None]:
+        """Keep the lease of a question while it is being answered, however long that takes; it ends with the process."""
+        if not granted.entry.key:
+            yield
+            return
+        over = Done()
+        Thread(target=self._renew, args=(granted, over), name="tacit lease", daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+
+    def _renew(self, granted: Granted, over: Done) -> None:
+        while not over.wait(LEASE / 3):
+            with suppress(TacitError):
+                self._write(lambda page: selling.renew(page, granted), flush=False)
 
     def stopped(self, granted: Granted) -> None:
         """Records that a paid question was stopped by hand: the next analyst who asks it pays again and need not wait."""
@@ -159,6 +183,7 @@ class Ledger:
         """The entry by which the data owner lets questions go on after failures, which are counted from zero again."""
 
         def work(page: Page) -> Entry:
+            selling.count_lost(page, self.caps)
             accounts = {name: replace(account, failures=0) for name, account in page.books.accounts.items()}
             said = {"analyst": by, "question": why, "failures": 0}
             return page.append(following(page.books, self.policy.budget, "resume", accounts, **said), accounts)

@@ -26,8 +26,10 @@ from tacit.accounting.ledger.statements import (
     APPEND,
     BEGIN_BOOKS,
     HAS_BOOKS,
+    HAS_OPEN_INDEX,
     LINES,
     MOVE,
+    OPEN_INDEX,
     PUT_ACCOUNT,
     PUT_ASKER,
     PUT_KEPT,
@@ -36,6 +38,7 @@ from tacit.accounting.ledger.statements import (
     READ_ASKER,
     READ_BOOKS,
     READ_KEPT,
+    READ_LOST,
     READ_UNITS,
     TABLES,
     WHOLE,
@@ -72,6 +75,10 @@ class Page:
     def keep(self, kept: Kept) -> None:
         """Writes a kept answer, in the place of an earlier one under its key."""
         self._connection.run(PUT_KEPT, **_row(kept))
+
+    def lost(self, now: float) -> list[Kept]:
+        """Questions that nobody has answered or let go, and whose lease has ended; at most a page of them."""
+        return [Kept(*row) for row in self._connection.run(READ_LOST, now=now, most=PAGE)]
 
     def asked(self, key: str, analyst: str) -> int | None:
         """The entry by which an analyst has paid for what is under a key."""
@@ -116,6 +123,12 @@ def create_tables(connection: Connection, last: Entry, digest: str, units: str) 
     if last.units:
         connection.run(PUT_UNITS, fingerprint=last.units, text=units)
     return True
+
+
+def index_open(connection: Connection) -> None:
+    """Make the index of open questions in a ledger that was begun without it; its rows stay as they are."""
+    if not connection.run(HAS_OPEN_INDEX[connection.kind]):
+        connection.run(OPEN_INDEX)
 
 
 def read_marks(connection: Connection) -> Marks:

@@ -66,14 +66,19 @@ class Recalled:
     own: bool
 
 
-def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | None:
-    """What a sale comes to as the ledger stands; None while another process is answering the same question."""
+def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | int | None:
+    """What a sale comes to as the ledger stands; None while another process is answering the same question.
+
+    A number if lost questions were counted: then nothing else is decided in this transaction, since a refusal would undo it.
+    """
     analyst = caps.analyst(sale.analyst)
+    if counted := count_lost(page, caps, sale.key):
+        return counted
     require_units(page, caps.policy, sale.tables)
     kept = page.kept(sale.key) if sale.key else None
     if kept is not None and kept.answer is not None:
         return _recalled(page, sale, caps, kept)
-    if kept is not None and 0 < kept.until - time.time() <= LEASE:  # a later end is that of a clock that was wrong
+    if kept is not None and _is_leased(kept, time.time()):
         if page.asked(sale.key, analyst.name) is None:  # what the asker's own caps refuse is refused at once, as if nobody asked
             caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
         return None
@@ -107,7 +112,6 @@ def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = N
 
 
 def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
-    _count_what_was_lost(page, sale.key, caps)
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_to_go_on(page.books.last, account, caps.policy.questions_at_most)
     found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
@@ -123,11 +127,26 @@ def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Grant
     return Granted(entry, found.offer)
 
 
-def _count_what_was_lost(page: Page, key: str, caps: Admission) -> None:
-    """A question that was paid for and neither answered nor let go: its process died, which counts as a failure."""
-    kept = page.kept(key) if key else None
-    if kept is not None and kept.answer is None and kept.until and (line := page.line(kept.entry)):
+def _is_leased(kept: Kept, now: float) -> bool:
+    """Whether a question counts as being answered; an end that is further ahead than a lease is that of a wrong clock."""
+    return 0 < kept.until - now <= LEASE
+
+
+def count_lost(page: Page, caps: Admission, key: str = "") -> int:
+    """Counts the questions that were paid for and neither answered nor let go: their processes died, and each is a failure.
+
+    Of all whose leases have ended, and the one under `key` if its lease does not hold; returns how many there were.
+    """
+    now = time.time()
+    found = {kept.key: kept for kept in page.lost(now)}
+    same = page.kept(key) if key else None
+    if same is not None and same.answer is None and same.until and not _is_leased(same, now):
+        found[same.key] = same
+    for kept in found.values():
+        if (line := page.line(kept.entry)) is None:
+            raise _changed(kept)
         failed(page, Granted(entry_from(line.text), 0), "its process ended", caps)
+    return len(found)
 
 
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
@@ -222,6 +241,13 @@ def failed(page: Page, granted: Granted, reason: str, caps: Admission) -> Entry:
     page.append(entry, changed)
     let_go(page, granted)
     return entry
+
+
+def renew(page: Page, granted: Granted) -> None:
+    """Extend the lease of a question that is still being answered."""
+    kept = page.kept(granted.entry.key)
+    if kept is not None and kept.entry == granted.entry.number and kept.answer is None and kept.until:
+        page.keep(replace(kept, until=time.time() + LEASE))
 
 
 def let_go(page: Page, granted: Granted) -> None:

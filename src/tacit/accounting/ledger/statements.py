@@ -14,6 +14,7 @@ from __future__ import annotations
 
 BOOKS = "tacit_books"
 WHOLE = {"sqlite": "INTEGER", "postgresql": "BIGINT"}  # the type of 64-bit integers
+OPEN_INDEX = """CREATE INDEX IF NOT EXISTS tacit_open ON tacit_kept (until) WHERE answer IS NULL AND until > 0"""
 TABLES = (
     """CREATE TABLE IF NOT EXISTS tacit_books (
         place INTEGER NOT NULL CHECK (place = 1), identity TEXT NOT NULL, format INTEGER NOT NULL, number {whole} NOT NULL,
@@ -29,13 +30,20 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS tacit_askers (
         "key" TEXT NOT NULL, analyst TEXT NOT NULL, entry {whole} NOT NULL, PRIMARY KEY ("key", analyst),
         FOREIGN KEY (entry) REFERENCES tacit_entries (number))""",
+    OPEN_INDEX,
 )
+HAS_OPEN_INDEX = {
+    "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = 'tacit_open'",
+    "postgresql": "SELECT 1 WHERE to_regclass('tacit_open') IS NOT NULL",
+}
 
 HAS_BOOKS = "SELECT place FROM tacit_books"
 READ_BOOKS = """SELECT tacit_books.identity, format, tacit_books.number, tacit_books.hash, tacit_entries.hash, text
     FROM tacit_books LEFT OUTER JOIN tacit_entries ON tacit_entries.number = tacit_books.number"""
 READ_ACCOUNTS = "SELECT analyst, spent, failures FROM tacit_accounts"
 READ_KEPT = """SELECT "key", entry, until, answer, text FROM tacit_kept WHERE "key" = :wanted"""
+READ_LOST = """SELECT "key", entry, until, answer, text FROM tacit_kept
+    WHERE answer IS NULL AND until > 0 AND until <= :now ORDER BY until LIMIT :most"""
 READ_ASKER = """SELECT entry FROM tacit_askers WHERE "key" = :wanted AND analyst = :who"""
 READ_UNITS = "SELECT text FROM tacit_units WHERE fingerprint = :wanted"
 LINES = "SELECT number, hash, text FROM tacit_entries WHERE number > :after ORDER BY number LIMIT :most"

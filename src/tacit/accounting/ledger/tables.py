@@ -19,7 +19,7 @@ from tacit.accounting.ledger.connections import Connection, Database, DriverErro
 from tacit.accounting.ledger.databases import connect
 from tacit.accounting.ledger.entries import Entry
 from tacit.accounting.ledger.pages import Page, create_tables, read_lines, read_marks
-from tacit.accounting.ledger.statements import ANSWERS, ASKERS, BOOKS
+from tacit.accounting.ledger.statements import ANSWERS, ASKERS, BOOKS, HAS_OPEN_INDEX
 
 PAUSES = (0.05, 0.2, 1.0)  # seconds before each further attempt at something that failed before COMMIT
 LOOK = 0.05  # seconds before another look at a lock that another program has
@@ -44,6 +44,10 @@ class Store:
     def has(self, table: str) -> bool:
         """Whether a table with that name is there."""
         return self._read(lambda connection: connection.has(table))
+
+    def has_open_index(self) -> bool:
+        """Whether open questions have an index."""
+        return self._read(lambda connection: bool(connection.run(HAS_OPEN_INDEX[connection.kind])))
 
     def convert(self, work: Callable[[Connection], Result]) -> Result:
         """What `work` does in one transaction, alone, before there is a row to lock."""

@@ -9,12 +9,13 @@ The old row of the ledger is renamed, so that a program of the old format finds 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 
 from tacit.accounting.ledger.chain import Reader, merged, nothing, read_chain
 from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import Account, Entry, accounts_digest, entry_from, state_from, state_text
-from tacit.accounting.ledger.pages import create_tables, every_line, read_lines
+from tacit.accounting.ledger.pages import create_tables, every_line, index_open, read_lines
 from tacit.accounting.ledger.statements import BOOKS, PUT_ACCOUNT
 from tacit.accounting.ledger.tables import Store
 from tacit.accounting.ledger.units import UNKNOWN
@@ -28,11 +29,19 @@ BROKEN = "restore the ledger from a backup; it was changed before it was convert
 def upgraded(store: Store, policy: Policy, now: str) -> bool:
     """Whether there is a ledger at all; one of format 1 is converted, once, in one transaction."""
     if store.has(BOOKS):
+        _index(store)
         return True
     if not store.has(OLD):
         return False
     store.convert(lambda connection: _convert(connection, policy, now))
     return True
+
+
+def _index(store: Store) -> None:
+    """Index the open questions of a ledger that was begun without it; where that is not permitted, they are searched for."""
+    with suppress(StoreUnusable):
+        if not store.has_open_index():
+            store.convert(index_open)
 
 
 def _convert(connection: Connection, policy: Policy, now: str) -> None:

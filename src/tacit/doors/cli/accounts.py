@@ -17,6 +17,7 @@ from tacit.privacy.rounding import counted
 if TYPE_CHECKING:
     from tacit.accounting.ledger.entries import Entry
     from tacit.owner import Account
+    from tacit.privacy.catalog import Catalog
 
 
 LONGEST_QUESTION = 48
@@ -238,11 +239,24 @@ def resume(
     """
     from tacit.session import open as open_data
 
-    entry = open_data(find_catalog(catalog)).resume(reason)
+    data = open_data(find_catalog(catalog))
+    entry = data.resume(reason)
+    _forget_suspects(data.catalog)
     if as_json:
         print_json({"entry": entry})
     else:
         console().print(f"questions go on; recorded as entry {entry}")
+
+
+def _forget_suspects(catalog: Catalog) -> None:
+    """Let requests that ended a process of the server be asked again, if there is a server."""
+    from tacit.doors.server.records import FILE, Records
+    from tacit.doors.server.suspects import forget
+
+    if (catalog.kept / FILE).exists():
+        records = Records(catalog.kept / FILE)
+        forget(records)
+        records.close()
 
 
 def adopt(

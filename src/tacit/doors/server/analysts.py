@@ -10,6 +10,8 @@ from tacit.doors.exact_form import MEDIA, exact_text
 from tacit.doors.server.asking import DONE, answer_of, budget_of
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import problem
+from tacit.doors.server.requests import digest_of
+from tacit.doors.server.suspects import fingerprint_of
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_text
@@ -41,7 +43,7 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
     session = office.session(account)
     if session is None:
         return problem("forbidden")
-    with office.seats.seat():
+    with office.seats.seat(), office.suspects.working(fingerprint_of(asked.sql, asked.params)):
         return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
 
 
@@ -52,7 +54,10 @@ def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Re
     """An answer that this analyst has paid for; one of somebody else is as absent as one that never was."""
     found = office.data.ledger.paid_by(wanted.entry, account.name)
     kept = None if found is None else answer_of(office, *found)
-    return problem("not_found") if kept is None else FORMS[wanted.form](office, kept)
+    if kept is None:
+        return problem("not_found")
+    with office.suspects.working(digest_of("answer", account.name, str(wanted.entry), wanted.form)):
+        return FORMS[wanted.form](office, kept)
 
 
 def _arrow(_: Office, answer: Answer) -> Reply:

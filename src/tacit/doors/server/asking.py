@@ -10,7 +10,8 @@ from tacit.doors.exact_form import MEDIA, answer_from, exact_text
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import STATUS, problem, told
 from tacit.doors.server.requests import Begun, Kept, framed, unframed
-from tacit.errors import Refused, TacitError
+from tacit.doors.server.suspects import UNFINISHED, fingerprint_of, paid_by
+from tacit.errors import Refused, TacitError, TimedOut
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
@@ -54,10 +55,15 @@ def _stored(office: Office, analyst: str, entry: int) -> str | None:
 
 def _asked(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
     """What a question comes to; a refusal is a reply like another. What is not the analyst's to hear is raised, and not kept."""
+    known = fingerprint_of(asked.sql, asked.params)
+    own = paid_by(session.analyst, known)
     try:
-        with office.seats.seat():
+        with office.seats.seat(), office.suspects.working(known):
+            office.suspects.require_few(own)
             answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
     except TacitError as error:
+        if isinstance(error, TimedOut):
+            office.suspects.count(own, session.analyst, UNFINISHED)
         reply = told(error)
         if reply is None:
             raise

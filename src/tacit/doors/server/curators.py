@@ -9,6 +9,7 @@ from tacit.doors.server.accounts import NameTaken, account_name
 from tacit.doors.server.analysts import as_json
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import problem
+from tacit.doors.server.suspects import forget
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.engines.engine import Limits
 from tacit.release.unforeseen import latest
@@ -90,8 +91,10 @@ def set_limits(office: Office, _: Account, wanted: NewLimits, __: str) -> Reply:
 
 
 def resume(office: Office, _: Account, wanted: Resumption, __: str) -> Reply:
-    """Let questions go on after failures; the entry that records it."""
-    return as_json({"entry": office.data.resume(wanted.reason)})
+    """Let questions go on after failures, and requests that ended a process; the entry that records it."""
+    entry = office.data.resume(wanted.reason)
+    forget(office.records)
+    return as_json({"entry": entry})
 
 
 def log(office: Office, _: Account, wanted: LogWanted, __: str) -> Reply:

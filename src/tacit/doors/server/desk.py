@@ -132,9 +132,14 @@ class Desk:
         return problem("unavailable")
 
 
-def desk(data: DataSet, limit: Callable[[int], None] | None = None, seats: Seats | None = None) -> Desk:
-    """The desk of a data set; it calls `limit` with the seconds that a question may take, when a curator changes them."""
-    return Desk(Office(data, limit or as_it_is, seats))
+def desk(data: DataSet, limit: Callable[[int], None] | None = None, seats: Seats | None = None, died: bool = False) -> Desk:
+    """The desk of a data set; it calls `limit` with the seconds that a question may take, when a curator changes them.
+
+    `died` says that a signal ended the clerk before this one.
+    """
+    office = Office(data, limit or as_it_is, seats)
+    office.suspects.recover(died)
+    return Desk(office)
 
 
 def _checked(operation: Operation, call: Call) -> of.Strict:

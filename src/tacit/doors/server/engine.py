@@ -27,6 +27,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tacit.accounting.ledger.admission import Admission
+from tacit.accounting.policy import policy_of
 from tacit.data.catalog import read_catalog
 from tacit.data.spark_connect import ROOTS, Address, end_sessions, located
 from tacit.data.store import StoreInfo, column_json, require_small_files, store_info
@@ -154,9 +156,11 @@ class Answering:
             self.engine.interrupt()
 
     def _is_affordable(self, quote: Quote) -> bool:
-        """Whether the whole budget of the catalog could pay for it; a clerk that is broken into may not care."""
-        budget = self.catalog.budget
-        return quote.epsilon <= budget.epsilon and quote.delta <= budget.delta
+        """Whether the whole budget of the catalog could pay for it, by the function that the ledger asks before it spends.
+
+        A clerk that is broken into may not care. The stated epsilon and delta of a question decide nothing: its price does.
+        """
+        return Admission(policy_of(self.catalog)).affords(quote.event)
 
 
 def _asked_for(content: bytes) -> str:

@@ -17,6 +17,7 @@ from tacit.accounting.policy import Policy, policy_of
 from tacit.doors.server.accounts import ANALYST, Account, Accounts
 from tacit.doors.server.records import CAPS, FILE, Records
 from tacit.doors.server.requests import Requests
+from tacit.doors.server.suspects import Suspects
 from tacit.doors.server.turns import Seats
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog
@@ -43,6 +44,7 @@ class Office:
         self.records = Records(data.catalog.kept / FILE)
         self.accounts = Accounts(self.records)
         self.requests = Requests(self.records)
+        self.suspects = Suspects(self.records, data.catalog.kept)
         self.drawing, self.verifying = Lock(), Lock()  # one picture, and one reading of the whole ledger, at a time
         self._caps: dict[str, Caps] = self._read_caps()
         data.behind(Door(self.policy, self.shown))

@@ -80,14 +80,19 @@ class Part:
         self.before, self.session = self.before if self.away else self.session, bits.random_bytes(16).hex()
         return {"session": self.session, "before": self.before}
 
-    def end(self, seconds: float = 0.0) -> None:
-        """End it, at once or if it has not ended by itself in some seconds, and wait until it is gone."""
+    def end(self, seconds: float = 0.0) -> int | None:
+        """End it, at once or if it has not ended by itself in some seconds, and wait until it is gone.
+
+        Returns its code if it ended by itself.
+        """
+        code = None
         if self.process is not None:
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(seconds)
+                code = self.process.wait(seconds)
             self.process.kill()
             self.process.wait()
             self.ended()
+        return code
 
 
 def started(role: str, settings: Any, descriptors: Iterable[int], more: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
@@ -139,7 +144,8 @@ def _clerk(known: dict[str, Any]) -> None:
     from tacit.doors.server import clerk
     from tacit.doors.server.desk import desk
 
-    clerk.main(OfClerk(**_tuples(known)), lambda data, pool: desk(data, pool.limit, pool.seats))
+    own = OfClerk(**_tuples(known))
+    clerk.main(own, lambda data, pool: desk(data, pool.limit, pool.seats, own.died))
 
 
 def _front(known: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from tacit.data.spark_connect import unreachable
 from tacit.data.store import StoreInfo
 from tacit.doors.server.facts import HeldFacts, described, unusable
 from tacit.doors.server.quotes import fingerprint_of, pricing_of, request_written
+from tacit.doors.server.suspects import elsewhere, engine_ended, lift
 from tacit.doors.server.turns import Seats, Turns
 from tacit.doors.server.wire import FAILED, FINGERPRINT, NUMBERS, TOLD, UNUSABLE, Line, Malformed, read
 from tacit.errors import InvalidValue, StoreUnusable
@@ -190,14 +191,16 @@ class Pool:
 
     def told(self, known: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
         """What any engine says to a question that is not paid for."""
-        for _ in range(TRIES):
-            line = self._any(START)
-            try:
-                found = self.heard(line, known, form, START)
-            except OSError:
-                continue
-            self.put(line)
-            return found
+        with elsewhere():
+            for _ in range(TRIES):
+                line = self._any(START)
+                try:
+                    found = self.heard(line, known, form, START)
+                except OSError:
+                    engine_ended()
+                    continue
+                self.put(line)
+                return found
         raise unusable(b"")
 
     def heard(self, line: Line, known: Mapping[str, Any], form: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -210,6 +213,8 @@ class Pool:
             self.drop(line)
             raise
         self.drop(line)
+        if kind == FAILED:  # after which it ends
+            engine_ended()
         raise unusable(content if kind == UNUSABLE else b"")
 
     def _any(self, seconds: float) -> Line:
@@ -237,6 +242,7 @@ class PooledRunner:
 
     def open(self) -> None:
         """Hold an engine that prices by the same catalog, before anything is paid for; raises where none is free in time."""
+        lift()
         self.free()
         for _ in range(TRIES):
             self.pool.ready(self._pricing())

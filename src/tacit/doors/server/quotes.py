@@ -42,7 +42,9 @@ def fingerprint_of(quote: Quote, version: str) -> str:
 
 def pricing_of(catalog: Catalog) -> str:
     """A hash of what prices and refusals depend on; where it differs, an engine has read another catalog than the clerk."""
-    return hashlib.sha256(canonical_text((catalog.change, catalog.cores or 1, *(_declared(catalog)))).encode()).hexdigest()
+    budget = catalog.budget.epsilon, catalog.budget.delta
+    known = catalog.change, catalog.cores or 1, *budget, *_declared(catalog)
+    return hashlib.sha256(canonical_text(known).encode()).hexdigest()
 
 
 def _declared(catalog: Catalog) -> list[str]:

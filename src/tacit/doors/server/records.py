@@ -1,4 +1,4 @@
-"""What the server keeps beside the ledger: accounts and tokens, caps, requests and settings, in one SQLite file of mode 600.
+"""What the server keeps beside the ledger: accounts, tokens, caps, requests, suspects and settings, in one SQLite file of mode 600.
 
 No budget is in it: what was spent is in the ledger, under the analyst's name. Losing this file locks everybody out, and gives
 nothing back. One clerk and the command line write it, each in short transactions that are on the disk when they end.
@@ -60,6 +60,13 @@ REQUESTS = sql.Table(
     sql.Column("entry", sql.Integer),
     sql.Column("status", sql.Integer),
     sql.Column("reply", sql.LargeBinary),
+)
+SUSPECTS = sql.Table(
+    "suspects",
+    TABLES,
+    sql.Column("fingerprint", sql.Text, primary_key=True),
+    sql.Column("ends", sql.Integer, nullable=False),
+    sql.Column("last", sql.Float, nullable=False),
 )
 SETTINGS = sql.Table(
     "settings", TABLES, sql.Column("name", sql.Text, primary_key=True), sql.Column("value", sql.Text, nullable=False)

@@ -141,10 +141,11 @@ class OfFront(OfProcess):
 
 @dataclass(frozen=True, slots=True)
 class OfClerk(OfProcess):
-    """What the clerk is started with."""
+    """What the clerk is started with; `died` if a signal ended the one before it."""
 
     catalog: str
     control: int
+    died: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ class Supervisor:
     away: bool = False  # whether the last engine to start did not reach its data
     reason: str = ""  # why, as the clerk said it last
     stamp: Any = None
+    died: bool = False  # whether a signal that is not ours ended the last clerk
 
     def run(self, ready: Callable[[], None] = lambda: None) -> None:
         """Serve until SIGTERM or SIGINT; raises `StoreUnusable` if the first start fails for a reason that will not go away."""
@@ -133,11 +134,19 @@ class Supervisor:
             if part.process is not None and not part.lives():
                 code = part.process.returncode
                 part.ended(code == AWAY)
-                if self.was_ready:
+                if code < 0:
+                    self._note_signal(part, code)
+                elif self.was_ready:
                     self._say_ended(part, code)
         if not self.clerk.lives():
             for part in self.engines:  # what they know is told to the clerk that started with them
                 part.end()
+
+    def _note_signal(self, part: Part, code: int) -> None:
+        """Note that a signal that is not ours ended a process: of the clerk, what it worked on is counted."""
+        self.died |= part is self.clerk
+        if self.was_ready:
+            self._say_ended(part, code)
 
     def _say_ended(self, part: Part, code: int) -> None:
         """Say that a process ended; of engines that do not reach their data, only that it began."""
@@ -159,7 +168,8 @@ class Supervisor:
         now = time.monotonic()
         if not self.clerk.lives() and now >= self.clerk.due:
             own = self._given(1)
-            self._controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, **own))
+            died, self.died = self.died, False
+            self._controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, died, **own))
             for part in self.engines:
                 part.due = now
         for part in self._missing():
@@ -230,8 +240,10 @@ class Supervisor:
             self.reason = reason
         elif said[:1] == LOST:
             self.tied = (0, 0)
-        else:
-            part.end()
+        else:  # it ends, or has ended
+            code = part.end(FAREWELL)
+            if code is not None and code < 0:
+                self._note_signal(part, code)
 
     def _end(self) -> None:
         """End all processes: the front first, so that no call is half done; what does not end by itself is ended."""

@@ -8,7 +8,7 @@ from unicodedata import normalize
 from tacit.errors import NotAllowed, WrongType
 from tacit.query.binding import terms
 from tacit.query.binding.comparisons import like
-from tacit.query.engines.re2 import matching
+from tacit.query.binding.regular import matching
 from tacit.query.language.syntax import Constant, Expression
 from tacit.query.plan import CategoryType, Condition, Term, TextColumn, TextLike
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.qualify import qualify
+from tacit.query.binding.regular import one_question
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.language.syntax import Select
 from tacit.query.passes.bound import bound
@@ -29,7 +30,8 @@ PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, keys
 
 def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
     """The query as a plan; a function of the text, the catalog and the public tables alone."""
-    question = qualify(select, catalog, public)
+    with one_question():
+        question = qualify(select, catalog, public)
     beside = tuple(map(_through, question.beside))
     below = tuple(replace(_through(part), beside=beside) for part in question.below)
     return replace(_through(question), beside=beside, below=below)
