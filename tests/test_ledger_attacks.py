@@ -260,6 +260,8 @@ def rewritten(ledger: Ledger, number: int, **forged: object) -> list[str]:
         (4, {"failures": 7}),
         (3, {"key": "another"}),
         (3, {"about": 2}),
+        (4, {"key": "another"}),
+        (4, {"answer": "00" * 32}),
     ],
 )
 def test_a_forger_who_writes_all_hashes_anew_is_found(file: Path, ledger: Ledger, number: int, forged: dict[str, object]) -> None:
@@ -268,7 +270,7 @@ def test_a_forger_who_writes_all_hashes_anew_is_found(file: Path, ledger: Ledger
     ledger.reserve(sale("ben"))
     people = open_ledger(str(file), replace(POLICY, units=PEOPLE))
     people.accept_units(2, "curator", "two rows")
-    assert [entry.kind for entry in people.entries()] == ["begin", "spend", "answer", "recall", "units"]
+    assert [entry.kind for entry in people.entries()] == ["begin", "spend", "answer", "recall", "answer", "units"]
     assert rewritten(people, 0) == []
     assert rewritten(people, number, **forged)
 

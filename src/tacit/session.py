@@ -59,14 +59,20 @@ if TYPE_CHECKING:
 OWN_PROCESS = True
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
+REMAINING = "the remaining budget"
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What a door for analysts changes: caps below the catalog's, and a balance that shows less than the ledger knows."""
+    """What a door for analysts changes: caps below the catalog's, and how they see the ledger, which may be less than it knows.
+
+    All that an explanation says of the ledger follows from `seen` and `balance`, and `remaining` says in words what they count.
+    """
 
     policy: Callable[[Catalog], Policy] = policy_of
-    balance: Callable[[Standing], Left] | None = None
+    seen: Callable[[Standing], Standing] = lambda standing: standing
+    balance: Callable[[Standing], Left] = lambda standing: standing.left
+    remaining: Callable[[], str] = lambda: REMAINING
 
 
 class Session:
@@ -163,7 +169,7 @@ class Session:
     def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
         from tacit.query.price.explain import explained_free
         from tacit.query.price.shape import Shaped, events_of, shape_of
-        from tacit.query.price.takes import taken
+        from tacit.query.price.takes import Balance, taken
 
         asked = question if isinstance(question, Select) else self._read(question, params).statement
         if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
@@ -186,11 +192,13 @@ class Session:
         key = ("shape", self.analyst, shape, wanted, wanted.groups, fixed)
         small = isinstance(question, str) and len(question) <= LONGEST
         found = remembered.of("", key, lambda: Shaped.of(priced(wanted))) if small else Shaped.of(priced(wanted))
-        quote, takes = taken(found.quotes, admitted, lambda less: priced(replace(wanted, epsilon=less)))
+        balance = Balance(admitted, self.data.door.remaining())
+        quote, takes = taken(found.quotes, balance, lambda less: priced(replace(wanted, epsilon=less)))
         return found.explained(quote, self._left(standing), tuple(takes))
 
     def _standing(self) -> Standing:
-        return self.data.ledger.standing(self.analyst)
+        """The ledger as this analyst may see it."""
+        return self.data.door.seen(self.data.ledger.standing(self.analyst))
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
         """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
@@ -212,7 +220,7 @@ class Session:
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     def _left(self, standing: Standing) -> str:
-        left = standing.left if self.data.door.balance is None else self.data.door.balance(standing)
+        left = self.data.door.balance(standing)
         return f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
 
 

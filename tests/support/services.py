@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from uuid import uuid4
 INSTALL = "install PostgreSQL (Debian: apt-get install postgresql) and run the tests again"
 INSTALL_CHROMIUM = "install Chromium (Debian: apt-get install chromium) and run the tests again"
 INSTALL_JAVA = "install Java 17 or newer (Debian: apt-get install default-jre-headless) and run the tests again"
+INSTALL_NGINX = "install nginx (Debian: apt-get install nginx-light) and run the tests again"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 QUIET_BROWSER = (  # root has no sandbox; nothing of the browser's own goes to the network
     "--no-sandbox",
@@ -122,6 +124,53 @@ def chromium_browser(address: str) -> Iterator[Any]:
             browser.close()
 
 
+NGINX = """
+daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/log;
+events {{ worker_connections 256; }}
+http {{
+  access_log off; ignore_invalid_headers off; underscores_in_headers on; large_client_header_buffers 4 64k;
+  keepalive_timeout 0; client_header_timeout 2s; client_body_timeout 2s;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d;
+  scgi_temp_path {folder}/e;
+  upstream tacit {{ server 127.0.0.1:{behind}; keepalive 1; }}
+  server {{
+    listen 127.0.0.1:{port};
+    proxy_pass_header Server; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_set_header Host localhost;
+    location / {{ proxy_pass http://tacit; }}
+    location /streamed/ {{ proxy_request_buffering off; proxy_pass http://tacit/; }}
+  }}
+}}
+"""
+
+
+@contextmanager
+def nginx_server(behind: int) -> Iterator[int]:
+    """The port of an nginx in front of a port, which keeps one connection to it for all clients; on 127.0.0.1 alone."""
+    program = _found_or_installed(_found_nginx, "nginx-light")
+    if program is None:
+        raise Missing(INSTALL_NGINX)
+    with tempfile.TemporaryDirectory(prefix="tacit-nginx-") as folder:
+        port, config = _free_port(), Path(folder, "nginx.conf")
+        config.write_text(NGINX.format(folder=folder, port=port, behind=behind))
+        with subprocess.Popen(
+            [program, "-p", folder, "-e", Path(folder, "log"), "-c", config], stderr=subprocess.DEVNULL
+        ) as server:
+            try:
+                while server.poll() is None:
+                    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                        break
+                    time.sleep(0.02)
+                assert server.poll() is None, Path(folder, "log").read_text()
+                yield port
+            finally:
+                server.terminate()
+
+
+def _found_nginx() -> Path | None:
+    found = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    return Path(found) if found and _runs(found, "-v") else None
+
+
 def java_program() -> Path:
     """The Java that Spark runs on."""
     found = _found_or_installed(_found_java, "default-jre-headless")
@@ -140,9 +189,9 @@ def _found_chromium() -> Path | None:
     return next((Path(found) for name in CHROMIUM if (found := shutil.which(name)) and _runs(found)), None)
 
 
-def _runs(program: str) -> bool:
+def _runs(program: str, version: str = "--version") -> bool:
     """Whether it starts at all: an install that was broken off leaves programs that do not."""
-    return subprocess.run([program, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+    return subprocess.run([program, version], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 def _postgres_programs() -> Path:

@@ -183,7 +183,7 @@ def test_what_nobody_foresaw_is_one_reply_and_a_line_for_the_data_owner(hospital
         raise error
 
     before = body(hospital.call("log", by="cara"))["lines"]
-    monkeypatch.setattr(type(hospital.data.ledger), "left", fails)
+    monkeypatch.setattr(type(hospital.data.ledger), "standing", fails)
     reply = hospital.call("budget")
     assert code(reply) == "unavailable"
     assert b"victim" not in reply.body
@@ -203,7 +203,7 @@ def test_the_same_trouble_with_the_data_is_one_line(hospital, monkeypatch):
         raise next(raised)
 
     before = len(body(hospital.call("log", by="cara"))["lines"])
-    monkeypatch.setattr(type(hospital.data.ledger), "left", fails)
+    monkeypatch.setattr(type(hospital.data.ledger), "standing", fails)
     assert [code(hospital.call("budget")) for _ in range(5)] == ["unavailable"] * 5
     lines = body(hospital.call("log", by="cara"))["lines"][before:]
     assert ["away" in line for line in lines] == [True, False, True]

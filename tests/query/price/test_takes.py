@@ -11,7 +11,7 @@ from tacit.accounting.composition import Cost, cost
 from tacit.accounting.filter import NOTHING_SPENT, Filter, State
 from tacit.privacy.neighbours import Neighbours
 from tacit.query.price.price import Quote, price, request
-from tacit.query.price.takes import taken
+from tacit.query.price.takes import Balance, taken
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 MANY = "SELECT " + ", ".join(f"COUNT(*) FILTER (WHERE cost > {at}) AS n{at}" for at in range(20)) + " FROM visits"
@@ -32,7 +32,7 @@ def said(place: World, cap: Filter, state: State = NOTHING_SPENT, **budget: floa
     def priced(epsilon: Fraction) -> tuple[Quote, ...]:
         return price(place.plan(MANY), request(**{**budget, "epsilon": epsilon}))  # type: ignore[arg-type]
 
-    return taken(priced(Fraction(1)), by(cap, state), priced)
+    return taken(priced(Fraction(1)), Balance(by(cap, state), "the remaining budget"), priced)
 
 
 def test_what_is_charged_is_said_with_all_three_numbers(place: World) -> None:

@@ -78,10 +78,12 @@ class Admission:
         return self.whole.filter.affords(reduce(add, self.parts(event)))
 
     def after(self, sums: Sums, analyst: Analyst, parts: Sequence[Cost]) -> Sums:
-        """The sums with the price of the parts, or the refusal of the first cap that does not admit them."""
-        require_for_one(analyst, parts, self.policy.budget)
-        price = reduce(add, parts)
-        return Sums(self.whole.require(sums.whole, price), self._own_after(sums, analyst, price))
+        """The sums with the price of the parts, or the refusal of the first cap that does not admit them: the analyst's own first.
+
+        Whoever asks for more than their own cap admits is told so, and learns nothing of what others have spent.
+        """
+        own = self.after_own(sums, analyst, parts)
+        return replace(own, whole=self.whole.require(sums.whole, reduce(add, parts)))
 
     def after_own(self, sums: Sums, analyst: Analyst, parts: Sequence[Cost]) -> Sums:
         """The same for what is charged to the analyst alone."""

@@ -67,7 +67,7 @@ def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> N
     require_few_failures(last, account)
     if last.questions >= questions_at_most:
         raise BudgetExceeded(
-            f"the data set has paid for {last.questions:,} questions, and at most {questions_at_most:,} are admitted",
+            f"the data set admits at most {questions_at_most:,} questions, and has paid for that many",
             remedy="ask the data owner to raise questions_at_most of [budget] in tacit.toml",
         )
 

@@ -85,6 +85,8 @@ class Reader:
         self.units = ""
         self.paid: list[Paid] = []
         self.keys: dict[int, str] = {}
+        self.recalls: dict[int, tuple[str, int]] = {}  # the key of a recall, and the entry that first paid for its answer
+        self.hashes: dict[int, str] = {}  # of the answer to a spend
         self.answers: dict[int, tuple[str, str, int | None]] = {}
         self.askers: dict[tuple[str, str], int] = {}
 
@@ -144,8 +146,16 @@ class Reader:
             yield "the accounts after it are wrong"
         if entry.units != self.units and entry.kind not in ("begin", "format") and (entry.kind, entry.units) != ("adopt", ""):
             yield "it counts for other units than the entries before it"
-        if entry.kind in ("answer", "failure", "recall") and self.keys.get(entry.about or 0) != entry.key:
+        if entry.kind in ("answer", "failure", "recall") and not self._is_about(entry):
             yield "it is about another entry than it says"
+
+    def _is_about(self, entry: Entry) -> bool:
+        """Whether there is the entry that this one is about, under its key; an answer after a recall is the one that was kept."""
+        about = entry.about or 0
+        if entry.kind == "answer" and about in self.recalls:
+            key, paid = self.recalls[about]
+            return (entry.key, entry.answer) == (key, self.hashes.get(paid))
+        return self.keys.get(about) == entry.key
 
     def _wrong_units(self, entry: Entry) -> Iterator[str]:
         sums = self.restated(int(entry.details["steps"]), entry.price.neighbours, entry)
@@ -194,7 +204,10 @@ class Reader:
             self.paid.append(Paid(known, entry.event, entry.price, shared=entry.kind != "recall"))
         if entry.kind == "spend":
             self.keys[entry.number] = entry.key
-        if entry.kind == "answer":
+        if entry.kind == "recall":
+            self.recalls[entry.number] = entry.key, entry.about or 0
+        if entry.kind == "answer" and entry.about not in self.recalls:
+            self.hashes[entry.about or 0] = entry.answer
             self.answers[entry.number] = (entry.key, entry.answer, entry.about)
         if entry.kind in ("spend", "recall") and entry.key:
             self.askers[entry.key, entry.analyst] = entry.number

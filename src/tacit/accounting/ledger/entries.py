@@ -71,7 +71,8 @@ class Entry:
             spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
             answer   the answer to entry `about` left; `answer` is the hash of its text
             failure  entry `about` had no answer: it did not finish, and stays spent
-            recall   an analyst was given the answer to another one's question; it counts for that analyst alone
+            recall   an analyst was given the answer to another one's question; it counts for that analyst alone. An answer
+                     about it follows, except in ledgers of earlier versions
             adopt    the curator put this ledger in the place of another one, whose sums are carried over as the price
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources

@@ -152,7 +152,8 @@ def count_lost(page: Page, caps: Admission, key: str = "") -> int:
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
     """The stored answer, as the chain has it; an analyst who has not asked for it yet pays the full price.
 
-    What was released is what counts, whichever offer would be the first now: so the entry holds its event, too.
+    What was released is what counts, whichever offer would be the first now: so the entry holds its event, too. Another entry says
+    that the answer left, as after a spend: by the numbers of their entries nobody learns that somebody had asked the same.
     """
     paid, text = kept_answer(page, kept)
     analyst = caps.analyst(sale.analyst)
@@ -170,6 +171,7 @@ def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
     told = {"about": kept.entry, "event": released, "details": sale.details}
     charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, **told)
     page.append(charged, changed)
+    page.append(_left(page, charged, text, caps))
     page.note_asker(sale.key, analyst.name, charged.number)
     return Recalled(text, offer, charged.number, own=False)
 
@@ -224,10 +226,14 @@ def answered(page: Page, granted: Granted, text: str, caps: Admission) -> None:
     kept = page.kept(granted.entry.key)
     if kept is None or kept.entry != granted.entry.number or kept.answer is not None:
         return
-    about = {"analyst": granted.entry.analyst, "key": granted.entry.key, "about": granted.entry.number}
-    entry = following(page.books, caps.policy.budget, "answer", {}, answer=hash_of(text), **about)
-    page.append(entry)
+    entry = page.append(_left(page, granted.entry, text, caps))
     page.keep(replace(kept, answer=entry.number, text=text))
+
+
+def _left(page: Page, paid: Entry, text: str, caps: Admission) -> Entry:
+    """The entry that says that an answer left to whoever paid for it."""
+    about = {"analyst": paid.analyst, "key": paid.key, "about": paid.number}
+    return following(page.books, caps.policy.budget, "answer", {}, answer=hash_of(text), **about)
 
 
 def failed(page: Page, granted: Granted, reason: str, caps: Admission) -> Entry:

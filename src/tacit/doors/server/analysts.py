@@ -99,7 +99,7 @@ def budget(office: Office, account: Account, _: Nothing, __: str) -> Reply:
         return problem("forbidden")
     ledger, whole = office.data.ledger, office.data.catalog.budget
     own, spent, left = ledger.caps.analyst(account.name), ledger.spent(account.name), office.left(account.name)
-    shared, per_query = office.shared_left(ledger.left()), own.epsilon_per_query
+    shared, per_query = office.shared_left(office.seen(ledger.standing(account.name))), own.epsilon_per_query
     return as_json(
         {
             "analyst": {

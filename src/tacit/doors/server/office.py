@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from math import floor
+from math import ceil, floor
 from threading import Lock
 from typing import Any
 
 import sqlalchemy as sql
 
-from tacit.accounting.filter import Left
+from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.admission import Standing
 from tacit.accounting.policy import Policy, policy_of
 from tacit.doors.server.accounts import ANALYST, Account, Accounts
@@ -22,10 +22,11 @@ from tacit.doors.server.turns import Seats
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog
 from tacit.privacy.rounding import exact
-from tacit.session import DataSet, Door, Session
+from tacit.session import REMAINING, DataSet, Door, Session
 
 Caps = Mapping[str, Fraction]  # those of epsilon, delta and epsilon_per_query that were lowered
 SECONDS = "seconds"
+ROUNDED = "the remaining budget, which is rounded to tenths here,"  # in the words of an explanation
 MANY = 32  # seats where nothing gives them up
 
 
@@ -47,7 +48,7 @@ class Office:
         self.suspects = Suspects(self.records, data.catalog.kept)
         self.drawing, self.verifying = Lock(), Lock()  # one picture, and one reading of the whole ledger, at a time
         self._caps: dict[str, Caps] = self._read_caps()
-        data.behind(Door(self.policy, self.shown))
+        data.behind(Door(self.policy, self.seen, self.balance, lambda: REMAINING if self._is_exact else ROUNDED))
         if (seconds := self.seconds) is not None:
             limit(seconds)
 
@@ -55,19 +56,35 @@ class Office:
 
     def left(self, analyst: str) -> Left:
         """What one further question of an analyst may cost: exact under their own cap, rounded down under the data set's."""
-        return self.shown(self.data.ledger.standing(analyst))
+        return self.balance(self.seen(self.data.ledger.standing(analyst)))
 
-    def shown(self, standing: Standing) -> Left:
-        """The same of what is known of the ledger already."""
-        both, whole = standing.left, self.shared_left(standing.shared)
+    def seen(self, standing: Standing) -> Standing:
+        """The ledger as analysts may see it: of everybody's sums the tenths of the budget, rounded up, unless it is declared exact.
+
+        What it admits the ledger admits too, since sums only grow. All that an analyst is told of a balance follows from it.
+        """
+        if self._is_exact:
+            return standing
+        cap, sums = standing.caps.whole.filter, standing.sums.whole
+        epsilon = None if sums.epsilon is None else _tenths_up(sums.epsilon, cap.epsilon)
+        whole = State(epsilon, _tenths_up(sums.rho, cap.largest_rho), _tenths_up(sums.delta, cap.delta_events))
+        return replace(standing, sums=replace(standing.sums, whole=whole))
+
+    def balance(self, seen: Standing) -> Left:
+        """What one further question may cost, of what is seen of the ledger."""
+        both, whole = seen.left, self.shared_left(seen)
         return replace(both, epsilon=min(both.epsilon, whole.epsilon), delta=min(both.delta, whole.delta))
 
-    def shared_left(self, left: Left) -> Left:
+    def shared_left(self, seen: Standing) -> Left:
         """What the data set has left, as analysts may see it: rounded down to tenths of its budget unless it is declared exact."""
-        if self.data.catalog.show_left == "exact":
+        left, cap = seen.shared, self.data.catalog.budget
+        if self._is_exact:
             return left
-        cap = self.data.catalog.budget
         return replace(left, epsilon=_tenths(left.epsilon, cap.epsilon), delta=_tenths(left.delta, cap.delta))
+
+    @property
+    def _is_exact(self) -> bool:
+        return self.data.catalog.show_left == "exact"
 
     def session(self, account: Account) -> Session | None:
         """The session of an analyst; None if the catalog declares analysts, and no longer this one."""
@@ -135,6 +152,10 @@ class Office:
 
 def _tenths(left: Fraction, cap: Fraction) -> Fraction:
     return floor(10 * left / cap) * cap / 10 if cap else Fraction(0)
+
+
+def _tenths_up(spent: Fraction, cap: Fraction) -> Fraction:
+    return ceil(10 * spent / cap) * cap / 10 if cap else Fraction(spent > 0)
 
 
 def _lowered(analyst: Analyst, caps: Caps, whole: Budget) -> Analyst:

@@ -9,12 +9,17 @@ among its clients, until the reply is read.
 
 Between requests, the keep-alive limit of Uvicorn holds. A connection that is too slow is ended without a word: who sends one byte a
 second reads no reply either.
+
+A header that two readers could read in two ways is refused, and its connection closed: a proxy in front may have read it in the
+other way, and would take what one client sent for the request of the next (`Plain`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import asyncio.constants
+import re
+from collections import Counter
 from typing import Any
 
 import h11
@@ -30,6 +35,55 @@ from tacit.doors.server.problems import problem
 HEADER, BODY, STALLED = 5.0, 10.0, 30.0  # seconds
 KEEP_ALIVE = 5  # seconds
 MOST_HEADER = 16_384  # bytes
+END = re.compile(rb"\n\r?\n")  # of a header, as h11 finds it
+UNCLEAR = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\n[ \t]|^[\n \t]")  # a bare LF or CR, a folded line: RFC 9112, sections 2.2 and 5.2
+ONCE = (b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"transfer-encoding")
+
+
+class Plain(h11.Connection):
+    """HTTP/1.1 that has one reading only: whole lines, no header of `ONCE` twice, one length, and no header above the limit.
+
+    h11 takes a bare LF for the end of a line, joins folded lines, ignores a Content-Length beside a Transfer-Encoding, and checks
+    its limit only of headers that are not whole yet.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MOST_HEADER)
+        self._looked = 0  # bytes of a header that is not whole yet, and plain so far
+        self._framing = b""  # of a body in chunks: what was read of the lines between two pieces of data
+
+    def next_event(self) -> Any:
+        """The next event; `h11.RemoteProtocolError` for what is not plain."""
+        before = self.trailing_data[0]
+        if self.their_state is h11.IDLE:
+            self._looked = _plain_so_far(before, self._looked)
+            return super().next_event()
+        event = super().next_event()
+        length = len(event.data) if isinstance(event, h11.Data) else 0
+        self._framing += before[: len(before) - len(self.trailing_data[0]) - length]
+        if UNCLEAR.search(self._framing) or len(self._framing) > MOST_HEADER:
+            raise h11.RemoteProtocolError("chunks or trailers that are not plain")
+        if event is not h11.NEED_DATA:
+            self._framing = b""
+        return event
+
+
+def _plain_so_far(data: bytes, looked: int) -> int:
+    """How many bytes are known to be plain, of which `looked` were before; 0 if the header is whole. Refuses what is not plain."""
+    end = END.search(data, max(0, looked - 2))
+    header = data if end is None else data[: end.end()]
+    if UNCLEAR.search(header, max(0, looked - 1)) or len(header) > MOST_HEADER:
+        raise h11.RemoteProtocolError("a header that is not plain")
+    if end is None:
+        return len(data)
+    first, *lines = header.split(b"\r\n")
+    fields = [(name.lower(), value) for name, _, value in (line.partition(b":") for line in lines)]
+    times = Counter(name for name, _ in fields)
+    listed = any(name == b"content-length" and b"," in value for name, value in fields)
+    coded = times[b"transfer-encoding"] and (times[b"content-length"] or first.rstrip().endswith(b"HTTP/1.0"))
+    if any(times[name] > 1 for name in ONCE) or listed or coded:
+        raise h11.RemoteProtocolError("a header with two readings")
+    return 0
 
 
 class Timely(H11Protocol):
@@ -39,6 +93,7 @@ class Timely(H11Protocol):
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], **more: Any) -> None:
         super().__init__(config, server_state, {**app_state, CONNECTION: self}, **more)
+        self.conn = Plain()
         self._account: tuple[Crowd, str] | None = None
         self._shared = False
         self._waiting: asyncio.TimerHandle | None = None
@@ -163,6 +218,5 @@ def configured(app: Any, **more: Any) -> Config:
         server_header=False,
         date_header=False,
         timeout_keep_alive=KEEP_ALIVE,
-        h11_max_incomplete_event_size=MOST_HEADER,
         **more,
     )

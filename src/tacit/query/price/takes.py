@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from tacit.accounting.composition import cost
@@ -12,26 +12,32 @@ from tacit.query.price.quote import Quote
 
 STEPS = 7  # of the search for an epsilon that fits: to less than a hundredth of the one asked for
 
-Admitted = Callable[[Sequence[Quote]], int | None]
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What the ledger is seen to admit: the place of the first of some quotes, None if it is none of them. With a name for it."""
+
+    admitted: Callable[[Sequence[Quote]], int | None]
+    name: str
 
 
-def taken(quotes: Sequence[Quote], admitted: Admitted, priced: Callable[[Fraction], Sequence[Quote]]) -> tuple[Quote, list[str]]:
+def taken(quotes: Sequence[Quote], balance: Balance, priced: Callable[[Fraction], Sequence[Quote]]) -> tuple[Quote, list[str]]:
     """The quote that would be answered, and lines on what it takes, or on why the best one does not fit.
 
     The least noise for an epsilon and a delta has more rho than a cap of the same epsilon and delta holds: one release is
-    (epsilon, delta) by its own curve, and a sequence of releases only by the sum of their rhos. `admitted` says which of some
-    quotes the ledger would admit, `priced` gives those for another epsilon.
+    (epsilon, delta) by its own curve, and a sequence of releases only by the sum of their rhos. `priced` gives the quotes for
+    another epsilon.
     """
-    best, offer = quotes[0], admitted(quotes)
+    best, offer = quotes[0], balance.admitted(quotes)
     if offer is not None and not _gaussian(quotes[offer]):
-        return quotes[offer], _instead(best, quotes[offer]) if _gaussian(best) else []
+        return quotes[offer], _instead(best, quotes[offer], balance) if _gaussian(best) else []
     if offer is None:
-        return best, _smaller(best, admitted, priced) if _gaussian(best) else []
+        return best, _smaller(best, balance, priced) if _gaussian(best) else []
     found = quotes[offer]
     charged = cost(found.event)
     epsilon = f"epsilon {as_text(charged.epsilon)}, " if charged.epsilon is not None else ""
     delta = f"delta {as_text(charged.delta)}, " if charged.delta else ""
-    lines = _instead(best, found) if _gaussian(best) and replace(found, stated=best.stated) != best else []
+    lines = _instead(best, found, balance) if _gaussian(best) and replace(found, stated=best.stated) != best else []
     return found, [*lines, f"takes from the budget of the data set: {epsilon}{delta}rho {as_text(charged.rho)}"]
 
 
@@ -39,16 +45,16 @@ def _gaussian(quote: Quote) -> bool:
     return any(each.mechanism.concentrated for part in quote.parts for each in part.sums)
 
 
-def _instead(best: Quote, found: Quote) -> list[str]:
+def _instead(best: Quote, found: Quote, balance: Balance) -> list[str]:
     needed = as_text(cost(best.event).rho)
     kind = "Gaussian noise of a smaller rho" if _gaussian(found) else "Laplace noise"
-    return [f"the least Gaussian noise takes rho {needed}, which the remaining budget does not admit; {kind} fits"]
+    return [f"the least Gaussian noise takes rho {needed}, which {balance.name} does not admit; {kind} fits"]
 
 
-def _smaller(best: Quote, admitted: Admitted, priced: Callable[[Fraction], Sequence[Quote]]) -> list[str]:
+def _smaller(best: Quote, balance: Balance, priced: Callable[[Fraction], Sequence[Quote]]) -> list[str]:
     low, high = Fraction(0), best.epsilon
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if admitted(priced(middle)) is not None else (low, middle)
+        low, high = (middle, high) if balance.admitted(priced(middle)) is not None else (low, middle)
     fits = f"epsilon {as_text(low)} fits" if low else "ask the data owner for a larger budget"
-    return [f"it takes rho {as_text(cost(best.event).rho)}, which the remaining budget does not admit; {fits}"]
+    return [f"it takes rho {as_text(cost(best.event).rho)}, which {balance.name} does not admit; {fits}"]
