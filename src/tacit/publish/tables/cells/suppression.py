@@ -89,7 +89,7 @@ def _partners(
     sums = block_array([[matrix, -matrix, None, None], [None, None, matrix, -matrix]]).tocsr()
     apart = csr_array(_apart(size, here).reshape(1, -1))
     rules = [LinearConstraint(sums, 0, 0), LinearConstraint(apart, width, np.inf)]
-    found = milp(np.tile(cost, 4), integrality=np.ones(4 * size), bounds=Bounds(0, most), constraints=rules)
+    found = milp(np.tile(cost, 4), integrality=np.ones(4 * size, dtype=np.int64), bounds=Bounds(0, most), constraints=rules)
     if found.x is None:
         raise InvalidInput(TOO_WIDE)
     return np.asarray((found.x.reshape(4, size).sum(axis=0) > CLOSE).reshape(table.shape))
