@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ import numpy as np
 from benchmarks.tables import machine, markdown, write_table
 from tacit.errors import InvalidInput
 from tacit.graphs import Graph, build, colours_of, k_degree, k_neighbourhood, read
-from tacit.publish.graphs.degree_sequence import optimal_groups
+from tacit.publish.graphs.degree_sequence import anonymous_degrees, optimal_groups
+from tacit.publish.graphs.least_edges import edges_for, edges_for_any
 from tacit.publish.graphs.supernodes.annealing import annealed
 
 ROOT = Path(__file__).parents[1]
 ENRON = Path(os.environ.get("ENRON", ROOT / ".." / "shared" / "data" / "email-enron" / "edges.tsv.gz"))
+EMAILS = {"email-Eu-core": "email-eu-core", "Enron": "email-enron"}
 NODES, EDGES, MORE, MOST = 1_000_000, 10_000_000, 17_000_000, (4_400_000, 77_000_000)
 MINUTE = 1_000  # proposals per node of Enron that take about a minute of processor time
 SHAPE = 1.3  # of the Pareto law
@@ -88,16 +91,44 @@ def enron_rows() -> list[Row]:
     ]
 
 
+def degree_rows() -> list[Row]:
+    """k-degree: edges added, beside what the chosen degrees need at least and what every anonymous graph needs at least."""
+    data = {name: read(ENRON.parents[1] / folder / "edges.tsv.gz").graph for name, folder in EMAILS.items()}
+    data["power law"] = build(*power_law(100_000, 1_000_000, seed=3), 100_000).graph
+    if (papers := ENRON.parents[1] / "condmat-authors" / "author_paper.tsv.gz").is_file():
+        data["cond-mat"] = coauthors(papers)
+    rows = []
+    for name, graph in data.items():
+        for k in (2, 10, 50):
+            made: list[Any] = []
+            whole = seconds(lambda graph=graph, k=k, made=made: made.append(k_degree(graph, k, seed=1)))  # type: ignore[misc]
+            added, least = made[0].utility.edges_added, made[0].work["least_edges"]
+            wide = 2 * edges_for(graph, anonymous_degrees(graph.degrees, k) - graph.degrees)[1] + 2
+            every = edges_for_any(graph, k, {k, *range(1, wide, max(1, wide // 24))})
+            note = f"{graph.edges:,} edges, {added:,} added; needed: {least:,} for these degrees, {every:,} for any"
+            rows.append(row(f"{name}: k-degree, k = {k}", f"at most {1.15 * least:,.0f} edges", whole, note))
+    return rows
+
+
+def coauthors(papers: Path) -> Graph:
+    """Who wrote a paper with whom, from a list of authors and their papers."""
+    authors, paper = np.loadtxt(papers, dtype=np.int64).T
+    groups = np.split(authors[np.argsort(paper, kind="stable")], np.cumsum(np.unique(paper, return_counts=True)[1])[:-1])
+    ends = np.array([pair for group in groups for pair in combinations(group.tolist(), 2)])
+    names, places = np.unique(authors, return_inverse=True)[0], np.searchsorted(np.unique(authors), ends)
+    return build(places[:, 0], places[:, 1], len(names)).graph
+
+
 def large_rows() -> list[Row]:
     left, right = power_law(NODES, MORE)
     graph = build(left, right, NODES).graph
     degrees = np.sort(graph.degrees)[::-1].copy()
-    sums = np.concatenate([[0], np.cumsum(degrees)])
+    sums, mass = np.concatenate([[0], np.cumsum(degrees)]), np.arange(NODES + 1)
     size, scipy = f"{NODES:,} nodes, {graph.edges:,} edges", seconds(lambda: by_scipy(left, right, NODES))
     rows = [
         row("build compressed rows", "-", seconds(lambda: build(left, right, NODES)), size, scipy),
         row("refinement to the third round", "below 5 s", seconds(lambda: colours_of(graph, 3)), size),
-        row("k-degree: dynamic program, k = 50", "below 0.2 s", seconds(lambda: optimal_groups(degrees, sums, 50)), size),
+        row("k-degree: dynamic program, k = 50", "below 0.2 s", seconds(lambda: optimal_groups(degrees, sums, mass, 50)), size),
     ]
     graph = build(*power_law(NODES, EDGES, seed=2), NODES).graph
     made: list[Any] = []
@@ -167,6 +198,6 @@ def run() -> None:
         print(f"no data at {ENRON}; set ENRON to the edge list of the Enron graph")
         return
     warm_up()
-    rows = [*enron_rows(), *neighbourhood_rows(), *annealing_rows(), *large_rows(), *largest_rows(), *attack_rows()]
+    rows = [*enron_rows(), *degree_rows(), *neighbourhood_rows(), *annealing_rows(), *large_rows(), *largest_rows(), *attack_rows()]
     header = ("what", "goal", "tacit", "work", "peer", "ratio")
     write_table("graphs", f"{machine('numba', 'scipy', 'networkx')}\n\n{markdown(header, rows)}")

@@ -84,12 +84,16 @@ class SmoothBound:
 
     def release(self, values: Any) -> float:
         """The bound, in the unit of the values."""
+        return self.release_for(self._private(values))
+
+    def release_for(self, bound: Fraction) -> float:
+        """The same for a smooth bound that is known already, in units of the grid. It is private."""
         noise = int(discrete.draw_laplace(self.event.scale, 1)[0])
-        return self._at(self._log_units(values) + noise)
+        return self._at(self._log_units(bound) + noise)
 
     def law(self, values: Any) -> Law:
         """The law of `release(values)`, within 40 scales of noise."""
-        scale, centre = self.event.scale, self._log_units(values)
+        scale, centre = self.event.scale, self._log_units(self._private(values))
         ratio = ARITHMETIC.exp(ARITHMETIC.divide(Decimal(-scale.denominator), Decimal(scale.numerator)))
         least = ARITHMETIC.divide(ARITHMETIC.subtract(1, ratio), ARITHMETIC.add(1, ratio))
         reach = math.ceil(LISTED * scale)
@@ -100,8 +104,10 @@ class SmoothBound:
             masses[outcome] = ARITHMETIC.add(masses.get(outcome, Decimal(0)), mass)
         return Law(masses, missing=ARITHMETIC.power(ratio, reach))
 
-    def _log_units(self, values: Any) -> int:
-        _, bound = self.mechanism.statistic(self.mechanism.grid.rows(values))
+    def _private(self, values: Any) -> Fraction:
+        return self.mechanism.statistic(self.mechanism.grid.rows(values))[1]
+
+    def _log_units(self, bound: Fraction) -> int:
         return math.floor(log_up(bound) / self.log_step + HALF)
 
     def _at(self, noisy: int) -> float:

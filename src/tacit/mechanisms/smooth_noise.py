@@ -179,7 +179,10 @@ class SmoothMechanism:
         return save(noise_picture(curves, None, title, axes=("error / smooth bound", "density")), path)
 
     def _noisy(self, grid: Grid, rows: SortedRows) -> int:
-        answer, bound = self.statistic(rows)
+        return self.noisy(grid, *self.statistic(rows))
+
+    def noisy(self, grid: Grid, answer: Fraction, bound: Fraction) -> int:
+        """The release for an exact answer and its smooth bound, which are both private: a unit of the grid."""
         units = self.calibration.noise.draw().rounded(answer, bound / self.alpha)
         return min(max(units, grid.lower), grid.upper)
 

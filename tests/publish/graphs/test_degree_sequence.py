@@ -9,7 +9,7 @@ import pytest
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.degree_sequence import anonymous_degrees, is_graphical
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.realizing import added_edges, constructed
+from tacit.publish.graphs.realizing import added_edges, constructed, swapped
 
 
 def every_division(nodes: int, k: int) -> list[list[int]]:
@@ -36,6 +36,17 @@ def test_no_division_is_cheaper(seed, delete):
     assert min(Counter(found.tolist()).values()) >= k
     assert int(np.abs(found - degrees).sum()) == cheapest(degrees, k, delete)
     assert delete or (found >= degrees).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_division_is_cheaper_when_the_highest_degrees_weigh_more(seed):
+    random = np.random.default_rng(seed)
+    k, heavy = int(random.integers(1, 4)), (int(random.integers(0, 6)), int(random.integers(1, 9)))
+    degrees = np.sort(random.integers(0, 12, int(random.integers(k, 12))))[::-1]
+    weights = np.where(np.arange(len(degrees)) < heavy[0], heavy[1], 1)
+    found = anonymous_degrees(degrees, k, heavy=heavy)
+    divisions = (np.repeat(degrees[[0, *ends[:-1]]], np.diff([0, *ends])) for ends in every_division(len(degrees), k))
+    assert int((weights * (found - degrees)).sum()) == min(int((weights * (each - degrees)).sum()) for each in divisions)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -100,3 +111,28 @@ def test_a_graph_made_complete_lacks_nothing():
     need = 5 - graph.degrees
     left, _, lacking = added_edges(graph.offsets, graph.targets, need.copy(), np.arange(6))
     assert (len(left), lacking.sum()) == (12, 0)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_swaps_serve_more_nodes_with_edges_that_are_new(seed):
+    random = np.random.default_rng(seed)
+    nodes = int(random.integers(4, 25))
+    graph = Graph.of_edges(random.integers(0, nodes, 30), random.integers(0, nodes, 30), nodes)
+    left, right, lacking = added_edges(graph.offsets, graph.targets, random.integers(0, 6, nodes), random.permutation(nodes))
+    if not len(left):
+        return
+    units = random.permutation(np.repeat(np.arange(nodes), lacking))
+    ends, rest = swapped(graph.offsets, graph.targets, np.stack([left, right]).astype(np.int64), units, 1)
+    more = Graph.of_edges(ends[0], ends[1], nodes)
+    assert more.edges == ends.shape[1], "no loop, and none twice"
+    assert not any(graph.has_edge(one, two) for one, two in ends.T.tolist())
+    before, served = np.bincount(np.concatenate([left, right]), minlength=nodes), lacking - np.bincount(rest, minlength=nodes)
+    assert (more.degrees == before + served).all()
+    assert served.min() >= 0
+
+
+def test_a_swap_serves_two_nodes_that_know_each_other():
+    """0 and 1 are joined already, and 2 and 3 have been joined: 0 and 1 are put between them."""
+    graph = Graph.of_edges([0], [1], nodes=4)
+    ends, rest = swapped(graph.offsets, graph.targets, np.array([[2], [3]]), np.array([0, 1]), 1)
+    assert (len(rest), sorted(map(sorted, ends.T.tolist()))) in [(0, [[0, 2], [1, 3]]), (0, [[0, 3], [1, 2]])]

@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -10,8 +11,9 @@ from small_graphs import WRONG
 from tacit.errors import InvalidInput, LawViolated
 from tacit.publish.graphs import k_degree as module
 from tacit.publish.graphs.checking import check_k_degree
+from tacit.publish.graphs.degree_sequence import anonymous_degrees
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.k_degree import k_degree, raise_lowest, supergraph, with_deletions
+from tacit.publish.graphs.k_degree import k_degree, raise_lowest, supergraph, takers, with_deletions
 from tacit.publish.graphs.rewiring import made_even, rewired
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
@@ -41,8 +43,55 @@ def test_the_run_ends_and_every_degree_occurs_k_times(seed, way, greedy):
     assert way is not supergraph or pairs(made) >= pairs(graph)
 
 
+def graph_of(source):
+    ends = np.array(source.edges()).reshape(-1, 2)
+    return Graph.of_edges(ends[:, 0], ends[:, 1], len(source))
+
+
+@pytest.mark.parametrize("k", [2, 10, 50])
+@pytest.mark.parametrize(
+    "source",
+    [
+        nx.gnp_random_graph(300, 0.5, seed=1),  # dense: many degrees, few people of each
+        nx.gnp_random_graph(300, 0.05, seed=1),
+        nx.powerlaw_cluster_graph(350, 8, 0.8, seed=1),  # hubs that know each other
+        nx.relaxed_caveman_graph(30, 10, 0.2, seed=1),
+        nx.barabasi_albert_graph(300, 5, seed=1),
+    ],
+    ids=["dense", "sparse", "clustered", "caves", "hubs"],
+)
+def test_edges_added_are_close_to_what_the_degrees_need(source, k):
+    graph = graph_of(source)
+    made, work = supergraph(graph, k, np.random.default_rng(1))
+    assert min(Counter(made.degrees.tolist()).values()) >= k
+    assert made.edges - graph.edges <= 1.15 * work["least_edges"] + 1
+
+
+def test_a_planted_search_that_only_probes_is_far_from_what_the_degrees_need(monkeypatch):
+    monkeypatch.setattr(module, "takers", lambda *_: None)
+    graph = graph_of(nx.gnp_random_graph(300, 0.5, seed=1))
+    made, work = supergraph(graph, 2, np.random.default_rng(1))
+    assert made.edges - graph.edges > 1.15 * work["least_edges"] + 1
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_takers_keep_degrees_anonymous_and_take_what_is_lacking(seed):
+    random = np.random.default_rng(seed)
+    nodes, k = int(random.integers(6, 60)), int(random.integers(1, 6))
+    graph = Graph.of_edges(random.integers(0, nodes, nodes), random.integers(0, nodes, nodes), nodes)
+    level, lacking = anonymous_degrees(graph.degrees, k), np.zeros(nodes, np.int64)
+    lacking[random.integers(0, nodes, 2)] += random.integers(1, 2 * nodes)
+    found = takers(graph, level, lacking, k, random)
+    if found is not None:
+        assert found.sum() >= lacking.sum()
+        assert (found[lacking > 0] == 0).all()
+        assert min(Counter((level + found).tolist()).values()) >= k
+        assert (level + found).max() < nodes
+
+
 @pytest.mark.parametrize("k", range(2, 11))
-def test_a_star_forces_probing_and_ends_at_the_complete_graph_at_worst(k):
+def test_a_star_without_takers_forces_probing_and_ends_at_the_complete_graph_at_worst(monkeypatch, k):
+    monkeypatch.setattr(module, "takers", lambda *_: None)
     star = Graph.of_edges([0] * 9, range(1, 10), nodes=10)
     made, work = supergraph(star, k, np.random.default_rng(1))
     assert min(Counter(made.degrees.tolist()).values()) >= k

@@ -16,8 +16,12 @@ from tacit.publish.graphs.compiled import compiled
 from tacit.publish.graphs.graph import Integers
 
 
-def anonymous_degrees(degrees: Any, k: int, *, greedy: bool = False, delete: bool = False) -> Integers:
+def anonymous_degrees(
+    degrees: Any, k: int, *, greedy: bool = False, delete: bool = False, heavy: tuple[int, int] = (0, 1)
+) -> Integers:
     """For every node the degree that it gets: each occurs at least k times, and none is below the given one unless `delete`.
+
+    `heavy` is how many of the highest degrees weigh more in the cost, and how many times; for optimal degrees without `delete`.
 
     >>> anonymous_degrees([4, 3, 3, 2, 2], k=2).tolist()
     [4, 4, 4, 2, 2]
@@ -33,8 +37,9 @@ def anonymous_degrees(degrees: Any, k: int, *, greedy: bool = False, delete: boo
         )
     order = np.argsort(-given, kind="stable")
     sorted_degrees = given[order]
-    sums = np.concatenate([[0], np.cumsum(sorted_degrees)])
-    ends = greedy_groups(sorted_degrees, sums, k) if greedy else optimal_groups(sorted_degrees, sums, k, delete)
+    weights = np.where(np.arange(len(given)) < heavy[0], heavy[1], 1)
+    sums, mass = (np.concatenate([[0], np.cumsum(each)]) for each in (weights * sorted_degrees, weights))
+    ends = greedy_groups(sorted_degrees, sums, mass, k) if greedy else optimal_groups(sorted_degrees, sums, mass, k, delete)
     found = np.empty_like(given)
     found[order] = _levelled(sorted_degrees, ends, delete)
     return found
@@ -48,24 +53,27 @@ def _levelled(degrees: Integers, ends: Integers, delete: bool) -> Integers:
 
 
 @compiled
-def _cost(degrees: Any, sums: Any, begin: Any, end: Any, delete: Any) -> Any:
-    """What it costs to give one degree to all from `begin` up to `end`."""
+def _cost(degrees: Any, sums: Any, mass: Any, begin: Any, end: Any, delete: Any) -> Any:
+    """What it costs to give one degree to all from `begin` up to `end`; weights are all 1 with `delete`."""
     if not delete:
-        return degrees[begin] * (end - begin) - (sums[end] - sums[begin])
+        return degrees[begin] * (mass[end] - mass[begin]) - (sums[end] - sums[begin])
     middle = (begin + end - 1) // 2
     above = sums[middle] - sums[begin] - degrees[middle] * (middle - begin)
     return above + degrees[middle] * (end - middle) - (sums[end] - sums[middle])
 
 
 @compiled
-def optimal_groups(degrees: Any, sums: Any, k: Any, delete: Any = False) -> Any:
-    """Where the groups of the cheapest division end, by dynamic programming in k steps per node."""
+def optimal_groups(degrees: Any, sums: Any, mass: Any, k: Any, delete: Any = False) -> Any:
+    """Where the groups of the cheapest division end, by dynamic programming in k steps per node.
+
+    `mass` has the sums of the weights of the first nodes, `sums` those of weight times degree.
+    """
     nodes = len(degrees)
     best, before = np.empty(nodes + 1, np.int64), np.zeros(nodes + 1, np.int64)
     for end in range(k, nodes + 1):
-        best[end] = _cost(degrees, sums, 0, end, delete) if end < 2 * k else np.int64(2**62)
+        best[end] = _cost(degrees, sums, mass, 0, end, delete) if end < 2 * k else np.int64(2**62)
         for begin in range(max(k, end - 2 * k + 1), end - k + 1):
-            cost = best[begin] + _cost(degrees, sums, begin, end, delete)
+            cost = best[begin] + _cost(degrees, sums, mass, begin, end, delete)
             if cost < best[end]:
                 best[end], before[end] = cost, begin
     groups, end = 0, nodes
@@ -79,7 +87,7 @@ def optimal_groups(degrees: Any, sums: Any, k: Any, delete: Any = False) -> Any:
 
 
 @compiled
-def greedy_groups(degrees: Any, sums: Any, k: Any) -> Any:
+def greedy_groups(degrees: Any, sums: Any, mass: Any, k: Any) -> Any:
     """Where groups end if each node joins the group before it unless a new group is cheaper; a short tail joins the last group."""
     nodes = len(degrees)
     found = np.empty(nodes // k + 1, np.int64)
@@ -87,8 +95,8 @@ def greedy_groups(degrees: Any, sums: Any, k: Any) -> Any:
     while place + k <= nodes:
         merged = degrees[begin] - degrees[place]
         if place + k + 1 <= nodes:
-            merged += _cost(degrees, sums, place + 1, place + k + 1, False)
-        if merged > _cost(degrees, sums, place, place + k, False):
+            merged += _cost(degrees, sums, mass, place + 1, place + k + 1, False)
+        if merged > _cost(degrees, sums, mass, place, place + k, False):
             found[groups], begin = place, place
             groups, place = groups + 1, place + k
         else:

@@ -1,10 +1,12 @@
 """k-degree anonymity (Liu and Terzi 2008): every degree that occurs in the published graph occurs at least k times.
 
-Degrees are chosen first, at the least cost, then edges. If edges are only added, a graph with these degrees may not exist: a hub
-may need more new neighbours than there are people who need one. Then *probing* raises some of the lowest degrees by one, where it
-costs least utility, and chooses again. It raises as many as were lacking, in every second round one more, and after a few rounds
-at least twice as many as in the last. So parity cannot trap it, and it ends: at the latest when all degrees are n - 1, which the
-complete graph has.
+Degrees are chosen first, then edges. Where hubs miss more edges than there are partners for, the number of edges is not half the
+sum of what is missing (least_edges.md); of a few vectors the one is taken that needs fewest edges by that count. Nodes that miss
+most are joined first, swaps mend what can be mended, and what is still lacking is joined to people of low degree, one more edge
+each, such that every degree still occurs at least k times. In a small or dense graph nobody may be free to take one. Then *probing*
+raises some of the lowest degrees by one and chooses again. It raises as many as were lacking, in every second round one more, and
+after a few rounds at least twice as many as in the last. So parity cannot trap it, and it ends: at the latest when all degrees are
+n - 1, which the complete graph has.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ from tacit.publish.graphs.candidates import candidates
 from tacit.publish.graphs.checking import check_k_degree
 from tacit.publish.graphs.degree_sequence import anonymous_degrees
 from tacit.publish.graphs.graph import Graph, Integers
+from tacit.publish.graphs.least_edges import edges_for
 from tacit.publish.graphs.measures import utility
 from tacit.publish.graphs.network import Told, network_of
 from tacit.publish.graphs.published import Published, generator, renamed
-from tacit.publish.graphs.realizing import added_edges
+from tacit.publish.graphs.realizing import added_edges, swapped
 from tacit.publish.graphs.rewiring import made_even, rewired
 from tacit.publish.graphs.rows import built
 
+HEAVY = (3, 64)  # how many times the nodes that decide the number of edges count in the choice of degrees
+STAGES = 12  # in which lacking edges are joined to people of low degree, before probing
 PATIENT = 8  # rounds of probing that raise only what was lacking; the number raised then doubles in each round
 
 
@@ -56,19 +61,110 @@ def _silent(what: str, share: float) -> None:
 
 
 def supergraph(graph: Graph, k: int, random: np.random.Generator, greedy: bool = False) -> tuple[Graph, dict[str, Any]]:
-    """A graph with all edges of the given one whose degrees are k-anonymous, and how much probing it took."""
-    raised, rounds, step = graph.degrees.copy(), 0, 0
+    """A graph with all edges of the given one whose degrees are k-anonymous, and how much probing it took.
+
+    `least_edges` is the number of edges that the degrees first chosen need at least, whoever is joined to whom.
+    """
+    raised, rounds, step, least = graph.degrees.copy(), 0, 0, 0
     while True:
-        need = anonymous_degrees(raised, k, greedy=greedy) - graph.degrees
-        left, right, lacking = added_edges(graph.offsets, graph.targets, need.copy(), random.permutation(graph.nodes))
-        short = int(lacking.sum())
-        if not short:
-            one, two = graph.ends()
-            made = built(np.concatenate([one, left]), np.concatenate([two, right]), graph.nodes).graph
-            return made, {"probing_rounds": rounds, "raised": int((raised - graph.degrees).sum())}
+        need, bound = _chosen(graph, raised, k, greedy)
+        least = least or bound
+        made, short = _joined(graph, need, k, random)
+        if made is not None:
+            over = int(made.degrees.sum() - graph.degrees.sum() - need.sum()) + int((raised - graph.degrees).sum())
+            return made, {"probing_rounds": rounds, "raised": over, "least_edges": least}
         rounds += 1
         step = short if rounds <= PATIENT else max(short, 2 * step)
         raise_lowest(raised, step + (rounds + 1) % 2, random)  # of both parities in turn
+
+
+def _chosen(graph: Graph, raised: Integers, k: int, greedy: bool) -> tuple[Integers, int]:
+    """What every node needs, and how many edges that takes at least: of a few vectors, the one that takes fewest."""
+    need = anonymous_degrees(raised, k, greedy=greedy) - graph.degrees
+    least, size = edges_for(graph, need)
+    if greedy or 2 * least <= need.sum() + 1:
+        return need, least
+    for heavy in ((first, times) for first in (size, 2 * size) for times in HEAVY):
+        other = anonymous_degrees(raised, k, heavy=heavy) - graph.degrees
+        bound, _ = edges_for(graph, other)
+        if bound < least:
+            need, least = other, bound
+    return need, least
+
+
+def _joined(graph: Graph, need: Integers, k: int, random: np.random.Generator) -> tuple[Graph | None, int]:
+    """The graph with edges for every need, or None if nobody was free for some; and how many were lacking at first."""
+    now, level, short = graph, graph.degrees + need, 0
+    ends = np.empty((2, 0), np.int64)
+    for stage in range(STAGES):
+        left, right, lacking = added_edges(now.offsets, now.targets, need.copy(), random.permutation(graph.nodes))
+        ends = np.concatenate([ends, np.stack([left, right])], axis=1)
+        units = random.permutation(np.repeat(np.arange(graph.nodes), lacking))
+        if len(units) > 1 and ends.shape[1]:
+            ends, units = swapped(graph.offsets, graph.targets, ends, units, int(random.integers(1, ends.shape[1] + 1)))
+        one, two = graph.ends()
+        now = built(np.concatenate([one, ends[0]]), np.concatenate([two, ends[1]]), graph.nodes).graph
+        short = short if stage else len(units)
+        if not len(units):
+            return now, short
+        need = np.bincount(units, minlength=graph.nodes)
+        more = takers(now, level, need, k, random)
+        if more is None:
+            return None, short
+        need, level = need + more, level + more
+    return None, short
+
+
+def takers(graph: Graph, level: Integers, lacking: Integers, k: int, random: np.random.Generator) -> Integers | None:
+    """How many edges more each node can take, so that at least as many are taken as are lacking; None if there is no way.
+
+    `level` are the degrees when nothing is lacking any more; they stay k-anonymous. The lowest take first, and among those of one
+    degree the ones who know fewest of the nodes that lack edges.
+    """
+    near = np.zeros(graph.nodes, np.int64)
+    for node in np.flatnonzero(lacking).tolist():
+        near[graph.neighbours(node)] += lacking[node]
+    free, found, left = lacking == 0, np.zeros(graph.nodes, np.int64), int(lacking.sum())
+    while left > 0:
+        values, kinds, counts = np.unique(level + found, return_inverse=True, return_counts=True)
+        able = np.bincount(kinds[free], minlength=len(values)) * (values < graph.nodes - 1)
+        moves = _moves(values, counts, able, left, k)
+        if not moves.any():
+            return None
+        order = np.lexsort((random.random(graph.nodes), near, found, ~free, kinds))
+        within = np.arange(graph.nodes) - np.repeat(np.cumsum(counts) - counts, counts)
+        found[order[within < moves[kinds[order]]]] += 1
+        left -= int(moves.sum())
+    return found
+
+
+def _moves(values: Integers, counts: Integers, able: Integers, left: int, k: int) -> Integers:
+    """How many nodes of each degree get one edge more, such that every degree still occurs k times or not at all.
+
+    Some go to the next degree if people have it, or k or more found it. Failing that, all of a degree go: those of the lowest that
+    are not too many, otherwise those of whom fewest are too many, by an even number, who can be joined to each other.
+    """
+    moves, spare = np.zeros(len(values), np.int64), np.minimum(able, counts - k)
+    next_to = np.append(values[1:] == values[:-1] + 1, False)
+    for place in np.flatnonzero(np.where(next_to, spare >= 1, spare >= k)):
+        if next_to[place] or left >= k:
+            moves[place] = min(int(spare[place]), left)
+            left -= int(moves[place])
+    if moves.any():
+        return moves
+    whole = np.flatnonzero((able == counts) & (counts > 0))
+    for place in whole:
+        if counts[place] <= left:
+            moves[place] = counts[place]
+            left -= int(counts[place])
+    if moves.any():
+        return moves
+    ways = [(int(counts[place]), int(place)) for place in whole]
+    ways += [(size, int(place)) for place in np.flatnonzero(spare > k) for size in (k, k + 1)]
+    if ways:
+        size, where = min(ways, key=lambda way: ((way[0] - left) % 2, way))
+        moves[where] = size
+    return moves
 
 
 def raise_lowest(degrees: Integers, count: int, random: np.random.Generator) -> None:
@@ -85,4 +181,4 @@ def with_deletions(graph: Graph, k: int, random: np.random.Generator, greedy: bo
     made = rewired(graph, made_even(wanted, k), random)
     if made is None:  # too dense or too small to move edges about
         return supergraph(graph, k, random, greedy)
-    return made, {"probing_rounds": 0, "raised": 0}
+    return made, {"probing_rounds": 0, "raised": 0, "least_edges": 0}

@@ -12,10 +12,14 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.publish.graphs.compiled import compiled
+from tacit.publish.graphs.compiled import compiled, inner
 from tacit.publish.graphs.degree_sequence import is_graphical
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.rows import built
+
+EMPTY, GONE = -1, -2  # places of a table of edges
+TRIES = 400  # added edges that are tried for one swap
+FAILURES = 60  # pairs of nodes for whom no swap was found, before the swaps end
 
 
 @compiled
@@ -80,6 +84,89 @@ def added_edges(offsets: Any, targets: Any, need: Any, order: Any) -> Any:
         for _again in range(wanted):
             _served(node, need, waiting, places, enough)
     return left[:count].copy(), right[:count].copy(), lacking
+
+
+@compiled
+def swapped(offsets: Any, targets: Any, ends: Any, units: Any, hop: Any) -> Any:
+    """Added edges with which more nodes have what they need, and the nodes that still lack an edge, each as often as it does.
+
+    `ends` are the edges added so far, of which there is at least one, and `units` the nodes that lack one, in random order. Two of
+    them are put between the ends of an added edge that neither knows in that place: an augmenting path of three edges. Edges of
+    the graph itself stay.
+    """
+    count, size = ends.shape[1], len(units)
+    edges, units = np.empty((2, count + size), np.int64), units.copy()
+    edges[:, :count] = ends
+    held = _table(edges[:, :count], len(offsets) - 1, 4 * (count + size))
+    place, fails = 0, 0
+    while size > 1 and fails < FAILURES:
+        one, two = units[size - 1], units[size - 2]
+        done = False
+        for _ in range(TRIES):
+            place = (place + hop) % count
+            near, far = edges[0, place], edges[1, place]
+            if _linked(offsets, targets, held, one, near) or _linked(offsets, targets, held, two, far):
+                near, far = far, near
+                if _linked(offsets, targets, held, one, near) or _linked(offsets, targets, held, two, far):
+                    continue
+            done = True
+            break
+        if done:
+            held[_slot(held, _key(near, far, len(offsets)))] = GONE
+            for node, other in ((one, near), (two, far)):
+                key = _key(node, other, len(offsets))
+                held[_slot(held, key)] = key
+            edges[0, place], edges[1, place] = one, near
+            edges[0, count], edges[1, count] = two, far
+            count, size = count + 1, size - 2
+        else:
+            fails += 1
+            other = (place * 7919 + fails) % size
+            units[size - 1], units[other] = units[other], units[size - 1]
+    return edges[:, :count].copy(), units[:size].copy()
+
+
+@inner
+def _table(ends: Any, nodes: Any, least: Any) -> Any:
+    """A table of edges by open addressing, at most half full."""
+    size = 16
+    while size < 2 * least:
+        size *= 2
+    held = np.full(size, EMPTY, np.int64)
+    for place in range(ends.shape[1]):
+        key = _key(ends[0, place], ends[1, place], nodes + 1)
+        held[_slot(held, key)] = key
+    return held
+
+
+@inner
+def _key(one: Any, two: Any, base: Any) -> Any:
+    return min(one, two) * base + max(one, two)
+
+
+@inner
+def _slot(held: Any, key: Any) -> Any:
+    """Where an edge stands in the table, or the empty place where it would."""
+    place = (key * 0x9E3779B97F4A7C1) >> 7 & (len(held) - 1)
+    while held[place] != key and held[place] != EMPTY:
+        place = (place + 1) & (len(held) - 1)
+    return place
+
+
+@inner
+def _linked(offsets: Any, targets: Any, held: Any, one: Any, two: Any) -> Any:
+    """Whether two nodes are the same, or share an edge of the graph or an added one."""
+    if one == two:
+        return True
+    few, other = one, two
+    if offsets[one + 1] - offsets[one] > offsets[two + 1] - offsets[two]:
+        few, other = two, one
+    row = targets[offsets[few] : offsets[few + 1]]
+    place = np.searchsorted(row, other)
+    if place < len(row) and row[place] == other:
+        return True
+    key = _key(one, two, len(offsets))
+    return held[_slot(held, key)] == key
 
 
 @compiled

@@ -6,18 +6,21 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.ledger.ledger import begin_ledger
 from tacit.accounting.policy import Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, WrongRelation
+from tacit.mechanisms.smooth_bound import SmoothBound
+from tacit.mechanisms.smooth_noise import SmoothMechanism
 from tacit.privacy.catalog import Budget
 from tacit.privacy.neighbours import Neighbours
 from tacit.publish.graphs.degree_sequence import is_graphical
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.network import network_of
 from tacit.publish.graphs.private import result
-from tacit.publish.graphs.private.counting import EdgeCount, TriangleCount
+from tacit.publish.graphs.private.counting import BOUND, FAILURE, EdgeCount, TriangleCount, TriangleInterval, smooth_bound
 from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fitted
 from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.isotonic import never_rising
@@ -99,9 +102,10 @@ def test_the_spend_is_on_the_disk_before_the_graph_is_read(ledgers, monkeypatch)
 def test_nothing_exact_and_no_private_scale_is_told(ledgers):
     made = result.release_triangles(GRAPH, open_graph_ledger(ledgers["edge"]), 1, nodes=200)
     told = str(made.to_dict()) + "\n".join(made.lines()) + made.page() + repr(TriangleCount(200, 1))
-    scale = TriangleCount(200, 1).statistic(GRAPH)[1] / TriangleCount(200, 1).alpha
+    count = TriangleInterval(200, 1).count
+    scale = count.statistic(GRAPH)[1] / count.alpha
     assert f"{float(scale):.4g}" not in told
-    assert "no interval" in made.note
+    assert "95 % interval" in made.note
     assert str(GRAPH.edges) not in "\n".join(made.lines())
 
 
@@ -144,6 +148,66 @@ def test_the_regression_makes_degrees_more_accurate():
     assert np.abs(noisy - true).mean() > 3
     assert np.abs(fitted(noisy) - true).mean() < 1.5
     assert distribution(fitted(noisy)).sum() == 3000
+
+
+# --- the interval of triangles ----------------------------------------------------------------------------------------------
+
+NEAR = Graph.of_edges(GENERATOR.integers(0, 30, 300), GENERATOR.integers(0, 30, 300), nodes=30)
+RATES = [1 - result.CONFIDENCE, FAILURE, 1 - result.CONFIDENCE - FAILURE]  # 5 %, 2 % and 3 %
+
+
+def too_often(draws):
+    """Of intervals without the true number, bounds below the private one, and noise beyond what it allows: which are too many.
+
+    Each is accused by chance in at most one of 10^7 tests.
+    """
+    interval = TriangleInterval(5000, 1)  # so many people that no end is cut
+    true, bound = (float(each) for each in interval.count.statistic(NEAR))
+    _, _, allowed = interval.around(0, bound, result.CONFIDENCE)
+    found = np.zeros(3, dtype=int)
+    for _ in range(draws):
+        released, low, high = interval.release(NEAR, result.CONFIDENCE)
+        found += (not low <= true <= high, high - released < allowed, abs(released - true) > allowed)
+    return (found > [stats.binom.isf(1e-7, draws, float(rate)) for rate in RATES]).tolist()
+
+
+def test_the_interval_of_triangles_holds_as_often_as_it_says():
+    assert too_often(800) == [False, False, False]
+
+
+def test_planted_intervals_of_triangles_are_seen(monkeypatch):
+    """Noise of three fifths of epsilon in an interval for the whole, which fails 12 % of the time; a bound without its lift."""
+    whole = TriangleCount(5000, 1)
+    with monkeypatch.context() as planted:
+        planted.setattr(TriangleCount, "half_width", lambda _, *terms: SmoothMechanism.half_width(whole, *terms))
+        assert too_often(800)[2]
+    monkeypatch.setattr(SmoothBound, "lift", 0)
+    assert too_often(200)[1]
+
+
+def test_the_interval_of_triangles_follows_from_what_is_released(ledgers):
+    """The same count and the same bound give the same interval, whatever the graph; it is cut at 0 and at all triples."""
+    made = result.release_triangles(GRAPH, open_graph_ledger(ledgers["edge"]), 1, nodes=200)
+    low, high = made.values["interval"]
+    assert 0 <= low <= made.values["triangles"] <= high <= 200 * 199 * 198 // 6
+    assert made.paid.left.epsilon == 1, "one epsilon for both"
+    assert f"interval: {low:,}, {high:,}" in "\n".join(made.lines())
+    interval = TriangleInterval(200, 1)
+    assert interval.around(50, 7.0, result.CONFIDENCE) == interval.around(50, 7.0, result.CONFIDENCE)
+    assert interval.around(5, 1e6, result.CONFIDENCE)[1:] == (0, 200 * 199 * 198 // 6)
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 30, 100_000])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 100), 1, 20])
+def test_no_smooth_bound_exceeds_what_the_sold_one_is_cut_at(nodes, epsilon):
+    count = TriangleInterval(nodes, epsilon).count
+    for shared in {0, nodes // 3, max(nodes - 3, 0), max(nodes - 2, 0)}:
+        assert smooth_bound(shared, count.beta) <= count.largest_bound
+
+
+def test_both_parts_of_triangles_share_epsilon():
+    first, second = TriangleInterval(10, "1/3").event.events
+    assert (first.epsilon, second.sensitivity / second.scale) == (Fraction(1, 3) * (1 - BOUND), Fraction(1, 3) * BOUND)
 
 
 LINES = ["1\t2", "01\t2", "a\tb", "# a note", "source\ttarget", "3,4", "5 6", "x", "1\t2\t9"]

@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from tacit.errors import InvalidInput
 from tacit.publish.tables.cells import bounds as bounds_module
+from tacit.publish.tables.cells import suppression
 from tacit.publish.tables.cells.bounds import cell_bounds
 from tacit.publish.tables.cells.counting import count_tables, tables
 from tacit.publish.tables.cells.decomposable import closed_bounds, tree
@@ -196,3 +197,61 @@ def test_what_cannot_be_hidden_is_refused():
         suppress([[1, 2], [2, 1]], below=3, width=50, sets=TWO_WAY)
     with pytest.raises(InvalidInput, match="smaller numbers hide nothing"):
         suppress([[1, 2], [2, 1]], below=1, width=1, sets=TWO_WAY)
+
+
+def some_set_would_do(table, below, width, sets):
+    """Whether some set of hidden cells gives every small cell an interval of the width, from a list of all tables that fit."""
+    flat, both = table.ravel(), table.sum(axis=0)  # both halves of a table of two make what its marginals hold
+    halves = np.stack(np.meshgrid(*(np.arange(most + 1) for most in both.ravel()), indexing="ij"), axis=-1)
+    pairs = ([half, both - half] for half in halves.reshape(-1, *both.shape))
+    fits = np.array([np.ravel(pair) for pair in pairs if same_marginals(np.array(pair), table, sets)])
+    small = [cell for cell, count in enumerate(flat) if 0 < count < below]
+    others = [cell for cell in range(table.size) if cell not in small]
+    for size in range(len(others) + 1):
+        for more in combinations(others, size):
+            shown = [cell for cell in others if cell not in more]
+            left = fits[(fits[:, shown] == flat[shown]).all(axis=1)]
+            if (np.ptp(left, axis=0)[small] >= width).all():
+                return True
+    return False
+
+
+def same_marginals(one, two, sets):
+    return all((marginal(one, axes) == marginal(two, axes)).all() for axes in sets)
+
+
+def wrongly_refused(seeds):
+    """How many of random small tables are refused, and how many of these although some set of cells would protect them."""
+    refused, wrong = 0, 0
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        shape, sets = [((2, 3), TWO_WAY), ((2, 2, 2), CYCLE), ((2, 4), TWO_WAY)][seed % 3]
+        table, width = random.integers(0, 5, shape), int(random.integers(1, 5))
+        try:
+            suppress(table, below=3, width=width, sets=sets)
+        except InvalidInput:
+            refused += 1
+            wrong += some_set_would_do(table, 3, width, sets)
+    return refused, wrong
+
+
+def test_the_width_may_lie_on_both_sides_of_a_small_count():
+    """The 1 can be 0 to 4 and the 2 can be 1 to 5, but the 2 cannot rise by four: its row and its column have no room for it."""
+    found = suppress([[4, 3, 1], [2, 3, 3]], below=3, width=4, sets=TWO_WAY)
+    assert found.intervals == {(0, 2): (0, 4), (1, 0): (1, 5)}
+
+
+def test_a_table_is_refused_only_if_no_set_of_cells_would_do():
+    refused, wrong = wrongly_refused(range(60))
+    assert refused >= 20
+    assert wrong == 0
+
+
+def test_a_planted_width_that_lies_above_the_count_alone_is_seen(monkeypatch):
+    def upwards(size, here):
+        found = np.zeros((4, size))
+        found[:2, here] = 1, -1
+        return found.ravel()
+
+    monkeypatch.setattr(suppression, "_apart", upwards)
+    assert wrongly_refused(range(60))[1] >= 5

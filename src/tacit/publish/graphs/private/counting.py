@@ -1,21 +1,25 @@
 """Numbers of edges and of triangles under edge differential privacy.
 
 One edge changes the number of edges by 1. It changes the number of triangles by the common neighbours of its ends, which can be
-many, so triangles get noise scaled to a smooth bound (private.md): the scale is private, and no interval comes with the release.
+many, so triangles get noise scaled to a smooth bound (private.md). The scale is private, so an interval cannot be computed from it:
+part of epsilon buys a public bound on the scale, and the interval follows from that.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb
+from math import ceil, comb
 from typing import Any
 
 import numpy as np
 
+from tacit.accounting.events import Batch
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.mechanisms.smooth_noise import SmoothMechanism, read_grid, set_terms
-from tacit.mechanisms.smooth_sensitivity import smoothness
+from tacit.mechanisms.smooth_sensitivity import SLACK, smoothness
+from tacit.privacy.loss import positive_budget
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import Number, exp_up
 from tacit.privacy.sealed import Sealed
@@ -24,6 +28,8 @@ from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.private.relations import EDGE, public_nodes
 
 GAMMA = 4  # of the heavy tails, which are pure
+BOUND = Fraction(2, 5)  # of epsilon, for the bound on the scale of triangles: less makes the interval wider
+FAILURE = Fraction(2, 100)  # of the bound; the noise may exceed the interval with what the confidence leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,53 @@ class TriangleCount(SmoothMechanism):
         triangles, shared = (int(each) for each in triangles_and_shared(rows.offsets, rows.targets))
         return Fraction(triangles), smooth_bound(shared, self.beta)
 
+    @property
+    def largest_bound(self) -> Fraction:
+        """What no smooth bound exceeds: two of so many people have at most nodes - 2 common neighbours."""
+        return smooth_bound(max(self.nodes - 2, 0), self.beta) * (1 + SLACK)
+
     def release(self, values: Any) -> int:
         """A number from 0 to that of all triples; `values` is a graph."""
         return self._noisy(self.grid, values)
+
+
+@dataclass(frozen=True, slots=True)
+class TriangleInterval:
+    """The number of triangles with an interval, for one epsilon.
+
+    >>> from tacit.accounting.composition import loss
+    >>> print(loss(TriangleInterval(nodes=10, epsilon=1).event))
+    pure epsilon 1 (add or remove one edge)
+    """
+
+    nodes: int
+    epsilon: Number
+
+    @property
+    def count(self) -> TriangleCount:
+        """The noisy number."""
+        return TriangleCount(self.nodes, positive_budget(self.epsilon) * (1 - BOUND))
+
+    @property
+    def sold(self) -> SmoothBound:
+        """The bound on the scale of its noise."""
+        return SmoothBound(self.count, positive_budget(self.epsilon) * BOUND, FAILURE)
+
+    @property
+    def event(self) -> Batch:
+        """What the ledger records for both together."""
+        return Batch((self.count.event, self.sold.event))
+
+    def release(self, graph: Graph, confidence: Fraction) -> tuple[int, int, int]:
+        """The noisy number, and the ends of its interval; the graph is looked at once."""
+        count = self.count
+        answer, bound = count.statistic(graph)
+        return self.around(count.noisy(count.grid, answer, bound), self.sold.release_for(bound), confidence)
+
+    def around(self, released: int, bound: float, confidence: Fraction) -> tuple[int, int, int]:
+        """A released number with the ends of its interval, from the released bound and public terms alone."""
+        within = ceil(self.count.half_width(bound, confidence + FAILURE))
+        return released, max(released - within, 0), min(released + within, int(self.count.upper))
 
 
 def smooth_bound(shared: int, beta: Fraction) -> Fraction:

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput, WrongRelation
 from tacit.privacy.neighbours import Neighbours
 from tacit.privacy.rounding import as_text
 from tacit.publish.graphs.network import Network, network_of
-from tacit.publish.graphs.private.counting import EdgeCount, TriangleCount
+from tacit.publish.graphs.private.counting import BOUND, EdgeCount, TriangleInterval
 from tacit.publish.graphs.private.degrees import DegreeSequence, distribution
 from tacit.publish.graphs.private.graphical import nearest_graphical
 from tacit.publish.graphs.private.histogram import DegreeHistogram
@@ -123,11 +123,18 @@ def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) 
 
 
 def release_triangles(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
-    """The number of triangles."""
-    count = TriangleCount(_given(nodes), epsilon)
-    note = "the scale of the noise depends on the graph, so it is private and no interval is given"
-    made = ("number of triangles", note)
-    return _released(source, ledger, count.event, made, lambda net: {"triangles": count.release(net.graph)})
+    """The number of triangles, with an interval for which part of epsilon buys a bound on the noise."""
+    count = TriangleInterval(_given(nodes), epsilon)
+    note = (
+        f"95 % interval, for a graph of at most {nodes:,} people; {as_text(BOUND)} of epsilon bought a bound on the scale of the "
+        "noise, which follows the graph and is private"
+    )
+
+    def run(network: Network) -> dict[str, Any]:
+        released, low, high = count.release(network.graph, CONFIDENCE)
+        return {"triangles": released, "interval": [low, high]}
+
+    return _released(source, ledger, count.event, ("number of triangles", note), run)
 
 
 def _sequence(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None, repair: bool) -> PrivateRelease:

@@ -1,8 +1,8 @@
 """Cell suppression: small counts are hidden, and further cells with them, until no hidden count can be narrowed down too far.
 
-Every marginal stays published, so that a hidden cell next to shown ones is a subtraction. For each small cell a linear program
-looks for a change of the table that keeps all sums, moves the cell as far as wanted, and touches as little as possible that is not
-hidden yet; what it touches is hidden too (Kelly, Golden and Assad 1992). Cells that turn out not to be needed are shown again. At
+Every marginal stays published, so that a hidden cell next to shown ones is a subtraction. For each small cell an integer program
+looks for two tables that keep all sums, differ in the cell by the width wanted, and touch as little as possible that is not hidden
+yet; what they touch is hidden too (after Kelly, Golden and Assad 1992). Cells that turn out not to be needed are shown again. At
 the end the bounds of every small cell are computed anew, by integer programs: what is returned is checked, not believed.
 
 The pattern of hidden cells depends on the counts, and whoever knows the threshold knows that the first hidden ones are below it.
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.publish.tables.cells.programs import CLOSE, System
 from tacit.publish.tables.cells.released import Cell, Counts, Released, released
+
+TOO_WIDE = "no set of hidden cells gives intervals that wide; ask for narrower ones, or release fewer marginals"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,29 +67,39 @@ def suppress(counts: Counts | Sequence[object], below: int, width: int, sets: Se
             hidden[cell] = True
     intervals = _intervals(table, hidden, axes, places)
     if any(high - low < width for low, high in intervals.values()):
-        raise InvalidInput("no set of hidden cells gives intervals that wide; ask for narrower ones, or release fewer marginals")
+        raise InvalidInput(TOO_WIDE)
     return Suppressed(table, small, hidden, axes, intervals)
 
 
 def _partners(
     table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]], cell: Cell, width: int
 ) -> NDArray[np.bool_]:
-    """The cells that have to be hidden with a small one so that it can move up by the width: a change of least cost."""
+    """The cells that have to be hidden with a small one so that two tables with the same sums are the width apart there.
+
+    The variables are what a first table has more and less than the true one in every cell, then the same for a second table. If
+    no two tables are that far apart, no set of hidden cells would do, since hiding a cell only adds tables that fit.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import hstack
+    from scipy.sparse import block_array, csr_array
 
     matrix = _everywhere(released(table, axes))
     size, here = table.size, int(np.ravel_multi_index(cell, table.shape))
     cost = np.where(hidden.ravel(), 0.0, table.ravel() + 1.0)
-    least = np.zeros(2 * size)
-    least[here] = width
-    most = np.concatenate([np.full(size, float(table.sum() + width)), table.ravel()])
-    most[size + here] = 0
-    sums = LinearConstraint(hstack([matrix, -matrix]).tocsr(), 0, 0)
-    found = milp(np.concatenate([cost, cost]), bounds=Bounds(least, most), constraints=sums)
+    most = np.tile(np.concatenate([np.full(size, float(table.sum())), table.ravel()]), 2)
+    sums = block_array([[matrix, -matrix, None, None], [None, None, matrix, -matrix]]).tocsr()
+    apart = csr_array(_apart(size, here).reshape(1, -1))
+    rules = [LinearConstraint(sums, 0, 0), LinearConstraint(apart, width, np.inf)]
+    found = milp(np.tile(cost, 4), integrality=np.ones(4 * size, dtype=np.int64), bounds=Bounds(0, most), constraints=rules)
     if found.x is None:
-        raise InvalidInput("no set of hidden cells gives intervals that wide; ask for narrower ones, or release fewer marginals")
-    return np.asarray((found.x[:size] + found.x[size:] > CLOSE).reshape(table.shape))
+        raise InvalidInput(TOO_WIDE)
+    return np.asarray((found.x.reshape(4, size).sum(axis=0) > CLOSE).reshape(table.shape))
+
+
+def _apart(size: int, here: int) -> NDArray[np.float64]:
+    """By how much the first table exceeds the second in one cell: the width may lie above the true count, below it, or both."""
+    found = np.zeros((4, size))
+    found[:, here] = 1, -1, -1, 1
+    return found.ravel()
 
 
 def _everywhere(known: Released) -> Any:
