@@ -121,6 +121,46 @@ def test_cells_of_a_file(tmp_path):
     assert "which is not among" in run(app, ["attack", "cells", str(path), "--columns", "hair", "--marginal", "eyes"]).stderr
 
 
+HAIR = ["blond,brown,2", "blond,blue,10", "brown,brown,12", "brown,blue,6"]
+
+
+def test_a_table_of_counts_is_not_counted_by_lines(tmp_path):
+    """Four lines are four people, of whom three tables could be made; the counts on them are of 30, of whom 13 could be."""
+    path = tmp_path / "counts.csv"
+    path.write_text("hair,eyes,n\n" + "\n".join(HAIR) + "\n")
+    words = ["cells", str(path), "--columns", "hair,eyes"]
+    assert told(*words)["tables"] == 3
+    assert "4 lines counts as one person" in run(app, ["attack", *words]).stderr
+    found = told(*words, "--counts", "n")
+    assert found["tables"] == 13
+    assert sorted([cell["low"], cell["high"]] for cell in found["cells"]) == [[0, 12], [0, 12], [2, 14], [4, 16]]
+    assert "one person" not in run(app, ["attack", *words, "--counts", "n"]).stderr
+    path.write_text("hair,eyes,n\nblond,blue,many\n")
+    assert "not a count" in run(app, ["attack", *words, "--counts", "n"]).stderr
+
+
+def test_margins_alone_give_the_same_bounds(tmp_path):
+    path, chart = tmp_path / "margins.csv", tmp_path / "cells.svg"
+    path.write_text("hair,eyes,n\nblond,,12\nbrown,,18\n,brown,14\n,blue,16\n")
+    words = ["cells", str(path), "--columns", "hair,eyes", "--counts", "n", "--margins"]
+    found = told(*words, "--chart", str(chart))
+    assert (found["tables"], found["marginals"]) == (13, [["hair"], ["eyes"]])
+    assert sorted([cell["low"], cell["high"]] for cell in found["cells"]) == [[0, 12], [0, 12], [2, 14], [4, 16]]
+    assert "Cells that may have people and one possible count: 0 of 4" in run(app, ["attack", *words]).output
+    assert chart.read_text().startswith("<svg")
+    path.write_text("hair,eyes,n\nblond,,3\nbrown,,0\n,brown,1\n,blue,2\n")
+    assert told(*words, code=1)["determined"] == 2
+    for lines, message in [
+        ("blond,,12\nbrown,,18\n,brown,14\n,blue,15\n", "different totals"),
+        ("blond,brown,1\nblond,blue,2\nbrown,brown,3\n", "lacks a combination"),
+        ("blond,,1\nblond,,2\n", "two counts"),
+        ("blond,brown,1\nblond,blue,2\nbrown,brown,3\nbrown,blue,4\nblond,,4\nbrown,,6\n", "contradict"),
+    ]:
+        path.write_text(f"hair,eyes,n\n{lines}")
+        assert message in run(app, ["attack", *words]).stderr
+    assert "--margins needs" in run(app, ["attack", *words[:4], "--margins"]).stderr
+
+
 def test_rows_of_a_file_are_rebuilt(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("block,sex,age,race\n" + "".join(f"{n % 3},{'fm'[n % 2]},{n % 5},{'ab'[n % 4 // 3]}\n" for n in range(12)))
