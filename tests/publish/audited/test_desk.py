@@ -194,6 +194,8 @@ def test_csv_and_parquet_are_the_same_table(tmp_path):
     (tmp_path / "t.csv").write_text("name,age,pay\nana,31,1.5\nbob,,2\n,52,3\n")
     for name in ("t.csv", "t.parquet"):
         data = read(tmp_path / name, "PAY", ["age", "Name"])
+        as_text = read(str(tmp_path / name), "PAY", ["age", "Name"])
+        assert (as_text.fingerprint, list(as_text.public)) == (data.fingerprint, list(data.public))
         assert (len(data), data.value, list(data.public)) == (3, "pay", ["age", "name"])
         assert Desk(data, MaxAuditor()).ask("MAX(pay) WHERE age IS NOT NULL").answer == 3.0
     assert "1.5" not in repr(data) + repr(data.values)

@@ -88,21 +88,22 @@ def _whole_sum(values: NDArray[Any]) -> int:
     return (int((values >> HALF).sum()) << HALF) + int((values & (1 << HALF) - 1).sum())
 
 
-def read(path: Path, value: str | None, public: Sequence[str]) -> Data:
-    """The table in a CSV, Parquet or DuckDB file."""
-    table, as_text = read_table(path), kind_of(path) == "csv"
+def read(path: str | Path, value: str | None = None, public: Sequence[str] = ()) -> Data:
+    """The table in a CSV, Parquet or DuckDB file; without `value`, its only column of numbers is audited."""
+    file = Path(path)
+    table, as_text = read_table(file), kind_of(file) == "csv"
     names = {name.lower(): name for name in table.column_names}
     missing = [name for name in (*public, *([value] if value else [])) if name.lower() not in names]
     if missing:
-        raise InvalidInput(missing_columns(missing[:1], path.name, table.column_names, as_text))
-    chosen = names[value.lower()] if value else _only_number(table, [names[name.lower()] for name in public], path)
+        raise InvalidInput(missing_columns(missing[:1], file.name, table.column_names, as_text))
+    chosen = names[value.lower()] if value else _only_number(table, [names[name.lower()] for name in public], file)
     if chosen.lower() in {name.lower() for name in public}:
         raise InvalidInput(f"{chosen} is the audited column and cannot be public; remove it from --public")
     values = Private(_numbers(table.column(chosen), chosen))
     if not len(values):
-        raise InvalidInput(f"{path.name} has no rows")
+        raise InvalidInput(f"{file.name} has no rows")
     columns = {names[name.lower()]: _column(table.column(names[name.lower()])) for name in public}
-    return Data(values, chosen, columns, hashlib.sha256(path.read_bytes()).hexdigest())
+    return Data(values, chosen, columns, hashlib.sha256(file.read_bytes()).hexdigest())
 
 
 def _only_number(table: Any, public: list[str], path: Path) -> str:

@@ -79,6 +79,7 @@ class Anonymized:
             "models": [str(condition) for condition in self.conditions],
             "method": self.asked.method,
             "quasi": list(self.asked.quasi),
+            "hierarchies": list(self.asked.generalized()),
             "sensitive": list(self.asked.sensitive),
             "suppressed_rows": "all quasi-identifiers are *" if self.asked.suppressed == "star" else "left out",
             "does_not_protect": list(NOT_PROTECTED),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -68,6 +68,12 @@ class Requirements:
         """All columns that are read: quasi-identifiers, sensitive ones, then kept ones."""
         return (*self.quasi, *self.sensitive, *self.keep)
 
+    def generalized(self) -> tuple[str, ...]:
+        """The quasi-identifiers that are published as forms of a hierarchy, where their method uses one."""
+        if self.method == "mdav":
+            return ()
+        return tuple(name for name in self.quasi if name in self.files or name in self.made or self.hierarchies is not None)
+
     def read(self, path: str | Path) -> Table:
         """The table with the columns that are asked for, without rows that have a missing value where these are dropped."""
         table = Table.read(path, self.columns)
@@ -95,7 +101,7 @@ class Requirements:
         found = {name: Hierarchy.read(path, name) for name, path in self.files.items() if name in used}
         for name, (kind, given) in self.made.items():
             if name in used:
-                found[name] = _made(kind, name, table[name].values, given)
+                found[name] = made_from(kind, name, table[name].values, given)
         missing = [name for name in self.quasi if name not in found]
         if missing and self.hierarchies is not None:
             found |= read_hierarchies(self.hierarchies, missing)
@@ -133,7 +139,8 @@ def share(text: object) -> Fraction:
         ) from None
 
 
-def _made(kind: str, name: str, values: tuple[str, ...], given: Any) -> Hierarchy:
+def made_from(kind: str, name: str, values: Sequence[str], given: Any) -> Hierarchy:
+    """The hierarchy of some values that a configuration declares without a file: intervals, dates, prefixes or flat."""
     from tacit.publish.tables.ranges import dates, intervals, prefixes
 
     if kind == "intervals":

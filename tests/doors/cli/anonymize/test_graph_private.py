@@ -53,6 +53,8 @@ def test_counts_are_refused_by_a_ledger_of_nodes(edges, tmp_path, method):
     refused = run(*words, begun(tmp_path, "node"))
     assert refused.exit_code != 0
     assert "this ledger counts for 'add or remove one node'" in refused.stderr
+    unnumbered = run(*words[:7], "--ledger", tmp_path / "node.sqlite")
+    assert unnumbered.stderr == refused.stderr, "the number of people would not help"
     assert run(*words, begun(tmp_path, "edge")).exit_code == 0
 
 

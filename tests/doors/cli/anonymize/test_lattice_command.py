@@ -48,6 +48,17 @@ def test_words_and_json(people):
     assert len(told["minimal"]) >= 1
 
 
+def test_a_configuration_is_read_and_options_replace_its_keys(people, tmp_path):
+    config = tmp_path / "a.toml"
+    columns = 'age = { role = "quasi" }\nsex = { role = "quasi" }\nill = { role = "sensitive" }\n'
+    config.write_text(f'k = 5\nl = "distinct:2"\ndrop_missing = ["?"]\nhierarchies = "hierarchies"\n[columns]\n{columns}')
+    written = json.loads(run(people[0], "--config", str(config), "--json").output)
+    options = ["--quasi", "age,sex", "--drop-missing", "?", "--k", "5", "--sensitive", "ill", "--l", "2"]
+    assert written == json.loads(run(*people, *options, "--json").output)
+    replaced = json.loads(run(people[0], "--config", str(config), "--k", "31", "--json").output)
+    assert replaced["satisfying"] < written["satisfying"]
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [

@@ -113,3 +113,15 @@ def test_the_two_groupings():
     assert (safe["certain"], safe["largest"]) == ([], "1/2")
     assert told("grouping", "--example", "safe", "--known", "A:1")["largest"] == "1"
     assert run(app, ["attack", "grouping", "--known", "A"]).exit_code == 2
+
+
+def test_a_published_grouping_is_attacked(tmp_path):
+    edges = tmp_path / "edges.tsv"
+    edges.write_text("A\t1\nB\t2\nC\t3\nD\t4\n")
+    out = str(tmp_path / "groups.json.gz")
+    made = run(app, ["anonymize", "graph", str(edges), "--method", "bipartite", "--k", "2", "--out", out])
+    assert made.exit_code == 0, made.output
+    assert told("grouping", out)["largest"] == "1/2"
+    found = json.loads(run(app, ["attack", "grouping", out, "--known", "A:1", "--json"]).stdout)
+    assert {"customer": "A", "product": "1", "probability": "1"} in found["chances"]
+    assert run(app, ["attack", "grouping", str(edges)]).exit_code == 2

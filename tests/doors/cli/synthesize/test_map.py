@@ -57,6 +57,20 @@ def test_json_is_all_that_goes_to_standard_output(folder):
     assert float(told["receipt"]["ratio"]) > 200
 
 
+@pytest.mark.parametrize(("levels", "usual"), [((), "block"), (("county",), "county"), (("blockgroup", "county"), "blockgroup")])
+def test_the_usual_level_is_one_that_the_map_has(levels, usual, folder):
+    """A map of blocks alone was refused, because tract was the default."""
+    rows = [line.split(",") for line in Path("blocks.csv").read_text().splitlines()]
+    kept = [place for place, name in enumerate(rows[0]) if name in ("block", "lat", "lon", *levels)]
+    Path("blocks.csv").write_text("".join(",".join(row[place] for place in kept) + "\n" for row in rows))
+    told = run(app, [*MAP, "--json"])
+    assert told.exit_code == 0, told.output
+    receipt = json.loads(told.stdout)["receipt"]
+    assert (receipt["origins"], receipt["destinations"]["level"]) == (usual, usual)
+    assert run(app, ["synthesize", "check", "flows.csv", "--blocks", "blocks.csv"]).exit_code == 0
+    assert "has no level 'tract'" in run(app, [*MAP, "--origins", "tract"]).stderr
+
+
 def test_jobs_at_unknown_destinations_are_counted_out(folder):
     place = folder / "flows.csv"
     place.write_text(place.read_text() + "nowhere,B000001,7\n")

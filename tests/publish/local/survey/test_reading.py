@@ -32,6 +32,7 @@ kind = "yes/no"
 
 def test_the_example_is_read():
     survey = read_survey(EXAMPLE)
+    assert read_survey(str(EXAMPLE)) == survey
     assert [type(question) for question in survey.questions] == [YesNo, Choice, Number, SetOf]
     assert survey.closes == date(2030, 6, 30)
     assert survey.open_until == datetime(2030, 7, 1, 12, tzinfo=UTC), "the day ends last twelve hours west of Greenwich"

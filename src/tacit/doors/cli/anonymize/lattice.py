@@ -10,6 +10,7 @@ import typer
 from tacit.doors.cli.anonymize.options import (
     BANNER,
     Alpha,
+    Config,
     Delta,
     DropMissing,
     Hierarchies,
@@ -22,6 +23,7 @@ from tacit.doors.cli.anonymize.options import (
     T,
     Utility,
     given,
+    required,
 )
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import bar, figure, print_json, say
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 def lattice(
     file: Annotated[Path, typer.Argument(help="Table: a CSV or Parquet file.")],
+    config: Config = None,
     hierarchies: Hierarchies = None,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
@@ -51,10 +54,9 @@ def lattice(
 
     Example: tacit anonymize lattice people.csv --hierarchies hierarchies --quasi age,sex --sensitive disease --k 5 --l 2
     """
-    from tacit.publish.tables.requirements import Requirements
-
-    options = given(quasi=quasi or "", sensitive=sensitive, drop_missing=drop_missing, k=k, l=l, t=t, alpha=alpha, delta=delta)
-    asked = Requirements(**options, **given(suppress=suppress, utility=utility, hierarchies=hierarchies, separate=separate))
+    options = given(quasi=quasi, sensitive=sensitive, drop_missing=drop_missing, k=k, l=l, t=t, alpha=alpha, delta=delta)
+    rest = given(suppress=suppress, utility=utility, hierarchies=hierarchies, separate=separate)
+    asked = required(config, options | rest)
     found, rows = _searched(asked, file)
     levels = dict(zip(asked.quasi, found.node, strict=True))
     if as_json:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from tacit.publish.tables.requirements import Requirements
 
 BANNER = "Not differentially private: these models protect against some attackers only."
 
 Hierarchies = Annotated[
     Path | None, typer.Option("--hierarchies", help="Folder with one hierarchy per quasi-identifier, named COLUMN.csv.")
+]
+Config = Annotated[
+    Path | None, typer.Option("--config", help="TOML with columns, models, suppression and utility; options replace its keys.")
 ]
 Quasi = Annotated[str | None, typer.Option("--quasi", help="Quasi-identifiers, comma-separated.")]
 Sensitive = Annotated[str | None, typer.Option("--sensitive", help="Sensitive columns, comma-separated.")]
@@ -63,3 +69,12 @@ def given(**options: Any) -> dict[str, Any]:
     if found.pop("separate", False):
         found["strict"] = False
     return found
+
+
+def required(config: Path | None, options: dict[str, Any]) -> Requirements:
+    """What a configuration asks for, with the options in place of its keys."""
+    from tacit.publish.tables.configuration import read_configuration
+    from tacit.publish.tables.requirements import Requirements
+
+    declared = {"quasi": ()} if config is None else read_configuration(config)
+    return Requirements(**{**declared, **options})

@@ -10,6 +10,7 @@ import typer
 from tacit.doors.cli.anonymize.options import (
     BANNER,
     Alpha,
+    Config,
     Delta,
     DropMissing,
     Hierarchies,
@@ -22,6 +23,7 @@ from tacit.doors.cli.anonymize.options import (
     T,
     Utility,
     given,
+    required,
 )
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import bar, figure, print_json, say
@@ -34,9 +36,7 @@ if TYPE_CHECKING:
 def table(
     file: Annotated[Path, typer.Argument(help="Table: a CSV or Parquet file.")],
     out: Annotated[Path, typer.Option("--out", help="File for the published table: .csv, .csv.gz or .parquet.")],
-    config: Annotated[
-        Path | None, typer.Option("--config", help="TOML with columns, models, suppression and utility; options replace its keys.")
-    ] = None,
+    config: Config = None,
     hierarchies: Hierarchies = None,
     quasi: Quasi = None,
     sensitive: Sensitive = None,
@@ -73,13 +73,10 @@ def table(
 
 def _publish(file: Path, out: Path, config: Path | None, options: dict[str, Any], report: Path | None, as_json: bool) -> None:
     from tacit.publish.tables.anonymized import anonymize
-    from tacit.publish.tables.configuration import read_configuration
-    from tacit.publish.tables.requirements import Requirements
     from tacit.release.curators import check_report, curators_place, write_for_curator
     from tacit.release.outputs import check_output
 
-    declared = {"quasi": ()} if config is None else read_configuration(config)
-    asked = Requirements(**{**declared, **options})
+    asked = required(config, options)
     check_output(out, [file, *([config] if config else [])])
     place = None if report is None else check_report(curators_place(report, out))
     with bar("reading") as told:

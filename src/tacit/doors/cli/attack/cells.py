@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.doors.cli.attack.show import ChartOption, JsonOption, SeedOption, show
-from tacit.doors.cli.output import console, progress
+from tacit.doors.cli.output import console, progress, say
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -26,13 +27,17 @@ class CellExample(StrEnum):
 
 def cells(
     file: Annotated[
-        Path | None, typer.Argument(help="Rows behind the marginals (CSV or Parquet); without it, the example.")
+        Path | None, typer.Argument(help="Rows of people, or counts (CSV or Parquet); without it, the example.")
     ] = None,
     example: Annotated[CellExample, typer.Option(help="Example to attack: hair and eyes.")] = CellExample.tutorial,
     columns: Annotated[str, typer.Option(help="Columns of the table of counts, separated by commas.")] = "",
     marginal: Annotated[
         list[str] | None, typer.Option(help="Released marginal: its columns, separated by commas. One per column by default.")
     ] = None,
+    counts: Annotated[str | None, typer.Option(help="Column of counts: the file is a table of counts, not of people.")] = None,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="The file has marginals alone: a blank in the columns that a line sums over.")
+    ] = False,
     chart: ChartOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -42,23 +47,36 @@ def cells(
 
     Example: tacit attack cells --example tutorial
     """
-    from tacit.evidence.attacks.tables.cells import attack_cells, hair_and_eyes
+    from tacit.evidence.attacks.tables.cells import hair_and_eyes
 
-    if file is None:
-        found = hair_and_eyes()
-    else:
-        from tacit.publish.tables.cells.contingency import contingency
-        from tacit.publish.tables.table import Table
-
-        names = _names(columns)
-        table = contingency(Table.read(file, names), names)
-        sets = [table.axes(_names(each)) for each in marginal] if marginal else [(axis,) for axis in range(len(names))]
-        found = attack_cells(table, sets, lambda places, many: progress(places, many, "solving integer programs"))
+    if margins and (counts is None or marginal):
+        raise InvalidInput("--margins needs the column of counts, and its lines name the marginals; give --counts, not --marginal")
+    found = hair_and_eyes() if file is None else _attacked(file, _names(columns), counts, None if margins else marginal or [])
     if not as_json:
         _print_cells(found)
     show(found, chart, as_json)
     if file is not None and found.determined:
         raise typer.Exit(1)
+
+
+def _attacked(file: Path, names: list[str], counts: str | None, marginals: list[str] | None) -> CellAttack:
+    """The attack on rows of people, on a table of counts, or on marginals alone (None)."""
+    from tacit.evidence.attacks.tables.cells import attack_cells, attack_margins
+    from tacit.publish.tables.cells.contingency import contingency, margins_alone
+    from tacit.publish.tables.table import Table
+
+    read = Table.read(file, [*names, *([] if counts is None else [counts])])
+    track = partial(progress, what="solving integer programs")
+    if marginals is None and counts is not None:
+        return attack_margins(*margins_alone(read, names, counts), track)
+    if counts is None:
+        say(
+            f"Each of {read.rows:,} lines counts as one person; for a table of counts, name its column with --counts.",
+            to_stderr=True,
+        )
+    table = contingency(read, names, counts)
+    sets = [table.axes(_names(each)) for each in marginals] if marginals else [(axis,) for axis in range(len(names))]
+    return attack_cells(table, sets, track)
 
 
 def rebuild(

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tacit.doors.cli.attack.show import ChartOption, JsonOption, SeedOption, show
+from tacit.doors.cli.attack.show import CONFIGURATION, ChartOption, JsonOption, SeedOption, show
 from tacit.doors.cli.output import console
 from tacit.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tacit.evidence.attacks.tables.published import Families
 
 Quasi = Annotated[str, typer.Option(help="Quasi-identifiers, separated by commas.")]
 Sensitive = Annotated[str, typer.Option(help="Sensitive column of the published table.")]
 FamilyOption = Annotated[list[str] | None, typer.Option("--family", help="PARENT=CHILD,CHILD or COLUMN:PARENT=CHILD,CHILD.")]
-HierarchiesOption = Annotated[Path | None, typer.Option(help="Folder with a hierarchy COLUMN.csv for generalized columns.")]
+HierarchiesOption = Annotated[Path | None, typer.Option(help="Folder with a hierarchy COLUMN.csv for each quasi-identifier.")]
+ConfigOption = Annotated[Path | None, typer.Option(help=CONFIGURATION)]
 
 
 def linkage(
@@ -32,6 +28,7 @@ def linkage(
     name: Annotated[str, typer.Option(help="Column of the register that names the person.")] = "name",
     family: FamilyOption = None,
     hierarchies: HierarchiesOption = None,
+    config: ConfigOption = None,
     people: Annotated[int, typer.Option(help="Number of generated people.", min=50, max=5000)] = 300,
     seed: SeedOption = 0,
     chart: ChartOption = None,
@@ -43,18 +40,17 @@ def linkage(
 
     Example: tacit attack linkage --people 100
     """
-    from tacit.evidence.attacks.tables.linkage import Comparison, demonstration, link
-    from tacit.evidence.attacks.tables.published import read_bag, read_people
+    from tacit.evidence.attacks.tables.labels import Columns
+    from tacit.evidence.attacks.tables.linkage import Comparison, demonstration
+    from tacit.evidence.attacks.tables.of_file import link_file
 
     if published is None:
         found, _ = demonstration(people, seed=seed)
     else:
         if register is None:
             raise InvalidInput("name the register to link with as the second file")
-        columns = _names(quasi)
-        table = read_bag(published, columns, sensitive, alone=False)
-        covers = _covers(columns, family or [], hierarchies)
-        found = Comparison((link(table, read_people(register, columns, name), covers, published.name),))
+        columns = Columns(_names(quasi), sensitive, family or [], hierarchies, config)
+        found = Comparison((link_file(published, register, columns, name),))
     show(found, chart, as_json)
     if published is not None and any(way.identified or way.disclosed for way in found.ways):
         raise typer.Exit(1)
@@ -74,15 +70,21 @@ def homogeneity(
 
     Example: tacit attack homogeneity --not heart
     """
-    from tacit.evidence.attacks.tables.homogeneity import example
+    from tacit.evidence.attacks.tables.homogeneity import example, starred
     from tacit.evidence.attacks.tables.homogeneity import homogeneity as run
+    from tacit.evidence.attacks.tables.labels import Columns, receipt_of
     from tacit.evidence.attacks.tables.published import read_bag
     from tacit.publish.tables.consistent import Release, consistent
 
-    table = example() if published is None else read_bag(published, _names(quasi), sensitive)
-    found = run(table, not_value or ())
-    if not as_json:
-        certain = [each for each in consistent(Release(dict(table), {})) if each.kind == "everybody"]
+    table, receipt = example(), None
+    if published is not None:
+        receipt = receipt_of(published)
+        columns = Columns(_names(quasi), sensitive).completed(receipt)
+        table = read_bag(published, columns.quasi, columns.sensitive, () if receipt is None else receipt.changed)
+    found, stars = run(table, not_value or ()), starred(table)
+    if not as_json and (receipt is None or receipt.method == "lattice"):  # labels of other methods overlap
+        leaves = {} if stars is None else {stars: list({label for (label, _), _ in table} - {stars})}
+        certain = [each for each in consistent(Release(dict(table), leaves)) if each.kind == "everybody"]
         for predicate in certain[:20]:
             console().print(f"true in every database that fits: {predicate}", soft_wrap=True)
     show(found, chart, as_json)
@@ -108,24 +110,4 @@ def downcoding(
 
 
 def _names(text: str) -> list[str]:
-    if not (names := [each.strip() for each in text.split(",") if each.strip()]):
-        raise InvalidInput("no quasi-identifier is named; name the columns with --quasi, separated by commas")
-    return names
-
-
-def _covers(columns: Sequence[str], written: Sequence[str], folder: Path | None) -> Callable[[int, str], frozenset[str]]:
-    """The values that a label of a column may stand for: by its family, by its hierarchy, or itself alone."""
-    from tacit.evidence.attacks.tables.published import Families, families
-    from tacit.publish.tables.hierarchy import Hierarchy
-
-    known: dict[str, Families] = families(written)
-    if folder is not None:
-        known |= {name: Families.of(Hierarchy.read(path)) for name in columns if (path := folder / f"{name}.csv").exists()}
-    alone = known.get("") if len(columns) == 1 else None
-    by_column = [known.get(name, alone) for name in columns]
-
-    def covers(column: int, label: str) -> frozenset[str]:
-        found = by_column[column]
-        return frozenset({label}) if found is None else frozenset(found.below(label))
-
-    return covers
+    return [each.strip() for each in text.split(",") if each.strip()]

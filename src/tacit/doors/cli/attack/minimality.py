@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.attack.show import ChartOption, JsonOption, show
+from tacit.doors.cli.attack.show import CONFIGURATION, ChartOption, JsonOption, show
 from tacit.doors.cli.output import console, progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tacit.evidence.attacks.tables.minimality import Considered, Minimality
+
+
+PUBLISHER = (
+    "Publisher: fewest rows lifted, lowest levels, quasi-identifiers alone, or tacit anonymize. "
+    "Without it, tacit for a file with a receipt, and else local."
+)
+RULE = "Rule of the publisher: share:FRACTION or different:NUMBER; share:1/2 without it."
 
 
 class MinimalityExample(StrEnum):
@@ -39,10 +46,9 @@ def minimality(
     sensitive: Annotated[str, typer.Option(help="Sensitive column of the file.")] = "",
     family: Annotated[list[str] | None, typer.Option(help="PARENT=CHILD,CHILD or COLUMN:PARENT=CHILD,CHILD.")] = None,
     hierarchies: Annotated[Path | None, typer.Option(help="Folder with a hierarchy COLUMN.csv for each quasi-identifier.")] = None,
-    publisher: Annotated[
-        Way, typer.Option(help="Publisher: fewest rows lifted, lowest levels, quasi-identifiers alone, or tacit anonymize.")
-    ] = Way.local,
-    rule: Annotated[str, typer.Option(help="Rule of the publisher: share:FRACTION or different:NUMBER.")] = "share:1/2",
+    config: Annotated[Path | None, typer.Option(help=CONFIGURATION)] = None,
+    publisher: Annotated[Way | None, typer.Option(help=PUBLISHER)] = None,
+    rule: Annotated[str | None, typer.Option(help=RULE)] = None,
     smallest: Annotated[int, typer.Option(help="Smallest group that the publisher allows.", min=1)] = 1,
     protect: Annotated[list[str] | None, typer.Option(help="Protected value; all values without it.")] = None,
     limit: Annotated[str, typer.Option(help="Belief above which a protected value is breached.")] = "1/2",
@@ -55,7 +61,8 @@ def minimality(
 
     Example: tacit attack minimality --example tutorial
     """
-    from tacit.evidence.attacks.tables.of_file import Columns, Suspected, attack_file
+    from tacit.evidence.attacks.tables.labels import Columns
+    from tacit.evidence.attacks.tables.of_file import Suspected, attack_file
     from tacit.evidence.attacks.tables.tutorial import tutorial
     from tacit.privacy.rounding import exact
 
@@ -65,9 +72,15 @@ def minimality(
             _print_classes(known.classes())
         show(known, chart, as_json)
         return
-    named = [each for each in quasi.split(",") if each]
-    how = Suspected(publisher.value, rule, smallest, frozenset(protect) if protect else None, exact(limit, "limit"))
-    columns = Columns(named, sensitive, family or [], hierarchies)
+    named = [each.strip() for each in quasi.split(",") if each.strip()]
+    how = Suspected(
+        None if publisher is None else publisher.value,
+        rule,
+        smallest,
+        frozenset(protect) if protect else None,
+        exact(limit, "limit"),
+    )
+    columns = Columns(named, sensitive, family or [], hierarchies, config)
     found = attack_file(file, columns, how, lambda tables, many: progress(tables, many, "running the publisher"))
     if not as_json:
         _print_beliefs(found)

@@ -13,6 +13,7 @@ SeedOption = Annotated[
     int, typer.Option(help="Seed for the simulated data and the attacker's queries; never for tacit's noise.", min=0)
 ]
 ChartOption = Annotated[Path | None, typer.Option("--chart", help="File for a chart: .svg, .png or .html.")]
+CONFIGURATION = "Configuration of tacit anonymize table that the file was made with (TOML)."
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -9,6 +9,7 @@ import typer
 
 from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.output import console, print_json
+from tacit.doors.cli.synthesize.map import LEVELS, USUAL
 
 
 def check_flows(
@@ -16,7 +17,7 @@ def check_flows(
     blocks: Annotated[
         Path, typer.Option("--blocks", help="Public map with the columns block, lat, lon and blockgroup, tract, county.")
     ],
-    destinations: Annotated[str, typer.Option(help="Zones of the workplaces: block, blockgroup, tract or county.")] = "tract",
+    destinations: Annotated[str | None, typer.Option(help=f"Zones of the workplaces: {LEVELS}; {USUAL}.")] = None,
     columns: Annotated[
         str | None,
         typer.Option(help="Columns DESTINATION,ORIGIN,JOBS of the flows; JOBS is optional. w_geocode,h_geocode,S000 if omitted."),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tacit.publish.synthetic.commuters.release import Release
     from tacit.publish.synthetic.commuters.sources import Source
 
+LEVELS = "block, blockgroup, tract, county"
+USUAL = "if omitted, tract where the map has it, else blockgroup, county or block"
 NO_SEED = "anyone who knows the seed can reproduce the noise and subtract it"
 SeedOption = Annotated[str | None, typer.Option("--seed", help="Not supported: noise that can be reproduced protects nobody.")]
 
@@ -27,8 +29,8 @@ def commuter_map(
     flows: Annotated[str, typer.Argument(metavar="FLOWS", help="CSV or Parquet file of flows; with --catalog, a table.")],
     blocks: Annotated[Path, typer.Option("--blocks", help="Public map: block, lat, lon and blockgroup, tract, county.")],
     out: Annotated[Path, typer.Option("--out", help="File for the synthetic map: .parquet, .csv or .csv.gz.")],
-    origins: Annotated[str, typer.Option(help="Cells of the homes: block, blockgroup, tract, county or rings:2,5,10.")] = "tract",
-    destinations: Annotated[str, typer.Option(help="Zones of the workplaces: block, blockgroup, tract or county.")] = "tract",
+    origins: Annotated[str | None, typer.Option(help=f"Cells of the homes: {LEVELS} or rings:2,5,10; {USUAL}.")] = None,
+    destinations: Annotated[str | None, typer.Option(help=f"Zones of the workplaces: {LEVELS}; {USUAL}.")] = None,
     ratio: Annotated[str, typer.Option(help="Privacy ratio of the resampling, e^epsilon; dropping cells adds to it.")] = "20",
     delta: Annotated[str | None, typer.Option(help="Probability that the ratio bound is exceeded; 1e-5 if omitted.")] = None,
     pure: Annotated[bool, typer.Option("--pure", help="Pure differential privacy, without delta.")] = False,

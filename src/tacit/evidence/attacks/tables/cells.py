@@ -17,7 +17,7 @@ from tacit.evidence.attacks.figures import told
 from tacit.publish.tables.cells.bounds import CellBounds, Track, cell_bounds
 from tacit.publish.tables.cells.contingency import Contingency
 from tacit.publish.tables.cells.counting import TableCount, count_tables
-from tacit.publish.tables.cells.released import Counts, released
+from tacit.publish.tables.cells.released import Counts, Released, released
 
 COUNTED = 10_000  # tables that fit are counted up to here
 DRAWN = 40  # cells of a chart
@@ -25,13 +25,17 @@ DRAWN = 40  # cells of a chart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellAttack:
-    """What released marginals disclose of a table; `claimed` are the bounds that somebody else gave, if any."""
+    """What released marginals disclose of a table; `claimed` are the bounds that somebody else gave, if any.
+
+    With `margins_alone` the table is not known: its counts are zeros that are not shown.
+    """
 
     table: Contingency
     sets: tuple[tuple[int, ...], ...]
     bounds: CellBounds
     fitting: TableCount
     claimed: tuple[Counts, Counts] | None = None
+    margins_alone: bool = False
 
     @property
     def determined(self) -> list[tuple[int, ...]]:
@@ -64,9 +68,11 @@ class CellAttack:
         """What follows from the marginals, in sentences."""
         sums = "; ".join(" x ".join(self.table.columns[axis] for axis in axes) or "total" for axes in self.sets)
         kind = "sharp" if self.bounds.sharp else "valid, and may not be reached"
+        there = np.count_nonzero(self.bounds.upper if self.margins_alone else self.table.counts)
+        what = "Cells that may have people" if self.margins_alone else "Cells with people"
         lines = [
             f"Released: {sums}. {self.fitting} tables fit. The bounds are {kind} (by {self.bounds.way}).",
-            f"Cells with people and one possible count: {len(self.determined):,} of {np.count_nonzero(self.table.counts):,}.",
+            f"{what} and one possible count: {len(self.determined):,} of {there:,}.",
         ]
         if self.claimed is not None:
             worse = self.not_sharp()
@@ -100,20 +106,29 @@ class CellAttack:
 
         rows = [
             {"cell": self.table.label(cell), "low": int(self.bounds.lower[cell]), "high": int(self.bounds.upper[cell])}
-            | {"true": int(self.table.counts[cell])}
+            | ({} if self.margins_alone else {"true": int(self.table.counts[cell])})
             for cell in self.cells()[:DRAWN]
         ]
         base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("cell:N", title=None, sort=None))
         bars = base.mark_bar(color=COLOURS[0], height=10).encode(x=alt.X("low:Q", title="count"), x2="high:Q")
         points = base.mark_point(filled=True, color=COLOURS[1], size=60).encode(x="true:Q")
-        title = alt.TitleParams("What the marginals leave open (bars) and the true counts (points)", anchor="start")
-        return save((bars + points).properties(title=title, width=460).configure_view(stroke=None), path)
+        true = "" if self.margins_alone else " (bars) and the true counts (points)"
+        title = alt.TitleParams(f"What the marginals leave open{true}", anchor="start")
+        return save(
+            (bars if self.margins_alone else bars + points).properties(title=title, width=460).configure_view(stroke=None), path
+        )
 
 
 def attack_cells(table: Contingency, sets: Sequence[Sequence[int]], track: Track = lambda places, _: places) -> CellAttack:
     """Bounds of every cell, and how many tables fit, from the marginals over some sets of axes."""
     known = released(table.counts, sets)
     return CellAttack(table, tuple(known.marginals), cell_bounds(known, track=track), count_tables(known, COUNTED))
+
+
+def attack_margins(table: Contingency, known: Released, track: Track = lambda places, _: places) -> CellAttack:
+    """The same from marginals alone, as somebody has them who never saw the table."""
+    bounds = cell_bounds(known, track=track)
+    return CellAttack(table, tuple(known.marginals), bounds, count_tables(known, COUNTED), margins_alone=True)
 
 
 def hair_and_eyes() -> CellAttack:

@@ -2,7 +2,7 @@
 
 A group of k rows hides which row is whose. It does not hide the value if all rows have the same, and if they have d values, d - 1
 facts of the kind "not gout" leave one (Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam 2007). The attacker knows the group
-of a person, and that the person is in the table.
+of a person, and that the person is in the table. A row in which every quasi-identifier is * was suppressed: it may be anybody's.
 """
 
 from __future__ import annotations
@@ -67,19 +67,28 @@ def homogeneity(table: Bag | Iterable[Row], ruled_out: Collection[Hashable] = ()
     >>> homogeneity([("3*", "flu"), ("3*", "flu"), ("4*", "flu"), ("4*", "gout")]).certain()
     2
     """
-    groups = groups_of(as_bag(table))
+    rows = as_bag(table)
+    groups, stars = groups_of(rows), starred(rows)
     if not groups:
         raise InvalidInput("the table has no rows; there is nothing to attack")
+    anybody = frozenset() if stars is None else frozenset(groups[stars])
     facts = []
-    for counts in groups.values():
+    for label, counts in groups.items():
         left = [value for value in counts if value not in ruled_out]
-        rows = sum(counts[value] for value in left)
+        possible = {value for (_, value), _ in rows} if label == stars else anybody.union(left)
         if left:
-            facts.append((len(left) - 1, rows))
+            facts.append((len(possible.difference(ruled_out)) - 1, sum(counts[value] for value in left)))
     if not facts:
         raise InvalidInput("every value of the table is ruled out; leave at least one")
-    sizes = [sum(counts.values()) for counts in groups.values()]
-    return Homogeneity(min(sizes), len(groups), sum(rows for _, rows in facts), tuple(sorted(map(str, ruled_out))), tuple(facts))
+    sizes = [sum(counts.values()) for label, counts in groups.items() if label != stars]
+    return Homogeneity(min(sizes), len(sizes), sum(rows for _, rows in facts), tuple(sorted(map(str, ruled_out))), tuple(facts))
+
+
+def starred(table: Bag) -> Hashable | None:
+    """The label of suppressed rows, in which every quasi-identifier is *; None if no row, or every row, has it."""
+    labels = {label for (label, _), _ in table}
+    found = [label for label in labels if set(label if isinstance(label, tuple) else (label,)) == {"*"}]
+    return found[0] if found and len(labels) > 1 else None
 
 
 def example() -> Bag:

@@ -1,23 +1,28 @@
-"""The minimality attack on somebody's published file, given the rule and the families that its publisher uses."""
+"""Attacks on a published file, given its receipt, the hierarchies and the rule of its publisher: minimality and linkage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.tables.bags import Candidate, fitting, tables_that_fit
+from tacit.evidence.attacks.tables.bags import Candidate, fitting, rows_of, tables_that_fit
+from tacit.evidence.attacks.tables.labels import Columns, Receipt, Register, receipt_of
+from tacit.evidence.attacks.tables.linkage import Linkage, link
 from tacit.evidence.attacks.tables.minimality import Minimality, Settings, minimality
 from tacit.evidence.attacks.tables.own_publisher import own_publisher
-from tacit.evidence.attacks.tables.published import Families, families, read_bag
+from tacit.evidence.attacks.tables.published import Families, read_bag, read_people
 from tacit.evidence.attacks.tables.publishers import FullDomain, LocalRecoding, Publisher, blind
 from tacit.evidence.attacks.tables.rules import Both, DifferentValues, GroupSize, MostShare, Rule
 from tacit.publish.tables.blind import AtLeast, Blind
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.requirements import Requirements
+from tacit.publish.tables.table import Table
 
+USUAL = "share:1/2"
 Track = Callable[[Iterable[Candidate], int], Iterable[Candidate]]
 
 
@@ -28,29 +33,11 @@ RULES: dict[str, Callable[[str, frozenset[Hashable] | None], Rule]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """The quasi-identifiers and the sensitive column of a file; the families of labels as texts, or a folder of hierarchies."""
-
-    quasi: Sequence[str]
-    sensitive: str
-    families: Sequence[str]
-    hierarchies: Path | None = None
-
-    def known(self) -> list[Families]:
-        """The families of each quasi-identifier; a file of the folder is named after its column."""
-        written = families(self.families)
-        if self.hierarchies is not None:
-            files = {name: self.hierarchies / f"{name}.csv" for name in self.quasi if name not in written}
-            written |= {name: Families.of(Hierarchy.read(path)) for name, path in files.items()}
-        return _by_column(written, self.quasi)
-
-
-@dataclass(frozen=True, slots=True)
 class Suspected:
-    """How the file is thought to have been published: the way (local, columns, blind, tacit) and the rule."""
+    """How the file is thought to have been published: the way (local, columns, blind, tacit) and the rule; None by the receipt."""
 
-    way: str
-    rule: str
+    way: str | None
+    rule: str | None
     smallest: int
     protected: frozenset[Hashable] | None
     limit: Fraction
@@ -58,19 +45,35 @@ class Suspected:
 
 def attack_file(path: str | Path, columns: Columns, how: Suspected, track: Track) -> Minimality:
     """The tables that fit the file, those that would have led to it, and what that says of each value."""
-    if not columns.quasi:
-        raise InvalidInput("no quasi-identifier is named; name the columns with --quasi")
-    output = read_bag(path, columns.quasi, columns.sensitive)
-    known = columns.known()
+    receipt = receipt_of(path)
+    columns = columns.completed(receipt)
+    how = replace(how, way=how.way or ("local" if receipt is None and columns.config is None else "tacit"))
+    output = read_bag(path, columns.quasi, columns.sensitive, () if receipt is None else receipt.changed)
+    known = _by_column(columns)
     if how.way == "tacit":
-        output = frozenset(((label if isinstance(label, tuple) else (label,), value), times) for (label, value), times in output)
-    rule, publisher = _tacit(columns, how) if how.way == "tacit" else _publisher(how, known)
+        rule, publisher = _tacit(columns, how, receipt, Table.of({columns.sensitive: [row[1] for row in rows_of(output)]}))
+    else:
+        rule, publisher = _publisher(how, known)
     if how.way in ("columns", "tacit"):
         leaves = FullDomain(GroupSize(1), [each.hierarchy() for each in known]).leaves(output)
     else:
+        output = frozenset(((_only(label), value), times) for (label, value), times in output)
         leaves = {label: list(known[0].below(str(label))) for label in {quasi for (quasi, _), _ in output}}
     fit = track(fitting(output, leaves), tables_that_fit(output, leaves))
     return minimality(publisher, output, fit, Settings(rule, how.limit, how.protected))
+
+
+def link_file(path: str | Path, register: str | Path, columns: Columns, name: str) -> Linkage:
+    """The people of a register against a published file, whose labels are read by its receipt and its hierarchies."""
+    receipt = receipt_of(path)
+    columns = columns.completed(receipt)
+    table = read_bag(path, columns.quasi, columns.sensitive, () if receipt is None else receipt.changed)
+    people = read_people(register, columns.quasi, name)
+    values = {column: frozenset(person.quasi[place] for person in people) for place, column in enumerate(columns.quasi)}
+    keys: set[Any] = {label for (label, _), _ in table}
+    labels = {column: {label[place] for label in keys} for place, column in enumerate(columns.quasi)}
+    covers = Register(columns, receipt, values).covers(labels)
+    return link(table, people, lambda place, label: covers[columns.quasi[place]][label], Path(path).name)
 
 
 def rule_of(text: str, smallest: int, protected: frozenset[Hashable] | None) -> Rule:
@@ -87,20 +90,48 @@ def rule_of(text: str, smallest: int, protected: frozenset[Hashable] | None) -> 
     return Both(GroupSize(smallest), rule) if smallest > 1 else rule
 
 
-def _tacit(columns: Columns, how: Suspected) -> tuple[str, Publisher]:
-    """What `tacit anonymize table` would have published under the rule."""
-    kind, _, number = how.rule.partition(":")
-    rule = rule_of(how.rule, how.smallest, how.protected)
+def _tacit(columns: Columns, how: Suspected, receipt: Receipt | None, table: Table) -> tuple[str, Publisher]:
+    """What `tacit anonymize table` would have published as configured, or else under the rule."""
+    declared = columns.declared
+    if declared is not None and (how.rule is not None or how.smallest > 1):
+        raise InvalidInput("--config names the models of --publisher tacit; leave out --rule and --smallest")
+    asked = replace(declared, keep=()) if declared is not None else _by_rule(columns, how)
+    publisher = own_publisher(asked)
+    models = _models(asked, table)
+    if receipt is not None:
+        if (set(receipt.quasi), list(receipt.models), receipt.method) != (set(asked.quasi), models, asked.method):
+            said = f"the receipt says {receipt.method} with {', '.join(receipt.models)}"
+            raise InvalidInput(f"the file was not published under this rule: {said}; give its configuration with --config")
+        if receipt.left_out and asked.suppress:
+            raise InvalidInput(
+                "suppressed rows were left out, and the attack must see how many; publish them with --suppressed star"
+            )
+    rule = str(rule_of(how.rule or USUAL, how.smallest, how.protected)) if declared is None else ", ".join(models)
+    return rule, publisher
+
+
+def _by_rule(columns: Columns, how: Suspected) -> Requirements:
+    """The requirements of a rule as it is written on the command line."""
+    rule_of(how.rule or USUAL, how.smallest, how.protected)
+    kind, _, number = (how.rule or USUAL).partition(":")
     if columns.hierarchies is None:
-        raise InvalidInput("--publisher tacit needs the hierarchies of the publisher; name their folder with --hierarchies")
+        raise InvalidInput(
+            "--publisher tacit needs the hierarchies of the publisher; give --config, or their folder as --hierarchies"
+        )
     least = f"frequency:{1 / Fraction(number)}" if kind == "share" else f"distinct:{number}"
     protected = {} if how.protected is None or kind != "share" else {columns.sensitive: tuple(map(str, how.protected))}
     asked = Requirements(tuple(columns.quasi), (columns.sensitive,), k=how.smallest, l=least, hierarchies=columns.hierarchies)
-    return str(rule), own_publisher(replace(asked, protected=protected))
+    return replace(asked, protected=protected)
+
+
+def _models(asked: Requirements, table: Table) -> list[str]:
+    """The models in the words of a receipt."""
+    trees = {name: Hierarchy.read(path, name) for name, path in asked.files.items() if name in asked.sensitive}
+    return [str(condition) for condition in asked.models(trees).conditions(table, list(asked.sensitive))]
 
 
 def _publisher(how: Suspected, known: Sequence[Families]) -> tuple[str, Publisher]:
-    rule = rule_of(how.rule, how.smallest, how.protected)
+    rule = rule_of(how.rule or USUAL, how.smallest, how.protected)
     if how.way == "columns":
         return str(rule), FullDomain(rule, [each.hierarchy() for each in known])
     if len(known) > 1:
@@ -113,14 +144,22 @@ def _publisher(how: Suspected, known: Sequence[Families]) -> tuple[str, Publishe
     return str(rule), LocalRecoding(rule, parents)
 
 
-def _by_column(found: Mapping[str, Families], quasi: Sequence[str]) -> list[Families]:
+def _by_column(columns: Columns) -> list[Families]:
     """The families of each quasi-identifier."""
-    if len(quasi) == 1 and set(found) <= {"", quasi[0]}:
-        named = [found[key] for key in ("", quasi[0]) if key in found]
-    else:
-        named = [found[name] for name in quasi if name in found]
-    if len(named) != len(quasi):
+    made = () if columns.declared is None else columns.declared.made
+    found = columns.from_files()
+    if named := [name for name in columns.quasi if name not in found and name in made]:
+        raise InvalidInput(
+            f"the hierarchy of {named[0]} is made from values that the attacker lacks; give it as a file or as families"
+        )
+    if len(found) < len(columns.quasi) or any(name not in found for name in columns.quasi):
         raise InvalidInput(
             "every quasi-identifier needs its families; write them as COLUMN:PARENT=CHILD,CHILD, or name a folder of hierarchies"
         )
-    return named
+    return [found[name] for name in columns.quasi]
+
+
+def _only(label: Any) -> Hashable:
+    """The label of the one quasi-identifier."""
+    (alone,) = label
+    return str(alone)

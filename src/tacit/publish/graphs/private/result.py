@@ -114,6 +114,7 @@ def release_degrees(
 
 def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
     """The number of edges."""
+    _require_edges(ledger, "number of edges")
     count = EdgeCount(_given(nodes), epsilon)
     within = count.mechanism.interval(CONFIDENCE)
     note = f"95 % interval: {within}"
@@ -124,6 +125,7 @@ def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) 
 
 def release_triangles(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
     """The number of triangles, with an interval for which part of epsilon buys a bound on the noise."""
+    _require_edges(ledger, "number of triangles")
     count = TriangleInterval(_given(nodes), epsilon)
     note = (
         f"95 % interval, for a graph of at most {nodes:,} people; {as_text(BOUND)} of epsilon bought a bound on the scale of the "
@@ -203,6 +205,15 @@ def _released(
         raise WrongRelation(f"the {words[0]} is priced for '{loss(event).neighbours}', and this ledger counts for '{relation}'")
     values, paid = sold(ledger, event, words[0], lambda: run(network_of(source, alone=True)))
     return PrivateRelease(words[0], values, event, relation, words[1], paid)
+
+
+def _require_edges(ledger: Ledger, what: str) -> None:
+    """Refuse a ledger of nodes before anything else is asked for: no number of people would help."""
+    if relation_of(ledger) != EDGE:
+        raise WrongRelation(
+            f"the {what} is priced for '{EDGE}', and this ledger counts for '{relation_of(ledger)}'; give a ledger that was begun "
+            "with --relation edge, or release dp-degrees with --theta"
+        )
 
 
 def _given(nodes: int | None) -> int:

@@ -36,10 +36,11 @@ def schema() -> Declared:
     return loaded
 
 
-def read_survey(path: Path) -> Survey:
+def read_survey(path: str | Path) -> Survey:
     """The survey that a file declares."""
+    file = Path(path)
     try:
-        return parse_survey(path.read_text("utf-8-sig"), path.name)
+        return parse_survey(file.read_text("utf-8-sig"), file.name)
     except FileNotFoundError:
         raise SurveyUnusable(f"survey declaration not found: {path}; start from examples/survey.toml") from None
     except OSError as error:

@@ -53,8 +53,9 @@ class Store:
     With `most_aside`, texts that are set aside are kept up to so many bytes; beyond it they are only told of.
     """
 
-    def __init__(self, path: Path | None, survey: Survey, most_aside: int | None = None) -> None:
-        self.path, self.form, self.most_aside, self._added = path, Form.of(survey), most_aside, False
+    def __init__(self, path: str | Path | None, survey: Survey, most_aside: int | None = None) -> None:
+        self.path = path = Path(path) if path else None
+        self.form, self.most_aside, self._added = Form.of(survey), most_aside, False
         self._turn_of = threading.Lock()
         try:
             self._database = sqlite3.connect(

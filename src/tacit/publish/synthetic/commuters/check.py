@@ -55,8 +55,8 @@ class Checked:
         return f"{self.jobs:,} jobs at {self.destinations:,} destinations; {spread}."
 
 
-def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str = "tract") -> Checked:
-    """What a release at a given level of destinations would use of a file of flows; releases, spends and writes nothing.
+def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str | None = None) -> Checked:
+    """What a release at a level of destinations (None: the usual one) would use of a file of flows; releases and spends nothing.
 
     >>> from tempfile import TemporaryDirectory
     >>> from tacit.publish.synthetic.commuters.example_state import made_state

@@ -20,6 +20,7 @@ from tacit.errors import InvalidInput
 
 ELSEWHERE = "elsewhere"
 LEVELS = ("block", "blockgroup", "tract", "county")
+USUAL = ("tract", "blockgroup", "county")  # of these, the first that a map has; else its blocks
 EARTH = 6371.0088  # kilometers, the mean radius
 RINGS = (2.0, 5.0, 10.0, 20.0, 40.0, 80.0)
 Numbers = NDArray[np.float64]
@@ -99,13 +100,19 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.names)
 
-    def zones(self, level: str) -> Zones:
-        """The blocks grouped into the zones of a level.
+    @property
+    def usual(self) -> str:
+        """The level that is taken where none is named: tracts if the map has them."""
+        return next((level for level in USUAL if level in self.levels), "block")
+
+    def zones(self, level: str | None) -> Zones:
+        """The blocks grouped into the zones of a level, or of the usual one.
 
         >>> four = Blocks(np.array(list("abcd")), np.array([0, 0, 2, 4.0]), np.zeros(4), {"tract": np.array(["1", "1", "2", "2"])})
         >>> four.zones("tract").latitudes
         array([0., 3.])
         """
+        level = level or self.usual
         if level == "block":
             return Zones(level, np.append(self.names, ELSEWHERE), self.latitudes, self.longitudes, np.arange(len(self) + 1))
         if level not in self.levels:
@@ -115,9 +122,9 @@ class Blocks:
         north, east = (np.bincount(of_block, axis) / np.bincount(of_block) for axis in (self.latitudes, self.longitudes))
         return Zones(level, np.append(names, ELSEWHERE), north, east, np.append(of_block, len(names)).astype(np.int64))
 
-    def origins(self, level: str) -> Origins:
-        """The zones of a level, or rings: `rings` for 2, 5, 10, 20, 40 and 80 km, `rings:1,10,100` for others."""
-        kind, _, written = level.partition(":")
+    def origins(self, level: str | None) -> Origins:
+        """The zones of a level, or rings: `rings` for 2, 5, 10, 20, 40 and 80 km, `rings:1,10,100` for others; None is usual."""
+        kind, _, written = (level or "").partition(":")
         if kind != "rings":
             return self.zones(level)
         return Rings(_edges(written) if written else RINGS, self.latitudes, self.longitudes)

@@ -18,6 +18,7 @@ from tacit.publish.synthetic.commuters.spending import Paid
 from tacit.publish.synthetic.commuters.utility import Cells
 from tacit.release.outputs import check_output, write_output
 
+Levels = tuple[str | None, str | None]
 Watch = Callable[[Iterator[Cells], int], Iterator[Cells]]
 
 
@@ -40,9 +41,7 @@ class Release:
         return self.made.offer
 
 
-def synthesize_map(
-    flows: str | Path, blocks: str | Path, out: str | Path, terms: Terms, levels: tuple[str, str] = ("tract", "tract")
-) -> Release:
+def synthesize_map(flows: str | Path, blocks: str | Path, out: str | Path, terms: Terms, levels: Levels = (None, None)) -> Release:
     """Publish the map of a file of flows that no catalog declares; the ledger is kept next to `out`.
 
     >>> from tempfile import TemporaryDirectory
@@ -59,17 +58,18 @@ def synthesize_map(
 
 
 def publish_map(
-    source: Source, blocks: Blocks, levels: tuple[str, str], terms: Terms, out: Path, watch: Watch = lambda draws, _: draws
+    source: Source, blocks: Blocks, levels: Levels, terms: Terms, out: Path, watch: Watch = lambda draws, _: draws
 ) -> Release:
     """Draw a synthetic map and write it, with its receipt, to `out`; the price is recorded before a home is read.
 
-    `levels` names the domain of origins (a level of zones, or rings) and the level of destinations. `watch` receives each
-    destination as it is drawn.
+    `levels` names the domain of origins (a level of zones, or rings) and the level of destinations; None is the usual level of
+    the map. `watch` receives each destination as it is drawn.
     """
     source.check(out)
     destinations = blocks.zones(levels[1])
     totals = source.totals(blocks, destinations)
-    offer = offered(totals, blocks.origins(levels[0]), terms)
+    origins = blocks.origins(levels[0])
+    offer = offered(totals, origins, terms)
 
     def published(paid: Paid) -> Release:
         homes = source.homes(blocks, totals)
@@ -78,7 +78,9 @@ def publish_map(
         write_output(made.table(), receipt, out)
         return Release(blocks, made, paid, homes, receipt)
 
-    return source.sell(offer, f"a synthetic map of commuters from {levels[0]} to {levels[1]}: {terms}", published)
+    return source.sell(
+        offer, f"a synthetic map of commuters from {levels[0] or origins.level} to {destinations.level}: {terms}", published
+    )
 
 
 def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
+from math import prod
 
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.cells.released import MOST_CELLS, Cell, Counts
-from tacit.publish.tables.table import Table
+from tacit.publish.tables.cells.released import LARGEST, MOST_CELLS, Cell, Counts, Released, marginal
+from tacit.publish.tables.table import MISSING, Table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +41,8 @@ class Contingency:
         return tuple(sorted({self.columns.index(name) for name in names}))
 
 
-def contingency(table: Table, columns: Sequence[str]) -> Contingency:
-    """How many rows have each combination of values.
+def contingency(table: Table, columns: Sequence[str], counts: str | None = None) -> Contingency:
+    """How many rows have each combination of values; with `counts`, the sum of that column of a table of counts.
 
     >>> people = Table.of({"hair": ["brown", "blond", "brown"], "eyes": ["blue", "blue", "blue"]})
     >>> contingency(people, ["hair", "eyes"]).counts.tolist()
@@ -56,5 +57,62 @@ def contingency(table: Table, columns: Sequence[str]) -> Contingency:
             f"the columns have more than {MOST_CELLS:,} combinations of values; leave one out, or use coarser values"
         )
     places = np.ravel_multi_index(tuple(column.codes for column in chosen), shape)
-    counts = np.bincount(places, minlength=int(np.prod(shape))).reshape(shape).astype(np.int64)
-    return Contingency(tuple(column.name for column in chosen), tuple(column.values for column in chosen), counts)
+    found = np.zeros(int(np.prod(shape)), dtype=np.int64)
+    np.add.at(found, places, 1 if counts is None else _numbers(table, counts))
+    return Contingency(tuple(column.name for column in chosen), tuple(column.values for column in chosen), found.reshape(shape))
+
+
+def margins_alone(table: Table, columns: Sequence[str], counts: str) -> tuple[Contingency, Released]:
+    """Marginals without the table behind them: each line has a value in the columns that it is about, and a blank in the others.
+
+    The table of the result has no counts. A marginal has a line for each combination of its values.
+
+    >>> lines = {"hair": ["blond", "brown", "", ""], "eyes": ["", "", "blue", "brown"], "n": [12, 18, 16, 14]}
+    >>> _, known = margins_alone(Table.of(lines), ["hair", "eyes"], "n")
+    >>> known.marginals[0,], known.marginals[1,]
+    (array([12, 18]), array([16, 14]))
+    """
+    if not columns or not table.rows:
+        raise InvalidInput("marginals need at least one column and one line")
+    chosen, numbers = [table[name] for name in columns], _numbers(table, counts)
+    values = tuple(tuple(value for value in column.values if value != MISSING) for column in chosen)
+    places = [{value: place for place, value in enumerate(each)} for each in values]
+    marginals: dict[tuple[int, ...], dict[Cell, int]] = {}
+    for line, number in zip(zip(*(column.texts() for column in chosen), strict=True), numbers.tolist(), strict=True):
+        axes = tuple(axis for axis, value in enumerate(line) if value != MISSING)
+        if marginals.setdefault(axes, {}).setdefault(tuple(places[axis][line[axis]] for axis in axes), number) != number:
+            raise InvalidInput("a marginal has two counts for the same values; give each combination one line")
+    shape = tuple(map(len, values))
+    known = Released(shape, {axes: _filled(cells, [shape[axis] for axis in axes]) for axes, cells in marginals.items()})
+    _check_agreement(known)
+    nothing = np.zeros(shape, dtype=np.int64)
+    return Contingency(tuple(column.name for column in chosen), values, nothing), known
+
+
+def _filled(cells: dict[Cell, int], shape: Sequence[int]) -> Counts:
+    if len(cells) < prod(shape):
+        raise InvalidInput("a marginal lacks a combination of its values; write a line with the count 0 for it")
+    found = np.zeros(tuple(shape), dtype=np.int64)
+    for cell, count in cells.items():
+        found[cell] = count
+    return found
+
+
+def _check_agreement(known: Released) -> None:
+    """Refuse marginals that differ in what they say of the columns that both have."""
+    for (one, counts), (other, others) in combinations(known.marginals.items(), 2):
+        shared = set(one) & set(other)
+        left = marginal(counts, [place for place, axis in enumerate(one) if axis in shared])
+        right = marginal(others, [place for place, axis in enumerate(other) if axis in shared])
+        if not np.array_equal(left, right):
+            raise InvalidInput("two marginals contradict each other in the columns that both have; they must come from one table")
+
+
+def _numbers(table: Table, counts: str) -> Counts:
+    column = table[counts]
+    if not all(value.isascii() and value.isdigit() and len(value) < 11 for value in column.values):
+        raise InvalidInput(f"{column.name} has a value that is not a count; expected whole numbers of at least 0")
+    found = np.array([int(value) for value in column.values], dtype=np.int64)[column.codes]
+    if len(found) * float(found.max(initial=0)) > 2**62 or int(found.sum()) > LARGEST:
+        raise InvalidInput(f"the counts of {column.name} add up to more than {LARGEST:,}; use a smaller table")
+    return found
