@@ -12,7 +12,7 @@ SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark quick check proofs verify bench docs clean
+.PHONY: help setup demo test test-spark quick check proofs verify kills everything bench docs clean
 
 help:  ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +41,14 @@ proofs: $(STAMPS)/all  ## proofs whose code has changed; ACCEPT="PAGE ..." after
 	@$(BIN)/python tests/support/fingerprints.py $(ACCEPT)
 
 verify: $(STAMPS)/all  ## the full statistical and scale tests, and the measured epsilon of every mechanism
-	HYPOTHESIS_PROFILE=verify $(TESTED) tests -m slow -q --timeout 7200
+	HYPOTHESIS_PROFILE=verify $(TESTED) tests -m slow -q --timeout 7200 $(APART)
 	$(BIN)/tacit verify
+
+kills: $(STAMPS)/all  ## a thousand kill -9 of processes that spend from one ledger, on SQLite and on PostgreSQL
+	$(TESTED) tests/accounting/ledger/test_crash.py -m slow -v -n0
+
+everything: $(STAMPS)/all  ## all of the above one after another, with a summary; goes on where it was ended (STEPS="kills ...")
+	@$(BIN)/python tests/support/everything.py $(STEPS)
 
 bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (FULL=1 for all sizes)
 	$(BIN)/python -m benchmarks

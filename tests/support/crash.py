@@ -2,7 +2,8 @@
 
 One process, without threads, forks the others: a dozen at a time, half of them with the ledger that it has open itself. Each
 spends, and then shows its answer by writing the number of its entry into a pipe; all are ended by kill -9 at any moment, and others
-take their place. Prints {"seen": [numbers], "kills": count, "errors": [texts], "refused": whether the budget came to its end}.
+take their place. Kills wait for as many answers, so that the budget comes to its end on a busy machine too.
+Prints {"seen": [numbers], "kills": count, "errors": [texts], "refused": whether the budget came to its end}.
 
 ORDER is `spend-first`, or `answer-first`: the planted bug, in which the answer is shown, the engine's work done, and then debited.
 """
@@ -66,6 +67,8 @@ def main(address: str, folder: Path, answer_first: bool, cap: int, kills: int, s
         while len(children) < TOGETHER:
             children.append(start(address, cap, random.choice([None, ledger]), folder, send, answer_first))
         shown += wait_a_moment(receive, random.uniform(0, 0.03))
+        while shown.count(b"\n") < killed and b"refused" not in shown and (left := end - time.monotonic()) > 0:
+            shown += wait_a_moment(receive, left)
         victim = children.pop(random.randrange(len(children)))
         os.kill(victim, signal.SIGKILL)
         os.waitpid(victim, 0)
