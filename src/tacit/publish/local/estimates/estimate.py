@@ -191,7 +191,7 @@ class Request:
         return Fraction(0) if self.on_grid else groups * randomizer.rounding
 
 
-def frequencies(oracle: FrequencyOracle, reports: Any, request: Request = Request()) -> Frequencies:  # noqa: B008  # frozen
+def frequencies(oracle: FrequencyOracle, reports: Any, request: Request = Request()) -> Frequencies:  # frozen
     """The shares of all categories."""
     tally = tally_of(oracle, reports)
     miss = read_miss(request.confidence, oracle.size if request.simultaneous else 1)
@@ -211,7 +211,7 @@ def tally_of(oracle: FrequencyOracle, reports: Any) -> Tally:
     return tally
 
 
-def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request()) -> Mean:  # noqa: B008  # frozen
+def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request()) -> Mean:  # frozen
     """The mean of a number."""
     total = reports if isinstance(reports, Total) else Total.of(randomizer, reports)
     scatter, miss = mean_scatter(randomizer, total.people, request.sampled), read_miss(request.confidence)
