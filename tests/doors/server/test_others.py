@@ -69,7 +69,7 @@ def same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pairs(number: int) -> Iterator[tuple[Fraction, Fraction]]:
     """Amounts in the same tenth of every sum; the first two are far apart in it."""
-    draw = Random(7)  # noqa: S311  # which amounts are tried, and no secret
+    draw = Random(7)  # which amounts are tried, and no secret
     yield Fraction(1, 100), Fraction(38, 100)
     for _ in range(number - 1):
         first, second = (Fraction(draw.randrange(1, 380), 1000) for _ in range(2))
