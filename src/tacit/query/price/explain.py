@@ -150,10 +150,10 @@ class _Uses:
         moments = {call: moments_of(call, question.calls) for call in question.calls}
         columns: dict[Moment | Call | str, list[int]] = {}
         for place, output in enumerate(question.outputs):
-            calls = dict.fromkeys(calls_of(output.value, question))
-            for what in dict.fromkeys(
-                (*calls, *(each for call in calls for each in moments.get(call) or moments_of(call, question.calls)))
-            ):
+            calls = list(calls_of(output.value, question))
+            whats: list[Moment | Call | str] = [*calls]
+            whats += [each for call in calls for each in moments.get(call) or moments_of(call, question.calls)]
+            for what in dict.fromkeys(whats):
                 columns.setdefault(what, []).append(place)
         terms: dict[Moment, list[Term | None]] = {}
         for call, each in moments.items():

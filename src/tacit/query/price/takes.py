@@ -16,7 +16,7 @@ STEPS = 7  # of the search for an epsilon that fits: to less than a hundredth of
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What the ledger is seen to admit: the place of the first of some quotes, None if it is none of them. With a name for it."""
+    """The budget as the asker sees it: the place of the first quote that it admits, or None, and its name in a sentence."""
 
     admitted: Callable[[Sequence[Quote]], int | None]
     name: str
