@@ -114,9 +114,20 @@ def gaussian_error(scale: Number, missed: Fraction) -> int:
     >>> gaussian_error(4, miss(0.95)), gaussian_error(4, miss(0.95, dimension=10))
     (8, 11)
     """
-    width = exact(scale, "scale")
-    near = width * Fraction(_root(lambda reach: math.erfc(reach) <= missed, 0.0, 1.0)) * Fraction(math.sqrt(2))
-    return _least_whole(lambda beyond: gaussian_tail_up(width, beyond) <= missed, int(near))
+    return _gaussian_error(exact(scale, "scale"), missed)
+
+
+@lru_cache(maxsize=1024)
+def _gaussian_error(width: Fraction, missed: Fraction) -> int:
+    """The search begins where the normal law, which misses by half a step, has its border: two tails are then enough."""
+    near = width * _normal_reach(missed) - Fraction(1, 2)
+    return _least_whole(lambda beyond: gaussian_tail_up(width, beyond) <= missed, max(0, math.ceil(near)))
+
+
+@lru_cache(maxsize=1024)
+def _normal_reach(missed: Fraction) -> Fraction:
+    """About where the standard normal law exceeds either side with the chance `missed`."""
+    return Fraction(_root(lambda reach: math.erfc(reach) <= missed, 0.0, 1.0)) * Fraction(math.sqrt(2))
 
 
 def gaussian_rho_up(sensitivity: Number, error: int, missed: Fraction) -> Fraction:

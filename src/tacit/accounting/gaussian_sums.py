@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tacit.errors import InvalidSensitivity
@@ -59,6 +60,7 @@ def gaussian_delta_up(sensitivity: Number, scale: Number, epsilon: Number) -> Fr
     return min(Fraction(1), max(Fraction(0), excess / whole_sum(width).down))
 
 
+@lru_cache(maxsize=256)
 def whole_sum(scale: Fraction) -> Bounds:
     """N, the sum of exp(-k^2 / (2 s^2)) over the integers.
 
@@ -70,8 +72,8 @@ def whole_sum(scale: Fraction) -> Bounds:
     square = min(scale, Fraction(4)) ** 2  # beyond 4 the correction is below 10^-130, and only its sign is used
     down, up = exp_down(-2 * PI_UP**2 * square) * (scale <= 4), exp_up(-2 * PI_DOWN**2 * square)
     return Bounds(
-        _root_two_pi(DOWN, PI_DOWN) * scale * (1 + 2 * down),
-        _root_two_pi(UP, PI_UP) * scale * (1 + 2 * up + 3 * up**4),
+        _root_two_pi().down * scale * (1 + 2 * down),
+        _root_two_pi().up * scale * (1 + 2 * up + 3 * up**4),
     )
 
 
@@ -132,7 +134,7 @@ def normal_tail(position: Fraction) -> Bounds:
         other = normal_tail(-position) if position else Bounds(Fraction(1, 2), Fraction(1, 2))
         return Bounds(1 - other.up, 1 - other.down)
     integral = _gaussian_integral(position, Bounds(*(exp(-(position**2) / 2) for exp in (exp_down, exp_up))))
-    return Bounds(integral.down / _root_two_pi(UP, PI_UP), integral.up / _root_two_pi(DOWN, PI_DOWN))
+    return Bounds(integral.down / _root_two_pi().up, integral.up / _root_two_pi().down)
 
 
 def _gaussian_integral(position: Fraction, at: Bounds) -> Bounds:
@@ -140,7 +142,7 @@ def _gaussian_integral(position: Fraction, at: Bounds) -> Bounds:
     if position > 20:  # Mills: between p / (1 + p^2) and 1 / p times the density
         return Bounds(at.down * position / (1 + position**2), at.up / position)
     density = Bounds(*(_exp(position, context) for context in (DOWN, UP)))
-    half = Bounds(_root_two_pi(DOWN, PI_DOWN) / 2, _root_two_pi(UP, PI_UP) / 2)
+    half = Bounds(_root_two_pi().down / 2, _root_two_pi().up / 2)
     return Bounds(
         max(at.down * position / (1 + position**2), half.down - density.up * _odd_series(position, UP)),
         min(at.up / position, half.up - density.down * _odd_series(position, DOWN)),
@@ -167,9 +169,14 @@ def _exp(position: Fraction, context: Context) -> Fraction:
     return Fraction(context.next_plus(value) if context.rounding == ROUND_CEILING else context.next_minus(value))
 
 
-def _root_two_pi(context: Context, pi: Fraction) -> Fraction:
-    root = context.sqrt(context.divide(Decimal(2 * pi.numerator), Decimal(pi.denominator)))
-    return Fraction(context.next_plus(root) if context.rounding == ROUND_CEILING else context.next_minus(root))
+@cache
+def _root_two_pi() -> Bounds:
+    """The root of 2 pi to 110 digits."""
+
+    def root(context: Context, pi: Fraction) -> Decimal:
+        return context.sqrt(context.divide(Decimal(2 * pi.numerator), Decimal(pi.denominator)))
+
+    return Bounds(Fraction(DOWN.next_minus(root(DOWN, PI_DOWN))), Fraction(UP.next_plus(root(UP, PI_UP))))
 
 
 def whole_units(sensitivity: Number) -> int:

@@ -15,11 +15,13 @@ from tacit.accounting.ledger.selling import LEASE
 from tacit.doors.server import pool as pool_module
 from tacit.doors.server.engine import Answering
 from tacit.doors.server.models import MOST_SECONDS
+from tacit.doors.server.places import Places
 from tacit.doors.server.pool import Line, Pool
 from tacit.doors.server.quotes import pricing_of
 from tacit.doors.server.turns import WORKING, Seats, Turns
 from tacit.doors.server.wire import ASK, receive, send
 from tacit.errors import BudgetExceeded, StoreUnusable
+from tacit.query.pauses import pause
 from tacit.release.frames import GRACE
 from tacit.session import DataSet, Session
 
@@ -162,3 +164,144 @@ def test_who_waits_for_an_engine_keeps_nobody_from_the_desk(leaves: bool, monkey
     with theirs:
         pool.put(Line(ours))  # so that nobody waits any longer
         asking.join(PATIENCE)
+
+
+# --- seats in turns ----------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that stands still until somebody works."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FirstCome(Seats):
+    """Planted: a seat goes to whoever came first, and long work keeps it to its end."""
+
+    def _next(self) -> object:
+        return min(self._waiting, key=lambda each: each.number, default=None)
+
+    def pause(self) -> None:
+        return
+
+
+class Desk:
+    """Threads of accounts that work in steps on one seat, and the order of their steps."""
+
+    def __init__(self, seats: type[Seats]) -> None:
+        self.clock, self.order, self.threads = Clock(), list[str](), list[threading.Thread]()
+        self.seats = seats(1, self.clock)
+        self.begin = threading.Event()
+
+    def join(self, account: str, steps: int, first: bool = False) -> None:
+        """Wait for the seat, and take so many steps of a tenth of a second; `first` holds it until all others wait."""
+        ready = threading.Event()
+
+        def work() -> None:
+            WORKING.set(account)
+            with self.seats.seat():
+                if first:
+                    ready.set()
+                    assert self.begin.wait(PATIENCE)
+                for _ in range(steps):
+                    self.order.append(account)
+                    self.clock.now += 0.1
+                    pause()
+
+        before = len(self.seats._waiting)
+        self.threads.append(threading.Thread(target=work, daemon=True))
+        self.threads[-1].start()
+        while not (ready.is_set() if first else len(self.seats._waiting) > before):
+            threading.Event().wait(0.001)
+
+    def run(self) -> list[str]:
+        """The accounts in the order of their steps."""
+        self.begin.set()
+        for thread in self.threads:
+            thread.join(PATIENCE)
+        assert self.seats._free == 1
+        return self.order
+
+
+def crowded(seats: type[Seats]) -> list[str]:
+    """Four accounts with four long explanations each, and then one that asks little."""
+    desk = Desk(seats)
+    desk.join("mallory0", 20, first=True)
+    for number in range(1, 16):
+        desk.join(f"mallory{number % 4}", 20)
+    desk.join("ana", 2)
+    return desk.run()
+
+
+def test_who_asks_little_waits_for_one_step_of_each_other_account() -> None:
+    order = crowded(Seats)
+    assert len(order) == 16 * 20 + 2, "nobody's work is lost"
+    assert order.index("ana") <= 4, "she came last, behind 16, of four accounts that had used nothing either"
+    assert len(order) - order[::-1].index("ana") - 1 <= 9, "between her two steps, each of the others may have one"
+
+
+def test_a_first_come_queue_is_caught() -> None:
+    order = crowded(FirstCome)
+    assert order.index("ana") == 16 * 20
+
+
+def test_accounts_that_ask_as_much_have_as_much() -> None:
+    """In every stretch of steps in which all four wait, none has had two more than another."""
+    order = crowded(Seats)
+    counts = {f"mallory{number}": 0 for number in range(4)}
+    for account in order[: 16 * 15]:
+        if account != "ana":
+            counts[account] += 1
+            assert max(counts.values()) - min(counts.values()) <= 2, counts
+
+
+def test_what_was_used_long_ago_counts_little() -> None:
+    desk = Desk(Seats)
+    desk.join("ana", 3, first=True)
+    desk.run()
+    used = desk.seats._seconds("ana")
+    desk.clock.now += 5.0
+    assert desk.seats._seconds("ana") == pytest.approx(used / 2)
+
+
+def test_a_seat_that_was_given_up_is_not_taken_back_at_a_pause() -> None:
+    """Who waits for an engine has none, and goes on without."""
+    seats = Seats(1)
+    with seats.seat():
+        seats.leave()
+        assert seated(seats, PATIENCE)
+        pause()
+        assert seated(seats, PATIENCE)
+
+
+@pytest.mark.parametrize("operation", ["explain", "ask", "history"])
+def test_free_work_pauses(tmp_path: Path, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it is: pricing by the sum, a history by the entry. Planted: a price that pauses nowhere."""
+    sums = ", ".join(f"SUM(cost + {at}) AS c{at}" for at in range(30))
+    given = {} if operation == "history" else {"sql": f"SELECT {sums} FROM visits", "epsilon": "90", "delta": "1e-9"}
+    steps = list[str]()
+    with served(tmp_path) as place:
+        for at in range(5):
+            place.call("ask", sql=f"SELECT COUNT(*) AS n FROM visits WHERE cost > {at}", epsilon="0.01")
+        monkeypatch.setattr(place.office.seats, "pause", lambda: steps.append(operation))
+        place.call(operation, **given)
+        assert len(steps) >= (10 if operation == "history" else 90)
+        steps.clear()
+        for module in ("seen", "noises", "needs", "explain"):
+            monkeypatch.setattr(f"tacit.query.price.{module}.pause", lambda: None)
+        monkeypatch.setattr("tacit.doors.server.analysts.pause", lambda: None)
+        place.call(operation, **{**given, **({} if operation == "history" else {"epsilon": "91"})})
+        assert steps == []
+
+
+def test_an_explanation_counts_as_two_requests(tmp_path: Path) -> None:
+    with served(tmp_path) as place:
+        place.desk.places = Places(rate=0.0, burst=7.0)
+        told = [place.call("explain", sql=COUNT, epsilon="0.1").status for _ in range(4)]
+        assert told == [200, 200, 200, 429]
+        assert place.call("budget").status == 200, "one request is left"
+        assert place.call("budget").status == 429

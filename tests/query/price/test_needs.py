@@ -48,6 +48,23 @@ def epsilons(quote: Quote) -> list[Fraction]:
 # --- shares ------------------------------------------------------------------------------------------------------------------
 
 
+@given(st.lists(st.fractions(min_value=0, max_value=10**6), min_size=2, max_size=25))
+@example([F(1, 10**9)] * 12 + [F(1)])
+@example([F(1)] * 3 + [F(2)] * 9)
+def test_what_shares_lack_goes_to_the_farthest_one_by_one(sizes: list[Fraction]) -> None:
+    """The rule as it is said, in as many steps: a price must not depend on how it is found."""
+    shares = rounded(sizes)
+    if min(sizes) == max(sizes):
+        return
+    whole, total = 10 ** (1 + len(str(len(sizes)))), sum(sizes)
+    parts = [max(1, int(size * whole / total)) for size in sizes]
+    while sum(parts) != whole:
+        step = 1 if sum(parts) < whole else -1
+        free = [at for at in range(len(parts)) if parts[at] + step > 0]
+        parts[max(free, key=lambda at: (step * (sizes[at] * whole / total - parts[at]), -at))] += step
+    assert shares == [F(part, whole) for part in parts]
+
+
 @given(st.lists(st.fractions(min_value=0, max_value=10**6), min_size=1, max_size=120))
 @example([F(0), F(1)])
 @example([F(1, 10**9)] * 8 + [F(1)])

@@ -12,9 +12,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from questions import clinic_questions, clinic_units
+from tacit.accounting import calibrate
 from tacit.accounting.composition import costs_under
 from tacit.accounting.ledger.caps import require_for_one
-from tacit.errors import BudgetExceeded, ErrorNotPublic, InvalidBudget, InvalidInput, NoBudget, NotAllowed, Refused, TooManyGroups
+from tacit.errors import (
+    BudgetExceeded,
+    ErrorNotPublic,
+    InvalidBudget,
+    InvalidInput,
+    NoBudget,
+    NotAllowed,
+    Refused,
+    TooManyGroups,
+    TooMuchWork,
+)
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
@@ -328,6 +339,31 @@ def test_an_answer_of_more_groups_than_anybody_reads_must_be_asked_for(place: Wo
     assert price(place.plan(MANY), request(epsilon=1, groups=cells))
     assert price(place.plan(f"{MANY} ORDER BY 3 DESC LIMIT 5"), request(epsilon=1))
     assert price(place.plan("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis"), request(epsilon=1, delta=1e-6))
+
+
+def test_more_sums_than_can_be_priced_are_refused_before_any_is_priced(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = place.plan("SELECT ward, AVG(cost) AS a, AVG(cost + 1) AS b FROM visits GROUP BY ROLLUP(ward)")
+    sums = sum(len(part.group.moments) for part in plan.parts)
+    monkeypatch.setattr("tacit.query.price.price.MANY_SUMS", sums)
+    assert price(plan, request(epsilon=1))
+    monkeypatch.setattr("tacit.query.price.price.MANY_SUMS", sums - 1)
+    monkeypatch.setattr("tacit.query.price.price.reach", lambda *_: pytest.fail("it was priced"))
+    with pytest.raises(TooMuchWork, match=f"needs {sums} sums"):
+        price(plan, request(epsilon=1))
+
+
+def test_each_error_is_computed_once(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By how often a tail of Gaussian noise is summed: at most twice for each noise of each sum, of which two quotes are made."""
+    calls, tail = list[object](), calibrate.gaussian_tail_up
+    monkeypatch.setattr(calibrate, "gaussian_tail_up", lambda *given: (calls.append(given), tail(*given))[1])
+    sums = ", ".join(f"SUM(cost + {1000 + at}) AS c{at}" for at in range(20))
+    quotes = price(place.plan(f"SELECT {sums} FROM visits"), request(epsilon="0.0123", delta="1e-6"))
+    assert any(isinstance(part.mechanism, Gaussian) for part in quotes[0].sums)
+    assert len(calls) <= 2 * 2 * 20
+    alike = ", ".join(f"COUNT(*) FILTER (WHERE cost > {at}) AS c{at}" for at in range(20))
+    calls.clear()
+    price(place.plan(f"SELECT {alike} FROM visits"), request(epsilon="0.0123", delta="1e-6"))
+    assert len(calls) <= 2 * 2 * 2, "noise that is the same is looked at once"
 
 
 def test_how_many_groups_are_meant_does_not_make_it_another_question(place: World) -> None:

@@ -68,3 +68,13 @@ def test_a_smaller_epsilon_is_offered_where_nothing_fits(place: World) -> None:
 
 def test_a_question_with_laplace_noise_says_nothing_more(place: World) -> None:
     assert said(place, Filter(8, 1e-4, neighbours=UNIT))[1] == []
+
+
+def test_no_smaller_epsilon_is_searched_for_many_sums(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of the search prices the question again: with how many sums it is done is known before."""
+    cap = Filter(1, 1e-6, for_events=Fraction(1, 100), neighbours=UNIT)
+    state = cap.after(NOTHING_SPENT, Cost(None, Fraction(1, 50), Fraction(0), UNIT))
+    quotes = price(place.plan(MANY), request(epsilon=Fraction(1), delta=Fraction(1, 10**6)))
+    monkeypatch.setattr("tacit.query.price.takes.MOST_SEARCHED", 19)
+    _, lines = taken(quotes, Balance(by(cap, state), "it"), lambda _: pytest.fail("it was priced again"))
+    assert lines[0].endswith("which it does not admit; ask for a smaller epsilon")

@@ -80,7 +80,7 @@ class Admission:
     def after(self, sums: Sums, analyst: Analyst, parts: Sequence[Cost]) -> Sums:
         """The sums with the price of the parts, or the refusal of the first cap that does not admit them: the analyst's own first.
 
-        Whoever asks for more than their own cap admits is told so, and learns nothing of what others have spent.
+        So a refusal by that cap says nothing of what others have spent.
         """
         own = self.after_own(sums, analyst, parts)
         return replace(own, whole=self.whole.require(sums.whole, reduce(add, parts)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,14 @@ from tacit.doors.server.suspects import fingerprint_of
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_text
+from tacit.query.pauses import pause
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.accounting.ledger.entries import Entry
+    from tacit.accounting.ledger.ledger import Ledger
     from tacit.doors.server.accounts import Account
     from tacit.doors.server.models import AnswerWanted, Explained, HistoryWanted, Nothing
     from tacit.doors.server.office import Office
@@ -132,11 +134,17 @@ def history(office: Office, account: Account, wanted: HistoryWanted, _: str) -> 
     head = ledger.head.number + 1
     end = head if wanted.before is None else min(wanted.before, head)
     first = max(0, end - READ_AT_ONCE)
-    page = islice(ledger.entries(first=first), end - first)
-    own = [entry for entry in page if entry.analyst == account.name and entry.kind in PAID]
-    shown = own[-wanted.last :][::-1]
-    before = shown[-1].number if len(own) > len(shown) else first
-    return as_json({"entries": [_entry(entry) for entry in shown], "before": before or None})
+    with office.seats.seat():
+        own = [entry for entry in _looked_at(ledger, first, end) if entry.analyst == account.name and entry.kind in PAID]
+        shown = own[-wanted.last :][::-1]
+        before = shown[-1].number if len(own) > len(shown) else first
+        return as_json({"entries": [_entry(entry) for entry in shown], "before": before or None})
+
+
+def _looked_at(ledger: Ledger, first: int, end: int) -> Iterator[Entry]:
+    for entry in islice(ledger.entries(first=first), end - first):
+        pause()
+        yield entry
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

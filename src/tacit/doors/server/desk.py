@@ -36,6 +36,7 @@ from tacit.session import DataSet
 
 LONGEST_KEY = 128
 MOST_REPLY = 64 * 2**20  # bytes, below what the line to the front carries: no answer of one analyst ends it for the others
+EXPLAINING = 2.0  # requests as which an explanation counts, which is free: ten a second
 Run = Callable[[Office, Account, Any, str], Reply]
 EVERY_ROLE = (ANALYST, CURATOR, AUDITOR)
 
@@ -47,11 +48,12 @@ class Operation:
     run: Run
     model: type[of.Strict]
     roles: tuple[str, ...] = ()
+    counts: float = 1.0  # as how many requests it counts against the rate of an account
 
 
 OPERATIONS: Mapping[str, Operation] = {
     "ask": Operation(asking.ask, of.Question, (ANALYST,)),
-    "explain": Operation(analysts.explain, of.Explained, (ANALYST,)),
+    "explain": Operation(analysts.explain, of.Explained, (ANALYST,), EXPLAINING),
     "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
     "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),
@@ -102,7 +104,7 @@ class Desk:
         if operation is None or account.role not in operation.roles:
             return problem("forbidden")
         try:
-            with self.places.taken(account.name):
+            with self.places.taken(account.name, operation.counts):
                 if alone:
                     return READY
                 reply = operation.run(self.office, account, _checked(operation, call), call.key)

@@ -61,7 +61,7 @@ class Office:
     def seen(self, standing: Standing) -> Standing:
         """The ledger as analysts may see it: of everybody's sums the tenths of the budget, rounded up, unless it is declared exact.
 
-        What it admits the ledger admits too, since sums only grow. All that an analyst is told of a balance follows from it.
+        What it admits the ledger admits too, since sums only grow. Every balance in a reply to an analyst follows from it.
         """
         if self._is_exact:
             return standing

@@ -38,13 +38,13 @@ class Places:
     _lock: Lock = field(default_factory=Lock)
 
     @contextmanager
-    def taken(self, account: str) -> Iterator[None]:
-        """One request of an account; raises `TooManyRequests` if it has no place or no rate left."""
+    def taken(self, account: str, counts: float = 1.0) -> Iterator[None]:
+        """One request of an account, which `counts` as so many; raises `TooManyRequests` if it has no place or no rate left."""
         with self._lock:
             use = self._use(account)
-            if use.saved < 1 or use.busy >= self.places:
+            if use.saved < counts or use.busy >= self.places:
                 raise TooManyRequests
-            use.saved -= 1
+            use.saved -= counts
             use.busy += 1
         working = WORKING.set(account)
         try:

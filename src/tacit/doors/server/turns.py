@@ -1,19 +1,24 @@
 """In which order those who wait get an engine: first whoever's account holds the fewest of them, then whoever came first.
 
-So an account that asks slow questions, however many, delays each question of another one by at most one of its own. And how many
-threads of the clerk work at a time, engines aside.
+So an account that asks slow questions, however many, delays each question of another one by at most one of its own. And which
+threads of the clerk work, engines aside (`Seats`).
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from threading import Semaphore, local
+from math import inf
+from threading import Event, Lock, local
 
+from tacit.query.pauses import pausing
+
+MOST_COUNTED = 10_000  # accounts
 WORKING: ContextVar[str] = ContextVar("the account whose request this thread works on", default="")
 
 
@@ -58,27 +63,92 @@ class Turns:
             del self._held[account]
 
 
+HALF_LIFE = 5.0  # seconds after which what an account has used counts half
+SLICE = 0.01  # seconds more than another account has used, from which on it is the other's turn
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """One who waits for a seat."""
+
+    account: str
+    number: int
+    given: Event = field(default_factory=Event)
+
+
 class Seats:
     """How many threads work on calls at a time: more of them would only contend for the interpreter, call by call of the ledger.
 
-    Whoever waits for an engine gives its seat up, so that a slow question keeps nobody from the desk.
+    A seat goes to the account that has used the least time lately, then to whoever came first. Long work pauses now and then
+    (`query/pauses.py`), and gives its seat to an account that has used less. So whatever others ask, and however much, an account
+    that asks little waits for one step of theirs. Whoever waits for an engine gives its seat up, so that a slow question keeps
+    nobody from the desk.
     """
 
-    def __init__(self, number: int) -> None:
-        self._free, self._mine = Semaphore(number), local()
+    def __init__(self, number: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._free, self._clock, self._lock, self._mine = number, clock, Lock(), local()
+        self._waiting, self._numbers = list[_Waiting](), count()
+        self._used: dict[str, tuple[float, float]] = {}  # by account: seconds, as they counted at a moment
 
     @contextmanager
     def seat(self) -> Iterator[None]:
-        """A seat, as soon as one is free."""
-        self._free.acquire()
-        self._mine.held = True
+        """A seat, when it is this account's turn."""
+        self._take()
         try:
-            yield
+            with pausing(self.pause):
+                yield
         finally:
             self.leave()
 
+    def pause(self) -> None:
+        """Let an account go first that has used less than this one, if it waits."""
+        if not self._waiting or getattr(self._mine, "since", None) is None:
+            return
+        with self._lock:
+            self._count()
+            least = min((self._seconds(each.account) for each in self._waiting), default=inf)
+            if least + SLICE > self._seconds(WORKING.get()):
+                return
+        self.leave()
+        self._take()
+
     def leave(self) -> None:
         """Give the seat of this thread up, if it has one."""
-        if getattr(self._mine, "held", False):
-            self._mine.held = False
-            self._free.release()
+        if getattr(self._mine, "since", None) is None:
+            return
+        with self._lock:
+            self._count()
+            self._mine.since = None
+            if (chosen := self._next()) is None:
+                self._free += 1
+            else:
+                self._waiting.remove(chosen)
+                chosen.given.set()
+
+    def _take(self) -> None:
+        with self._lock:
+            mine = None if self._free else _Waiting(WORKING.get(), next(self._numbers))
+            if mine is None:
+                self._free -= 1
+            else:
+                self._waiting.append(mine)
+        if mine is not None:
+            mine.given.wait()
+        self._mine.since = self._clock()
+
+    def _next(self) -> _Waiting | None:
+        """Whose turn it is."""
+        return min(self._waiting, key=lambda each: (self._seconds(each.account), each.number), default=None)
+
+    def _count(self) -> None:
+        """Count what this thread has used of its seat."""
+        now, account = self._clock(), WORKING.get()
+        self._used[account] = self._seconds(account) + now - self._mine.since, now
+        self._mine.since = now
+        if len(self._used) > MOST_COUNTED:
+            self._used = {name: kept for name, kept in self._used.items() if self._seconds(name) > SLICE / 10}
+
+    def _seconds(self, account: str) -> float:
+        """What an account has used lately."""
+        seconds, at = self._used.get(account, (0.0, 0.0))
+        return float(seconds * 0.5 ** ((self._clock() - at) / HALF_LIFE))

@@ -10,6 +10,7 @@ from tacit.accounting import calibrate
 from tacit.accounting.weighted import Draws
 from tacit.errors import ErrorNotPublic
 from tacit.query.groups import private
+from tacit.query.pauses import pause
 from tacit.query.plan import Call, Moment, NumberType, Question
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.chances import missed_for
@@ -49,6 +50,7 @@ def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, 
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
         for call in calls_of(output.value, question):
+            pause()
             if isinstance(output.value, Result) and has_forecast(call, question):
                 continue
             moment, step = _one_sum(output.value, call, question)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
@@ -11,6 +11,7 @@ from typing import Any
 from tacit.accounting.composition import loss
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import size
+from tacit.query.pauses import pause
 from tacit.query.plan import (
     Call,
     Column,
@@ -20,6 +21,7 @@ from tacit.query.plan import (
     PerUnit,
     Question,
     Row,
+    Term,
     TextColumn,
 )
 from tacit.query.price.aggregates import moments_of
@@ -91,15 +93,20 @@ def explained_free(left: str = "") -> Explanation:
 def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Explanation:
     """The explanation of a quote; `takes` says what it takes from the data set."""
     parts = quote.parts
+    uses = [_Uses.of(part.question) for part in parts]
     words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
-    shown = [(parts[at], words[at]) for at in (0, *range(1 + len(quote.beside), len(parts)))]
+    shown = [(at, parts[at], words[at]) for at in (0, *range(1 + len(quote.beside), len(parts)))]
     return Explanation(
         tree=tuple(line for part, word in zip(parts, words, strict=True) for line in _tree(part, word)),
         groups=_groups(quote) if len(parts) == 1 else f"those of {len(parts)} parts; one unit can be in all parts",
-        noise=tuple(_in_part(noise, word) for part, word in zip(parts, words, strict=True) for noise in _noise(part)),
+        noise=tuple(
+            _in_part(noise, word)
+            for at, (part, word) in enumerate(zip(parts, words, strict=True))
+            for noise in _noise(part, uses[at])
+        ),
         errors=tuple(
-            replace(_expected(output, part), column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}")
-            for part, word in shown
+            replace(_expected(output, part, uses[place]), column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}")
+            for place, part, word in shown
             for at, output in enumerate(part.question.outputs)
             if not is_exact(output.value, part.question)
         ),
@@ -131,33 +138,54 @@ def _groups(quote: Quote) -> str:
     return f"{quote.cells}, all of them public; {touched}"
 
 
-def _noise(quote: Quote) -> list[Noise]:
-    parts = [_shared(_of_sum(part, quote), [part.moment], quote) for part in quote.sums]
+@dataclass(frozen=True, slots=True)
+class _Uses:
+    """Who uses what in a question, found once: the places of the columns of each moment and call, and the terms of each moment."""
+
+    columns: Mapping[Moment | Call | str, Sequence[int]]
+    terms: Mapping[Moment, Sequence[Term | None]]
+
+    @classmethod
+    def of(cls, question: Question) -> _Uses:
+        moments = {call: moments_of(call, question.calls) for call in question.calls}
+        columns: dict[Moment | Call | str, list[int]] = {}
+        for place, output in enumerate(question.outputs):
+            calls = list(calls_of(output.value, question))
+            whats: list[Moment | Call | str] = [*calls]
+            whats += [each for call in calls for each in moments.get(call) or moments_of(call, question.calls)]
+            for what in dict.fromkeys(whats):
+                columns.setdefault(what, []).append(place)
+        terms: dict[Moment, list[Term | None]] = {}
+        for call, each in moments.items():
+            for moment in dict.fromkeys(each):
+                terms.setdefault(moment, []).extend((call.over, call.other))
+        return cls(columns, terms)
+
+
+def _noise(quote: Quote, uses: _Uses) -> list[Noise]:
+    parts = [_shared(_of_sum(part, quote, uses), [part.moment], quote, uses) for part in quote.sums]
     for ranks in released_together(quote.ranks):
-        parts.append(_shared(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote))
-    parts += [_shared(_of_mode(part, quote), [part.call], quote) for part in quote.modes]
-    parts += [_of_margin(part, quote) for part in quote.margins]
+        parts.append(_shared(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote, uses))
+    parts += [_shared(_of_mode(part, quote), [part.call], quote, uses) for part in quote.modes]
+    parts += [_of_margin(part, quote, uses) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
-        return [_shared(what, ["keys"], quote), *parts]
+        return [_shared(what, ["keys"], quote, uses), *parts]
     return parts
 
 
-def _shared(noise: Noise, whats: Sequence[Moment | Call | str], quote: Quote) -> Noise:
+def _shared(noise: Noise, whats: Sequence[Moment | Call | str], quote: Quote, uses: _Uses) -> Noise:
     """With its share of epsilon and the columns that use it, where it is not the only one with one use."""
+    pause()
     shares = dict(quote.shares)
     share = sum((shares.get(what, Fraction(1, len(whats))) for what in whats), start=Fraction(0))
     if share == 1 and len(whats) == 1:
         return noise
-    columns = [output.name for output in quote.question.outputs if any(_uses(output, what, quote.question) for what in whats)]
+    places = sorted({place for what in whats for place in uses.columns.get(what, ())})
+    columns = [quote.question.outputs[place].name for place in places]
     used = f", for {first_and_last(columns) if len(whats) > 1 else ', '.join(columns)}" if columns else ""
     return replace(noise, share=f"{as_text(100 * share)} % of epsilon{used}")
-
-
-def _uses(output: Output, what: Moment | Call | str, question: Question) -> bool:
-    calls = list(calls_of(output.value, question))
-    return what in calls or any(what in moments_of(call, question.calls) for call in calls)
 
 
 _NAMES = {
@@ -167,25 +195,26 @@ _NAMES = {
 }  # fmt: skip
 
 
-def _of_sum(part: Sum, quote: Quote) -> Noise:
+def _of_sum(part: Sum, quote: Quote, uses: _Uses) -> Noise:
     """In the units of the answer, not in steps of the grid."""
-    mechanism, unit = part.mechanism, _unit(part.moment, quote.question)
+    mechanism, unit = part.mechanism, _unit(part.moment, uses)
     sensitivity = f"{as_text(mechanism.sensitivity * unit)} ({mechanism.norm})"
     what = _name(part.moment, quote.question)
     return Noise(what, mechanism.name, sensitivity, as_text(mechanism.scale * unit), str(mechanism.loss))
 
 
-def _of_margin(part: Margin, quote: Quote) -> Noise:
-    mechanism, unit = part.mechanism.mechanism, _unit(part.moment, quote.question)
+def _of_margin(part: Margin, quote: Quote, uses: _Uses) -> Noise:
+    mechanism, unit = part.mechanism.mechanism, _unit(part.moment, uses)
     what, scale = _name(part.moment, quote.question), as_text(mechanism.scale * unit)
     count = f"{part.mechanism.count} numbers of part {part.part + 1}, each with {mechanism.name} noise"
     return Noise(what, f"sum of {count}", "that of its parts", scale, "no cost of its own")
 
 
-def _unit(moment: Moment, question: Question) -> Fraction:
+def _unit(moment: Moment, uses: _Uses) -> Fraction:
     """What one unit of a moment is in the answer: a step of the column; if sums are centered, half of one, or its square."""
-    over = [term for call in question.calls if moment in moments_of(call, question.calls) for term in (call.over, call.other)]
-    steps = {term.node: term.type.step for term in over if term is not None and isinstance(term.type, NumberType)}
+    steps = {
+        term.node: term.type.step for term in uses.terms.get(moment, ()) if term is not None and isinstance(term.type, NumberType)
+    }
     step, other = (steps.get(node, Fraction(1)) for node in (moment.value or Literal(0), moment.other or Literal(0)))
     units = {"sum": step, "centred": step / 2, "squares": step**2 / 8, "products": step * other / 4}
     return units.get(moment.kind, Fraction(1))
@@ -228,8 +257,9 @@ def _of_mode(part: Mode, quote: Quote) -> Noise:
     )
 
 
-def _expected(output: Output, quote: Quote) -> Expected:
+def _expected(output: Output, quote: Quote, uses: _Uses) -> Expected:
     """The error bar of a column where the data has no say in it."""
+    pause()
     question, out = quote.question, output.value
     call = question.calls[out.index] if isinstance(out, Result) else None
     if call is not None and call.name == "mode":
@@ -251,7 +281,7 @@ def _expected(output: Output, quote: Quote) -> Expected:
             rows = _added(out, quote) if isinstance(out, Window) else 1
             noise = parts[0].mechanism
             alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
-            width = alone * float(_unit(moments[0], question))
+            width = alone * float(_unit(moments[0], uses))
             most = "up to " if isinstance(out, Window) and out.order else ""
             held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
             return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")

@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from math import lcm
 from typing import Literal
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import brief
 from tacit.query.groups import private
+from tacit.query.pauses import pause
 from tacit.query.plan import Call, Moment, Question
 from tacit.query.price.aggregates import moments_of
 from tacit.query.price.margins import ADDITIVE, Summed
@@ -143,6 +146,7 @@ def _shares(
     needed = dict.fromkeys(items, Fraction(0))
     degree = 3 if l1 else 2
     for need in needs_of(question, weights):
+        pause()
         parts = [(item, square) for item, square in _measured(need, touched, added, l1) if item in needed]
         alone = sum((root(square, degree) for _, square in parts), start=Fraction(0)) ** degree
         for item, square in parts:
@@ -190,13 +194,18 @@ def rounded(sizes: Sequence[Fraction]) -> list[Fraction]:
     count = len(sizes)
     if not sizes or min(sizes) == max(sizes):
         return [Fraction(1, count)] * count
-    whole, total = 10 ** (1 + len(str(count))), sum(sizes)
-    parts = [max(1, int(size * whole / total)) for size in sizes]
+    common, whole = lcm(*(size.denominator for size in sizes)), 10 ** (1 + len(str(count)))
+    scaled = [int(size * common) for size in sizes]
+    total = sum(scaled)
+    parts = [max(1, each * whole // total) for each in scaled]
+    step = 1 if sum(parts) < whole else -1
+    queue = [(step * (parts[at] * total - scaled[at] * whole), at) for at in range(count)]  # who is farthest from its due first
+    heapify(queue)
     while sum(parts) != whole:
-        step = 1 if sum(parts) < whole else -1
-        free = [each for each in range(count) if parts[each] + step > 0]
-        at = max(free, key=lambda each: (step * (sizes[each] * whole / total - parts[each]), -each))
-        parts[at] += step
+        due, at = heappop(queue)
+        if parts[at] + step > 0:
+            parts[at] += step
+            heappush(queue, (due + total, at))
     return [Fraction(part, whole) for part in parts]
 
 

@@ -23,6 +23,7 @@ from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.rounding import exp_up
 from tacit.query.groups import private
+from tacit.query.pauses import pause
 from tacit.query.plan import Call, Moment, Question
 from tacit.query.price.chances import missed_in
 from tacit.query.price.margins import ADDITIVE, Added, Margin, Summed
@@ -79,9 +80,13 @@ def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
 
 def noised(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:
     """For every part the sums that get noise, and those that are added up from the sums of another part."""
+
+    def made(at: int, place: int, moment: Moment) -> Sum:
+        pause()
+        return Sum(place, moment, noise(at, moment))
+
     sums = [
-        tuple(Sum(place, moment, noise(at, moment)) for place, moment in measured(part, at in added))
-        for at, part in enumerate(question.parts)
+        tuple(made(at, place, moment) for place, moment in measured(part, at in added)) for at, part in enumerate(question.parts)
     ]
     margins: list[tuple[Margin, ...]] = [()] * len(sums)
     for at, (source, count) in added.items():

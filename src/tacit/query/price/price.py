@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.accounting.gaussian_curve import calibrated_rho
-from tacit.errors import NoBudget, NotAllowed, TooManyGroups
+from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.neighbours import Change
@@ -25,7 +25,7 @@ from tacit.query.price.noises import FINEST_GRID, Shares, gaussian, laplace, mov
 from tacit.query.price.quote import UNIT, Quote, Rank, Sum, cells_of
 from tacit.query.price.released import besides_sums, moves, paid
 from tacit.query.price.request import LEAST_EPSILON, Request, request
-from tacit.query.price.seen import relative_error
+from tacit.query.price.seen import Seen
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
 
@@ -47,6 +47,7 @@ __all__ = [
 
 Weights = Mapping[int, Fraction]
 MOST_MIXED = 4  # ways to divide sums between Gaussian and Laplace noise that are compared
+MANY_SUMS = 2_000  # in all parts of a question; pricing one takes about a millisecond
 MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
 
 
@@ -76,13 +77,16 @@ def price(
     if not asked.delta or not any(map(paid, question.parts, touched)):
         return (pure,)
     offers = _gaussian_offers(question, asked, touched, factor, weights)
-    best = min(offers, key=lambda offer: relative_error(offer[0], pure, weights))
-    return tuple(sorted([pure, *best], key=lambda quote: relative_error(quote, pure, weights)))
+    seen = Seen.of(pure, weights)
+    other = seen.half_widths(pure)
+    best = min(offers, key=lambda offer: seen.relative_error(seen.half_widths(offer[0]), other))
+    return tuple(sorted([pure, *best], key=lambda quote: seen.relative_error(seen.half_widths(quote), other)))
 
 
 def check(question: Question, asked: Request, cores: int | None = None) -> None:
     """Refuses a question with more groups than are asked for, or with too much work; all else depends on its shape (shape.py)."""
     _check_groups(question, asked)
+    _check_sums(question)
     afford(question, cores)
 
 
@@ -100,6 +104,16 @@ def _check_groups(question: Question, asked: Request) -> None:
         raise TooManyGroups(
             f"the answer would have {cells:,} groups, including empty ones; the default limit is {MANY_GROUPS:,}",
             remedy=f"group by coarser expressions, add a LIMIT, or give groups={cells}",
+        )
+
+
+def _check_sums(question: Question) -> None:
+    """Refuses more sums than can be priced in a moment: the work of pricing follows their number, which is known before."""
+    sums = sum(len(part.group.moments) for part in question.parts)
+    if sums > MANY_SUMS:
+        raise TooMuchWork(
+            f"the question needs {sums:,} sums, one for each aggregate and grouping set; at most {MANY_SUMS:,} are allowed",
+            remedy="ask for fewer columns or grouping sets at once",
         )
 
 

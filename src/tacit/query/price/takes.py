@@ -10,12 +10,13 @@ from tacit.accounting.composition import cost
 from tacit.privacy.rounding import as_text
 from tacit.query.price.quote import Quote
 
+MOST_SEARCHED = 250  # sums of a question for which an epsilon that fits is searched: each step prices all of them again
 STEPS = 7  # of the search for an epsilon that fits: to less than a hundredth of the one asked for
 
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What the ledger is seen to admit: the place of the first of some quotes, None if it is none of them. With a name for it."""
+    """The budget as the asker sees it: the place of the first quote that it admits, or None, and its name in a sentence."""
 
     admitted: Callable[[Sequence[Quote]], int | None]
     name: str
@@ -52,6 +53,8 @@ def _instead(best: Quote, found: Quote, balance: Balance) -> list[str]:
 
 
 def _smaller(best: Quote, balance: Balance, priced: Callable[[Fraction], Sequence[Quote]]) -> list[str]:
+    if sum(len(part.sums) for part in best.parts) > MOST_SEARCHED:
+        return [f"it takes rho {as_text(cost(best.event).rho)}, which {balance.name} does not admit; ask for a smaller epsilon"]
     low, high = Fraction(0), best.epsilon
     for _ in range(STEPS):
         middle = (low + high) / 2
