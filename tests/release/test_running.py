@@ -175,7 +175,7 @@ def of_ended_children() -> float:
 def test_a_question_that_hangs_inside_one_cell_is_ended(place: World, own: OwnProcess) -> None:
     """It would take a minute, of which the engine alone notices nothing; then the next question is answered."""
     own.open()
-    before, begun, own.limits = child_of(own).process, of_ended_children(), Limits(seconds=0.1)
+    before, begun, own.limits = child_of(own).process, of_ended_children(), Limits(seconds=0.1, planning=0.1)
     try:
         with pytest.raises(TimedOut) as caught:
             own.noisy(quoted(place, LONG))

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -132,10 +133,11 @@ def functions_of(session: Any) -> Any:
 
 
 @contextmanager
-def interrupted(session: Any, seconds: float | None) -> Iterator[None]:
+def interrupted(session: Any, seconds: float | None) -> Iterator[threading.Event]:
     """Stops what runs in a session after some seconds, again and again: an interrupt between two jobs is lost."""
-    with stopped_after(seconds, session.interruptAll, again=0.2):  # nothing else uses the session; tags miss what Arrow collects
-        yield
+    stop = session.interruptAll  # nothing else uses the session; tags miss what Arrow collects
+    with stopped_after(seconds, stop, again=0.2) as late:
+        yield late
 
 
 def _set(own: Any) -> Any:

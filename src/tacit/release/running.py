@@ -140,7 +140,7 @@ class OwnProcess:
         with self._lock:
             if not self._opened:
                 raise out_of_limits()
-            kind, numbers = self._asked(("noisy", quote), self.limits.seconds + GRACE)
+            kind, numbers = self._asked(("noisy", quote), self.limits.together + GRACE)
             if kind != RELEASED:
                 self.close()  # after a failure, its state may be unfit for another query
                 raise out_of_limits()

@@ -42,7 +42,7 @@ class Worker:
         from tacit.query.engines import engine_at
 
         try:
-            self.engine, self.seconds = engine_at(opening), opening.limits.seconds
+            self.engine, self.seconds = engine_at(opening), opening.limits.together
             self.engine.open()
             limit_memory(opening.limits.memory)
         except StoreUnusable as error:

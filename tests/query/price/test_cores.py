@@ -22,6 +22,7 @@ from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, Catalog
 from tacit.query.engines.engine import Limits
 from tacit.query.language.sql import parse
 from tacit.query.offers import offered
+from tacit.query.planning import size_of
 from tacit.query.price import work
 from tacit.query.price.price import price, request
 from tacit.query.price.steps import SLOWER, Work
@@ -118,7 +119,7 @@ def test_dividing_what_one_core_does_is_caught(place: World, monkeypatch: pytest
 def test_a_count_by_hand(place: World) -> None:
     """Each of the 2^33 rows is read with its ward and goes into one of four groups; a task has 2^22 of them, a file 2^20."""
     found, each = worst(place.plan(COUNT)), (5 + 2) + 2 + 20 + 4
-    after = 4 * (work.GROUP + work.NOISE + 2 * work.CELL)
+    after = 4 * (work.GROUP + work.NOISE + 2 * work.CELL) + size_of(place.plan(COUNT)).steps
     assert found.steps == ROWS * each + after
     assert (found.alone, found.task) == (after, 2**22 * each)
     assert (found.gathered, found.moved) == (2**13 * 4 * (20 + 4), 0), "each task adds up what it has, and one task those sums"

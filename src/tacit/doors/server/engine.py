@@ -141,13 +141,13 @@ class Answering:
         if asked["entry"] in self.ran:
             return FAILED, b""
         self.ran.add(asked["entry"])
-        with ended_after(asked["seconds"] + 2 * GRACE):
+        limits = self.engine.limits = replace(self.engine.limits, seconds=asked["seconds"])
+        with ended_after(limits.together + 2 * GRACE):
             quotes = derived(asked["text"], request_read(asked["request"]), self.catalog, self.public)
             paid = [quote for quote in quotes if fingerprint_of(quote, self.info.version) == asked["fingerprint"]]
             if not paid or not self._is_affordable(paid[0]):
                 return FAILED, b""
             quote = paid[0]
-            self.engine.limits = replace(self.engine.limits, seconds=asked["seconds"])
             return NUMBERS, asked["fingerprint"].encode() + packed(quote, released(quote, ran(quote, self.engine.run)))
 
     def leave(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Condition, Thread, local
 from typing import Any
 
@@ -288,7 +288,7 @@ class PooledRunner:
         known |= {"fingerprint": fingerprint, "seconds": self.pool.seconds}
         line = self._taken()
         try:
-            kind, content = line.ask(known, NUMBERS + FAILED, self.pool.seconds + GRACE)
+            kind, content = line.ask(known, NUMBERS + FAILED, replace(self.pool.limits, seconds=self.pool.seconds).together + GRACE)
             if kind == FAILED:
                 raise out_of_limits(unpacked_reason(content))
             if content[:FINGERPRINT] != fingerprint.encode():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,8 @@ Build = Callable[[Any], Any]  # from the stored tables (compile.Tables) to an ex
 Fetch = Callable[[Build, str], Mapping[str, Integers]]
 
 
-def answers_of(group: Group, fetch: Fetch, singly: bool = True) -> Answers:
-    """The sums of a plan and its lists; `fetch` runs what is built, and may keep its SQL by the plan's text.
+def statements_of(group: Group, singly: bool = True) -> Iterator[tuple[int | None, Build, str]]:
+    """What is built for a plan, each with a text that names it: its sums, and each list with the place of its moment.
 
     Without `singly`, a list is always a histogram, and never one value for each row.
     """
@@ -27,9 +27,16 @@ def answers_of(group: Group, fetch: Fetch, singly: bool = True) -> Answers:
 
     plan = canonical_text(group)
     listed = [place for place, moment in enumerate(group.moments) if moment.kind == "list"]
-    summed = fetch(partial(compiled.sums, group), plan) if len(listed) < len(group.moments) else {}
-    build = partial(compiled.lists, singly=singly)
-    return Answers(summed, {place: fetch(partial(build, group, place), f"{place} {plan}") for place in listed})
+    if len(listed) < len(group.moments):
+        yield None, partial(compiled.sums, group), plan
+    for place in listed:
+        yield place, partial(partial(compiled.lists, singly=singly), group, place), f"{place} {plan}"
+
+
+def answers_of(group: Group, fetch: Fetch, singly: bool = True) -> Answers:
+    """The sums of a plan and its lists; `fetch` runs what is built, and may keep its SQL by the plan's text."""
+    found = {place: fetch(build, key) for place, build, key in statements_of(group, singly)}
+    return Answers(found.get(None, {}), {place: columns for place, columns in found.items() if place is not None})
 
 
 def numbers(column: Any) -> Integers:

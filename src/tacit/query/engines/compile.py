@@ -19,6 +19,7 @@ import ibis.expr.types as ir
 
 from tacit.privacy.rounding import log_up
 from tacit.query.engines.engine import TALLY
+from tacit.query.named_parts import LONGEST_BRANCHES, NAME, Clipped, Divided, Node, Part, Steps, Tangent, in_steps, named
 from tacit.query.plan import (
     Add,
     All,
@@ -61,7 +62,6 @@ from tacit.query.size_limit import below, expressions_of, nodes_of
 
 LIMB = 28
 MASK = 2**LIMB - 1
-LONGEST_BRANCHES = 32
 ROOTS = 10  # square roots of the argument of a logarithm
 UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
 
@@ -70,7 +70,7 @@ UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
 
 
 @singledispatch
-def value(node: Row | Condition | TextColumn, rows: ir.Table) -> Any:
+def value(node: Node, rows: ir.Table) -> Any:
     """The engine's expression for a row integer or a condition."""
     raise TypeError(f"no engine form for {type(node).__name__}")
 
@@ -109,12 +109,24 @@ def _(node: Quotient, rows: ir.Table) -> Any:
     return (moved / _whole(node.divisor)).floor() - _whole(shift)
 
 
+@value.register(Ratio)
+@value.register(Logarithm)
+def _(node: Ratio | Logarithm, rows: ir.Table) -> Any:
+    return value(in_steps(node), rows)
+
+
 @value.register
-def _(node: Ratio, rows: ir.Table) -> Any:
+def _(node: Divided, rows: ir.Table) -> Any:
     above, below = value(node.above, rows) * _whole(node.times), value(node.below, rows)
     guarded = ibis.cases((below == _whole(0), ibis.null("int64")), else_=below)
-    floored = (above.cast("float64") / guarded.cast("float64")).floor()
-    return floored.clip(lower=_whole(node.low), upper=_whole(node.high))
+    return (above.cast("float64") / guarded.cast("float64")).floor()
+
+
+@value.register
+def _(node: Clipped, rows: ir.Table) -> Any:
+    """NULL is neither below nor above."""
+    child, low, high = value(node.child, rows), _whole(node.low), _whole(node.high)
+    return ibis.cases((child < low, low), (child > high, high), else_=child)
 
 
 @value.register
@@ -147,23 +159,33 @@ def _(node: Root, rows: ir.Table) -> Any:
 
 
 @value.register
-def _(node: Logarithm, rows: ir.Table) -> Any:
-    """By roots, products and quotients alone, which every engine rounds alike; close calls are moved off the border (curves.md).
-
-    ln x = 2^11 artanh z with z = (u - 1) / (u + 1) and u the 2^10-th root of x; of the series of artanh four terms are left.
-    """
-    child = value(node.child, rows)
-    root = child.cast("float64")
+def _(node: Tangent, rows: ir.Table) -> Any:
+    """By roots, products and quotients alone, which every engine rounds alike (curves.md)."""
+    root = value(node.child, rows).cast("float64")
     for _ in range(ROOTS):
         root = root.sqrt()
-    z = (root - _double(1)) / (root + _double(1))
+    return (root - _double(1)) / (root + _double(1))
+
+
+@value.register
+def _(node: Steps, rows: ir.Table) -> Any:
+    """Close calls are moved off the border (curves.md).
+
+    ln x = 2^11 artanh z with z the tangent; of the series of artanh four terms are left.
+    """
+    z, child = value(node.tangent, rows), value(node.child, rows)
     square = z * z
     series = z * (_double(1) + square * (_double(1 / 3) + square * (_double(1 / 5) + square * _double(1 / 7))))
     scale = log_up(Fraction(10)) * node.unit if node.base == "10" else node.unit
     steps = series * _double(float(2 ** (ROOTS + 1) / scale)) + _double(float(log_up(node.step) / scale))
     moved = [(child.isin(list(values)), _double(half)) for values, half in ((node.up, 0.5), (node.down, -0.5)) if values]
     steps = steps + ibis.cases(*moved, else_=_double(0)) if moved else steps
-    return steps.floor().clip(lower=_whole(node.low), upper=_whole(node.high))
+    return steps.floor()
+
+
+@value.register
+def _(node: Part, rows: ir.Table) -> Any:
+    return rows[node.name]
 
 
 def _double(number: float) -> Any:
@@ -237,6 +259,23 @@ def _above(number: Any, low: int) -> Any:
     return number - _whole(low) if low else number
 
 
+def computed(rows: ir.Table, nodes: Sequence[Any], mark: str = "") -> tuple[ir.Table, tuple[Any, ...]]:
+    """Rows with a column for each part of some expressions that gets a name, and the expressions with these names in them.
+
+    A view keeps Ibis from putting the queries together again.
+    """
+    found, columns = named(nodes, mark), rows.columns
+    for level in found.levels:
+        rows = rows.select(*columns, *level.kept, **{name: value(node, rows) for name, node in level.parts}).view()
+    return rows, found.nodes
+
+
+def _without_parts(rows: ir.Table) -> ir.Table:
+    """The same rows without the named parts."""
+    parts = [name for name in rows.columns if name.startswith(NAME)]
+    return rows.drop(*parts) if parts else rows
+
+
 def stored_name(source: int, name: str) -> str:
     """The name of a stored column once tables are joined: unique per source."""
     return f"s{source}:{name}"
@@ -305,8 +344,14 @@ def _(node: Join, reading: Reading) -> ir.Table:
     public, columns = reading.stored(node.table.name, node.source)
     public = public.select(**{**columns, key: public[node.right]})
     if node.condition is not None:
-        public = public.filter(value(node.condition, public))
-    return rows.join(public, value(node.left, rows) == public[key], how=node.kind)
+        public = _filtered(public, node.condition)
+    rows, (left,) = computed(rows, [node.left])
+    return _without_parts(rows.join(public, value(left, rows) == public[key], how=node.kind))
+
+
+def _filtered(rows: ir.Table, condition: Condition) -> ir.Table:
+    rows, (tested,) = computed(rows, [condition])
+    return _without_parts(rows.filter(value(tested, rows)))
 
 
 @relation.register
@@ -316,20 +361,27 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
     here = stored_name(node.here, "here")
     marked = {here: _whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
-    on = [value(left, rows) == value(right, other) for left, right in node.pairs]
+    rows, other, on = _compared(rows, other, node.pairs)
     if not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[OTHER])
-    return rows.join(other, on, how=node.kind).drop(OTHER)
+    return _without_parts(rows.join(other, on, how=node.kind).drop(OTHER))
+
+
+def _compared(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
+    """Both sides of a join, with the parts of what is compared that get a name, and the comparisons."""
+    rows, lefts = computed(rows, [left for left, _ in pairs])
+    other, rights = computed(other, [right for _, right in pairs], "other_")
+    return rows, other, [value(left, rows) == value(right, other) for left, right in zip(lefts, rights, strict=True)]
 
 
 @relation.register
 def _(node: Semi, reading: Reading) -> ir.Table:
     """A semi- or anti-join: on the unit, if the other rows have one. NULL equals nothing."""
     rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
-    on = [value(left, rows) == value(right, other) for left, right in node.pairs]
+    rows, other, on = _compared(rows, other, node.pairs)
     if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
-    return rows.anti_join(other, on) if node.negated else rows.semi_join(other, on)
+    return _without_parts(rows.anti_join(other, on) if node.negated else rows.semi_join(other, on))
 
 
 def implies_unit(pairs: Sequence[tuple[Row, Row]]) -> bool:
@@ -343,8 +395,11 @@ def implies_unit(pairs: Sequence[tuple[Row, Row]]) -> bool:
 @relation.register
 def _(node: PerUnit, reading: Reading) -> ir.Table:
     rows = relation(node.child, reading)
-    keys = {stored_name(node.source, name): value(row, rows) - _whole(row.low) for name, row in node.keys}
-    over = {total.name: value(total.value, rows) for total in node.totals if total.value is not None}
+    totals = [total for total in node.totals if total.value is not None]
+    rows, found = computed(rows, [*(row for _, row in node.keys), *(total.value for total in totals)])
+    values = [value(each, rows) for each in found]
+    keys = {stored_name(node.source, name): made - _whole(row.low) for (name, row), made in zip(node.keys, values, strict=False)}
+    over = {total.name: made for total, made in zip(totals, values[len(keys) :], strict=True)}
     rows = rows.mutate(**keys, **over)
     made = {stored_name(node.source, total.name): _total(total, rows) for total in node.totals}
     return rows.group_by([UNIT, *keys]).aggregate(**made) if made else rows.select(UNIT, *keys).distinct()
@@ -384,6 +439,7 @@ def _(node: Union, reading: Reading) -> ir.Table:
     parts = []
     for part, values in node.parts:
         rows = relation(part, reading)
+        rows, values = computed(rows, values)
         columns = zip(node.names, node.lows, values, strict=True)
         made = {stored_name(node.source, name): value(row, rows).cast("int64") - _whole(low) for name, low, row in columns}
         parts.append(rows.select(rows[UNIT], **made))
@@ -392,14 +448,14 @@ def _(node: Union, reading: Reading) -> ir.Table:
 
 @relation.register
 def _(node: Where, reading: Reading) -> ir.Table:
-    rows = relation(node.child, reading)
-    return rows.filter(value(node.condition, rows))
+    return _filtered(relation(node.child, reading), node.condition)
 
 
 def grouped(group: Group, tables: Tables) -> ir.Table:
     """The rows of a group with its keys as columns key_0, key_1, ..., limited in each group if that is declared."""
     rows = relation(group.child, Reading.of(group, tables))
-    rows = rows.mutate(**{f"key_{place}": value(key.term.node, rows) for place, key in enumerate(group.keys)})
+    rows, keys = computed(rows, [key.term.node for key in group.keys])
+    rows = _without_parts(rows.mutate(**{f"key_{place}": value(key, rows) for place, key in enumerate(keys)}))
     if group.per_group is None:
         return rows
     inside = [rows[UNIT], *(rows[f"key_{place}"] for place in range(len(group.keys)))]
@@ -416,7 +472,8 @@ def sums(group: Group, tables: Tables) -> ir.Table:
     summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
     needed = dict.fromkeys(node for moment in summed.values() for node in moment.parts)
     values = {node: f"value_{place}" for place, node in enumerate(needed)}
-    rows = rows.mutate(**{name: value(node, rows) for node, name in values.items()})
+    rows, written = computed(rows, list(needed))
+    rows = rows.mutate(**{f"value_{place}": value(node, rows) for place, node in enumerate(written)})
     parts: dict[str, Any] = {}
     for place, moment in summed.items():
         exact = [rows[values[node]] for node in moment.parts]
@@ -434,7 +491,8 @@ def lists(group: Group, place: int, tables: Tables, singly: bool = True) -> ir.T
     """
     node = group.moments[place].value
     rows = grouped(group, tables)
-    rows = rows.mutate(value=_above(value(node, rows), node.low) if node is not None else _whole(0))
+    rows, found = computed(rows, [node, node] if node is not None else [])  # Ibis writes it again where it may be NULL
+    rows = rows.mutate(value=_above(value(found[0], rows), node.low) if node is not None else _whole(0))
     rows = rows.filter(rows["value"].notnull()) if node is not None and node.nullable else rows
     listed = [*(f"key_{place}" for place in range(len(group.keys))), "value"]
     most = max((step.table.most_rows for step in below(group) if isinstance(step, Scan)), default=0)

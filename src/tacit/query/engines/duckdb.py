@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -21,12 +22,12 @@ from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
-from tacit.query.engines.arrays import Build, Integers, answers_of, numbers
+from tacit.query.engines.arrays import Build, Integers, answers_of, numbers, statements_of
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
 from tacit.query.plan import Bound, Group
 
-MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most a few hundred kilobytes
+MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most two megabytes, and most a few kilobytes
 AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
 """Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
 
@@ -45,6 +46,7 @@ class DuckDBEngine:
         self._tables: dict[str, Any] = {}
         self._limits: Mapping[str, int] = {}
         self._compiled: dict[str, str] = {}
+        self._planned: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -54,8 +56,10 @@ class DuckDBEngine:
 
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or an engine failure reveals nothing about the data."""
-        with self._lock, self._deadline(self.limits.seconds):
-            return assemble(group, answers_of(group, self._fetch))
+        with self._lock:
+            planned = self._plan(group)
+            with self._deadline(self.limits.seconds + planned):  # as it runs, it is planned again
+                return assemble(group, answers_of(group, self._fetch))
 
     def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
         """The combinations of stored values, and how many rows have each, as a sealed Arrow table; a failure reveals nothing."""
@@ -86,7 +90,7 @@ class DuckDBEngine:
             if connection is not None:
                 connection.close()
         self._connection = self._backend = self._public = None
-        self._tables, self._compiled = {}, {}
+        self._tables, self._compiled, self._planned = {}, {}, {}
 
     def _fact(self, query: str) -> int:
         """One number about a public table."""
@@ -108,16 +112,38 @@ class DuckDBEngine:
         table = self._arrow(build, key)
         return {name: numbers(table.column(name)) for name in table.column_names}
 
+    def _plan(self, group: Group) -> float:
+        """Plans all statements of a plan before any of them runs, within a limit of its own; how many seconds planning takes.
+
+        What is cached was planned before.
+        """
+        with self._deadline(self.limits.planning) as late:
+            for _, build, key in statements_of(group):
+                if key not in self._planned or key not in self._compiled:
+                    begun, text = time.monotonic(), self._sql(build, key)
+                    self._connection.execute(f"PREPARE tacit_plan AS {text}")
+                    self._connection.execute("DEALLOCATE tacit_plan")
+                    self._planned[key] = time.monotonic() - begun
+                if late.is_set():  # not all of planning can be interrupted
+                    raise out_of_limits()
+        return sum(self._planned[key] for _, _, key in statements_of(group))
+
     def _arrow(self, build: Build, key: str) -> Any:
-        """The engine's result for what is built. Its SQL is cached by `key`, the plan, since Ibis takes as long as the engine."""
+        """The engine's result for what is built."""
+        return self._connection.sql(self._sql(build, key)).to_arrow_table()
+
+    def _sql(self, build: Build, key: str) -> str:
+        """The SQL of what is built, cached by `key`, the plan, since Ibis takes as long as the engine."""
         import tacit.query.engines.compile as compiled
 
         backend = self._opened()
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
-                self._compiled.pop(next(iter(self._compiled)))
+                oldest = next(iter(self._compiled))
+                self._compiled.pop(oldest)
+                self._planned.pop(oldest, None)
             self._compiled[key] = backend.compile(build(compiled.Tables(self._table, self._limits)))
-        return self._connection.sql(self._compiled[key]).to_arrow_table()
+        return self._compiled[key]
 
     def _table(self, name: str) -> Any:
         """A stored table; its columns are read once, since an open store never changes."""
@@ -132,15 +158,15 @@ class DuckDBEngine:
         return self._backend
 
     @contextmanager
-    def _deadline(self, seconds: float | None, connection: Any = None) -> Iterator[None]:
+    def _deadline(self, seconds: float | None, connection: Any = None) -> Iterator[threading.Event]:
         """Stops the engine when its time is up; whatever it raises, tacit's message is the same for every reason."""
         import duckdb
         import pyarrow
 
         connection = connection or self._opened().con
         try:
-            with stopped_after(seconds, connection.interrupt):  # one query is several statements
-                yield
+            with stopped_after(seconds, connection.interrupt) as late:  # one query is several statements
+                yield late
         except (duckdb.Error, pyarrow.ArrowException, MemoryError, RecursionError):
             raise out_of_limits() from None
 

@@ -26,11 +26,21 @@ TALLY = "tacit_tally"  # the column of counts; no column of a catalog begins wit
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The machine resources that one query may use."""
+    """The machine resources that one query may use.
+
+    `planning` are seconds of their own, in which SQL is made and planned: `seconds` are for its rows, so that a question cannot use
+    up with its form the time that they have (work.md).
+    """
 
     seconds: float = 60.0
     memory: str = "60%"
     threads: int = 0
+    planning: float = 30.0
+
+    @property
+    def together(self) -> float:
+        """Seconds from the beginning to the end: an engine plans a question once before it runs, and again as it runs."""
+        return 2 * self.planning + self.seconds
 
 
 @dataclass(frozen=True, slots=True)

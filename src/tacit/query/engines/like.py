@@ -32,9 +32,8 @@ def _literal(part: str) -> str:
     return "".join("." if each == "_" else written for each, written in zip(part, plain, strict=True))
 
 
-def spark_backend(session: Any) -> Any:
-    """Ibis for a session of Spark, with this LIKE."""
-    import ibis
+def spark_compiler() -> Any:
+    """Ibis's compiler for Spark, with this LIKE; it needs no session."""
     import sqlglot.expressions as sge
     from ibis.backends.sql.compilers.pyspark import PySparkCompiler
 
@@ -46,6 +45,13 @@ def spark_backend(session: Any) -> Any:
                 return super().visit_StringSQLLike(op, arg=arg, pattern=pattern, escape=escape)
             return sge.RegexpLike(this=arg, expression=sge.convert(regular(pattern.this)))
 
+    return Compiler()
+
+
+def spark_backend(session: Any) -> Any:
+    """Ibis for a session of Spark, with this LIKE."""
+    import ibis
+
     backend = ibis.pyspark.connect(session)
-    backend.compiler = Compiler()
+    backend.compiler = spark_compiler()
     return backend

@@ -19,11 +19,11 @@ from tacit.data.parquet_store import ParquetStore, parquet_store, still_here
 from tacit.data.spark_connect import numbered, unreachable
 from tacit.data.spark_session import for_questions, in_this_process, interrupted, quiet, runs_here, started
 from tacit.data.store import limits_of
-from tacit.errors import StoreUnusable
+from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import COPIED_ROWS
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
-from tacit.query.engines.arrays import Integers, answers_of, numbers
+from tacit.query.engines.arrays import Integers, answers_of, numbers, statements_of
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
 from tacit.query.engines.like import spark_backend
@@ -53,6 +53,7 @@ class SparkEngine:
         self._pinned: ParquetStore | None = None
         self._tables: dict[str, Any] = {}
         self._compiled: dict[str, str] = {}
+        self._planned: dict[str, Any] = {}
         self._files: dict[str, frozenset[str]] = {}
         self._facts: dict[tuple[str, str], int] = {}
         self._views = f"tacit_{next(_names)}"
@@ -114,8 +115,13 @@ class SparkEngine:
 
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or a failure of the cluster reveals nothing about the data."""
-        with self._lock, self._deadline(self.limits.seconds):
-            return assemble(group, answers_of(group, self._fetch, singly=False))  # rows stay on the cluster
+        with self._lock:
+            try:
+                self._plan(group)
+                with self._deadline(self.limits.seconds):
+                    return assemble(group, answers_of(group, self._fetch, singly=False))  # rows stay on the cluster
+            finally:
+                self._planned = {}
 
     def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
         """The combinations of stored values, and how many rows have each, as a sealed Arrow table; rows stay on the cluster."""
@@ -159,7 +165,7 @@ class SparkEngine:
     def _forget(self) -> None:
         """Without a word to the cluster, which may be gone: Spark Connect would try for seconds to reach it."""
         self._session = self._backend = self._empty = self._store = None
-        self._tables, self._compiled, self._files, self._facts = {}, {}, {}, {}
+        self._tables, self._compiled, self._planned, self._files, self._facts = {}, {}, {}, {}, {}
 
     def _fact(self, query: str, table: str) -> int:
         """One number about a public table; the cluster is asked once for as long as its session has this version open."""
@@ -176,8 +182,25 @@ class SparkEngine:
         table = self._arrow(build, key)
         return {name: numbers(table.column(name)) for name in table.column_names}
 
+    def _plan(self, group: Group) -> None:
+        """Makes all statements of a plan and lets the cluster read and bind them, within a limit of its own.
+
+        In that time it also looks at the files of tables that it has not seen, so the limit is twice that of planning.
+        """
+        with self._deadline(2 * self.limits.planning) as late:
+            for _, build, key in statements_of(group, singly=False):
+                self._planned[key] = self._session.sql(self._sql(build, key))
+                _ = self._planned[key].schema  # which Spark Connect asks the cluster for
+                if late.is_set():
+                    raise out_of_limits()
+
     def _arrow(self, build: Any, key: str) -> Any:
-        """The cluster's result for what is built; its SQL is cached by `key`, the plan."""
+        """The cluster's result for what is built."""
+        planned = self._planned.get(key)
+        return (self._session.sql(self._sql(build, key)) if planned is None else planned).toArrow()
+
+    def _sql(self, build: Any, key: str) -> str:
+        """The SQL of what is built, cached by `key`, the plan."""
         import tacit.query.engines.compile as compiled
 
         backend = self._opened()
@@ -187,7 +210,7 @@ class SparkEngine:
             assert self._store is not None  # noqa: S101  # it is opened
             built = build(compiled.Tables(self._table, limits_of(self._store.details)))
             self._compiled[key] = shared(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
-        return self._session.sql(self._compiled[key]).toArrow()
+        return self._compiled[key]
 
     def _table(self, name: str) -> Any:
         self._view(name)
@@ -227,13 +250,13 @@ class SparkEngine:
         return found
 
     @contextmanager
-    def _deadline(self, seconds: float | None) -> Iterator[None]:
+    def _deadline(self, seconds: float | None) -> Iterator[threading.Event]:
         """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
         self._opened()
         try:
-            with interrupted(self._session, seconds):
-                yield
-        except StoreUnusable:
+            with interrupted(self._session, seconds) as late:
+                yield late
+        except (StoreUnusable, TimedOut):
             raise
         except Exception as error:
             raise out_of_limits(reason_of(error)) from None

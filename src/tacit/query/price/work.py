@@ -31,6 +31,7 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
+from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Size, size_of
 from tacit.query.price.modes import candidates
 from tacit.query.price.stability import rows_of, tables_of
 from tacit.query.price.steps import Expressions, Work
@@ -117,6 +118,7 @@ def afford(question: Question, cores: int | None = None) -> None:
 
     `cores` are those that the catalog declares of a cluster; None without a cluster.
     """
+    _refuse_long(size_of(question))
     tables = (table for part in question.parts for table in tables_of(part.group))
     _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows), cores)
 
@@ -129,6 +131,18 @@ def afford_counts(table: Table, keys: Sequence[Row], together: int, cores: int |
     rows = Flow(table.most_rows, Work(2 * table.most_rows), TASK_ROWS)
     added = _added_up(rows, 10**5, _into_group(10**5) + PART)
     _refuse_above_limits(rows.work + rows.each(each) + added + _launched(rows.rows), table, cores)
+
+
+def _refuse_long(size: Size) -> None:
+    """Refuses a question whose SQL is too long, or takes too long to plan: for planning, a store has no rows."""
+    if size.characters > MOST_CHARACTERS or size.steps > MOST_PLANNING:
+        seconds = f"{_large(size.steps, 10**9)} seconds of one core, where {MOST_PLANNING // 10**9} are allowed"
+        raise TooMuchWork(
+            f"the question becomes up to {size.characters:,} characters of SQL, where {MOST_CHARACTERS:,} are allowed"
+            if size.characters > MOST_CHARACTERS
+            else f"planning the question takes up to {seconds}",
+            remedy="ask for less at once: fewer aggregates, shorter expressions or lists",
+        )
 
 
 def _refuse_above_limits(work: Work, table: Table, cores: int | None) -> None:
@@ -162,8 +176,13 @@ def _large(amount: int, unit: int) -> str:
 
 
 def worst(question: Question) -> Work:
-    """The most work that a question can be: that of all its parts, each of which is run for itself."""
-    return sum(map(_of_part, question.parts), start=Work())
+    """The most work that a question can be: that of all its parts, each of which is run for itself, and of planning them."""
+    return sum(map(_of_part, question.parts), start=_planned(size_of(question)))
+
+
+def _planned(size: Size) -> Work:
+    """Planning is done by the process that asks, and by the driver of a cluster."""
+    return _by_driver(size.steps)
 
 
 def _of_part(question: Question) -> Work:
