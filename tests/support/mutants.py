@@ -197,7 +197,7 @@ class Trial:
     def _progress(self, results: dict[str, str]) -> None:
         if sys.stderr.isatty() or len(results) % 50 == 0:
             print(f"\r{self.module}: {len(results)} of {len(self.mutants)}", end="", file=sys.stderr, flush=True)
-        if len(results) % 20 == 0:
+        if len(results) % 5 == 0:
             self.keep(results)
 
     def _swapped(self, mutants: list[Mutant]) -> Iterator[tuple[str, str, bool]]:

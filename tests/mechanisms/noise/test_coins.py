@@ -59,7 +59,7 @@ def test_a_probability_of_few_digits_ends(words):
     "probability", [Fraction(1, 2), Fraction(1, 3), Fraction(269, 1000), Fraction(1, 2**12), 1 - Fraction(1, 5000)]
 )
 def test_coins_fall_as_often_as_they_should(probability):
-    """Every place of a byte, three quarters of a block; false alarm below 1e-6 in all: of coins that rarely fall, the tail is that of Poisson."""
+    """Every place of a byte; false alarm below 1e-6 in all: of coins that rarely fall, the tail is that of Poisson."""
     size = 3 * 8 * coins.BLOCK // 4
     counts = np.unpackbits(packed_coins(probability, size).reshape(-1, 1), axis=1).sum(axis=0)
     deviation = math.sqrt(size * probability * (1 - probability))
