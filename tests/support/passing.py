@@ -107,9 +107,10 @@ class Passing:
 
 
 def measured(project: Project, file: str) -> list[Passing]:
-    """What each test of a file passes; kept until the file or a module changes."""
+    """What each test of a file passes; kept until the file, a module or this measurement changes."""
     sources = [path.read_text("utf-8") for path in project.modules.values()]
-    key = digest((project.root / file.partition("::")[0]).read_text("utf-8"), *sources)
+    own = [Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in ("passing", "planting", "forks")]
+    key = digest((project.root / file.partition("::")[0]).read_text("utf-8"), *sources, *own)
     kept = project.kept / "passed" / f"{digest(file)}.json"
     if kept.is_file() and (old := json.loads(kept.read_text("utf-8")))["key"] == key:
         return [Passing(**each) for each in old["tests"]]
