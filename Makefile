@@ -12,7 +12,7 @@ SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark quick check proofs verify kills everything bench docs clean
+.PHONY: help setup demo test test-spark quick check proofs verify kills mutants everything bench docs clean
 
 help:  ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +47,10 @@ verify: $(STAMPS)/all  ## the full statistical and scale tests, and the measured
 kills: $(STAMPS)/all  ## a thousand kill -9 of processes that spend from one ledger, on SQLite and on PostgreSQL
 	$(TESTED) tests/accounting/ledger/test_crash.py -m slow -v -n0
 
-everything: $(STAMPS)/all  ## all of the above one after another, with a summary; goes on where it was ended (STEPS="kills ...")
+mutants: $(STAMPS)/all  ## single-token edits of the mechanisms that no test notices; hours, goes on where it was ended (MODULES="laplace ...")
+	@$(BIN)/python tests/support/mutants.py $(MODULES)
+
+everything: $(STAMPS)/all  ## test, verify, kills, test-spark and mutants, with a summary; goes on where it was ended (STEPS="kills ...")
 	@$(BIN)/python tests/support/everything.py $(STEPS)
 
 bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (FULL=1 for all sizes)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from clusters import quick_session
 from equality import EQUAL
@@ -20,9 +20,11 @@ from services import Missing, chromium_browser, fresh_database, postgres_server
 from sharing import shared
 
 # Time is measured in benchmarks, never in tests. `make test` tries the same examples every time; `make verify` tries new ones.
+# `make mutants` wants to know whether a test fails, and not the shortest example.
 BUSY = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("test", derandomize=True, **BUSY)
 settings.register_profile("verify", **BUSY)
+settings.register_profile("mutants", derandomize=True, phases=(Phase.explicit, Phase.generate), **BUSY)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 # What a terminal, another program's settings or a build server would change in what is printed, asked or connected to.

@@ -330,3 +330,24 @@ def test_the_chart_shows_three_budgets_and_the_interval(made, request):
     drawn = [row for rows in made.chart().to_dict()["datasets"].values() for row in rows]
     assert {row["curve"] for row in drawn if "curve" in row} == {f"{name} 0.25", f"{name} 0.5", f"{name} 1"}
     assert [row["high"] for row in drawn if "high" in row] == [made.interval(0.95).above]
+
+
+@pytest.mark.parametrize(("dimension", "on_grid", "units"), [(1, True, 2), (1, False, 3), (4, True, "5/2"), (4, False, "9/2")])
+def test_a_sensitivity_in_units_of_the_grid(dimension, on_grid, units):
+    """Two and a half steps: whole steps between values on the grid, and what rounding adds off it."""
+    found = Gaussian("5/2", "1/2", step=1, dimension=dimension, on_grid=on_grid).units
+    assert 0 <= found - Fraction(units) < Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize(("error", "step"), [("10.60", "1/512"), ("10.62", "1/256")])
+def test_an_error_chooses_the_step_by_the_scale_that_it_allows(error, step):
+    """The largest power of two up to a thousandth of error / sqrt(2 log(2 / miss)) = 3.903 and 3.910; 1000 / 256 is 3.906."""
+    assert Gaussian.for_error(error, 0.95, 1000).step == Fraction(step)
+
+
+def test_a_chart_of_a_few_steps_is_the_law():
+    drawn = [row for rows in Gaussian(1, "1/2", step=1, on_grid=True).chart().to_dict()["datasets"].values() for row in rows]
+    laws = {f"rho {rho}": Gaussian(1, rho, step=1, on_grid=True).law(0).probabilities for rho in ("0.25", "0.5", "1")}
+    for row in drawn:
+        if "curve" in row:
+            assert row["density"] == pytest.approx(float(laws[row["curve"]][int(row["error"])]), rel=1e-9)

@@ -20,7 +20,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Listed, WithError
 from tacit.mechanisms.noise import discrete
 from tacit.privacy.interval import Interval
-from tacit.privacy.law import ARITHMETIC, worst_log_ratio
+from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
 from tacit.privacy.loss import Pure
 from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
 from tacit.privacy.sealed import Sealed
@@ -253,6 +253,26 @@ def test_draws_have_the_scale_that_the_event_states(monkeypatch):
     assert asked == [(mechanism.event.scale, 4)] == [(6, 4)]
 
 
+def test_values_on_the_grid_move_by_whole_steps_only():
+    """Two and a half steps are two; rounded up, the noise would be half as much again."""
+    assert Laplace("5/2", 1, step=1, on_grid=True).units == 2
+    assert Laplace("5/2", 1, step="1/2", on_grid=True).units == 5
+
+
+@pytest.mark.parametrize(("error", "confidence", "step"), [(10, 0.95, "1/512"), (16, 0.5, "1/64"), (1000, 0.999, "1/8")])
+def test_an_error_chooses_the_step_by_the_scale_that_it_allows(error, confidence, step):
+    """The largest power of two up to a thousandth of error / log(1 / miss): 3.3, 23 and 145."""
+    assert Laplace.for_error(error, confidence, 1000).step == Fraction(step)
+
+
+@pytest.mark.parametrize("epsilon", ["1/20", "1/50"])
+def test_the_deviation_is_that_of_the_law(epsilon):
+    """Within a tenth of a percent: the grid adds a twelfth of a step squared to the variance."""
+    mechanism = Laplace(1, epsilon, step=1, on_grid=True)
+    variance = sum(float(chance) * float(move) ** 2 for move, chance in mechanism.law(0, missing="1e-12").probabilities.items())
+    assert mechanism.deviation == pytest.approx(variance**0.5, rel=1e-3)
+
+
 def test_types_follow_from_the_mechanism_not_from_the_value():
     whole, quarter = Laplace(1, 1, step=1, on_grid=True), Laplace(1, 1, step="1/4", on_grid=True)
     for value in (5, 5.0, np.int8(5), np.float32(5), Fraction(5), True, Decimal(5), np.array(5), Sealed(5), 2**200):
@@ -289,7 +309,7 @@ def test_a_constant_needs_no_noise_and_costs_nothing():
         assert mechanism.loss == Pure(0)
         assert mechanism.scale == 0
     assert Laplace(0, 1).release(0.25) == 0.25
-    assert Laplace(0, 1).law(0.25).probabilities == {0.25: Decimal(1)}
+    assert Laplace(0, 1).law(0.25) == Law({0.25: Decimal(1)})
     assert Laplace(0, 1, step=1).interval(0.95).above == 0.5  # rounding alone
     assert Laplace(0, 1, step=1, on_grid=True).interval(0.95).above == 0
     with pytest.raises(InvalidSensitivity, match="requires no noise"):
@@ -382,8 +402,8 @@ def test_the_chart_shows_three_epsilons_and_the_interval(tmp_path, name):
 
 def test_a_chart_of_a_few_steps_is_the_law():
     mechanism = Laplace(1, 1, step=1, on_grid=True)
-    drawn = [row for rows in mechanism.chart().to_dict()["datasets"].values() for row in rows]
-    law = mechanism.law(0).probabilities
+    drawn = [row for rows in mechanism.chart().to_dict()["datasets"].values() for row in rows if "curve" in row]
+    laws = {f"epsilon {epsilon}": Laplace(1, epsilon, step=1, on_grid=True).law(0).probabilities for epsilon in ("0.5", "1", "2")}
+    assert {row["curve"] for row in drawn} == set(laws)
     for row in drawn:
-        if row.get("curve") == "epsilon 1":
-            assert row["density"] == pytest.approx(float(law[int(row["error"])]), rel=1e-12)
+        assert row["density"] == pytest.approx(float(laws[row["curve"]][int(row["error"])]), rel=1e-12)

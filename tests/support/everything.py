@@ -1,7 +1,7 @@
 """`make everything`: all that is checked, one step after another on one tree, with a summary and a page of the documentation.
 
     make everything                       runs every step that has not passed on this tree yet
-    make everything STEPS="kills verify"  runs these alone
+    make everything STEPS="kills mutants" runs these alone
 
 A step that failed does not stop those after it; the exit code is 1 if any step did not pass. What passed is remembered in a folder
 that Git ignores, under a hash of all committed files but the page, so that a run that was ended goes on where it was, and the
@@ -65,6 +65,7 @@ STEPS = (
     Step("verify", (MAKE, "verify", f"APART=--deselect {KILLS}")),
     Step("kills", (MAKE, "kills"), whole=True),
     Step("test-spark", (MAKE, "test-spark"), whole=True),
+    Step("mutants", (MAKE, "mutants")),
 )
 
 

@@ -59,11 +59,22 @@ def test_a_probability_of_few_digits_ends(words):
     "probability", [Fraction(1, 2), Fraction(1, 3), Fraction(269, 1000), Fraction(1, 2**12), 1 - Fraction(1, 5000)]
 )
 def test_coins_fall_as_often_as_they_should(probability):
-    """Every place of a byte, 3 blocks; false alarm below 1e-6 in all: of coins that rarely fall, the tail is that of Poisson."""
+    """Every place of a byte; false alarm below 1e-6 in all: of coins that rarely fall, the tail is that of Poisson."""
     size = 3 * 8 * coins.BLOCK // 4
     counts = np.unpackbits(packed_coins(probability, size).reshape(-1, 1), axis=1).sum(axis=0)
     deviation = math.sqrt(size * probability * (1 - probability))
     assert (np.abs(counts - size * float(probability)) < NORMAL * deviation + 1).all()
+
+
+@pytest.mark.parametrize("size", [0, 1, 8, 31, 32, 33, 64, 79])
+def test_coins_of_several_blocks_are_all_tossed(size, monkeypatch):
+    """Blocks of four words: a whole number of them, and a last one that is shorter."""
+    counts = []
+    monkeypatch.setattr(coins, "BLOCK", 4)
+    monkeypatch.setattr(coins, "_tossed", lambda count, probability: counts.append(count) or np.full(count, coins.ALL))
+    assert packed_coins(Fraction(1, 3), size).tolist() == [255] * size
+    words = -(-size // 8)
+    assert counts == [4] * (words // 4) + [words % 4] * (words % 4 > 0)
 
 
 def test_coins_of_ten_digits_only_are_seen():
