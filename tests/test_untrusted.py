@@ -321,6 +321,8 @@ URLS = [
     "postgresql://db/x?PASSWORD=sekret&user=ana",
     "host=db password=sekret dbname=x",
     "host=db password='sekret' dbname=x",
+    "sqlite://ana:sekret@host/x",
+    "sqlite:/ana:sekret@host/x",  # as a path that was made of it
 ]
 
 
@@ -337,6 +339,13 @@ def test_no_url_keeps_its_password(url):
         InvalidCatalog(url, (Problem("ledger.url", f"is {url}", url),)),
     ):
         assert SECRET not in f"{error} {getattr(error, 'message', '')} {getattr(error, 'remedy', '')}"
+
+
+def test_a_part_of_a_url_keeps_no_password():
+    """The name of the last part of a path can be a URL's host with what stands before it."""
+    for text in ("ana:sekret@host does not exist", "unsupported file type: ana:sekret@host; expected", "/srv/ana:sekret@host/x"):
+        assert SECRET not in without_passwords(text)
+        assert "...@host" in without_passwords(text)
 
 
 def test_what_is_no_password_stays():

@@ -46,6 +46,7 @@ JOINED = re.compile("[\u0600-\u0dff\u1000-\u109f\u1780-\u18af\u2190-\u2bff\ufb50
 
 _CONTROLS = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, embeddings, overrides and isolates of Unicode's UAX #9
+UNDECODED = re.compile("[\udc80-\udcff]")  # a byte that the encoding of the terminal or the file system could not read
 UNSEEN = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]")  # what a reader does not see where it stands
 
 
@@ -312,7 +313,9 @@ def _cells(values: Iterable[Any]) -> Iterable[Any]:
 
 VARIABLE = re.compile(r"\$\w+|\$\{\w+\}")  # the name of a password, not a password
 SETTING = re.compile(r"(?i)((?:password|passwd|pwd)=)(?!\$\w|\$\{)(?:'[^']*'|\"[^\"]*\"|[^\s&;,'\"]+)")
-URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/[^\s\"'<>]+")  # also as a path that was made of it, which has one slash fewer
+SCHEME = re.compile(r"(.*?:/+)(.*)", re.DOTALL)
+NAMED = re.compile(r"(?<![^\s/(,;])[^\s/:@\"'<>()]+:(?!\$\w|\$\{)[^\s/@\"'<>]+@(?=[\w\[])")
 
 
 def without_password(url: str) -> str:
@@ -321,20 +324,22 @@ def without_password(url: str) -> str:
     >>> without_password("postgresql://ana:se@cr/et@db/x?password=y"), without_password("postgresql://ana:$SECRET@db/x")
     ('postgresql://...@db/x?password=...', 'postgresql://ana:$SECRET@db/x')
     """
-    scheme, found, rest = url.partition("://")
-    who, at, where = rest.rpartition("@")
+    parts = SCHEME.fullmatch(url)
+    who, at, where = (parts[2] if parts else "").rpartition("@")
     password = who.partition(":")[2]
-    if found and at and password and not VARIABLE.fullmatch(password):
-        url = f"{scheme}://...@{where}"
+    if parts and at and password and not VARIABLE.fullmatch(password):
+        url = f"{parts[1]}...@{where}"
     return SETTING.sub(r"\1...", url)
 
 
 def without_passwords(text: str) -> str:
-    """A text in which no URL and no connection setting has a password.
+    """A text in which no URL, no part of one with a host, and no connection setting has a password.
 
-    >>> without_passwords("cannot reach postgresql://ana:secret@db/x; see host=db password=secret")
-    'cannot reach postgresql://...@db/x; see host=db password=...'
+    >>> without_passwords("cannot reach postgresql://ana:secret@db/x; see host=db password=secret; ana:secret@db does not exist")
+    'cannot reach postgresql://...@db/x; see host=db password=...; ...@db does not exist'
     """
-    if "://" in text:
+    if ":/" in text:
         text = URL.sub(lambda found: without_password(found[0]), text)
+    if "@" in text:
+        text = NAMED.sub("...@", text)
     return SETTING.sub(r"\1...", text) if "=" in text else text

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import socketserver
 import ssl
+import threading
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +20,8 @@ from typer.testing import CliRunner
 import tacit
 from served import Served, listening, self_signed, served
 from tacit.doors.cli import app
-from tacit.doors.client import Remote, checked_url, raised
+from tacit.doors.client import MOST_REPLY, Remote, checked_url, raised
+from tacit.doors.server import desk
 from tacit.doors.server.places import Places
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnknownName
 
@@ -145,7 +151,20 @@ def test_the_command_line_asks_a_server(server, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "url",
-    ["", "stats.example.org", "http://stats.example.org", "https://", "https://a/b", "https://u:p@h", "http://localhost.evil", 3],
+    [
+        "",
+        "stats.example.org",
+        "http://stats.example.org",
+        "https://",
+        "https://a/b",
+        "https://u:p@h",
+        "http://localhost.evil",
+        3,
+        "https://a\tb",
+        "https://a b",
+        "https://a\nb",
+        "https://a\x00b",
+    ],
 )
 def test_a_token_goes_over_https_or_stays_on_this_machine(url):
     with pytest.raises(InvalidInput, match="https"):
@@ -153,8 +172,64 @@ def test_a_token_goes_over_https_or_stays_on_this_machine(url):
     assert checked_url("http://localhost:8000/") == "http://localhost:8000"
 
 
+@pytest.mark.parametrize("url", ["https://[::1", "https://example.org:port"])
+def test_an_address_that_cannot_be_read_is_said_so(url):
+    with pytest.raises(InvalidInput, match="URL such as"):
+        Remote(url, "tacit_x")
+
+
+@contextmanager
+def replying(headers: str, body: bytes) -> Iterator[str]:
+    """A server on this machine that replies the same to the first request of each connection."""
+
+    class Reply(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                pass
+            with suppress(OSError):  # the client may close before it has read all
+                self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n".encode())
+                self.wfile.write(body)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Reply) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_reply_unpacks_to_nothing_large(monkeypatch):
+    """Sixty kilobytes of gzip that are 64 megabytes: they are not unpacked, and no compressed reply is asked for."""
+    with replying("Content-Encoding: gzip\r\n", gzip.compress(bytes(64 * 2**20))) as url, Remote(url, "tacit_x", pauses=()) as ana:
+        tracemalloc.start()
+        with pytest.raises(StoreUnusable, match="compressed its reply"):
+            ana.budget()
+        assert tracemalloc.get_traced_memory()[1] < 4 * 2**20
+        tracemalloc.stop()
+        assert ana._client.headers["Accept-Encoding"] == "identity"
+    monkeypatch.setattr("tacit.doors.client.MOST_REPLY", 1000)
+    with (
+        replying("", b'{"a": 1}' + b" " * 2000) as url,
+        Remote(url, "tacit_x", pauses=()) as ana,
+        pytest.raises(StoreUnusable, match="bytes"),
+    ):
+        ana.budget()
+
+
+def test_a_reply_may_be_as_large_as_a_server_sends():
+    assert MOST_REPLY > desk.MOST_REPLY
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"[" * 100_000, b'"' + bytes([255]) + b'"'])
+def test_a_reply_that_is_not_of_tacit_is_said_so(body):
+    with replying("", body) as url, Remote(url, "tacit_x", pauses=()) as ana:
+        for ask in (ana.budget, ana.catalog, ana.history, lambda: ana.sql("SELECT 1", epsilon=1), lambda: ana.explain("SELECT 1")):
+            with pytest.raises(StoreUnusable, match="words of tacit"):
+                ask()
+
+
 def test_what_is_not_a_server_of_tacit_is_said_so():
-    for text in ("<html>", "[]", '{"error": 1}', '{"error": {"code": "x"}}'):
+    for text in ("<html>", "[]", "[" * 100_000, '{"error": 1}', '{"error": {"code": "x"}}'):
         assert "without words of tacit" in str(raised(502, text))
     assert isinstance(raised(422, '{"error": {"code": "of_tomorrow", "message": "m"}}'), InvalidInput)
 

@@ -60,6 +60,24 @@ def test_flat_columns_are_of_one_type_and_none_hides_another() -> None:
     assert flat["n_low_"][0] == 5
 
 
+def test_numbers_and_ends_that_are_all_missing_are_doubles(tmp_path: Path) -> None:
+    """They had the type null, so that the files of two answers did not fit together."""
+    nothing, day = (None, None), ("2020-01-05", "2020-01-06")
+    columns = (
+        Column("ward", "key", nothing),
+        Column("n", "avg", nothing, nothing, nothing),
+        Column("m", "count", (1, 2), nothing, nothing),
+    )
+    answer = replace(EMPTY, columns=(*columns, Column("last", "quantile", day, nothing, nothing)))
+    types = {field.name: str(field.type) for field in answer.to_arrow().schema}
+    assert types == {
+        "ward": "null", "n": "double", "n_low": "double", "n_high": "double", "m": "int64", "m_low": "double", "m_high": "double",
+        "last": "string", "last_low": "string", "last_high": "string",
+    }  # fmt: skip
+    answer.to_parquet(tmp_path / "answer.parquet")
+    assert str(pq.read_schema(tmp_path / "answer.parquet").field("m_low").type) == "double"
+
+
 def test_arrow_parquet_pandas_and_polars_hold_the_same(tmp_path: Path) -> None:
     table = ANSWER.to_arrow()
     assert table.to_pydict() == ANSWER.flat()

@@ -118,11 +118,12 @@ class Workshop:
     words: Dialect = DUCKDB
     listings: dict[str, str] = field(default_factory=dict)
     engine: duckdb.DuckDBPyConnection = field(default_factory=duckdb.connect)
+    limit: int = field(default=0, init=False)  # bytes of memory for the process
 
     def __post_init__(self) -> None:
         for setting in (*SETTINGS, f"temp_directory = {text(str(self.spill))}"):
             self.engine.execute(f"SET {setting}")
-        limit = self._understood(self.memory)
+        self.limit = limit = self._understood(self.memory)
         if limit < LEAST:
             raise InvalidInput(f"memory {self.memory} is too small: it must be at least 400MB; raise it, for example 4GB")
         self.engine.execute(f"SET memory_limit = '{engine_bytes(limit)}B'")

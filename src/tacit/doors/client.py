@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from tacit.query.language.given import Parameters
     from tacit.query.price.explain import Explanation
 
+MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
 WAIT = 660.0  # seconds for a reply: more than a question may take
 PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent again whose reply was lost
 BUDGET = ("epsilon", "delta", "error", "confidence")
 REFUSALS = {kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Refused)}
+NO_URL = "the server must be a URL such as https://stats.example.org"
 LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 
@@ -57,12 +59,15 @@ class Remote:
         httpx = _httpx()
         self._pauses = pauses
         address = checked_url(url)
-        headers = {"Authorization": f"Bearer {_checked_token(token)}", "User-Agent": "tacit"}
+        headers = {"Authorization": f"Bearer {_checked_token(token)}", "User-Agent": "tacit", "Accept-Encoding": "identity"}
         verify = _trusted(ca) if address.startswith("https://") else True
         self.url = address
-        self._client = httpx.Client(
-            base_url=address, headers=headers, timeout=WAIT, verify=verify, transport=transport, trust_env=False
-        )
+        try:
+            self._client = httpx.Client(
+                base_url=address, headers=headers, timeout=WAIT, verify=verify, transport=transport, trust_env=False
+            )
+        except (httpx.InvalidURL, ValueError):
+            raise InvalidInput(NO_URL) from None
 
     def __repr__(self) -> str:
         return f"Remote({self.url!r})"  # never the token
@@ -88,14 +93,14 @@ class Remote:
         """
         asked = {**_asked(question, params, budget), **({} if groups is None else {"groups": groups})}
         key = bits.random_bytes(24).hex()
-        found = answer_from(self._sent("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        found = _answered(self._sent("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
         return found.tidy() if truth_of(tidy, "tidy") else found
 
     def explain(self, question: str, *, params: Parameters = None, **budget: Any) -> Explanation:
         """What the answer would cost and how good it would be. Spends nothing; prices epsilon 1 by default."""
         from tacit.query.price.explain import Expected, Explanation, Noise
 
-        known = json.loads(self._sent("POST", "/v1/explain", _asked(question, params, budget)))
+        known = _read(self._sent("POST", "/v1/explain", _asked(question, params, budget)))
         noise = tuple(Noise(**each) for each in known["noise"])
         expected = tuple(Expected(**each) for each in known["errors"])
         price = (Fraction(known["price"]["epsilon"]), Fraction(known["price"]["delta"]))
@@ -104,15 +109,15 @@ class Remote:
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
-        return answer_from(self._sent("GET", f"/v1/answers/{exact(entry)}?form=exact"))
+        return _answered(self._sent("GET", f"/v1/answers/{exact(entry)}?form=exact"))
 
     def budget(self) -> dict[str, Any]:
         """The analyst's caps, what was spent and what remains; budgets are exact texts."""
-        return dict(json.loads(self._sent("GET", "/v1/budget")))
+        return _read(self._sent("GET", "/v1/budget"))
 
     def catalog(self) -> dict[str, Any]:
         """What the data owner declares of the data."""
-        return dict(json.loads(self._sent("GET", "/v1/catalog")))
+        return _read(self._sent("GET", "/v1/catalog"))
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The latest entries of this analyst, the newest first."""
@@ -121,7 +126,7 @@ class Remote:
         while len(found) < last:
             more = {} if before is None else {"before": before}
             query = "&".join(f"{name}={value}" for name, value in {"last": min(last, 200), **more}.items())
-            page = json.loads(self._sent("GET", f"/v1/history?{query}"))
+            page = _read(self._sent("GET", f"/v1/history?{query}"))
             found += page["entries"]
             before = page["before"]
             if before is None:
@@ -135,16 +140,48 @@ class Remote:
         httpx = _httpx()
         for pause in (*self._pauses, None):
             try:
-                reply = self._client.request(method, path, json=body, headers=headers)
+                with self._client.stream(method, path, json=body, headers=headers) as reply:
+                    text = _body(reply)
             except httpx.TransportError as error:
                 if pause is None or isinstance(error, httpx.UnsupportedProtocol):
                     raise _unreachable(self.url, error) from None
                 time.sleep(pause)
             else:
                 if reply.status_code != 200:
-                    raise raised(reply.status_code, reply.text)
-                return str(reply.text)
+                    raise raised(reply.status_code, text)
+                return text
         raise AssertionError
+
+
+def _body(reply: Any) -> str:
+    """The text of a reply as it is sent, up to a limit; a compressed one was not asked for, and may unpack to anything."""
+    if reply.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise StoreUnusable("the server compressed its reply, which was not asked for", remedy="check the URL and what is between")
+    parts, size = list[bytes](), 0
+    for part in reply.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > MOST_REPLY:
+            raise StoreUnusable(
+                f"the server's reply has more than {MOST_REPLY:,} bytes", remedy="check the URL; ask for fewer groups"
+            )
+    return b"".join(parts).decode("utf-8", "replace")
+
+
+def _read(text: str) -> dict[str, Any]:
+    """The JSON object of a reply."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise StoreUnusable("the server did not reply in words of tacit", remedy="check the URL")
+    return found
+
+
+def _answered(text: str) -> Answer:
+    _read(text)
+    return answer_from(text)
 
 
 def raised(status: int, text: str) -> TacitError:
@@ -157,7 +194,7 @@ def raised(status: int, text: str) -> TacitError:
         known = json.loads(text)["error"]
         code, message, remedy = str(known["code"]), str(known["message"]), str(known.get("remedy", ""))
         at = (int(known["line"]), int(known["column"])) if "line" in known else None
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         return StoreUnusable(f"the server replied {status} without words of tacit", remedy="check the URL")
     if kind := REFUSALS.get(code):
         return kind(message, remedy=remedy, at=at)
@@ -171,8 +208,8 @@ def checked_url(url: str) -> str:
     """The address of a server: https, or http on this machine alone."""
     address = url.strip().rstrip("/") if isinstance(url, str) else ""
     host = address.partition("://")[2]
-    if not host or "/" in host or "@" in host or "?" in host or "#" in host:
-        raise InvalidInput("the server must be a URL such as https://stats.example.org")
+    if not host or any(sign in "/@?#" or sign.isspace() or not sign.isprintable() for sign in host):
+        raise InvalidInput(NO_URL)
     here = any(address == local or address.startswith(f"{local}:") for local in LOCAL)
     if not (address.startswith("https://") or here):
         raise InvalidInput("a token is sent over https only, except to this machine; use https://")

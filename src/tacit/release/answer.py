@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -149,20 +149,28 @@ class Answer:
 
     def flat(self) -> dict[str, list[Any]]:
         """Plain columns of one type each: every number is followed by its interval, as NAME_low and NAME_high."""
-        table: dict[str, list[Any]] = {}
+        return {name: values for _, name, values in self._flat()}
+
+    def _flat(self) -> Iterator[tuple[Column, str, list[Any]]]:
         taken = {column.name for column in self.columns}
         for column in self.columns:
-            table[column.name] = _of_one_type(column.values)
+            yield column, column.name, _of_one_type(column.values)
             for word, ends in () if not column.has_interval else (("low", column.low), ("high", column.high)):
                 name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
                 taken.add(name)
-                table[name] = _of_one_type(ends or ())
-        return table
+                yield column, name, _of_one_type(ends or ())
 
     def to_arrow(self) -> Any:
+        """The flat table; a number, or the end of an interval, that is missing in every row is a double all the same."""
         import pyarrow as pa
 
-        return pa.table(self.flat())
+        columns = {}
+        for column, name, values in self._flat():
+            array = pa.array(values)
+            dates = any(isinstance(each, str) for each in column.values)
+            missing = column.is_number and pa.types.is_null(array.type)
+            columns[name] = array.cast(pa.string() if dates else pa.float64()) if missing else array
+        return pa.table(columns)
 
     def to_pandas(self) -> Any:
         import pandas as pd

@@ -311,6 +311,7 @@ def damages(text: str) -> dict[str, bytes]:
         "cut off": text[: len(text) // 2].encode(),
         "no JSON": b"\x00" * 100,
         "not an object": b"[]",
+        "nested endlessly": b"[" * 100_000,
         "no key": json.dumps({"format": 1, "ledgers": []}).encode(),
         "another key": other_key.encode(),
         "a ledger less": fewer.encode(),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.data.catalog.columns import APPLIES
-from tacit.data.declaration.lines import key_lines, key_text, whole_text
+from tacit.data.declaration.lines import has_endless_key, key_lines, key_text, whole_text
 from tacit.data.declaration.shape import schema
 from tacit.data.store import store_file
 from tacit.errors import InvalidCatalog
@@ -308,6 +308,20 @@ def test_what_is_not_toml_is_told_with_its_line(text, line):
 def test_deep_nesting_is_refused(text, depth):
     with pytest.raises(InvalidCatalog):
         parse_catalog(text.replace("{1}", ".a" * depth).format("[" * depth, "]" * depth))
+
+
+@pytest.mark.parametrize("text", ["{} = 1", "[{}]", "[[{}]]", "a = {{ {} = 1 }}", "a = 1\n[b]\n{} = 1"])
+def test_a_key_of_thousands_of_parts_is_refused_before_it_is_read(text, monkeypatch):
+    """It took a minute to read one of 20,000 parts: the time of the parser grows with their square."""
+    monkeypatch.setattr("tacit.data.catalog.tomllib.loads", lambda *_, **__: pytest.fail("the parser was called"))
+    with pytest.raises(InvalidCatalog, match="nested too deeply"):
+        parse_catalog(text.format(".".join(["a"] * 20_000)))
+
+
+def test_a_text_with_many_dots_is_not_a_key():
+    assert not has_endless_key(f'a = "{"b." * 1000}"\nc = 1  # {"d." * 1000}\n')
+    assert not has_endless_key("a." * 49 + "a = 1")
+    assert has_endless_key("a." * 50 + "a = 1")
 
 
 class TestColumns:

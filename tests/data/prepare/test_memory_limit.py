@@ -9,12 +9,16 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tacit.data.catalog import read_catalog
 from tacit.data.engine import Workshop
+from tacit.data.files.pages import large_columns, require_memory
 from tacit.data.store import open_store, store_file
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, StoreUnusable
+from tacit.session import open as open_data
 
 CATALOG = """
 [budget]
@@ -31,6 +35,18 @@ user_id = { key = true }
 group_key = { bounds = [0, 99], nulls = "drop" }
 day = { bounds = [0, 364], nulls = "drop" }
 amount = { bounds = [0, 1000], step = 0.01, nulls = "drop" }
+"""
+NOTES = """
+[budget]
+epsilon = 1
+
+[tables.notes]
+source = "notes.parquet"
+unit = "row"
+
+[tables.notes.columns]
+id = { bounds = [0, 99] }
+note = { type = "text" }
 """
 SCRIPT = """
 import pathlib, runpy
@@ -85,6 +101,44 @@ def test_the_engine_gets_a_share_of_the_limit(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path / "spill", "600MB")
     with closing(workshop.engine) as engine:
         assert engine.sql("SELECT current_setting('memory_limit')").fetchall() == [("214.5 MiB",)]
+
+
+def write_dictionary(folder: Path, size: int, mark: bytes = b"") -> None:
+    """A file of some kilobytes: ten texts of that many bytes together, in a dictionary of one group of rows."""
+    rows = 100
+    words = pa.array([mark + str(each).encode() + b"x" * (size // 10) for each in range(10)], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), len(words), words.buffers())
+    notes = pa.DictionaryArray.from_arrays(pa.array([each % 10 for each in range(rows)], pa.int32()), texts)
+    table = pa.table({"id": pa.array(range(rows)), "note": notes})
+    options = {"compression": "zstd", "use_dictionary": ["note"], "dictionary_pagesize_limit": 2**31 - 1, "store_schema": False}
+    pq.write_table(table, folder / "notes.parquet", **options)
+    (folder / "tacit.toml").write_text(NOTES)
+
+
+@pytest.mark.parametrize(("size", "mark", "fits"), [(300, b"", False), (3, b"", True), (30, b"\xff", False), (3, b"\xff", True)])
+def test_a_large_dictionary_is_refused_before_it_is_unpacked(size: int, mark: bytes, fits: bool, tmp_path: Path) -> None:
+    """Texts that are not UTF-8 take another way: 82 kilobytes were unpacked to 8 GB under a limit of 1 GB."""
+    write_dictionary(tmp_path, size * 2**20, mark)
+    assert (tmp_path / "notes.parquet").stat().st_size < 100_000
+    with open_data(tmp_path / "tacit.toml", own_process=False) as data:
+        if fits:
+            assert data.prepare(memory="600MB", yes=True).tables[0].read == 100
+            return
+        with pytest.raises(StoreUnusable, match="needs more memory than the limit") as told:
+            data.prepare(memory="600MB", yes=True)
+    assert "--memory" in told.value.remedy
+
+
+def test_a_planted_header_is_what_is_read(tmp_path: Path) -> None:
+    """Were the size taken from elsewhere than the page, a file could say another one: the sizes of the footer are not looked at."""
+    write_dictionary(tmp_path, 20 * 2**20)
+    assert large_columns(tmp_path / "notes.parquet") == {"note"}
+    require_memory([tmp_path / "notes.parquet"], ["id"], 400 * 10**6, threads=64)
+    with pytest.raises(StoreUnusable, match="note unpacks to 20 MB"):
+        require_memory([tmp_path / "notes.parquet"], ["id", "note"], 400 * 10**6, threads=64)
+    content = (tmp_path / "notes.parquet").read_bytes()
+    (tmp_path / "notes.parquet").write_bytes(content[:4].ljust(len(content) - 2000, b"\0") + content[-2000:])
+    assert large_columns(tmp_path / "notes.parquet") == set()
 
 
 @pytest.mark.parametrize("memory", ["390MB", "1MB"])

@@ -132,3 +132,12 @@ def test_weights_are_given_by_column(folder: Path) -> None:
     code, said = run(folder, *words, "--weight", "cost=3", "--weight", "cost=4")
     assert code != 0
     assert "given twice" in said
+
+
+def test_a_letter_that_the_terminal_cannot_read_is_not_called_a_control_character(folder: Path) -> None:
+    """Under LANG=C a letter outside ASCII arrives as bytes that no encoding has read."""
+    undecoded = "é".encode().decode("ascii", "surrogateescape")
+    code, said = run(folder, "explain", f"SELECT COUNT(*) FROM visits WHERE ward = '{undecoded}'", "--epsilon", "1")
+    assert code != 0
+    assert "cannot be read in the encoding of this terminal; set PYTHONUTF8=1" in said
+    assert "control character" not in said

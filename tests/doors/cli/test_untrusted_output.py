@@ -17,9 +17,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from hostile import caught, tame
-from tacit.doors.cli import app, screen
+from tacit.accounting.ledger.databases import connect
+from tacit.doors.cli import app
 from tacit.doors.cli.bars import Described, bars
 from tacit.doors.cli.screen import Screen, styled
+from tacit.errors import StoreUnusable, screen
 from tacit.evidence.attacks.hostile_key import HOSTILE, PEOPLE_OF_A_KEY
 
 run = CliRunner().invoke
@@ -170,6 +172,34 @@ def everything_said(folder: Path, commands: tuple[str, ...] = ("check", "check -
     told = [run(app, [*command.split(), "--catalog", str(folder)]) for command in commands]
     assert not any(isinstance(result.exception, Exception) for result in told), [result.exception for result in told]
     return "\n".join(result.output for result in told)
+
+
+@pytest.mark.parametrize("url", ["sqlite://ana:sekret@host/x", "sqlite://ana:sekret@host"])
+def test_a_url_in_the_place_of_a_file_is_printed_without_its_password(url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    graph = ["ledger", "begin", "--relation", "edge", "--epsilon", "1", "--ledger", url]
+    for words in (
+        graph,
+        graph,
+        ["check", "--catalog", url],
+        ["check", "--catalog", url, "--json"],
+        ["init", url],
+        ["prepare", "--catalog", url],
+    ):
+        found = run(app, words)
+        assert found.exit_code != 0
+        assert SECRET not in found.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_of_sqlite_has_no_host(tmp_path, monkeypatch):
+    """The host and the password were left out without a word, and another file was opened."""
+    monkeypatch.chdir(tmp_path)
+    for url in ("sqlite://ana:sekret@host/x", "sqlite://host/x"):
+        with pytest.raises(StoreUnusable, match="invalid ledger URL") as told:
+            connect(url, create=True)
+        assert SECRET not in str(told.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("ledger", "source"), ADDRESSES)

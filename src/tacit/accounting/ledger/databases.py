@@ -29,6 +29,8 @@ def connect(address: str, create: bool = False) -> Database:
     except (ArgumentError, ValueError):  # a port that is not a number is a ValueError, which quotes it
         raise unreadable() from None
     kind = url.get_backend_name().replace("postgresql", "postgres")
+    if kind == "sqlite" and (url.host or url.username or url.password):
+        raise unreadable()  # a file has no host; without it, another file would be opened
     if kind == "sqlite":
         return database_in(url.database or "", create)
     if kind == "postgres":

@@ -156,7 +156,7 @@ class Register:
             return _content(text)
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             raise StoreUnusable(
                 f"the register of ledgers is damaged: {file}",
                 remedy="restore it from a backup; or delete it, and tacit no longer recognizes the sources of earlier ledgers",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog.tables import read_tables
-from tacit.data.declaration.lines import key_lines
+from tacit.data.declaration.lines import MOST_PARTS, has_endless_key, key_lines
 from tacit.data.declaration.problems import Reading
 from tacit.data.declaration.shape import BROKEN, shaped
 from tacit.errors import InvalidCatalog, Problem
@@ -116,6 +116,8 @@ def _analyst_names(declared: Mapping[str, Any], reading: Reading) -> dict[str, s
 
 def read_toml(text: str, name: str) -> Any:
     """The document, with dates as texts and decimal numbers as they are written."""
+    if has_endless_key(text):
+        raise InvalidCatalog(f"{name} is nested too deeply: a key has more than {MOST_PARTS} parts; check its dots")
     try:
         return _plain(tomllib.loads(text, parse_float=_decimal))
     except ValueError as error:  # also raised for an integer of thousands of digits

@@ -22,6 +22,7 @@ SCALAR = re.compile(
     r"""|[^,\]}\n#]+""",
     re.DOTALL,
 )
+MOST_PARTS = 50  # of one key; tomllib's time grows with the square of them
 LONGEST = 60  # characters of a value that a message shows
 
 
@@ -34,9 +35,25 @@ def key_lines(text: str) -> dict[Path, int]:
     {('a',): 1, ('a', 'b'): 2, ('a', 'b', 'c'): 2, ('a', 'e f'): 3, ('a', 'e f', 'g'): 3}
     """
     scanner = _Scanner(text.replace("\r\n", "\n"))
-    with suppress(_Lost, ValueError, RecursionError):  # not TOML, or nested absurdly deep: line numbers help but are not required
+    with suppress(
+        _Lost, _TooManyParts, ValueError, RecursionError
+    ):  # not TOML, or nested absurdly deep: line numbers help but are not required
         scanner.document()
     return scanner.lines
+
+
+def has_endless_key(text: str) -> bool:
+    """Whether a key has so many parts, with dots between them, that reading it would take long.
+
+    >>> has_endless_key("a.b.c = 1"), has_endless_key(f"[{'a.' * 50}a]")
+    (False, True)
+    """
+    try:
+        with suppress(_Lost, ValueError, RecursionError):
+            _Scanner(text.replace("\r\n", "\n")).document()
+    except _TooManyParts:
+        return True
+    return False
 
 
 def key_text(path: Sequence[str]) -> str:
@@ -95,6 +112,10 @@ class _Lost(Exception):
     """The text is not TOML."""
 
 
+class _TooManyParts(Exception):
+    """A key of more parts than any declaration has."""
+
+
 class _Scanner:
     """Walks over the text once, and skips what it need not understand."""
 
@@ -122,12 +143,13 @@ class _Scanner:
         self.value(path)
 
     def key(self, within: Path) -> Path:
-        path = (*within, _name(self.skip(KEY)[1]))
-        self.lines.setdefault(path, self.line)
-        if not self.sees("."):
-            return path
-        self.at += len(".")
-        return self.key(path)
+        for _ in range(MOST_PARTS):
+            within = (*within, _name(self.skip(KEY)[1]))
+            self.lines.setdefault(within, self.line)
+            if not self.sees("."):
+                return within
+            self.at += len(".")
+        raise _TooManyParts
 
     def value(self, path: Path) -> None:
         self.skip(BLANK)

@@ -22,6 +22,7 @@ from tacit.data.dialect import Dialect
 from tacit.data.engine import EngineError, Workshop
 from tacit.data.files.csv_rows import CsvRows, Header, csv_header
 from tacit.data.files.kinds import not_found
+from tacit.data.files.pages import MENDED_COPIES, require_memory
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import Raw
 from tacit.data.files.tidy import MOST_RUNS, Form, OnGrid, Runs, fate_name, number_name, tidy_name
@@ -55,8 +56,11 @@ class Rows:
 
 
 @contextmanager
-def _parquet(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) -> Iterator[Rows]:
-    yield _described(workshop, _parquet_relation(_files(catalog, source)))
+def _parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    files = _files(catalog, source)
+    ((threads,),) = workshop.engine.sql("SELECT current_setting('threads')").fetchall()
+    require_memory(files, wanted, workshop.limit, int(threads))
+    yield _described(workshop, _parquet_relation(files))
 
 
 @contextmanager
@@ -65,6 +69,7 @@ def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted
     files = _files(catalog, source)
     native, relation = parquet_columns(workshop, files), _parquet_relation(files)
     texts, moments = mended_columns(files, native, wanted)
+    require_memory(files, texts, workshop.limit, 1, MENDED_COPIES)
     with _registered(workshop, mended_batches(files, texts, moments)):
         places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
         columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}

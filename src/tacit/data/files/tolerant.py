@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.declaration.problems import folded
+from tacit.data.files.pages import large_columns
 from tacit.errors import InvalidCatalog
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 20_000
+HELD = 2 * 2**20  # bytes of texts from a large dictionary in one batch: rows that share a text each get a copy of it
 LAST_SECOND = 9_223_372_036_854  # since 1970: the latest moment that the engine can represent, in whole seconds
 SECOND = {"s": 1, "ms": 10**3, "us": 10**6}  # nanoseconds cannot represent moments that far away
 ZONED = "TIMESTAMP WITH TIME ZONE"  # in the engine
@@ -47,12 +49,13 @@ def _batches_of(file: Path, number: int, columns: Mapping[str, pa.DataType], sch
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(file) as parquet:
+    with pq.ParquetFile(file, read_dictionary=sorted(large_columns(file))) as parquet:
         there: dict[str, str] = {}
         for name in parquet.schema_arrow.names:
             there.setdefault(folded(name), name)
         first = 0
-        for batch in parquet.iter_batches(BATCH_ROWS, columns=[there[column] for column in columns if column in there]):
+        read = parquet.iter_batches(BATCH_ROWS, columns=[there[column] for column in columns if column in there])
+        for batch in (piece for whole in read for piece in _pieces(whole)):
             last = first + batch.num_rows
             mended = [
                 _mended(batch.column(there[column]), kind) if column in there else pa.nulls(batch.num_rows, kind)
@@ -61,6 +64,20 @@ def _batches_of(file: Path, number: int, columns: Mapping[str, pa.DataType], sch
             places = [pa.array([number] * batch.num_rows, pa.int64()), pa.array(range(first, last), pa.int64())]
             yield pa.record_batch([*places, *mended], schema=schema)
             first = last
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces that stay small when the texts of its dictionaries are written out."""
+    import pyarrow as pa
+    import pyarrow.compute as compute
+
+    longest = [
+        compute.max(compute.binary_length(column.dictionary)).as_py() or 0
+        for column in batch.columns
+        if pa.types.is_dictionary(column.type)
+    ]
+    rows = max(1, HELD // max(sum(longest), 1)) if longest else BATCH_ROWS
+    return (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
 def held_moments(moments: Any) -> Any:

@@ -75,9 +75,9 @@ def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] =
         below = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))  # the place in the question
         return f"tacit: {lines_for_terminal(without_passwords(named(str(error)) + below))}"
     code = getattr(error, "code", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-    known: dict[str, Any] = {"code": code, "message": named(getattr(error, "message", str(error)))}
+    known: dict[str, Any] = {"code": code, "message": without_passwords(named(getattr(error, "message", str(error))))}
     if remedy := getattr(error, "remedy", ""):
-        known["remedy"] = named(remedy)
+        known["remedy"] = without_passwords(named(remedy))
     if at := getattr(error, "at", None):
         known["line"], known["column"] = at
     if problems := getattr(error, "problems", ()):

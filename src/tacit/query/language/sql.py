@@ -33,7 +33,7 @@ from tacit.query.language.syntax import (
     Star,
     Statement,
 )
-from tacit.untrusted import UNSEEN
+from tacit.untrusted import UNDECODED, UNSEEN
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 
@@ -154,6 +154,12 @@ def _checked(text: str) -> str:
 
 def readable(text: str) -> str:
     """The text; refused where it contains what a reader of the ledger does not see where it stands, quoted or not."""
+    if bad := UNDECODED.search(text):
+        raise InvalidSQL(
+            "a letter of the question cannot be read in the encoding of this terminal",
+            remedy="set PYTHONUTF8=1 or LANG=C.UTF-8, or put the question into a file: --file",
+            at=_place(text, bad),
+        )
     if bad := UNSEEN.search(text):
         raise InvalidSQL(
             "the question contains a control character or a mark of writing direction", remedy="remove it", at=_place(text, bad)

@@ -16,7 +16,8 @@ personality 135 ustat 136 setpriority 141 sched_setparam 142 sched_setscheduler 
 chroot 161 acct 163 settimeofday 164 mount 165 umount2 166 swapon 167 swapoff 168 reboot 169 sethostname 170 setdomainname 171
 iopl 172 ioperm 173 init_module 175 delete_module 176 quotactl 179 setxattr 188 lsetxattr 189 fsetxattr 190 removexattr 197
 lremovexattr 198 fremovexattr 199 tkill 200 sched_setaffinity 203 clock_settime 227 tgkill 234 utimes 235 mbind 237
-set_mempolicy 238 mq_open 240 kexec_load 246 add_key 248 request_key 249 keyctl 250 ioprio_set 251 migrate_pages 256
+set_mempolicy 238 mq_open 240 kexec_load 246 add_key 248 request_key 249 keyctl 250 ioprio_set 251 inotify_init 253
+inotify_add_watch 254 migrate_pages 256 inotify_init1 294
 openat 257 mkdirat 258 mknodat 259 fchownat 260 futimesat 261 unlinkat 263 renameat 264 linkat 265 symlinkat 266 fchmodat 268
 unshare 272 move_pages 279 utimensat 280 accept4 288 rt_tgsigqueueinfo 297 perf_event_open 298 fanotify_init 300 prlimit64 302
 name_to_handle_at 303 open_by_handle_at 304 clock_adjtime 305 sendmmsg 307 setns 308 process_vm_readv 310
@@ -24,7 +25,8 @@ process_vm_writev 311 kcmp 312 finit_module 313 sched_setattr 314 renameat2 316 
 kexec_file_load 320 bpf 321 execveat 322 userfaultfd 323
 """
 _ARM64 = """
-setxattr 5 lsetxattr 6 fsetxattr 7 removexattr 14 lremovexattr 15 fremovexattr 16 fcntl 25 ioctl 29 ioprio_set 30 mknodat 33
+setxattr 5 lsetxattr 6 fsetxattr 7 removexattr 14 lremovexattr 15 fremovexattr 16 fcntl 25 inotify_init1 26
+inotify_add_watch 27 ioctl 29 ioprio_set 30 mknodat 33
 mkdirat 34 unlinkat 35 symlinkat 36 linkat 37 renameat 38 umount2 39 mount 40 pivot_root 41 truncate 45 ftruncate 46 chroot 51
 fchmod 52 fchmodat 53 fchownat 54 fchown 55 openat 56 quotactl 60 utimensat 88 acct 89 capset 91 personality 92 unshare 97
 kexec_load 104 init_module 105 delete_module 106 clock_settime 112 syslog 116 ptrace 117 sched_setparam 118
@@ -79,6 +81,7 @@ KERNEL = (
     "io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "perf_event_open", "userfaultfd", "keyctl", "add_key",
     "request_key", "syslog", "acct", "reboot", "swapon", "swapoff", "kexec_load", "kexec_file_load", "init_module", "finit_module",
     "delete_module", "iopl", "ioperm", "modify_ldt", "personality", "quotactl", "quotactl_fd", "ustat", "fanotify_init",
+    "inotify_init", "inotify_init1", "inotify_add_watch",
     "name_to_handle_at", "open_by_handle_at", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname",
     "setdomainname", "mount", "umount2", "pivot_root", "chroot", "unshare", "setns", "open_tree", "open_tree_attr", "move_mount",
     "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",

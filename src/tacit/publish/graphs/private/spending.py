@@ -47,7 +47,7 @@ class Paid:
 def begin_graph_ledger(file: str | Path, relation: str, epsilon: Number, delta: Number = 0) -> Ledger:
     """A new ledger for the releases of one graph, for one "edge" or one "node"; refused where one exists."""
     budget = Budget(positive_budget(epsilon), probability(delta))
-    if (place := Path(file)).exists():
+    if (place := _file(file)).exists():
         raise InvalidInput(
             f"{place.name} already exists: a ledger is begun once, and records every release of its graph; "
             f"spend from it with --ledger {place.name}, or name a file that does not exist for another graph"
@@ -57,7 +57,7 @@ def begin_graph_ledger(file: str | Path, relation: str, epsilon: Number, delta: 
 
 def open_graph_ledger(place: str | Path) -> Ledger:
     """The ledger of a graph, under the budget and the relation with which it was begun."""
-    file = Path(place)
+    file = _file(place)
     if not file.is_file():
         raise NoLedger(f"{file.name} does not exist", remedy=BEGIN)
     first = next(iter(open_ledger(_address(file), _policy(Budget(positive_budget(1)), RELATIONS["edge"])).entries()))
@@ -79,6 +79,13 @@ def sold(ledger: Ledger, event: Event, what: str, run: Callable[[], Made]) -> tu
 
     done = once(Till(ledger), Sale((event,), "curator", what, "a graph without a catalog"), paid)
     return done.value, Paid(done.entry, done.left)
+
+
+def _file(place: str | Path) -> Path:
+    """The file of a ledger; a URL is refused without its words, which may hold a password."""
+    if ":/" in str(place):
+        raise InvalidInput("the ledger of a graph is a file, not a URL; give for example --ledger graph.sqlite")
+    return Path(place)
 
 
 def _policy(budget: Budget, relation: Neighbours) -> Policy:
