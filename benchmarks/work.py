@@ -120,9 +120,9 @@ def run() -> None:
             plans = planning(engine, data, folder)
         engine.close()
     said = f"{machine()} {ROWS:,} rows, one thread. Seconds of the model and of processor time."
-    write_table("work", "\n".join([said, "", markdown(["query", "", "model", "took", "ratio"], lines)]))
     heads = ["query", "characters", "counted", "model", "empty store", "full store", "ratio"]
-    write_table("planning", "\n".join(["Planning. Seconds of the model and of processor time.", "", markdown(heads, plans)]))
+    tables = [markdown(["query", "", "model", "took", "ratio"], lines), "", "Planning:", "", markdown(heads, plans)]
+    write_table("work", "\n".join([said, "", *tables]))
 
 
 def processor_seconds(engine: DuckDBEngine, question: Question) -> float:
