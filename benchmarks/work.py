@@ -7,6 +7,7 @@ assembly of its numbers on one thread. The model should never be below, and abou
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
 from dataclasses import replace
@@ -21,6 +22,7 @@ from tacit.query.engines.engine import Limits
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Question
+from tacit.query.planning import size_of
 from tacit.query.price.work import worst
 from tacit.session import DataSet
 
@@ -115,9 +117,12 @@ def run() -> None:
         engine.open()
         with DataSet(catalog, own_process=False) as data:
             lines = [measured(engine, data, text) for text in QUESTIONS]
+            plans = planning(engine, data, folder)
         engine.close()
     said = f"{machine()} {ROWS:,} rows, one thread. Seconds of the model and of processor time."
-    write_table("work", "\n".join([said, "", markdown(["query", "", "model", "took", "ratio"], lines)]))
+    heads = ["query", "characters", "counted", "model", "empty store", "full store", "ratio"]
+    tables = [markdown(["query", "", "model", "took", "ratio"], lines), "", "Planning:", "", markdown(heads, plans)]
+    write_table("work", "\n".join([said, "", *tables]))
 
 
 def processor_seconds(engine: DuckDBEngine, question: Question) -> float:
@@ -131,7 +136,62 @@ def measured(engine: DuckDBEngine, data: DataSet, text: str) -> list[str]:
     """A query, its worst-case work up to the noise, the measured time, and the ratio of the two."""
     question = rewrite(parse(text), data.catalog, data.public)
     nothing_after = replace(question, outputs=(), order=(), having=None, calls=())
-    model = worst(nothing_after).steps / 10**9
+    model = (worst(nothing_after).steps - size_of(nothing_after).steps) / 10**9  # planning is measured apart
     took = min(processor_seconds(engine, question) for _ in range(2))
     shown = text if len(text) < 100 else f"{text[:80]} ..."
     return [f"`{shown}`", "", f"{model:.2f}", f"{took:.2f}", f"{model / took:.1f}"]
+
+
+# --- planning ----------------------------------------------------------------------------------------------------------------
+
+TERM = "SUM(cost / LOG10(GREATEST(age, {})))"
+PLANNED = [
+    "SELECT COUNT(*) FROM visits",
+    "SELECT ward, AVG(cost), MEDIAN(age) FROM visits GROUP BY ward",
+    f"SELECT {', '.join(TERM.format(least) for least in (1, 2, 3))} FROM visits",  # noqa: S608
+    f"SELECT {', '.join(f'MEDIAN(LN(cost + {more}))' for more in range(1, 13))} FROM visits",  # noqa: S608
+    f"SELECT SUM({'ABS(' * 6}age{' - 1)' * 6}) FROM visits",  # noqa: S608
+    f"SELECT COUNT(*) FROM visits WHERE {'(' * 7}age > 3{''.join(f' = (age > {least}))' for least in range(7))}",  # noqa: S608
+    f"SELECT COUNT(*) FROM visits WHERE cost IN ({', '.join(map(str, range(700)))})",  # noqa: S608
+    "SELECT EXTRACT(YEAR FROM day) AS y, EXTRACT(MONTH FROM day) AS m, COUNT(*) FROM visits GROUP BY y, m",
+    "SELECT site, COUNT(*), SUM(cost) FROM visits JOIN wards USING (ward) GROUP BY site",
+]
+
+
+def planning(full: DuckDBEngine, data: DataSet, folder: Path) -> list[list[str]]:
+    """What planning takes, where there are no rows and where there are all: an optimizer reads statistics of the data."""
+    import duckdb
+
+    place = folder / "empty.duckdb"
+    shutil.copy(full.path, place)
+    with duckdb.connect(str(place)) as store:
+        store.execute("DELETE FROM visits")
+    empty = DuckDBEngine(place, full.limits)
+    empty.open()
+    lines = [planned(text, empty, full, data) for text in PLANNED]
+    empty.close()
+    return lines
+
+
+def planned(text: str, empty: DuckDBEngine, full: DuckDBEngine, data: DataSet) -> list[str]:
+    """A query, its characters, those that were counted, the model, and processor time: with a run if there are no rows."""
+    question = rewrite(parse(text), data.catalog, data.public)
+    size = size_of(question)
+    took = [min(_planning_seconds(engine, question, engine is empty) for _ in range(3)) for engine in (empty, full)]
+    written = sum(map(len, full._compiled.values()))
+    shown, model = text if len(text) < 100 else f"{text[:80]} ...", size.steps / 10**9
+    times = [f"{each:.3f}" for each in (model, *took)]
+    return [f"`{shown}`", f"{written:,}", f"{size.characters:,}", *times, f"{model / max(took):.1f}"]
+
+
+def _planning_seconds(engine: DuckDBEngine, question: Question, run: bool) -> float:
+    """Planned once before a question runs, and again as it runs; where it does not run, twice."""
+    engine._compiled.clear()
+    begun = time.process_time()
+    engine._plan(question.group)
+    if run:
+        engine.run(question.group)
+    else:
+        engine._planned.clear()
+        engine._plan(question.group)
+    return time.process_time() - begun

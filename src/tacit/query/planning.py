@@ -29,7 +29,7 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
-from tacit.query.size_limit import below, expressions_of, nodes_of
+from tacit.query.size_limit import Extent, below, expressions_of, nodes_of
 
 SELECT = 60  # characters of a query beside its columns and expressions
 SELECTS = {Bound: 1, Where: 1, Join: 3, UnitJoin: 4, Semi: 3, PerUnit: 2, Union: 1}  # queries that a step is written as, at most
@@ -41,35 +41,40 @@ SUMS = {"rows": 80, "units": 100, "distinct": 100, "sum": 420, "centred": 420, "
 """The characters of a moment beside its value."""
 
 STATEMENT = 3 * 10**7  # steps of planning, whatever is written: 30 milliseconds
-CHARACTER, LISTED = 30_000, 12_000  # steps of a character, and of one in the list of a lookup (work.md)
+CHARACTER, LISTED = 40_000, 12_000  # steps of a character, and of one in the list of a lookup (work.md)
+PART = 30_000  # steps of a part of an expression that is written out for the text of a plan, by which SQL is cached
 MOST_CHARACTERS = 2 * 10**6
 MOST_PLANNING = 2 * 10**10
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The most characters of SQL, how many of them are in lists of lookups, and the number of statements.
+    """The most characters of SQL, how many of them are in lists of lookups, the number of statements, and parts written out.
 
     >>> Size(100, 10, 1) + Size(20, 0, 1)
-    Size(characters=120, listed=10, statements=2)
+    Size(characters=120, listed=10, statements=2, parts=0)
     """
 
     characters: int = 0
     listed: int = 0
     statements: int = 0
+    parts: int = 0
 
     def __add__(self, other: Size) -> Size:
-        return Size(self.characters + other.characters, self.listed + other.listed, self.statements + other.statements)
+        statements, parts = self.statements + other.statements, self.parts + other.parts
+        return Size(self.characters + other.characters, self.listed + other.listed, statements, parts)
 
     @property
     def steps(self) -> int:
         """The most steps of planning."""
-        return STATEMENT * self.statements + CHARACTER * (self.characters - self.listed) + LISTED * self.listed
+        written = CHARACTER * (self.characters - self.listed) + LISTED * self.listed
+        return STATEMENT * self.statements + written + PART * self.parts
 
 
 def size_of(question: Question) -> Size:
     """The size of a question: of all statements of all its parts."""
-    return sum((size for part in question.parts for size in statements(part.group)), start=Size())
+    parts = sum(Extent().parts(*expressions_of(part.group)) for part in question.parts)
+    return sum((size for part in question.parts for size in statements(part.group)), start=Size(parts=parts))
 
 
 def statements(group: Group) -> Iterable[Size]:

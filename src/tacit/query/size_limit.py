@@ -52,6 +52,10 @@ class Extent:
         if sum(parts for parts, _ in sizes) > MOST_PARTS or any(depth > DEEPEST for _, depth in sizes):
             raise RangeTooLarge("the expressions are too large", remedy="ask for less at once")
 
+    def parts(self, *nodes: Node) -> int:
+        """How many parts the expressions have together."""
+        return sum(self._of(node)[0] for node in nodes)
+
     def _of(self, node: Node) -> tuple[int, int]:
         """How many parts, and how deep."""
         known = self.measured.get(id(node))

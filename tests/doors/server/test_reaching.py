@@ -244,7 +244,7 @@ def test_an_engine_that_says_nothing_is_in_the_log_as_such(data):
     quote = derived(TEXT, ASKED, data.catalog, data.public)[0]
     waiting = threading.Event()
     pool = pool_of(data, lambda name: (TOLD, b"{}") if name == "reach" or waiting.wait(10) else (FAILED, b""), [])
-    pool.seconds = -0.9  # with the second that is added
+    pool.seconds, pool.limits = -0.9, Limits(planning=0.0)  # with the second that is added
     runner = runner_of(data, pool, on_spark(data))
     runner.open()
     with pytest.raises(TimedOut) as raised:

@@ -117,6 +117,7 @@ class DuckDBEngine:
 
         What is cached was planned before.
         """
+        took = 0.0
         with self._deadline(self.limits.planning) as late:
             for _, build, key in statements_of(group):
                 if key not in self._planned or key not in self._compiled:
@@ -124,9 +125,10 @@ class DuckDBEngine:
                     self._connection.execute(f"PREPARE tacit_plan AS {text}")
                     self._connection.execute("DEALLOCATE tacit_plan")
                     self._planned[key] = time.monotonic() - begun
+                took += self._planned[key]
                 if late.is_set():  # not all of planning can be interrupted
                     raise out_of_limits()
-        return sum(self._planned[key] for _, _, key in statements_of(group))
+        return took
 
     def _arrow(self, build: Build, key: str) -> Any:
         """The engine's result for what is built."""
