@@ -31,7 +31,7 @@ from tacit.doors.server.records import SUSPECTS, Records
 from tacit.doors.server.requests import digest_of
 from tacit.doors.server.turns import WORKING
 from tacit.errors import TooManyFailures
-from tacit.files import owned
+from tacit.files import held_open
 from tacit.release.unforeseen import log_line
 
 FILE = "server.working"
@@ -60,8 +60,7 @@ class Suspects:
 
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
-        owned(folder / FILE)
-        self._file = os.open(folder / FILE, os.O_RDWR | os.O_CLOEXEC)
+        self._file = held_open(folder / FILE)
         weakref.finalize(self, os.close, self._file)
         self._places: SimpleQueue[int] = SimpleQueue()
         for place in range(PLACES):
