@@ -244,6 +244,12 @@ def opened(path: Path, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
+def held_open(path: Path) -> int:
+    """A descriptor of a file that stays open for reading and writing; the file is created for its owner alone."""
+    make_private_folder(path.absolute().parent)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER)
+
+
 def sync_folder(folder: Path) -> None:
     """Make names created or replaced in the folder survive a power failure."""
     with opened(folder, os.O_RDONLY) as descriptor:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from asking_clients import EPSILON, Clients, Told, entries, faults, new_question, waiting
+from asking_clients import EPSILON, Clients, Told, entries, faults, look_at_kills, new_question, waiting
 from served import served
 from serving import Server, serving
 from tacit.doors.server.sandbox.kernel import KNOWN
@@ -102,7 +102,7 @@ def test_a_kill_gives_no_answer_without_its_entry_and_spends_nothing_twice(serve
     assert killed not in server.parts()[kind]
     clients.ask_lost_again()
     assert faults(clients.answered, entries(server)) == []
-    assert server.request("POST", "/v1/resume", "cara", {"reason": "a kill that was meant"})[0] == 200
+    look_at_kills(server)
 
 
 def settled(server: Server, kind: str) -> None:
@@ -148,7 +148,7 @@ def test_a_kill_after_the_noise_is_drawn_or_the_answer_is_kept(server, kind, ste
     assert faults(clients.answered, entries(server)) == []
     if step == "kept":
         assert paid <= {told.entry for told in clients.answered}, "what is kept reaches whoever asks again"
-    assert server.request("POST", "/v1/resume", "cara", {"reason": "a kill that was meant"})[0] == 200
+    look_at_kills(server)
 
 
 def test_planted_answers_without_their_entries_are_found(server):

@@ -27,17 +27,18 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from tacit.doors.server.records import SUSPECTS, Records
+from tacit.doors.server.records import SUSPECTS, Records, run
 from tacit.doors.server.requests import digest_of
 from tacit.doors.server.turns import WORKING
 from tacit.errors import TooManyFailures
-from tacit.files import owned
+from tacit.files import held_open
 from tacit.release.unforeseen import log_line
 
 FILE = "server.working"
 ENDS = 2  # after so many a request is refused
 MOST = 1_000  # fingerprints that are remembered: the latest
 PLACES, SIZE = 64, 512  # threads that work at once, more than the clerk has, and bytes of what each works on
+COUNTED = sql.select(SUSPECTS.c.ends).where(SUSPECTS.c.fingerprint == sql.bindparam("fingerprint"))
 CLERK, ENGINE, UNFINISHED = "the clerk", "an engine", "without an answer"
 
 
@@ -60,8 +61,7 @@ class Suspects:
 
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
-        owned(folder / FILE)
-        self._file = os.open(folder / FILE, os.O_RDWR | os.O_CLOEXEC)
+        self._file = held_open(folder / FILE)
         weakref.finalize(self, os.close, self._file)
         self._places: SimpleQueue[int] = SimpleQueue()
         for place in range(PLACES):
@@ -92,7 +92,7 @@ class Suspects:
     def require_few(self, fingerprint: str) -> None:
         """Raises `TooManyFailures` for a request that was counted too often."""
         with self._records.reading() as connection:
-            ends = connection.scalar(sql.select(SUSPECTS.c.ends).where(SUSPECTS.c.fingerprint == fingerprint))
+            ends = run(connection, COUNTED, fingerprint=fingerprint).scalar()
         if ends is not None and ends >= ENDS:
             raise TooManyFailures(
                 f"this question did not finish {ENDS} times, and is refused until the data owner has investigated",
