@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from hostile import caught, tame
 from tacit.accounting.ledger.databases import connect
-from tacit.doors.cli import app
+from tacit.doors.cli import app, screen
 from tacit.doors.cli.bars import Described, bars
 from tacit.doors.cli.screen import Screen, styled
-from tacit.errors import StoreUnusable, screen
+from tacit.errors import StoreUnusable
 from tacit.evidence.attacks.hostile_key import HOSTILE, PEOPLE_OF_A_KEY
 
 run = CliRunner().invoke

@@ -9,7 +9,6 @@ of groups that known associations touch are listed, and in all others each name 
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.files.kinds import existing
+from tacit.data.files.line_blocks import line_blocks
 from tacit.errors import InvalidInput
 from tacit.release.outputs import receipt_beside
 
@@ -250,15 +250,16 @@ def read_published(file: Path, kind: str) -> dict[str, Any]:
     for place in (receipt_beside(file), existing(file)):
         if not place.is_file():
             continue
-        try:
-            with gzip.open(place) if place.suffix == ".gz" else place.open("rb") as opened:
-                text = opened.read(LARGEST + 1)
+        text = b""
+        for block in line_blocks(place):
+            text += block
             if len(text) > LARGEST:
                 raise InvalidInput(
                     f"{place.name} is too large for this attack: at most {LARGEST:,} bytes; attack a part of the graph"
                 )
+        try:
             found.append(json.loads(text))
-        except (JSONDecodeError, UnicodeDecodeError, RecursionError, EOFError, OSError):
+        except (JSONDecodeError, UnicodeDecodeError, RecursionError):
             raise InvalidInput(f"{place.name} cannot be read; expected JSON, as tacit anonymize graph writes it") from None
     if not all(isinstance(each, dict) for each in found) or (len(found) > 1 and found[0].get("kind") != kind):
         raise InvalidInput(f"{file.name} is not a {kind}, as its receipt says; attack a file of --method bipartite")
