@@ -14,6 +14,7 @@ from tacit.evidence.verify.plants import PLANTED
 from tacit.evidence.verify.trial import Effort
 
 run = CliRunner().invoke
+LAWS = ("loss:", "coverage:", "smoothness:", "grid:", "filter:", "sampler:", "cells:", "clock:")
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_a_planted_bug_exits_with_one_and_names_the_law(plant):
     result = run(app, ["verify", "--quick", "--plant", plant])
     assert result.exit_code == 1
     assert "broken" in result.output
-    assert any(law in result.output for law in ("loss:", "coverage:", "smoothness:", "grid:", "filter:"))
+    assert any(law in result.output for law in LAWS)
 
 
 def test_the_table_shows_the_shares_and_why_some_are_small(monkeypatch):

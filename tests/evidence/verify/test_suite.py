@@ -43,6 +43,18 @@ BREAKS = {
     "spread": "loss",
     "halves": "loss",
     "halved": "loss",
+    "moved": "loss",
+    "mode": "loss",
+    "changed": "loss",
+    "anew": "loss",
+    "margins": "coverage",
+    "person": "loss",
+    "local": "smoothness",
+    "theta": "loss",
+    **dict.fromkeys(("integers", "exponent", "scale", "power", "added", "best", "factor", "inner", "beyond"), "sampler"),
+    **dict.fromkeys(("alpha", "told", "copies"), "sampler"),
+    "places": "cells",
+    "rare": "clock",
 }
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -11,11 +12,14 @@ from hypothesis import strategies as st
 
 from interval_cells import cells_with_costs, distance
 from tacit.errors import InvalidInput
+from tacit.evidence.verify.driving import UNDECIDED, driven
+from tacit.evidence.verify.driving import distance as distance_of
 from tacit.mechanisms.ends import intervals as module
-from tacit.mechanisms.ends.cells import MOST, Box
+from tacit.mechanisms.ends.cells import MOST, Box, Cells
 from tacit.mechanisms.ends.intervals import Intervals
 from tacit.mechanisms.rank_blocks import Blocks, Rank
 from tacit.mechanisms.sorted_rows import sorted_rows
+from tacit.privacy.law import Law
 
 POINTS = 35
 many_rows, margins = st.lists(st.integers(0, POINTS - 1), max_size=25), st.integers(0, 12)
@@ -83,6 +87,24 @@ def test_draws_follow_the_law(monkeypatch, rare, size):
     limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
     for ends, p in law.items():
         assert abs(drawn[ends] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+
+
+def running(between, factor):
+    return distance_of(driven(lambda: between.draw(factor)), Law(dict(between.law(factor))))
+
+
+@pytest.mark.parametrize("rows", [[3, 20, 20, 21], [], [0, 1, 1, 34], [17] * 9])
+def test_the_code_that_draws_has_the_law(rows):
+    """All decisions of a draw, each way once: no draws, so no luck."""
+    assert running(intervals(rows, Fraction(1, 2), 1, 2), Fraction(1, 2)) < UNDECIDED
+
+
+def test_planted_cells_that_are_drawn_without_the_inner_box_are_seen(monkeypatch):
+    """A cell of a cost from all cells of that cost or less: the listed law stays right, and what runs tells four times too much."""
+    between = intervals([3, 20, 20, 21], Fraction(1, 2), 1, 2)
+    honest = Cells.drawn
+    monkeypatch.setattr(Cells, "drawn", lambda self, outer, inner: honest(self, outer))
+    assert running(between, Fraction(1, 2)) > Decimal("0.1")
 
 
 def test_the_longest_grids():

@@ -15,7 +15,7 @@ from typing import Any
 from tacit.accounting.events import Event
 from tacit.evidence.verify import hard_pairs
 from tacit.evidence.verify.case import Case, Contracted
-from tacit.evidence.verify.subjects import ENCLOSED, HALF, HEAVY, MAXIMUM, SPARSE, SPARSE_TWO
+from tacit.evidence.verify.subjects import CHANGED, ENCLOSED, HALF, HEAVY, MAXIMUM, SPARSE, SPARSE_TWO
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
@@ -24,6 +24,7 @@ from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.law import Law
 from tacit.privacy.loss import Loss
+from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
     one, two = (SPARSE, hard_pairs.rising(10, 1)), (SPARSE_TWO, hard_pairs.rising(9, 2))
     highest = OwnRankSpread(1, lower=0, upper=40, step=1, epsilon=1)
     claim, actual = (QuantileWithInterval(HALF, lower=0, upper=20, step=1, epsilon=epsilon) for epsilon in (1, 2))
+    changed, comes_or_goes = (Quantile(HALF, 0, 40, 1, 1, neighbours=relation) for relation in (CHANGE_ONE, ADD_REMOVE))
     sound, far = hard_pairs.far_end_median(1)
     halved = HalvedBound(sound.q, sound.lower, sound.upper, sound.step, sound.epsilon, gamma=sound.gamma)
     wrong: dict[str, tuple[str, str, Listed, Any]] = {
@@ -116,6 +118,7 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
             hard_pairs.under_both_ends(actual.of_many.low, actual.of_many.high),
         ),
         "halved": (HEAVY, "half of the bound", halved, far),
+        "moved": (CHANGED, "noise for a row that comes or goes", Underclaimed(changed, comes_or_goes), ([39, 0], [39, 40])),
     }
     for plant, (spoiled, what, mechanism, pair) in wrong.items():
         yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", mechanism, (pair,)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable
+from decimal import Decimal
 from itertools import accumulate
 from typing import Any
 
@@ -20,8 +21,9 @@ ROUNDING = 1e-12  # of a sum of floats; no number of draws resolves it
 def disagreement(outputs: Iterable[Any], law: Law, error: float) -> str | None:
     """Where draws disagree with a law, in words, or None; a sampler of that law is accused with probability at most `error`.
 
-    Events are fixed by the law before the draws are seen: outcomes one by one, outcomes up to each point, and the likeliest
-    ones together. Each is tested by the bounds of Clopper and Pearson at an equal share of `error`.
+    Events are fixed by the law before the draws are seen: all outcomes that are equally likely, which cost the same, outcomes one
+    by one, outcomes up to each point, and the likeliest ones together. Each is tested by the bounds of Clopper and Pearson at an
+    equal share of `error`.
 
     >>> from decimal import Decimal
     >>> coin = Law({0: Decimal("0.25"), 1: Decimal("0.75")})
@@ -48,7 +50,16 @@ def _events(law: Law, counts: Counter[Hashable]) -> list[tuple[int, float]]:
     """The hits and the probability of each event."""
     likeliest = sorted(law.probabilities, key=law.probabilities.__getitem__, reverse=True)
     single = [(counts[outcome], float(law.probabilities[outcome])) for outcome in likeliest[:MOST_EVENTS]]
-    return single + _together(likeliest, law, counts) + _together(_in_order(law), law, counts)
+    return _classes(law, counts) + single + _together(likeliest, law, counts) + _together(_in_order(law), law, counts)
+
+
+def _classes(law: Law, counts: Counter[Hashable]) -> list[tuple[int, float]]:
+    """All outcomes of one probability together, the heaviest classes first: draws of many rare cells are compared by their cost."""
+    classes: dict[Decimal, list[Hashable]] = {}
+    for outcome, weight in law.probabilities.items():
+        classes.setdefault(weight, []).append(outcome)
+    heaviest = sorted(classes.items(), key=lambda each: each[0] * len(each[1]), reverse=True)[:MOST_EVENTS]
+    return [(sum(counts[outcome] for outcome in same), float(weight * len(same))) for weight, same in heaviest]
 
 
 def _together(outcomes: list[Hashable], law: Law, counts: Counter[Hashable]) -> list[tuple[int, float]]:

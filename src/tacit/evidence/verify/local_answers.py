@@ -44,7 +44,7 @@ MOST_PAIRS = 12
 
 def cases() -> list[Contracted]:
     """One of each kind at epsilon 1, on the answers that are farthest apart and on some others."""
-    return [Contracted(name, randomizer, _pairs(randomizer.channel)) for name, randomizer in randomizers(Fraction(1)).items()]
+    return [Contracted(name, randomizer, pairs(randomizer.channel)) for name, randomizer in randomizers(Fraction(1)).items()]
 
 
 def every_ratio() -> Exhaustive:
@@ -166,7 +166,7 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
     }
     for plant, (spoiled, what, channel) in wrong.items():
         spoils = Told(sound[spoiled].epsilon, channel, partial(draw, channel))
-        yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", spoils, _pairs(channel)))
+        yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", spoils, pairs(channel)))
 
 
 def _swapped() -> Channel:
@@ -211,7 +211,7 @@ def _one_blank() -> Channel:
     return Channel.of(honest.channel.inputs, range(blank + 1), probability)
 
 
-def _pairs(channel: Channel) -> tuple[Pair, ...]:
+def pairs(channel: Channel) -> tuple[Pair, ...]:
     """Neighbouring answers: any two; of many pairs, the farthest one and some spread over the list."""
     pairs = list(combinations(channel.inputs, 2))
     if len(pairs) <= MOST_PAIRS:

@@ -21,13 +21,19 @@ from tacit.evidence.verify.case import Case, Exhaustive
 from tacit.evidence.verify.contract import Check
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.catalog import Column, Source, Table
+from tacit.privacy.law import Law, worst_log_ratio
 from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic.rows.cells import Axis
 from tacit.publish.synthetic.rows.marginals import Counts, Design, Measured, Noise, Pair, tree_designs
 from tacit.publish.synthetic.rows.selection import guesses
+from tacit.query.plan import Call, Literal, NumberType, Term
+from tacit.query.price import modes
 from tacit.query.price.price import UNIT, request
+from tacit.query.price.stability import Reach
 
 TABLE = "Synthetic table, two rows each"
+MODE, CHANGED_MODE = "MODE, two rows each in two groups", "MODE, a changed person of two rows"
+MODE_EPSILON, CROWD = Fraction(2), 12  # rows of the first value in each group: adding to them tells most of what is not there
 MAX_ROWS, TOLERANCE = 2, 1e-9
 ROWS = ((0, 0, 0), (0, 1, 1), (1, 1, 0))
 PEOPLE = tuple(own for size in range(1, MAX_ROWS + 1) for own in combinations_with_replacement(ROWS, size))
@@ -153,9 +159,48 @@ def _sound() -> SmallTable:
     return SmallTable(design, cost(design.event).epsilon or Fraction(0), exponential)
 
 
+@dataclass(frozen=True, slots=True)
+class SmallModes:
+    """The most frequent of three values in two groups, for units of two rows, as it is priced for all groups together."""
+
+    touched: Reach
+    priced: Reach
+
+    def check(self) -> Check:
+        """The largest loss over every unit that comes, goes or changes, beside a crowd in both groups that has the first value."""
+        call = Call("mode", Term(Literal(0), NumberType(Fraction(1)), points=(0, 1, 2)))
+        mechanism = modes._mechanism(call, MODE_EPSILON, self.priced)
+        counts = [np.array([own.count(row) + CROWD * (row % 3 == 0) for row in range(6)]) for own in self._units()]
+        laws = [[mechanism.law(each) for each in (count[:3], count[3:])] for count in counts]
+        near = (
+            [(0, n) for n in range(len(laws))] if self.touched.change == "add-remove" else list(permutations(range(len(laws)), 2))
+        )
+        worst = max(max(_told_by(laws[a], laws[b]), _told_by(laws[b], laws[a])) for a, b in near)
+        said = f"one unit is distinguished by epsilon {worst:.4g}, where {as_text(MODE_EPSILON)} is claimed"
+        return Check("loss", worst <= float(MODE_EPSILON) * (1 + TOLERANCE), said, worst, worst / float(MODE_EPSILON))
+
+    def _units(self) -> list[tuple[int, ...]]:
+        """Nothing, and up to two rows of a group and a value; where units change, they are all there."""
+        none = [()] if self.touched.change == "add-remove" else []
+        return none + [own for size in (1, 2) for own in combinations_with_replacement(range(6), size)]
+
+
+def _told_by(laws: Sequence[Law], others: Sequence[Law]) -> float:
+    return float(sum(worst_log_ratio(one, other) for one, other in zip(laws, others, strict=True)))
+
+
+def _modes() -> dict[str, SmallModes]:
+    goes, changes = Reach(rows=2, groups=2, per_group=2, several=True), Reach(2, 2, 2, "change-one", several=True)
+    return {MODE: SmallModes(goes, goes), CHANGED_MODE: SmallModes(changes, changes)}
+
+
 def exhaustive() -> list[Exhaustive]:
-    """The generator's own design at epsilon 1, on every table of a small world and every person more."""
-    return [_case(TABLE, _sound())]
+    """The generator's own design at epsilon 1, on every table of a small world and every person more; and the mode of a column."""
+    return [_case(TABLE, _sound()), *(_mode_case(name, small) for name, small in _modes().items())]
+
+
+def _mode_case(name: str, small: SmallModes) -> Exhaustive:
+    return Exhaustive(name, f"epsilon {as_text(MODE_EPSILON)}", small.check)
 
 
 def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
@@ -170,6 +215,13 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
             TABLE,
             _case(f"{TABLE}, a budget given to both pairs (planted)", replace(sound, design=replace(sound.design, pair=whole))),
         ),
+    )
+    goes, changes = _modes().values()
+    one_row = replace(goes, priced=replace(goes.priced, per_group=1, groups=1))
+    yield "mode", (MODE, _mode_case(f"{MODE}, noise for one row (planted)", one_row))
+    yield (
+        "changed",
+        (CHANGED_MODE, _mode_case(f"{CHANGED_MODE}, priced as one that goes (planted)", replace(changes, priced=goes.priced))),
     )
 
 

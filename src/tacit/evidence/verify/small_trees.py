@@ -8,17 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
 from tacit.accounting.events import Event
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
+from tacit.evidence.verify.claims import measured_both_ways
 from tacit.evidence.verify.contract import Check
+from tacit.evidence.verify.driving import driven, spoiled
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.quantile_interval import Enclosed
 from tacit.mechanisms.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
+from tacit.mechanisms.tree.margins import margins
 from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed
 from tacit.mechanisms.tree.shape import Tree
 from tacit.privacy.law import worst_log_ratio
@@ -29,6 +34,9 @@ from tacit.privacy.universe import Database, units
 
 TREE, CHANGED = "Tree of counts, two rows each, on every pair", "Tree of counts, a changed person, on every pair"
 DRAWN = "Tree of counts and what is read from it, from draws"
+SHARED = "Tree of counts, two quantiles of one count, as they run"
+COVERS = "Interval of a quantile from a tree, at a tie"
+WHOLE_ROWS = "the test allows for a part of one row, which here is an eighth of the noise scale"
 FEW_DRAWS = "draws show only part of a loss; on every pair of a small world, the same counts reach their full claim"
 POINTS, TOLERANCE = 4, 1e-9
 SHARES, CONFIDENCE = (Fraction(1, 2), Fraction(1)), Fraction(9, 10)
@@ -80,6 +88,47 @@ class ReadTree:
         return (*noisy, *(float(end) for found in read for end in found))
 
 
+@dataclass(frozen=True, slots=True)
+class SharedCounts:
+    """Two quantiles that are read from one tree, and its counts after each: the same, or they tell twice."""
+
+    tree: Tree
+
+    def check(self) -> Check:
+        """The largest loss over neighbours, by the law of the code that runs."""
+        claim = self.tree.loss
+        pairs = (((0,), (0, 0)), ((0, 1), (0, 1, 1)))
+        laws = {rows: driven(partial(self._read, rows), rare=Decimal("1e-8")) for pair in pairs for rows in pair}
+        worst = float(max(measured_both_ways(claim, laws[one], laws[other]) for one, other in pairs))
+        claimed = float(self.tree.epsilon)
+        said = f"two quantiles distinguish one row by epsilon {worst:.4g}, where {as_text(self.tree.epsilon)} is claimed"
+        return Check("loss", worst <= claimed * (1 + TOLERANCE), said, worst, worst / claimed)
+
+    def _read(self, rows: tuple[int, ...]) -> tuple[float, ...]:
+        counts, seen = _counts(self.tree, rows), list[float]()
+        for share in (Fraction(1, 4), Fraction(3, 4)):
+            found = enclosed(counts, FromTree(share, CONFIDENCE, self.tree))
+            seen += [float(each) for each in (*found, *counts.children(()))]
+        return tuple(seen)
+
+
+def interval_covers() -> Check:
+    """The probability that both medians are enclosed, by the law of the code that runs, where half of the rows are on each side.
+
+    Two counts of noise of scale 4: each end misses nearly as often as it may. What is too rare to be followed counts as missed.
+    """
+    tree = Tree(2, 2, 1, Fraction(1, 4))
+    asked = FromTree(Fraction(1, 2), CONFIDENCE, tree)
+
+    def encloses() -> bool:
+        found = enclosed(_counts(tree, (0,) * 9 + (1,) * 9), asked)
+        return found.low == 0 and found.high == 1
+
+    least = float(driven(encloses, rare=Decimal("1e-6")).probabilities[True])
+    found = f"covers {least:.4f} at a tie, says {float(CONFIDENCE):g}"
+    return Check("coverage", least >= float(CONFIDENCE), found, least, (1 - least) / float(1 - CONFIDENCE))
+
+
 def _counts(tree: Tree, rows: tuple[int, ...]) -> Counts:
     return Counts(tree, Blocks.of(Grid(0, tree.points - 1, 1).rows(list(rows)), tree.points))
 
@@ -120,7 +169,15 @@ def cases() -> list[Case]:
     """The trees that run, on every pair of neighbours and from draws."""
     trees = _trees()
     drawn = Contracted(DRAWN, ReadTree(trees[DRAWN], trees[DRAWN]), PAIRS, unreached=FEW_DRAWS)
-    return [*(_case(name, SmallTree(trees[name], trees[name].noise)) for name in (TREE, CHANGED)), drawn]
+    return [*(_case(name, SmallTree(trees[name], trees[name].noise)) for name in (TREE, CHANGED)), drawn, *_as_they_run()]
+
+
+def _as_they_run() -> list[Exhaustive]:
+    shared = SharedCounts(Tree(2, 2, 1, Fraction(8)))
+    return [
+        Exhaustive(SHARED, f"epsilon {as_text(shared.tree.epsilon)}", shared.check),
+        Exhaustive(COVERS, f"covers {100 * float(CONFIDENCE):g}%", interval_covers, WHOLE_ROWS),
+    ]
 
 
 def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
@@ -130,6 +187,18 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
     levels, unit = f"{TREE}, a whole epsilon for each level (planted)", f"{TREE}, noise for one row (planted)"
     yield "levels", (TREE, _case(levels, SmallTree(whole, every_level.noise)))
     yield "unit", (TREE, _case(unit, SmallTree(whole, one_row.noise)))
+    (shared, covers), real, reads = _as_they_run(), margins, enclosed
+
+    def forgetful(counts: Counts, asked: FromTree) -> Enclosed:
+        counts._noisy.clear()
+        return reads(counts, asked)
+
+    twice, narrow = f"{SHARED}, each time drawn anew (planted)", f"{COVERS}, margins times 0.7 (planted)"
+    yield "anew", (SHARED, replace(shared, name=twice, check=partial(spoiled, {reads: forgetful}, shared.check)))
+    yield (
+        "margins",
+        (COVERS, replace(covers, name=narrow, check=partial(spoiled, {real: lambda *cell: 0.7 * real(*cell)}, covers.check))),
+    )
 
 
 def _case(name: str, tree: SmallTree) -> Exhaustive:

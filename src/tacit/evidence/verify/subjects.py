@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from tacit.accounting.filter import Filter
-from tacit.evidence.verify import hard_pairs, local_answers, small_maps, small_tables, small_trees
+from tacit.evidence.verify import hard_pairs, local_answers, samplers, small_graphs, small_maps, small_tables, small_trees
 from tacit.evidence.verify import interval_cases as covering
 from tacit.evidence.verify.adversary import Move, Rule, concentrated_move, failing_move, worst_delta
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
@@ -31,7 +31,7 @@ from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.mechanisms.smooth_sensitivity import order_statistic, smooth_order_statistic
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
 from tacit.mechanisms.sparse_vector import SparseVector
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.rounding import as_text, exp_down
 from tacit.privacy.universe import Database, Universe, units
 
@@ -42,6 +42,7 @@ COUNT, TWO_ROWS, REAL = "Laplace, a count", "Laplace, a person of two rows", "La
 SPARSE, SPARSE_TWO, MAXIMUM = "Sparse vector, one positive", "Sparse vector, two positives", "Exponential, a maximum"
 ENDS = "Exponential, both ends of an interval"
 ENCLOSED, HEAVY = "Exponential, a median with its interval", "Smooth sensitivity, a median, heavy tails"
+CHANGED = "Exponential, a median, a changed row"
 BOUND = "Smooth sensitivity, a bound on the scale"
 SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
 FEW_DRAWS = "draws show only part of a loss; with a listed law, the same noise reaches its full claim"
@@ -65,7 +66,7 @@ def sound() -> list[Case]:
         filter_case("Ledger's filter, events with a delta", Filter(*CAP, for_events=1)),
     ]
     drawn = [*local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *small_trees.cases()]
-    return [*contracted, *drawn, *whole, *covering.cases()]
+    return [*contracted, *drawn, *whole, *covering.cases(), *small_graphs.cases(), *samplers.cases()]
 
 
 def _from_draws() -> list[Contracted]:
@@ -137,12 +138,14 @@ def _quantiles() -> list[Contracted]:
     middle, highest = (Quantile(q, lower=0, upper=40, step=1, epsilon=1) for q in (HALF, 1))
     own_rank = replace(highest, shift=Fraction(0))
     shared = Quantile(HALF, lower=0, upper=40, step=1, epsilon=1, max_rows=2)
+    changed = Quantile(HALF, lower=0, upper=40, step=1, epsilon=1, neighbours=CHANGE_ONE)
     spread = row_pairs(Universe((0, 20, 39, 40)), 2, ADD_REMOVE)
     return [
         Contracted("Exponential, a median", middle, (*spread, hard_pairs.at_the_end(middle))),
         Contracted(MAXIMUM, highest, (*spread, hard_pairs.above_the_aim(highest))),
         Contracted("Exponential, a maximum at its own rank", own_rank, spread),
         Contracted("Exponential, a median, two rows each", shared, row_pairs(units((0, 39, 40), 2), 2, ADD_REMOVE)),
+        Contracted(CHANGED, changed, (*row_pairs(Universe((0, 20, 40)), 2, CHANGE_ONE), ([39, 0], [39, 40]))),
         *_enclosed(QuantileWithInterval(HALF, lower=0, upper=20, step=1, epsilon=1)),
     ]
 

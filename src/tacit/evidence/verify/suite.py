@@ -23,4 +23,7 @@ def cases(plant: str | None = None) -> list[Case]:
     if plant not in PLANTED:
         raise InvalidInput(f"plant must be one of {', '.join(PLANTED)}, not {plant!r}")
     spoiled, planted = PLANTED[plant]
-    return [planted if case.name == spoiled else case for case in sound()]
+    usual = sound()
+    if spoiled not in {case.name for case in usual}:
+        raise InvalidInput(f'{spoiled!r} requires the package numba, which is not installed; run: pip install "tacit[graphs]"')
+    return [planted if case.name == spoiled else case for case in usual]
