@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from tacit.mechanisms.noise import unlisted
 from tacit.mechanisms.noise.costs import MixedCosts
 from tacit.mechanisms.noise.unlisted import FARTHEST, RARE, choose_listed, reach
 from tacit.privacy.rounding import exp_up
@@ -35,3 +36,20 @@ def test_what_is_listed_costs_no_more_than_the_farthest():
     for index, weight in enumerate(weights):
         p = weight / sum(weights)
         assert abs(drawn[index] - size * p) <= math.sqrt(2 * limit * size * p * (1 - p)) + (limit / 3 if p else 0)
+
+
+def test_the_choice_is_between_what_is_listed_and_all_others_at_the_farthest(monkeypatch):
+    """Exactly: whole numbers with a part are listed up to the farthest, and the others cost no part more than it."""
+    given = []
+    monkeypatch.setattr(unlisted, "choose", lambda *arguments: given.append(arguments) or [4])
+    costs = MixedCosts(np.array([0, 1, 1, 2]), np.array([2, 0, 1, 1], dtype=np.int8), (1, 2, 0), 3)
+    assert choose_listed(np.array([5, 7, 3, 9]), costs, Fraction(1, 2), others=4, farthest=2) == 4
+    [(lengths, chosen, factor)] = given
+    assert lengths.tolist() == [5, 7, 3, 0, 4]
+    assert [chosen.exponent(index, factor) for index in range(5)] == [0, Fraction(2, 3), Fraction(5, 6), Fraction(4, 3), 1]
+
+
+def test_the_farthest_cost_fits_in_64_bits():
+    assert 2 * FARTHEST < 2**63
+    one = MixedCosts(np.array([0]), np.array([0], dtype=np.int8), (0,), 1)
+    assert choose_listed(np.array([1]), one, Fraction(0), others=0, farthest=reach(10, Fraction(0))) == 0
