@@ -7,12 +7,15 @@ import pytest
 from small_graphs import WRONG
 from tacit.errors import InvalidInput, LawViolated
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.neighbourhoods import limits
+from tacit.publish.graphs.neighbourhoods import classes as classes_module
+from tacit.publish.graphs.neighbourhoods import limits, rotating
 from tacit.publish.graphs.neighbourhoods.anonymize import Growth
 from tacit.publish.graphs.neighbourhoods.checker import check_k_neighbourhood, class_sizes
 from tacit.publish.graphs.neighbourhoods.classes import Classes
+from tacit.publish.graphs.neighbourhoods.code import TooDense
 from tacit.publish.graphs.neighbourhoods.filling import Filling
-from tacit.publish.graphs.neighbourhoods.limits import grown
+from tacit.publish.graphs.neighbourhoods.limits import addition, grown
+from tacit.publish.graphs.neighbourhoods.rotating import Turn, turned
 
 
 def graph_of(source):
@@ -22,11 +25,11 @@ def graph_of(source):
 
 def made_of(graph, k, only=None, labels=None, most=200):
     """The grown graph, checked."""
-    growth = grown(graph, k, only, labels, most)
+    added = addition(graph, k, only, [labels], most)
     left, right = graph.ends()
-    new = np.array(growth.classes.added, dtype=np.int64).reshape(-1, 2)
+    new = added.edges
     made = Graph.of_edges(np.concatenate([left, new[:, 0]]), np.concatenate([right, new[:, 1]]), graph.nodes)
-    assert growth.rounds <= len(new) == made.edges - graph.edges
+    assert (added.rounds or 0) <= len(new) == made.edges - graph.edges
     check_k_neighbourhood(*made.ends(), made.nodes, k, only, kept=graph.ends(), labels=labels)
     return made
 
@@ -74,10 +77,113 @@ def test_at_k_equal_to_the_number_of_people_all_are_alike_at_worst_in_the_comple
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_growth_without_end_ends_in_the_complete_graph(seed):
-    """Thirty people of whom nearly all differ: half of the missing edges do not do, and all the others are added at once."""
+def test_a_growth_without_end_ends_with_turns(seed):
+    """Thirty people of whom nearly all differ: half of the missing edges do not do. The graph is turned in rows of ten."""
     graph = graph_of(nx.gnp_random_graph(30, 0.25, seed=seed))
-    assert made_of(graph, 12).edges == 30 * 29 // 2
+    with pytest.raises(TooDense):
+        grown(graph, 10)
+    assert made_of(graph, 10).edges < 30 * 29 // 2
+    assert made_of(graph, 16).edges == 30 * 29 // 2, "more than half of the people: all are twins"
+
+
+# --- turns: an answer for every graph -----------------------------------------------------------------------------------------
+
+
+def dense_graph(seed):
+    """A complete graph without a few edges, or one in which half of all pairs are linked, or communities, or any graph at all."""
+    random = np.random.default_rng(seed)
+    nodes = int(random.integers(4, 26))
+    if seed % 4 == 0:
+        source = nx.complete_graph(nodes)
+        source.remove_edges_from(random.permutation(np.array(source.edges()))[: int(random.integers(1, nodes))].tolist())
+        return graph_of(source)
+    if seed % 4 == 1:
+        return graph_of(nx.gnp_random_graph(nodes, 0.5, seed=seed))
+    if seed % 4 == 2:
+        return graph_of(nx.random_partition_graph([5] * int(random.integers(1, 6)), 0.9, 0.05, seed=seed))
+    return graph_of(nx.gnp_random_graph(nodes, float(random.random()), seed=seed))
+
+
+@pytest.mark.parametrize("seed", range(80))
+def test_no_dense_graph_is_refused(seed):
+    graph, random = dense_graph(seed), np.random.default_rng(seed)
+    made_of(graph, int(random.integers(2, max(3, graph.nodes // 2))), most=int(random.integers(1, 30)))
+
+
+def with_turns(graph, k, labels=None, only=None):
+    """The turned graph, checked."""
+    new = turned(graph, k, labels)
+    left, right = graph.ends()
+    made = Graph.of_edges(np.concatenate([left, new[:, 0]]), np.concatenate([right, new[:, 1]]), graph.nodes)
+    assert made.edges == graph.edges + len(new)
+    check_k_neighbourhood(*made.ends(), made.nodes, k, only, kept=graph.ends(), labels=labels)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_turns_make_rows_alike_at_the_stated_cost(seed):
+    graph, random = dense_graph(seed), np.random.default_rng(seed)
+    k = int(random.integers(1, graph.nodes + 1))
+    made = with_turns(graph, k)
+    twins = 0 if graph.nodes % k == 0 else k + graph.nodes % k
+    still = int(np.sort(graph.degrees)[:twins].sum())  # at least as many edges as twins have
+    assert made.edges <= k * graph.edges + still * k * twins + twins * (twins - 1) // 2
+    assert class_sizes(*made.ends(), made.nodes).min() >= k
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_turns_keep_labels_apart_and_leave_rare_ones_alone(seed):
+    """Of three labels one may have a single person, who is not to be protected."""
+    graph, random = dense_graph(seed), np.random.default_rng(seed)
+    labels = random.permutation(np.arange(graph.nodes) % 2)
+    labels[0] = 2
+    k = int(random.integers(1, max(2, int(np.bincount(labels)[:2].min()) + 1)))
+    with_turns(graph, k, labels.tolist(), only=np.flatnonzero(labels < 2).tolist() if k > 1 else None)
+
+
+def test_a_planted_turn_that_is_left_out_is_caught_by_the_checker(monkeypatch):
+    true = Turn._turned
+    monkeypatch.setattr(Turn, "_turned", lambda self, *edges: true(self, *edges).reshape(-1, 4, 2)[:, :3].reshape(-1, 2))
+    with pytest.raises(LawViolated):
+        with_turns(graph_of(nx.gnp_random_graph(24, 0.4, seed=1)), 4)
+
+
+def test_planted_twins_who_are_joined_to_a_part_of_a_row_are_caught_by_the_checker(monkeypatch):
+    true = rotating._joined
+    monkeypatch.setattr(rotating, "_joined", lambda some, others: true(some, others)[: -len(others) // 2])
+    with pytest.raises(LawViolated):
+        with_turns(graph_of(nx.gnp_random_graph(23, 0.2, seed=1)), 4)
+
+
+def test_too_much_work_ends_the_growth_and_depends_on_the_graph_alone(monkeypatch):
+    graph = graph_of(nx.powerlaw_cluster_graph(200, 3, 0.5, seed=1))
+    monkeypatch.setattr(classes_module, "WORK", 0)
+    monkeypatch.setattr(classes_module, "LEAST", 20_000)
+    with pytest.raises(TooDense, match="20,000 steps"):
+        grown(graph, 3)
+    made_of(graph, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda: nx.gnm_random_graph(10_000, 100_000, seed=1),
+        lambda: nx.barabasi_albert_graph(10_000, 10, seed=1),
+        lambda: nx.random_partition_graph([50] * 200, 0.4, 0.0001, seed=1),
+    ],
+)
+def test_ten_thousand_people_with_a_hundred_thousand_edges(source):
+    graph = graph_of(source())
+    assert made_of(graph, 5).edges <= 5 * graph.edges
+
+
+@pytest.mark.parametrize(
+    "source", [nx.barabasi_albert_graph(200, 8, seed=1), nx.random_partition_graph([25] * 8, 0.4, 0.001, seed=1)]
+)
+def test_hundreds_of_people_with_a_thousand_edges(source):
+    graph = graph_of(source)
+    assert with_turns(graph, 5).edges <= 5 * graph.edges
 
 
 def test_a_growth_without_end_of_a_larger_graph_is_refused_with_numbers(monkeypatch):

@@ -101,9 +101,9 @@ def k_neighbourhood(graph: Graph, k: int, seed: int = 0) -> Graph:
     >>> k_neighbourhood(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).edges
     4
     """
-    from tacit.publish.graphs.neighbourhoods.limits import grown
+    from tacit.publish.graphs.neighbourhoods.limits import addition
 
-    added = np.array(grown(graph, k).classes.added, dtype=np.int64).reshape(-1, 2)
+    added = addition(graph, k).edges
     left, right = graph.ends()
     return Graph.of_edges(np.concatenate([left, added[:, 0]]), np.concatenate([right, added[:, 1]]), graph.nodes)
 

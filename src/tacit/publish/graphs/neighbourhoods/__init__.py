@@ -2,7 +2,7 @@
 
 code.py      canonical codes of components                   classes.py    a graph that grows, and who looks alike in it
 target.py    what several people's neighbourhoods become     filling.py    a neighbourhood grown into it, with few ripples
-anonymize.py people made to look alike, until all do         limits.py     when a graph is refused as too dense
-labelled.py  labels of people and their coarser forms        checker.py    classes once more, by another road
-result.py    what is published
+anonymize.py people made to look alike, until all do         limits.py     when growth is given up
+rotating.py  edges that turn a graph onto itself: always     labelled.py   labels of people and their coarser forms
+checker.py   classes once more, by another road              result.py     what is published
 """

@@ -19,6 +19,7 @@ from tacit.publish.graphs.neighbourhoods.classes import Classes, Key
 from tacit.publish.graphs.neighbourhoods.filling import Filling
 from tacit.publish.graphs.neighbourhoods.target import Target, target_of
 
+SORTED = 8  # times that a round looks at all classes
 WINDOW = 32  # classes of similar size whose cost is computed
 
 
@@ -57,16 +58,11 @@ class Growth:
     def round(self, seed: Key) -> None:
         """Settle the class `seed`, as far as ripples allow; at least one edge is added."""
         before, self.rounds = len(self.classes.added), self.rounds + 1
+        self.classes.worked(SORTED * len(self.classes.alike))
         group = self._group(seed)
         Filling(self.classes, self.k, group.people).run(group.target)
         if len(self.classes.added) == before:
             self.classes.add(*self._any_edge(group.people))
-        self._reopen(self.classes.renew())
-
-    def complete(self) -> None:
-        """Add all edges that are missing."""
-        for one, two in combinations(range(len(self.classes.rows)), 2):
-            self.classes.add(one, two)
         self._reopen(self.classes.renew())
 
     def _reopen(self, keys: set[Key]) -> None:

@@ -1,7 +1,8 @@
 """The checker of k-neighbourhood anonymity: it sees the edges that are to be published, and shares no code with what made them.
 
 Neighbourhoods are sorted by marks that isomorphic ones share. Within a mark, each is compared with one of every class so far by a
-search for an isomorphism, node by node with backtracking. Codes are not used.
+search for an isomorphism: a node of one is set against each that it could be in the other, tints are refined in both, and the map
+that tints leave is checked edge by edge. Codes are not used. A search that is given up counts as a difference.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit.errors import InvalidInput, LawViolated
+from tacit.errors import LawViolated
 
 CHECK = "the check of the published graph"
 DEFECT = "nothing is written, and this is a defect to report"
-MOST_STEPS = 1_000_000  # of a comparison of two components; graphs of people need about one for each node
+MOST_STEPS = 2_000  # nodes that are set against another in a comparison of two components; graphs of people need a few
 Table = dict[int, frozenset[int]]
 
 
@@ -28,12 +29,14 @@ def check_k_neighbourhood(
     only: Collection[int] | None = None,
     kept: tuple[Any, Any] | None = None,
     labels: Sequence[int] | None = None,
-) -> None:
+) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Raise unless the edges are a simple graph that holds all of `kept`, and everybody (or all in `only`) is in a class of k.
 
-    With `labels`, a number for each person, neighbourhoods and people are alike only if their labels match.
+    With `labels`, a number for each person, neighbourhoods and people are alike only if their labels match. Returns the size of
+    everybody's class.
 
-    >>> check_k_neighbourhood([0, 1, 2], [1, 2, 0], nodes=3, k=3)
+    >>> check_k_neighbourhood([0, 1, 2], [1, 2, 0], nodes=3, k=3).tolist()
+    [3, 3, 3]
     """
     pairs = [(min(pair), max(pair)) for pair in zip(np.asarray(left).tolist(), np.asarray(right).tolist(), strict=True)]
     if any(low < 0 or high >= nodes for low, high in pairs):
@@ -49,6 +52,7 @@ def check_k_neighbourhood(
     smallest = min((int(sizes[person]) for person in (range(nodes) if only is None else only)), default=k)
     if smallest < k:
         raise LawViolated(CHECK, f"only {smallest:,} of the people have some neighbourhood, and k is {k:,}; {DEFECT}")
+    return sizes
 
 
 def class_sizes(left: Any, right: Any, nodes: int, labels: Sequence[int] | None = None) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -111,21 +115,39 @@ def _tints(table: Table, labels: Sequence[int]) -> dict[int, int]:
     """A number for every node that depends on labels and structure within three steps alone."""
     tints = {node: hash((labels[node], len(near))) for node, near in table.items()}
     for _ in range(3):
-        tints = {node: hash((tints[node], tuple(sorted(tints[each] for each in near)))) for node, near in table.items()}
+        tints = _next(table, tints)
+    return tints
+
+
+def _next(table: Table, tints: dict[int, int]) -> dict[int, int]:
+    """The tints with those of the neighbours, whose order does not count."""
+    return {node: hash((tints[node], sum(map(tints.__getitem__, near)))) for node, near in table.items()}
+
+
+def _refined(table: Table, tints: dict[int, int]) -> dict[int, int]:
+    """The tints after as many further steps as tell more nodes apart."""
+    count = 0
+    while count < (now := len(set(tints.values()))):
+        count, tints = now, _next(table, tints)
     return tints
 
 
 def _isomorphic(one: Table, tints: dict[int, int], two: Table, others: dict[int, int]) -> bool:
     """Whether the components of two neighbourhoods are isomorphic in pairs. Any of its like will do."""
-    free = _pieces(two)
+    free: dict[tuple[int, ...], list[Table]] = {}
+    for piece in _pieces(two):
+        free.setdefault(_mark(piece, others), []).append(piece)
     for piece in _pieces(one):
-        for index, other in enumerate(free):
-            if len(piece) == len(other) and _piece_fits(piece, tints, other, others):
-                del free[index]
-                break
-        else:
+        alike = free.get(_mark(piece, tints), [])
+        place = next((at for at, other in enumerate(alike) if _piece_fits(piece, tints, other, others)), None)
+        if place is None:
             return False
-    return not free
+        del alike[place]
+    return not any(free.values())
+
+
+def _mark(piece: Table, tints: dict[int, int]) -> tuple[int, ...]:
+    return tuple(sorted(map(tints.__getitem__, piece)))
 
 
 def _pieces(table: Table) -> list[Table]:
@@ -141,53 +163,42 @@ def _pieces(table: Table) -> list[Table]:
 
 
 def _piece_fits(one: Table, tints: dict[int, int], two: Table, others: dict[int, int]) -> bool:
-    """Whether some map keeps edges, non-edges and tints. Nodes are placed along edges, rare tints first."""
-    order = _walk(one, tints)
-    choices: dict[int, list[int]] = {}
-    for node in two:
-        choices.setdefault(others[node], []).append(node)
-    placed: dict[int, int] = {}
-    used: set[int] = set()
-    steps = 0
-    options = [iter(choices.get(tints[order[0]], []))]
-    while options:
-        depth = len(options) - 1
-        node = order[depth]
-        used.discard(placed.pop(node, -1))
-        steps += 1
-        if steps > MOST_STEPS:
-            raise InvalidInput(
-                f"the result cannot be checked: two neighbourhoods of {len(one):,} people were compared in {MOST_STEPS:,} steps "
-                "without a decision; protect fewer people with --only"
-            )
-        for image in options[-1]:
-            if image not in used and _fits(node, image, one, two, placed):
-                placed[node] = image
-                used.add(image)
-                break
-        else:
-            options.pop()
+    """Whether some map keeps edges, non-edges and tints; False if a search of so many steps has not found one."""
+    left, right = ({node: kept[node] for node in piece} for piece, kept in ((one, tints), (two, others)))
+    waiting, steps = [(left, right)], 0
+    while waiting:
+        left, right = (_refined(piece, kept) for piece, kept in zip((one, two), waiting.pop(), strict=True))
+        if sorted(left.values()) != sorted(right.values()):
             continue
-        if depth + 1 == len(order):
-            return True
-        options.append(iter(choices.get(tints[order[depth + 1]], [])))
+        here, there = _cells(left), _cells(right)
+        several = [tint for tint, nodes in here.items() if len(nodes) > 1 and not (_twins(one, nodes) and _twins(two, there[tint]))]
+        if not several:
+            if _keeps({node: image for tint in here for node, image in zip(here[tint], there[tint], strict=True)}, one, two):
+                return True
+            continue
+        rare = min(several, key=lambda tint: (len(here[tint]), tint))
+        steps += len(there[rare])
+        if steps > MOST_STEPS:
+            return False
+        chosen = hash((rare, steps))
+        waiting += [(left | {here[rare][0]: chosen}, right | {image: chosen}) for image in there[rare]]
     return False
 
 
-def _fits(node: int, image: int, one: Table, two: Table, placed: dict[int, int]) -> bool:
-    return all((seen in one[node]) == (there in two[image]) for seen, there in placed.items())
+def _cells(tints: dict[int, int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for node, tint in tints.items():
+        found.setdefault(tint, []).append(node)
+    return found
 
 
-def _walk(table: Table, tints: dict[int, int]) -> list[int]:
-    rare: dict[int, int] = {}
-    for node in table:
-        rare[tints[node]] = rare.get(tints[node], 0) + 1
-    order: list[int] = []
-    reached: set[int] = set()
-    waiting = set(table)
-    while waiting:
-        node = min(waiting & reached or waiting, key=lambda each: (rare[tints[each]], each))
-        order.append(node)
-        waiting.discard(node)
-        reached |= table[node]
-    return order
+def _twins(table: Table, nodes: list[int]) -> bool:
+    """Whether all have the same neighbours, themselves aside: then it is all the same which is which."""
+    first = table[nodes[0]]
+    if nodes[1] in first:
+        return all(table[node] | {node} == first | {nodes[0]} for node in nodes)
+    return all(table[node] == first for node in nodes)
+
+
+def _keeps(images: dict[int, int], one: Table, two: Table) -> bool:
+    return all({images[each] for each in near} == two[images[node]] for node, near in one.items())

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.neighbourhoods.code import Code, Component, Rows, component_of
+from tacit.publish.graphs.neighbourhoods.code import Code, Component, Rows, TooDense, component_of
 
 Key: TypeAlias = tuple[int, tuple[tuple[int, int], ...]]  # the person's own label; how often each kind of component occurs
 
 
 MOST = 200  # people in a connected part of a neighbourhood, unless another limit is given
+CODED = 4  # the work of a code, for each person and each edge at both ends
+LEAST, WORK = 2_000_000, 600  # steps allowed, and more for each person and edge; about 2 million take a second of processor time
 
 
 class Kinds:
@@ -49,7 +51,8 @@ class Classes:
     """The rows of the graph, and people sorted by their neighbourhoods."""
 
     def __init__(self, graph: Graph, labels: Sequence[int] | None = None, most: int = MOST) -> None:
-        self.kinds, self.most = Kinds(), most
+        self.kinds, self.most, self.work = Kinds(), most, 0
+        self.enough = LEAST + WORK * (graph.nodes + graph.edges)
         self.labels = list(labels) if labels is not None else [0] * graph.nodes
         self.rows: Rows = [set(graph.neighbours(node).tolist()) for node in range(graph.nodes)]
         self.added: list[tuple[int, int]] = []
@@ -59,6 +62,12 @@ class Classes:
         self._keys: list[Key] = [self._key_now(node) for node in range(graph.nodes)]
         for node, key in enumerate(self._keys):
             self.alike.setdefault(key, set()).add(node)
+
+    def worked(self, amount: int) -> None:
+        """Count work, in a unit that depends on the graph alone and not on the machine; too much of it is refused."""
+        self.work += amount
+        if self.work > self.enough:
+            raise TooDense(f"the graph is too dense: {self.enough:,} steps did not do; protect fewer people with --only")
 
     def key(self, person: int) -> Key:
         """The class of a person, as of the last `renew`."""
@@ -120,11 +129,13 @@ class Classes:
 
     def _key_now(self, person: int) -> Key:
         own, found = self.rows[person], dict[int, int]()
+        self.worked(sum(min(len(own), len(self.rows[name])) for name in own))
         for nodes in self.components(person):
             if len(nodes) > self.most:
                 return -1 - person, ()  # like nobody; the label is one that nobody has
             place = {name: index for index, name in enumerate(nodes)}
             rows = [{place[other] for other in self.rows[name] & own} for name in nodes] if len(nodes) > 1 else [set[int]()]
+            self.worked(CODED * (len(nodes) + sum(map(len, rows))))
             kind = self.kinds.of(rows, [self.labels[name] for name in nodes])
             found[kind] = found.get(kind, 0) + 1
         return self.labels[person], tuple(sorted(found.items()))

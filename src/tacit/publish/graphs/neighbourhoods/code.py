@@ -21,6 +21,10 @@ CLIQUE, STAR, OTHER = "clique", "star", "other"
 MOST_STEPS = 20_000  # nodes of the search; graphs of people need a few dozen
 
 
+class TooDense(InvalidInput):
+    """A graph in which neighbourhoods are too large or too symmetric to be compared by codes, or grow without end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Component:
     """A connected graph in canonical order: its code, the labels of its nodes, and its edges."""
@@ -81,7 +85,7 @@ class _Search:
         self.steps += 1
         if self.steps > MOST_STEPS:
             size, edges = len(self.rows), sum(map(len, self.rows)) // 2
-            raise InvalidInput(
+            raise TooDense(
                 f"a neighbourhood is too symmetric: {size:,} people with {edges:,} edges have no canonical order after "
                 f"{MOST_STEPS:,} steps; protect fewer people with --only, or use --method k-degree"
             )

@@ -83,6 +83,7 @@ class Filling:
     def _stranger(self, person: int, label: int, due: set[int]) -> int | None:
         """Somebody new for a place next to `due`, without common contacts and at the least cost for others."""
         rows = self.classes.rows
+        self.classes.worked(len(self._small_first))
         for key in self._ranked(person, label):
             for name in islice(self.classes.alike[key], SCAN):
                 if name in self._taken or name in rows[person] or not rows[name].isdisjoint(rows[person]):

@@ -1,13 +1,19 @@
-"""The whole growth of a graph, with limits: it ends with everybody in a class of k, or is refused with numbers."""
+"""The edges to add to a graph, by growth within limits; beyond them, those that turn the graph onto itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.neighbourhoods.anonymize import Growth
 from tacit.publish.graphs.neighbourhoods.classes import MOST, Classes
+from tacit.publish.graphs.neighbourhoods.code import TooDense
+from tacit.publish.graphs.neighbourhoods.rotating import Pairs, turned
 
 GROWTH = 3  # times as many edges may be added as there are edges and people, and half of all that are missing; a growth beyond
 # that rarely ends before everybody is linked to everybody
@@ -15,8 +21,40 @@ FEWER = "protect fewer people with --only, publish a smaller graph, choose a sma
 REMEDY = f"{FEWER}, raise --max-neighbourhood, or use --method k-degree"
 
 
-class TooDense(InvalidInput):
-    """A graph in which neighbourhoods are too large, or grow without end."""
+Told: TypeAlias = Callable[[float], None] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Addition:
+    """The edges to add; the rounds of growth, or None if the graph had to be turned; and which of the given labels match."""
+
+    edges: Pairs
+    rounds: int | None
+    level: int
+
+
+def addition(
+    graph: Graph,
+    k: int,
+    only: Collection[int] | None = None,
+    levels: Sequence[Sequence[int] | None] = (None,),
+    most: int = MOST,
+    told: Told = None,
+) -> Addition:
+    """What is added so that everybody (or everybody in `only`) is in a class of at least k; there is an answer for every graph.
+
+    `levels` are the labels from the finest to the coarsest. The finest that allow growth are used; if none do, the finest of all.
+
+    >>> addition(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).edges.tolist()
+    [[3, 0], [3, 2]]
+    """
+    for level, labels in enumerate(levels):
+        try:
+            growth = grown(graph, k, only, labels, most, told)
+            return Addition(np.array(growth.classes.added, dtype=np.int64).reshape(-1, 2), growth.rounds, level)
+        except TooDense:
+            continue  # people with coarser labels are alike more often
+    return Addition(turned(graph, k, levels[0]), None, 0)
 
 
 def grown(
@@ -25,11 +63,9 @@ def grown(
     only: Collection[int] | None = None,
     labels: Sequence[int] | None = None,
     most: int = MOST,
-    told: Callable[[float], None] | None = None,
+    told: Told = None,
 ) -> Growth:
-    """The growth until everybody (or everybody in `only`) is in a class of at least k.
-
-    A graph whose people all fit into one neighbourhood is never refused: where too many edges were added, all others are as well.
+    """The growth until everybody (or everybody in `only`) is in a class of at least k. Raises TooDense beyond the limits.
 
     >>> grown(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).classes.added
     [(3, 0), (3, 2)]
@@ -46,10 +82,7 @@ def grown(
     limit = min(GROWTH * (graph.edges + graph.nodes), room // 2)
     while (seed := growth.largest()) is not None:
         if len(growth.classes.added) > limit:
-            if graph.nodes > most + 1:
-                raise _endless(growth, graph)
-            growth.complete()
-            break
+            raise _endless(growth, graph)
         growth.round(seed)
         _check_parts(growth)
         if told is not None:

@@ -9,13 +9,13 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.candidates import Candidates, candidates
-from tacit.publish.graphs.graph import Graph
+from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.measures import utility
-from tacit.publish.graphs.neighbourhoods.anonymize import Growth
 from tacit.publish.graphs.neighbourhoods.checker import check_k_neighbourhood, class_sizes
 from tacit.publish.graphs.neighbourhoods.classes import MOST
 from tacit.publish.graphs.neighbourhoods.labelled import Labels
-from tacit.publish.graphs.neighbourhoods.limits import TooDense, grown
+from tacit.publish.graphs.neighbourhoods.limits import addition
+from tacit.publish.graphs.neighbourhoods.rotating import Pairs
 from tacit.publish.graphs.network import Network, Told, network_of
 from tacit.publish.graphs.published import Published, generator
 from tacit.publish.graphs.rows import built
@@ -36,8 +36,11 @@ def k_neighbourhood(
     """The graph with edges added until the contacts of every person are connected like those of at least k - 1 others.
 
     With `only`, the names of some people, the promise is for them alone; the others they look like may be anybody. With `labels`,
-    the label of every person by name, labels match as well, and are published at the lowest level of `hierarchy` that allows it. A
-    graph is refused if more than `max_neighbourhood` contacts of a person to protect are, or become, connected with each other.
+    the label of every person by name, labels match as well, and are published at the lowest level of `hierarchy` that allows it.
+
+    Neighbourhoods grow into each other while that is possible: not if more than `max_neighbourhood` contacts of a person to protect
+    are, or become, connected with each other, and not without end. Failing that, edges are added until the graph can be turned onto
+    itself in k ways, which protects everybody and is possible for every graph; `work["way"]` says which it was.
 
     >>> star = Graph.of_edges([0, 0, 0, 0, 1], [1, 2, 3, 4, 5], nodes=6)
     >>> made = k_neighbourhood(star, k=2, seed=1)
@@ -47,37 +50,25 @@ def k_neighbourhood(
     network, random = network_of(source), generator(seed)
     before, people = network.graph, None if only is None else _numbers(network, only)
     named = None if labels is None else Labels.of(network, labels, hierarchy)
-    growth, level = _grown(before, k, people, named, max_neighbourhood, told)
-    codes = None if named is None else named.codes[level]
-    after = _with(before, growth.classes.added)
+    levels = [0] if named is None else named.levels(k, people)
+    held_at = [None] if named is None else [named.codes[each] for each in levels]
+    added = addition(before, k, people, held_at, max_neighbourhood, lambda share: _tell(told, "adding edges", 0.1 + 0.4 * share))
+    level, codes, after = levels[added.level], held_at[added.level], _with(before, added.edges)
     _tell(told, "checking the result", 0.5)
-    check_k_neighbourhood(*after.ends(), after.nodes, k, people, before.ends(), codes)
+    sizes = check_k_neighbourhood(*after.ends(), after.nodes, k, people, before.ends(), codes)
     _tell(told, "looking for people who can still be found", 0.6)
-    now, then, use = _known(after, codes), _known(before, codes), utility(before, after, random)
+    now, then = _known(after, sizes), _known(before, class_sizes(*before.ends(), before.nodes, codes))
+    use = utility(before, after, random)
     names = random.permutation(after.nodes).astype(np.int32)
     left, right = after.ends()
     out = built(names[left], names[right], after.nodes).graph
     chosen, held = None if people is None else names[people].tolist(), _renamed(codes, names)
     check_k_neighbourhood(*out.ends(), out.nodes, k, chosen, labels=held)
-    work = {"rounds": growth.rounds, "people_protected": after.nodes if people is None else len(people)}
+    work: dict[str, Any] = {"way": "turns" if added.rounds is None else "growth", "rounds": added.rounds or 0}
+    work |= {"people_protected": after.nodes if people is None else len(people)}
     words = None if named is None or held is None else tuple(named.words[level][code] for code in held)
     work |= {} if named is None else {"label_level": level, "labels_published": len(set(words or ()))}
     return Published(out, network, "k-neighbourhood", _claim(k, people, named), k, now, then, use, work, words)
-
-
-def _grown(graph: Graph, k: int, people: list[int] | None, named: Labels | None, most: int, told: Told) -> tuple[Growth, int]:
-    """The growth, and the level of labels: the lowest that is not refused."""
-
-    def tell(share: float) -> None:
-        _tell(told, "adding edges", 0.1 + 0.4 * share)
-
-    levels = [0] if named is None else named.levels(k, people)
-    for level in levels[:-1]:
-        try:
-            return grown(graph, k, people, named.codes[level] if named else None, most, tell), level
-        except TooDense:
-            continue  # people with coarser labels are alike more often
-    return grown(graph, k, people, named.codes[levels[-1]] if named else None, most, tell), levels[-1]
 
 
 def _renamed(codes: list[int] | None, names: Any) -> list[int] | None:
@@ -112,12 +103,11 @@ def _numbers(network: Network, only: Collection[Any]) -> list[int]:
     return sorted(places[name] for name in wanted)
 
 
-def _with(graph: Graph, added: list[tuple[int, int]]) -> Graph:
+def _with(graph: Graph, new: Pairs) -> Graph:
     left, right = graph.ends()
-    new = np.array(added, dtype=np.int64).reshape(-1, 2)
     return built(np.concatenate([left, new[:, 0]]), np.concatenate([right, new[:, 1]]), graph.nodes).graph
 
 
-def _known(graph: Graph, codes: list[int] | None) -> list[Candidates]:
+def _known(graph: Graph, sizes: Integers) -> list[Candidates]:
     """The candidate sets of every knowledge, that of the neighbourhood last."""
-    return [*candidates(graph), Candidates("N", class_sizes(*graph.ends(), graph.nodes, codes))]
+    return [*candidates(graph), Candidates("N", sizes)]
