@@ -21,6 +21,7 @@ from tacit.query.binding.regular import (
     one_question,
     program_of,
 )
+from tacit.query.pauses import pausing
 
 TEXTS = ["a" * 64 + "!", *("a" * 60 + str(at) for at in range(500))]
 
@@ -29,6 +30,13 @@ TEXTS = ["a" * 64 + "!", *("a" * 60 + str(at) for at in range(500))]
 def test_no_pattern_takes_long(pattern: str) -> None:
     assert matching(TEXTS, pattern) == []
     assert _matching(tuple(TEXTS), pattern)[1] < MOST_WORK / 4
+
+
+def test_matching_lets_others_go_first_after_each_text() -> None:
+    paused: list[int] = []
+    with pausing(lambda: paused.append(1)):
+        matching([f"text {at}" for at in range(50)], "^other$")
+    assert len(paused) == 50
 
 
 HOSTILE = {

@@ -17,6 +17,7 @@ from functools import cache, lru_cache
 from unicodedata import category
 
 from tacit.errors import InvalidSQL, NotAllowed
+from tacit.query.pauses import pause
 
 LONGEST_PATTERN = 500
 MOST_REPEATED = 1_000  # of one {n,m}, and of several inside each other: as in RE2
@@ -502,6 +503,7 @@ class Machine:
 
     def finds(self, text: str) -> bool:
         """Whether some part of a text matches."""
+        pause()
         self._worked(1 + len(text) // 8)
         state: State | None = (frozenset(), "")
         for symbol in (*text, ""):
