@@ -1,7 +1,7 @@
 """Edges added until the graph can be turned onto itself: an answer for every graph, at most k times as many edges for most of them.
 
 People stand in rows of k, one in each of k blocks. A turn moves everybody to the next block, in their own row, and every edge is
-repeated for all k turns. So the people of a row look alike in all that structure can tell, and in their neighbourhoods as well
+repeated for all k turns. So the people of a row look alike in everything that structure tells, and in their neighbourhoods too
 (after the k-automorphism of Zou, Chen and Ozsu 2009). Rows have people of one label.
 
 If k does not divide the number of people of a label, k to 2k - 1 of those with the fewest contacts stand still. They become twins:
@@ -60,7 +60,8 @@ class Turn:
         rest, apart = np.divmod(codes, k)
         low, high = np.divmod(rest, max(len(self.rows), 1))
         turns = np.arange(k)
-        return np.stack([self.rows[low], self.rows[high[:, None], (turns + apart[:, None]) % k]], axis=2).reshape(-1, 2)
+        found: Pairs = np.stack([self.rows[low], self.rows[high[:, None], (turns + apart[:, None]) % k]], axis=2).reshape(-1, 2)
+        return found
 
     def _members(self, twins: int) -> Integers:
         return np.flatnonzero(self.twins == twins)
@@ -72,8 +73,9 @@ def _distinct(one: Integers, two: Integers) -> list[tuple[int, int]]:
 
 def _joined(some: Integers, others: Integers) -> Pairs:
     """All pairs of one person each; of two different people, if both are the same set."""
-    pairs = np.stack(np.meshgrid(some, others, indexing="ij"), axis=2).reshape(-1, 2)
-    return pairs[pairs[:, 0] != pairs[:, 1]]
+    pairs: Pairs = np.stack(np.meshgrid(some, others, indexing="ij"), axis=2).reshape(-1, 2)
+    found: Pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    return found
 
 
 def turned(graph: Graph, k: int, labels: Sequence[int] | None = None) -> Pairs:

@@ -87,7 +87,7 @@ class TriangleCount(SmoothMechanism):
 
     @property
     def largest_bound(self) -> Fraction:
-        """What no smooth bound exceeds: two of so many people have at most nodes - 2 common neighbours."""
+        """The largest smooth bound of a graph with this number of people: two have at most nodes - 2 common neighbours."""
         return smooth_bound(max(self.nodes - 2, 0), self.beta) * (1 + SLACK)
 
     def release(self, values: Any) -> int:
