@@ -1,4 +1,4 @@
-"""The law of the code that runs, beside the one that is listed: a sampler is run once for every way in which its draws can come out.
+"""The law of the code that runs, beside the listed one: a sampler is run once for every way in which its draws can come out.
 
 By decisions: a coin, an integer below a bound, a choice by weight and a noise are each answered in every way, with their
 probabilities to 50 digits; all code above them runs as it is. By bits: these few are driven themselves, by all bit strings of the
@@ -33,7 +33,7 @@ from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.heavy import HeavyTails
 from tacit.mechanisms.noise.laplace_tails import LaplaceTails
 from tacit.mechanisms.noise.table import Table
-from tacit.mechanisms.noise.tails import Tails, rounded_law
+from tacit.mechanisms.noise.tails import rounded_law
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.publish.local.randomizers import unary
 
@@ -234,7 +234,7 @@ def _scripted(script: Callable[[], Script]) -> dict[Callable[..., Any], Callable
 class Rounding:
     """Continuous noise, of which only the whole number is drawn that it is rounded to."""
 
-    def __init__(self, noise: Tails, script: Script) -> None:
+    def __init__(self, noise: Any, script: Script) -> None:
         self.noise, self.script = noise, script
 
     def rounded(self, centre: Fraction, scale: Fraction) -> int:
@@ -243,7 +243,7 @@ class Rounding:
 
 
 @lru_cache(maxsize=64)
-def rounded_chances(noise: Tails, centre: Fraction, scale: Fraction) -> Options:
+def rounded_chances(noise: Any, centre: Fraction, scale: Fraction) -> Options:
     """Whole numbers near the centre with their probabilities; the first and the last stand for all beyond them."""
     middle = int(centre)
     return list(rounded_law(noise, centre, scale, middle - FARTHEST, middle + FARTHEST).items())

@@ -6,7 +6,7 @@ what is drawn from: the ends of an interval are listed cell by cell and drawn by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -64,7 +64,7 @@ RANKS, ENDS, BEYOND = (
 )
 LOCAL, MAPS = "Local randomizers, as they run", "Synthetic maps, as they run"
 CELLS, UNLISTED = "Cells of both ends, on every candidate", "Ranks that are not listed"
-Laws = Mapping[str, Callable[[], tuple[Law, Law]]]
+Laws = dict[str, Callable[[], tuple[Law, Law]]]
 
 
 def overlap(laws: Callable[[], Laws]) -> Check:
@@ -137,7 +137,9 @@ def _noise() -> Laws:
     narrow = DiscreteLaplaceLaw(HALF)
     laplace = Law({k: narrow.mass(k) for k in range(-20, 21)}, Decimal("1e-16"))
     ratio = ARITHMETIC.exp(Decimal(-4))
-    falling = {k: ARITHMETIC.multiply(ARITHMETIC.subtract(1, ratio), ARITHMETIC.power(ratio, k)) for k in range(20)}
+    falling: dict[Hashable, Decimal] = {
+        k: ARITHMETIC.multiply(ARITHMETIC.subtract(1, ratio), ARITHMETIC.power(ratio, k)) for k in range(20)
+    }
     return {
         "discrete_laplace": partial(_by_bits, lambda: discrete.discrete_laplace(HALF, 1)[0], laplace),
         "discrete_gaussian": partial(
@@ -149,7 +151,7 @@ def _noise() -> Laws:
 
 def _tails() -> Laws:
     """The rejection of heavy tails: for a uniform number that is given, how often it is kept."""
-    found = {}
+    found: Laws = {}
     for top, power, eighths in ((4, 1, 1), (4, 1, 6), (4, 3, 3), (4, 3, 7), (5, 2, 5)):
         word = eighths << 61
         size = ARITHMETIC.power(as_decimal(Fraction(eighths, 8)), as_decimal(Fraction(top, power)))
@@ -208,11 +210,15 @@ def _ranks() -> Laws:
     )
 
 
+def _law_of(between: Intervals) -> Law:
+    return Law({ends: chance for ends, chance in between.law(HALF).items()})  # noqa: C416  # of any outcomes, for the type
+
+
 def _ends() -> Laws:
     enclosed = QuantileWithInterval(HALF, lower=0, upper=20, step=1, epsilon=1)
     hard, _ = hard_pairs.under_both_ends(enclosed.of_many.low, enclosed.of_many.high)
     between = intervals_of([3, 20, 20, 21], HALF, 1, points=35)  # a grid with stretches of two points
-    return {"ends of four rows": lambda: (driven(lambda: between.draw(HALF)), Law(dict(between.law(HALF))))} | _all_as_they_run(
+    return {"ends of four rows": lambda: (driven(lambda: between.draw(HALF)), _law_of(between))} | _all_as_they_run(
         ("ends of many rows", enclosed.of_many, hard),
         ("ends of few rows", enclosed.of_few.ends, [0, 19]),
     )
@@ -232,8 +238,8 @@ class Anew(Exception):
 def _listed_shortly(mechanism: Listed, value: Any) -> tuple[Law, Law]:
     """The law of a draw that is not rejected; one that is has the same law again."""
     rounds: list[int] = []
-    short = {unlisted.reach: lambda candidates, factor: 1, Intervals.farthest: lambda self, factor: 1}
-    once = {real: partial(_once, real, rounds) for real in (unlisted.choose_listed, Cells.drawn)}
+    short: dict[Any, Any] = {unlisted.reach: lambda candidates, factor: 1, Intervals.farthest: lambda self, factor: 1}
+    once: dict[Any, Any] = {real: partial(_once, real, rounds) for real in (unlisted.choose_listed, Cells.drawn)}
 
     def first_round() -> Any:
         rounds.clear()
@@ -339,9 +345,9 @@ def _cells_drawn(between: Intervals, farthest: int) -> dict[Cell, list[Fraction]
     candidates, found = between.candidates(farthest), dict[Cell, list[Fraction]]()
     for index, length in enumerate(candidates.lengths.tolist()):
         outer, inner = (Box(*(int(end[at]) for end in candidates.boxes)) for at in (index + 1, index))
-        law = driven(partial(between.cells.drawn, outer, inner)).probabilities if length else {}
+        law: Any = driven(partial(between.cells.drawn, outer, inner)).probabilities if length else {}
         cost = candidates.costs.exponent(index, ONE) * (1 if index < len(candidates.lengths) - 1 else -1)
-        for (low, high), chance in law.items():  # type: ignore[misc]  # a cell is a pair of pairs
+        for (low, high), chance in law.items():
             found.setdefault(Cell(low, high), []).extend([cost] * round(chance * length))
     return found
 

@@ -20,7 +20,6 @@ import numpy as np
 from tacit.evidence.verify.case import Case, Exhaustive
 from tacit.evidence.verify.contract import Check
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import worst_log_ratio
 from tacit.privacy.rounding import as_text
 from tacit.publish.graphs.graph import Graph
@@ -73,17 +72,17 @@ def _ratio(noise: Laplace, moved: int) -> float:
 
 
 def _apart(noise: Laplace, one: Any, other: Any) -> float:
-    moved = np.abs(np.atleast_1d(opened(one)) - np.atleast_1d(opened(other)))
+    moved = np.abs(np.atleast_1d(one) - np.atleast_1d(other))
     return sum(_ratio(noise, int(each)) for each in moved if each)
 
 
 def _of_edges(one: Links, other: Links) -> float:
     """The number of edges, and the degrees in order: whichever tells more."""
     from tacit.publish.graphs.private.counting import EdgeCount
-    from tacit.publish.graphs.private.degrees import DegreeSequence
+    from tacit.publish.graphs.private.degrees import DegreeSequence, sorted_degrees
 
     count, degrees = EdgeCount(PEOPLE, EPSILON), DegreeSequence(PEOPLE, EPSILON)
-    of_degrees = _apart(degrees.mechanism, degrees.exact(_graph(one)), degrees.exact(_graph(other)))
+    of_degrees = _apart(degrees.mechanism, *(sorted_degrees(_graph(links), PEOPLE) for links in (one, other)))
     return max(of_degrees, _apart(count.mechanism, _graph(one).edges, _graph(other).edges))
 
 
@@ -102,10 +101,10 @@ def triangles_are_smooth(bound: Callable[[Graph], Fraction] | None = None) -> Ch
 
 
 def _of_histogram(noise: Laplace | None, one: Links, other: Links) -> float:
-    from tacit.publish.graphs.private.histogram import DegreeHistogram
+    from tacit.publish.graphs.private.histogram import DegreeHistogram, projected_histogram
 
     made, names = DegreeHistogram(THETA, EPSILON), np.arange(PEOPLE)
-    exact = ([made.exact(_graph(links), names, key) for links in (one, other)] for key in KEYS)
+    exact = ([projected_histogram(_graph(links), names, THETA, key)[1:] for links in (one, other)] for key in KEYS)
     return max(_apart(noise or made.mechanism, *both) for both in exact)
 
 
