@@ -117,14 +117,19 @@ class DuckDBEngine:
 
         What is cached was planned before.
         """
+        wanted = list(statements_of(group))
+        new = [(build, key) for _, build, key in wanted if key not in self._planned or key not in self._compiled]
+        took = sum(self._planned[key] for _, _, key in wanted if key in self._planned and key in self._compiled)
+        return took + self._newly_planned(new) if new else took
+
+    def _newly_planned(self, statements: Sequence[tuple[Build, str]]) -> float:
         took = 0.0
         with self._deadline(self.limits.planning) as late:
-            for _, build, key in statements_of(group):
-                if key not in self._planned or key not in self._compiled:
-                    begun, text = time.monotonic(), self._sql(build, key)
-                    self._connection.execute(f"PREPARE tacit_plan AS {text}")
-                    self._connection.execute("DEALLOCATE tacit_plan")
-                    self._planned[key] = time.monotonic() - begun
+            for build, key in statements:
+                begun, text = time.monotonic(), self._sql(build, key)
+                self._connection.execute(f"PREPARE tacit_plan AS {text}")
+                self._connection.execute("DEALLOCATE tacit_plan")
+                self._planned[key] = time.monotonic() - begun
                 took += self._planned[key]
                 if late.is_set():  # not all of planning can be interrupted
                     raise out_of_limits()
