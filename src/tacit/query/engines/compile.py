@@ -58,12 +58,13 @@ from tacit.query.plan import (
     Where,
 )
 from tacit.query.size_limit import below, expressions_of, nodes_of
+from tacit.query.stairs import Stairs, stairs
 
 LIMB = 28
 MASK = 2**LIMB - 1
 LONGEST_BRANCHES = 32
 ROOTS = 10  # square roots of the argument of a logarithm
-UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
+UNIT, RANK, OTHER, ON = "tacit_unit", "tacit_rank", "tacit_other", "tacit_on_"
 
 
 # --- rows and conditions -----------------------------------------------------------------------------------------------------
@@ -119,6 +120,8 @@ def _(node: Ratio, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: Choose, rows: ir.Table) -> Any:
+    if (found := stairs(node)) is not None:
+        return _climbed(found, value(found.row, rows))
     branches = [(value(test, rows), value(result, rows)) for test, result in node.branches]
     return ibis.cases(*branches, else_=value(node.otherwise, rows))
 
@@ -126,19 +129,46 @@ def _(node: Choose, rows: ir.Table) -> Any:
 @value.register
 def _(node: Lookup, rows: ir.Table) -> Any:
     """Codes with the same image share a branch; a long table becomes a list with an index."""
-    if len(node.table) > LONGEST_BRANCHES:
+    if long_lookup(node):
         code = value(node.child, rows)
-        place = code.cast("int32")  # which Spark requires; a code is always in the range of its table
-        found = ibis.literal(list(node.table), type="array<int64>")[place].cast("int64")
-        if not node.child.nullable:
-            return found
-        return ibis.cases((code.isnull(), ibis.null("int64")), else_=found)  # Spark with ANSI errors takes what is found for known
+        return _where_known(_in_list(node.table, code), code, node.child.nullable)
     images: dict[int | None, list[int]] = {}
     for code, image in enumerate(node.table):
         images.setdefault(image, []).append(code)
     child = value(node.child, rows)
     branches = [(child.isin(codes), _whole(image)) for image, codes in images.items() if image is not None]
     return ibis.cases(*branches, else_=ibis.null("int64")) if branches else ibis.null("int64")
+
+
+def long_lookup(node: object) -> bool:
+    """Whether a node is a lookup in a list."""
+    return isinstance(node, Lookup) and len(node.table) > LONGEST_BRANCHES
+
+
+def _climbed(stairs: Stairs, row: Any) -> Any:
+    """The value between two borders, by the bucket of a row."""
+    offset = _above(row, stairs.row.low)
+    buckets = stairs.buckets(stairs.row.low, stairs.row.high)
+    at = offset >> buckets.power
+    below = offset < _in_list(buckets.borders, at)
+    found = ibis.cases((below, _in_list(buckets.first, at)), else_=_in_list(buckets.then, at))
+    return _where_known(found, row, stairs.row.nullable)
+
+
+def _in_list(images: Sequence[int | None], place: Any) -> Any:
+    """The image at a place of a list, written as one text: an engine takes as long to plan a constant as to run hundreds of rows.
+
+    A list that is made of a text has no NULL: a number that is not an image stands for it.
+    """
+    unknown = max((image for image in images if image is not None), default=0) + 1
+    written = ibis.literal(",".join(str(unknown if image is None else image) for image in images))
+    found = written.split(",").cast("array<int64>")[place.cast("int32")]  # which Spark requires; a place is always in the list
+    return found.nullif(_whole(unknown)) if None in images else found
+
+
+def _where_known(found: Any, row: Any, nullable: bool) -> Any:
+    """What was found in a list, NULL where the row is: Spark with ANSI errors takes what is found for known."""
+    return ibis.cases((row.isnull(), ibis.null("int64")), else_=found) if nullable else found
 
 
 @value.register
@@ -306,7 +336,8 @@ def _(node: Join, reading: Reading) -> ir.Table:
     public = public.select(**{**columns, key: public[node.right]})
     if node.condition is not None:
         public = public.filter(value(node.condition, public))
-    return rows.join(public, value(node.left, rows) == public[key], how=node.kind)
+    rows, (left,) = _compared(rows, [node.left], "left")
+    return _passed_on(rows.join(public, left == public[key], how=node.kind))
 
 
 @relation.register
@@ -316,20 +347,37 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
     here = stored_name(node.here, "here")
     marked = {here: _whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
-    on = [value(left, rows) == value(right, other) for left, right in node.pairs]
+    rows, lefts = _compared(rows, [left for left, _ in node.pairs], "left")
+    other, rights = _compared(other, [right for _, right in node.pairs], "right")
+    on = [left == right for left, right in zip(lefts, rights, strict=True)]
     if not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[OTHER])
-    return rows.join(other, on, how=node.kind).drop(OTHER)
+    return _passed_on(rows.join(other, on, how=node.kind).drop(OTHER))
 
 
 @relation.register
 def _(node: Semi, reading: Reading) -> ir.Table:
     """A semi- or anti-join: on the unit, if the other rows have one. NULL equals nothing."""
     rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
-    on = [value(left, rows) == value(right, other) for left, right in node.pairs]
+    rows, lefts = _compared(rows, [left for left, _ in node.pairs], "left")
+    other, rights = _compared(other, [right for _, right in node.pairs], "right")
+    on = [left == right for left, right in zip(lefts, rights, strict=True)]
     if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
-    return rows.anti_join(other, on) if node.negated else rows.semi_join(other, on)
+    return _passed_on(rows.anti_join(other, on) if node.negated else rows.semi_join(other, on))
+
+
+def _compared(rows: ir.Table, nodes: Sequence[Row], side: str) -> tuple[ir.Table, list[Any]]:
+    """Rows, and what a join compares of them; a lookup in a list is a column first, since a join may not look into a list."""
+    names = {place: f"{ON}{side}_{place}" for place, node in enumerate(nodes) if any(map(long_lookup, nodes_of(node)))}
+    rows = rows.mutate(**{name: value(nodes[place], rows) for place, name in names.items()}) if names else rows
+    return rows, [rows[names[place]] if place in names else value(node, rows) for place, node in enumerate(nodes)]
+
+
+def _passed_on(joined: ir.Table) -> ir.Table:
+    """Joined rows without the columns that were made for the comparison alone."""
+    made = [name for name in joined.columns if name.startswith(ON)]
+    return joined.drop(*made) if made else joined
 
 
 def implies_unit(pairs: Sequence[tuple[Row, Row]]) -> bool:

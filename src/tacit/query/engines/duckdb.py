@@ -27,6 +27,7 @@ from tacit.query.engines.exact import Exact, assemble
 from tacit.query.plan import Bound, Group
 
 MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most a few hundred kilobytes
+LONG_LIST = 4000  # characters of a list that is worth a sub-query
 AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
 """Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
 
@@ -116,7 +117,8 @@ class DuckDBEngine:
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
-            self._compiled[key] = backend.compile(build(compiled.Tables(self._table, self._limits)))
+            built = backend.compiler.to_sqlglot(build(compiled.Tables(self._table, self._limits)))
+            self._compiled[key] = with_lists_once(built).sql(dialect=backend.dialect)
         return self._connection.sql(self._compiled[key]).to_arrow_table()
 
     def _table(self, name: str) -> Any:
@@ -143,6 +145,16 @@ class DuckDBEngine:
                 yield
         except (duckdb.Error, pyarrow.ArrowException, MemoryError, RecursionError):
             raise out_of_limits() from None
+
+
+def with_lists_once(tree: Any) -> Any:
+    """A query that makes each long list of a lookup once: the engine makes a constant list anew for every 2,048 rows."""
+    from sqlglot import exp
+
+    for made in list(tree.find_all(exp.Cast)):
+        if isinstance(made.this, exp.Split) and isinstance(made.this.this, exp.Literal) and len(made.this.this.this) > LONG_LIST:
+            made.replace(exp.Subquery(this=exp.Select(expressions=[made.copy()])))
+    return tree
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
