@@ -40,7 +40,7 @@ MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe
 MOST_BYTES = 8 * 10**9
 SORTED = 8  # columns that a window over released numbers counts as
 
-PROBE, BUILD, EMIT = 20, 150, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
+PROBE, BUILD, EMIT = 20, 200, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
 INTO_GROUP = ((10**4, 20), (10**5, 60), (10**6, 400))  # a row that is added to its group, by how many groups there are at most
 INTO_MANY = 500  # and where there are more than a processor's cache holds
 PARTS = {
