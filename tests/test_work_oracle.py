@@ -243,14 +243,21 @@ def processed(place: World, quote: Quote) -> int:
 
 
 def _profiled(engine: Any, build: Callable[[Any], Any]) -> int:
-    written = engine._opened().compile(build(compiled.Tables(engine._table, engine._limits)))
+    written = engine._sql(build, repr(build))
     ((_, profile),) = engine._connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {written}").fetchall()
     return sum(map(_rows, json.loads(profile).get("operator", ())))  # none where statistics alone have the answer
 
 
 def _rows(operator: dict[str, Any]) -> int:
-    own = 0 if operator["type"] in SHOWN else operator["intermediate_rows"] + operator.get("rows_scanned", 0)
+    own = 0 if _passes_on(operator) else operator["intermediate_rows"] + operator.get("rows_scanned", 0)
     return own + sum(map(_rows, operator.get("children", ())))
+
+
+def _passes_on(operator: dict[str, Any]) -> bool:
+    """Whether the rows of an operator are those below it; a list is put beside them as a product with one row."""
+    if operator["type"] == "CROSS_PRODUCT":
+        return bool(operator["intermediate_rows"] <= max(child["intermediate_rows"] for child in operator["children"]))
+    return operator["type"] in SHOWN
 
 
 def rows_of_a_unit(place: World, quote: Quote) -> int:

@@ -20,7 +20,7 @@ from tacit.accounting.ledger.selling import Sale
 from tacit.accounting.policy import Policy, policy_of
 from tacit.data.catalog import Stamp, read_catalog, stamp_of
 from tacit.data.store import StoreInfo, require_small_files, store_info, swept
-from tacit.errors import InvalidInput, NoBudget, NoLedger, StoreUnusable
+from tacit.errors import InvalidInput, NeverTrue, NoBudget, NoLedger, StoreUnusable
 from tacit.owner import Account, Preparing
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import Catalog, analyst_name, fingerprint
@@ -36,12 +36,13 @@ from tacit.query.language.syntax import Describe, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Offer, offered
 from tacit.query.passes import rewrite
+from tacit.query.plan import Question
 from tacit.query.price.price import Quote, Request, check, price, request
 from tacit.query.price.request import weighed
 from tacit.query.price.stability import rows_are_public
 from tacit.query.remembered import LONGEST, Remembered
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt
-from tacit.release.free import free_answer
+from tacit.release.free import free_answer, without_rows
 from tacit.release.once import Form, Sold, Till, once
 from tacit.release.record import record, recorded, renamed
 from tacit.release.running import Facts, Holder, InProcess, OwnProcess, Paid, Runner
@@ -144,8 +145,10 @@ class Session:
         if (columns := self._free(asked)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
-        tidy = truth_of(budget.get("tidy", False), "tidy")
-        found = self.answer(asked, _asked(asked, {name: value for name, value in budget.items() if name != "tidy"}), text)
+        tidy, known = truth_of(budget.get("tidy", False), "tidy"), {name: value for name, value in budget.items() if name != "tidy"}
+        if asked.limit == 0:
+            return without_rows(self._without_rows(asked), _asked(asked, _priced(asked, known)))
+        found = self.answer(asked, _asked(asked, known), text)
         return found.tidy() if tidy else found
 
     def _free(self, asked: Statement) -> Sequence[tuple[str, tuple[Any, ...]]] | None:
@@ -159,6 +162,15 @@ class Session:
             return declared_values(asked, catalog)
         text = written(check_free(asked, tables, self.data.public))
         return self.data.public.answered(text, [table.name for table in tables])
+
+    def _without_rows(self, select: Select) -> Question:
+        """The plan of a question with LIMIT 0. Its columns are the same if the catalog decides that no row meets its WHERE."""
+        try:
+            return rewrite(select, self.data.catalog, self.data.public)
+        except NeverTrue:
+            if select.where is None:
+                raise
+            return rewrite(replace(select, where=None), self.data.catalog, self.data.public)
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
@@ -175,9 +187,10 @@ class Session:
         if not isinstance(asked, Select) or public_tables(asked, self.data.catalog) or declared_values(asked, self.data.catalog):
             return explained_free(self._left(self._standing()))
         select = asked
-        known = {name: value for name, value in budget.items() if value is not None}
-        default = {} if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1}
-        wanted = _asked(select, {"groups": MOST_CELLS, **default, **known})  # an explanation is free, so any number of groups is
+        if select.limit == 0:
+            self._without_rows(select)
+            return explained_free(self._left(self._standing()), "no row: LIMIT 0 asks for the columns alone")
+        wanted = _asked(select, {"groups": MOST_CELLS, **_priced(select, budget)})  # free, so any number of groups is
         remembered = self.data.remembered  # as in _offer
         plan, change = rewrite(select, self.data.catalog, self.data.public), self.data.catalog.change
         check(plan, wanted, cores := self.data.catalog.cores)
@@ -410,6 +423,12 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
     read_at = stamp_of(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
+
+
+def _priced(select: Select, budget: Mapping[str, Any]) -> dict[str, Any]:
+    """A budget, by default epsilon 1, for what is not paid for."""
+    known = {name: value for name, value in budget.items() if value is not None}
+    return known if select.options or {"epsilon", "error"} & set(known) else {"epsilon": 1, **known}
 
 
 def _asked(select: Select, budget: Mapping[str, Any]) -> Request:

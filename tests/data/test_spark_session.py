@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tacit.data.spark_session import in_this_process, runs_here
+from tacit.data import spark_session
+from tacit.data.catalog import parse_catalog
+from tacit.data.spark_connect import unreachable
+from tacit.data.spark_session import in_this_process, quiet, runs_here
+from tacit.errors import InvalidCatalog
 
 
 def driven(master: str, stopped: bool = False) -> Any:
@@ -31,3 +36,21 @@ def test_executors_of_a_cluster_are_elsewhere(master: str) -> None:
 def test_behind_spark_connect_nothing_is_here() -> None:
     assert not in_this_process(SimpleNamespace())
     assert not runs_here(SimpleNamespace())
+
+
+STORE = '[budget]\nepsilon = 1\n[store]\nengine = "{}"\n{}\n[tables.t]\nsource = "t.csv"\nunit = "row"\n'
+
+
+def test_the_data_owner_says_how_long_a_cluster_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parse_catalog(STORE.format("spark", "")).reach_seconds == 120
+    assert parse_catalog(STORE.format("spark", "reach_seconds = 300")).reach_seconds == 300
+    for engine, written in (("duckdb", "reach_seconds = 300"), ("spark", "reach_seconds = 0")):
+        with pytest.raises(InvalidCatalog, match="reach_seconds"):
+            parse_catalog(STORE.format(engine, written))
+    assert "[store] reach_seconds" in str(unreachable())
+    given: list[float | None] = []
+    monkeypatch.setattr(spark_session, "interrupted", lambda _, seconds: given.append(seconds) or nullcontext())
+    monkeypatch.setattr(spark_session, "cores", lambda _: 1)
+    own = SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None))
+    quiet(SimpleNamespace(newSession=lambda: own), 300)
+    assert given == [300]

@@ -273,3 +273,71 @@ def test_every_listed_function_is_one_of_sql(plain: duckdb.DuckDBPyConnection, a
     assert set(calls) <= ALLOWED
     for call in calls.values():
         assert len(ana.sql(f"SELECT {call} AS x FROM wards")) >= 1
+
+
+# --- LIMIT 0 -------------------------------------------------------------------------------------------------------------------
+
+SHAPES = [
+    "SELECT COUNT(*) AS n FROM visits",
+    "SELECT ward, AVG(cost) AS mean, SUM(cost) + 1 AS more, MEDIAN(cost) FROM visits GROUP BY ward",
+    "SELECT ward, MODE(ward), COUNT(*) > 3, CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 'few' END, 7 AS seven FROM visits GROUP BY 1",
+    "SELECT MIN(cost) AS a, STDDEV(cost) AS b, RANK() OVER (ORDER BY COUNT(*)) AS place FROM visits",
+    "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward UNION ALL SELECT 'all', COUNT(*) FROM visits",
+]
+
+
+@pytest.mark.parametrize("text", SHAPES)
+@pytest.mark.parametrize("end", [" LIMIT 0", " FETCH FIRST 0 ROWS ONLY", " FETCH NEXT 0 ROWS", " LIMIT 0 OFFSET 3"])
+def test_no_rows_cost_nothing_and_have_the_columns_of_a_real_answer(ana: Session, text: str, end: str) -> None:
+    real = ana.sql(text, epsilon="0.01")
+    before, left = entries(ana), ana.data.accounts()
+    found = ana.sql(text + end)
+    assert len(found) == 0
+    shape = [(each.name, each.kind, each.has_interval, list(each.values)) for each in found.columns]
+    assert shape == [(each.name, each.kind, each.has_interval, []) for each in real.columns]
+    assert list(found.flat()) == list(real.flat())
+    assert (entries(ana), ana.data.accounts()) == (before, left)
+    assert "Nothing was spent" in found.footer()
+    assert found.to_dict()["columns"]
+    assert found.to_csv().splitlines() == real.to_csv().splitlines()[:1]
+    assert (ana.explain(text + end).epsilon, ana.explain(text).epsilon) == (0, 1)
+
+
+def test_no_rows_of_what_the_catalog_decides_cost_nothing(ana: Session) -> None:
+    before = entries(ana)
+    for test in ("1 <> 1", "FALSE", "1 = 0 AND cost > 3", "ward = 'nowhere'"):
+        found = ana.sql(f"SELECT ward, COUNT(*) AS n FROM visits WHERE {test} GROUP BY ward LIMIT 0")
+        assert [each.name for each in found.columns] == ["ward", "n"]
+    assert entries(ana) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM nowhere LIMIT 0",
+        "SELECT SUM(nothing) FROM visits LIMIT 0",
+        "SELECT ward FROM visits LIMIT 0",
+        "SELECT SUM(cost FROM visits LIMIT 0",
+        "SELECT COUNT(*) FROM visits WHERE nothing = 1 LIMIT 0",
+        "SELECT COUNT(*) FROM visits FETCH FIRST 5 PERCENT ROWS ONLY",
+        "SELECT COUNT(*) FROM visits FETCH FIRST 5 ROWS WITH TIES",
+    ],
+)
+def test_refusals_stay_without_rows(ana: Session, text: str) -> None:
+    with pytest.raises(Refused):
+        ana.sql(text)
+    with pytest.raises(Refused):
+        ana.explain(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) AS n FROM (SELECT * FROM visits LIMIT 0) v",
+        "(SELECT COUNT(*) AS n FROM visits LIMIT 0) UNION ALL SELECT COUNT(*) FROM visits",
+        "SELECT COUNT(*) AS n FROM visits LIMIT 1",
+    ],
+)
+def test_limit_0_inside_is_not_free(ana: Session, text: str) -> None:
+    with pytest.raises(Refused):
+        ana.sql(text)  # without a budget; a limit inside is refused in any case

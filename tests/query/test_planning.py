@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from threading import Event
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 import tacit
 from generated import Generated, Parts, asked, tables
 from stored import catalog as catalog_of
-from stored import category, number
+from stored import category, days, number
 from stored import table as table_of
 from tacit.doors.server.quotes import derived
 from tacit.errors import TimedOut, TooMuchWork
@@ -54,6 +55,11 @@ REPEATING = [
     "SELECT AVG(s.much) FROM (SELECT person, SUM(cost / LN(age + 2)) AS much FROM visits GROUP BY person) s WHERE s.much / 3 > 1",
     "SELECT COUNT(*) FROM visits v WHERE person IN (SELECT person FROM visits WHERE LN(age + 1) / LOG10(cost + 9) > 2)",
     f"SELECT CASE ward {' '.join(f'WHEN {at} THEN {at % 3}' for at in range(30))} END AS w, COUNT(*) FROM visits GROUP BY w",
+    "SELECT YEAR(day) AS y, SUM(ABS(YEAR(day) - 1950)), SUM(MONTH(day)) FROM visits GROUP BY y",
+    "SELECT COUNT(*) FROM visits v JOIN wards w ON w.beds = EXTRACT(MONTH FROM v.day)",
+    "SELECT COUNT(*) FROM visits a LEFT JOIN visits b ON a.person = b.person AND YEAR(a.day) = YEAR(b.day)",
+    "SELECT SUBSTRING(code, 2, 1) AS k, SUM(LENGTH(code)) FROM visits WHERE code > 'c0100' GROUP BY k",
+    "SELECT COUNT(*) FROM visits v WHERE SUBSTRING(code, 3, 1) IN (SELECT SUBSTRING(place, 3, 1) FROM wards)",
 ]
 
 
@@ -61,12 +67,17 @@ REPEATING = [
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A table of one row, and few rows at most: what takes long here is not the data."""
     folder = tmp_path_factory.mktemp("planning")
-    columns = (number("cost", -2, 5, Fraction(1, 2)), number("age", 0, 110), number("ward", 0, 29))
+    codes = category("code", *(f"c{at:04d}" for at in range(2000)))
+    columns = (number("cost", -2, 5, Fraction(1, 2)), number("age", 0, 110), number("ward", 0, 29), codes)
+    columns = (*columns, days("day", "1900-01-01", "2024-12-31"))
     visits = table_of(
         "visits", folder / "v.csv", Column("person", "key"), *columns, unit=Owner("person"), max_rows=3, rows_at_most=3
     )
-    wards = table_of("wards", folder / "w.csv", category("site", "N", "S"), number("beds", 0, 9), public=True)
-    rows = {"visits": ranked([[{"cost": 9, "age": 40, "ward": 7}]]), "wards": [{"site": 0, "beds": 2}]}
+    wards = table_of(
+        "wards", folder / "w.csv", category("site", "N", "S"), number("beds", 0, 9), replace(codes, name="place"), public=True
+    )
+    rows = {"visits": ranked([[{"cost": 9, "age": 40, "ward": 7, "code": 12, "day": 9999}]])}
+    rows["wards"] = [{"site": 0, "beds": 2, "place": 12}]
     with world(folder, catalog_of(folder, visits, wards), rows) as made:
         yield made
 
@@ -76,8 +87,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def on_duckdb(place: World, group: Group) -> list[str]:
     """The statements of a plan, as the embedded engine is given them."""
-    tables = compiled.Tables(place.engine._table, place.engine._limits)
-    return [place.engine._opened().compile(build(tables)) for _, build, _ in statements_of(group)]
+    place.engine._compiled.clear()
+    return [place.engine._sql(build, key) for _, build, key in statements_of(group)]
 
 
 def on_spark(place: World, group: Group) -> list[str]:

@@ -32,7 +32,7 @@ spark.executor.defaultJavaOptions {LIGHT}
 """
 DRIVER = """
 import json, sys, threading, time
-from tacit.data import spark_session
+from dataclasses import replace
 from tacit.errors import TacitError
 from tacit.query.engines.engine import Limits
 from tacit.session import open as open_data
@@ -61,7 +61,7 @@ with open_data(sys.argv[1]) as data:
     for line in sys.stdin:
         asked, engine = json.loads(line), data.engine
         engine.limits = Limits(seconds=asked["seconds"])
-        spark_session.OPENING = asked["opening"]
+        engine.wanted = replace(engine.wanted, seconds_to_reach=asked["opening"])
         if "pause" in asked:
             slowed(engine, "visits", asked["pause"])
             threading.Thread(target=watch, args=[engine._session.sparkContext], daemon=True).start()

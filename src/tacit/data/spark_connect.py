@@ -16,6 +16,7 @@ from typing import Any
 from tacit.errors import InvalidInput, StoreUnusable
 
 CONNECT = "sc://"
+REMEDY = "check [store] master and that the cluster runs; if it is only slow, raise [store] reach_seconds"
 PORT = 15002
 MOST_SESSIONS = 64  # of one process that are ended after it: each but the first one replaced another that was lost
 PATIENCE = 10.0  # seconds for a TCP connection
@@ -100,7 +101,7 @@ def located(master: str) -> Address:
 
 def unreachable() -> StoreUnusable:
     """The one message for a cluster that does not answer."""
-    return StoreUnusable("the Spark cluster cannot be reached", remedy="check [store] master, and that the cluster runs")
+    return StoreUnusable("the Spark cluster cannot be reached", remedy=REMEDY)
 
 
 def numbered(first: str, number: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import shutil
 import subprocess
@@ -17,18 +18,20 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
 from tacit.data.deadline import stopped_after
 from tacit.data.spark_connect import CONNECT, IN_BRACKETS, Address, channels_to, located, unreachable
 from tacit.errors import StoreUnusable
-from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, PARTS_PER_CORE, expanded
+from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, PARTS_PER_CORE, REACH_SECONDS, expanded
 
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger", "pyspark.sql.connect.logging")  # they print SQL at any level
 STACK = "-Xss16m"  # the deepest expression that is admitted is parsed and compiled by recursion
 OPTIONS = "spark.driver.extraJavaOptions"
 PATIENCE = "120"  # seconds for Java and Python to find each other; the usual 15 fail on a busy machine
 PATIENCE_HERE = "SPARK_AUTH_SOCKET_TIMEOUT"
+SOCKET = "spark.python.authenticate.socketTimeout"
 START = {
     "spark.ui.enabled": "false",  # its pages show SQL and sizes
     "spark.eventLog.enabled": "false",
@@ -37,7 +40,7 @@ START = {
     "spark.driver.maxResultSize": "0",  # what comes back is limited before a question is paid for, not by what the rows hold
     OPTIONS: STACK,
     "spark.executor.extraJavaOptions": STACK,
-    "spark.python.authenticate.socketTimeout": f"{PATIENCE}s",
+    SOCKET: f"{PATIENCE}s",
 }
 PARTS = "spark.sql.shuffle.partitions"
 WAREHOUSE = "spark.sql.warehouse.dir"  # Spark makes this folder, and in the current one if it is not named
@@ -60,15 +63,26 @@ SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.charVarcharAsString": "true",
 }
-OPENING = 60.0  # seconds in which a cluster runs an empty task, or cannot be reached
 RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to reach a server that is gone for ten minutes
 
 
-def started(master: str | None, settings: Mapping[str, str] | None = None, at: Address | None = None, session: str = "") -> Any:
-    """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings.
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How a cluster is reached: within so many seconds it runs an empty task, or it cannot be reached ([store] reach_seconds).
 
     `at` is where a Spark Connect server was found; without it, gRPC looks the name up. `session` is the name that the session gets
-    there. Variables in `master` are put in here.
+    there.
+    """
+
+    seconds: float = REACH_SECONDS
+    at: Address | None = None
+    session: str = ""
+
+
+def started(master: str | None, settings: Mapping[str, str] | None = None, reach: Reach = Reach()) -> Any:  # frozen
+    """A session on a cluster, or on this machine; `sc://` is Spark Connect. The first one of a process decides its settings.
+
+    Variables in `master` are put in here.
     """
     _silence()
     master = None if master is None else expanded(master, os.environ)
@@ -78,20 +92,21 @@ def started(master: str | None, settings: Mapping[str, str] | None = None, at: A
         raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
     try:
         if master is not None and master.startswith(CONNECT):
-            return _set(_connected(master, at, session))
-        return quiet(_driven(master, {**START, **(settings or {})}))
+            return _set(_connected(master, reach.at, reach.session), reach.seconds)
+        patience = f"{max(int(PATIENCE), math.ceil(reach.seconds))}"
+        return quiet(_driven(master, {**START, SOCKET: f"{patience}s", **(settings or {})}), reach.seconds)
     except StoreUnusable:
         raise
     except Exception:  # its message may name hosts and users
         raise unreachable() from None
 
 
-def quiet(session: Any) -> Any:
+def quiet(session: Any, seconds: float = REACH_SECONDS) -> Any:
     """A session of its own on the same cluster, with the settings on which exactness rests."""
     _silence()
     if in_this_process(session):
-        return _set(session.newSession())
-    return _set(type(session).builder.channelBuilder(session.client._builder).create())  # Spark Connect
+        return _set(session.newSession(), seconds)
+    return _set(type(session).builder.channelBuilder(session.client._builder).create(), seconds)  # Spark Connect
 
 
 def cores(session: Any) -> int:
@@ -140,12 +155,12 @@ def interrupted(session: Any, seconds: float | None) -> Iterator[threading.Event
         yield late
 
 
-def _set(own: Any) -> Any:
+def _set(own: Any, seconds: float) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Spark warns of settings that will go; each is set to what it is by default today
         for name, value in SETTINGS.items():
             own.conf.set(name, value)
-    with interrupted(own, OPENING):  # a master whose workers are gone accepts the task, and never runs it
+    with interrupted(own, seconds):  # a master whose workers are gone accepts the task, and never runs it
         parts = PARTS_PER_CORE * cores(own)
     own.conf.set(PARTS, str(parts))
     return own
@@ -182,7 +197,9 @@ def _driven(master: str | None, settings: Mapping[str, str]) -> Any:
         conf = SparkConf().setAppName("tacit").setMaster(place).setAll(list(own.items()))
         if SparkContext._gateway is not None:  # a Java process of before, whose own folder for temporary files stays what it is
             conf.setIfMissing("spark.local.dir", folder)
-        os.environ.setdefault(PATIENCE_HERE, PATIENCE)  # PySpark reads it whenever a result is handed over
+        os.environ.setdefault(
+            PATIENCE_HERE, settings.get(SOCKET, PATIENCE).removesuffix("s")
+        )  # PySpark reads it whenever a result is handed over
         nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         held = SparkContext(conf=conf, gateway=SparkContext._gateway or launch_gateway(conf, nowhere))  # type: ignore[no-untyped-call]
         if place.startswith("local"):

@@ -30,6 +30,7 @@ SPLIT_WITH_PRIVATE_KEYS = Fraction(1, 2)  # every list of private keys has a del
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 CLUSTER = "spark"  # the engine that has cores to declare
+REACH_SECONDS = 120  # in which a cluster answers, where nothing is declared
 MOST_CORES = 4096  # as many as tacit counts when it divides what is shuffled
 PARTS_PER_CORE = 2  # of what a cluster shuffles; Spark's 200 take two seconds on a small machine, whatever is asked
 MOST_PARTS = 512  # of what a question shuffles: the driver starts a task for each
@@ -229,6 +230,7 @@ class Catalog:
     store_master: str | None = None
     store_parquet: str | None = None
     store_cores: int | None = None
+    reach_seconds: int = REACH_SECONDS
     questions_at_most: int = QUESTIONS_AT_MOST
     data_set: str | None = None
     show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left

@@ -40,6 +40,7 @@ from tacit.query.plan import (
     Truth,
 )
 from tacit.query.size_limit import parts_of
+from tacit.query.stairs import Stairs, stairs
 
 LONGEST_BRANCHES = 32  # images of a lookup that is written as a CASE
 SMALL = 2_000  # characters of expressions that are written as they are
@@ -47,6 +48,7 @@ WORTH = 80  # characters of a part for which a name is shorter
 NAMED = 32  # of the name of a part, with its table
 NAME = "tacit_part_"  # no column of a catalog begins with tacit_
 WHOLE, DOUBLE = 28, 44  # of a constant beside its digits, and of a double
+LIST = 400  # of a list beside its numbers and its place
 
 
 # --- what an engine computes in several steps ----------------------------------------------------------------------------------
@@ -103,18 +105,23 @@ class Steps:
     down: tuple[int, ...]
 
 
-Node = Row | Condition | TextColumn | Part | Divided | Clipped | Tangent | Steps
+Node = Row | Condition | TextColumn | Part | Divided | Clipped | Tangent | Steps | Stairs
 
 
 def in_steps(node: Any) -> Any:
-    """A node as the engine computes it: a quotient is divided and clipped, a logarithm has a series."""
+    """A node as the engine computes it: a quotient is divided and clipped, a logarithm has a series, a calendar has stairs."""
     if isinstance(node, Ratio):
         divided = Divided(node.above, node.below, node.times, node.low, node.high)
         return Clipped(divided, node.low, node.high, node.nullable)
     if isinstance(node, Logarithm):
         steps = Steps(Tangent(node.child), node.child, node.base, node.step, node.unit, node.up, node.down)
         return Clipped(steps, node.low, node.high, node.nullable)
-    return node
+    return stairs(node) or node
+
+
+def in_list(node: object) -> bool:
+    """Whether a node is looked up in a list: by its code, or as stairs."""
+    return len(node.table) > LONGEST_BRANCHES if isinstance(node, Lookup) else isinstance(in_steps(node), Stairs)
 
 
 # --- characters ----------------------------------------------------------------------------------------------------------------
@@ -141,15 +148,18 @@ def _images(node: Lookup) -> int:
     return len(set(node.table))
 
 
-def _in_list(node: Lookup) -> int:
-    """The characters of the list of a long table."""
-    return _constants(len(node.table), max(4, _digits(node.low, node.high))) if len(node.table) > LONGEST_BRANCHES else 0
+def _in_lists(node: Any) -> int:
+    """The characters of the list of a long table, and of the three lists of stairs."""
+    if isinstance(node, Stairs):
+        digits = _digits(*node.values, node.row.high - node.row.low)
+        return 3 * _constants(node.count(node.row.low, node.row.high), digits)
+    return _constants(len(node.table), _digits(node.low, node.high)) if in_list(node) else 0
 
 
 def _looked_up(node: Lookup) -> int:
     """A long table is one list; of a short one each image is a branch, with the codes that have it."""
-    if listed := _in_list(node):
-        return 200 + listed
+    if listed := _in_lists(node):
+        return LIST + listed
     return 40 + _images(node) * (24 + WHOLE + _digits(node.low, node.high)) + _constants(len(node.table), 2)
 
 
@@ -166,6 +176,7 @@ OWN: Mapping[type, Callable[[Any], int]] = {
     Clipped: lambda node: 60 + 4 * (WHOLE + _digits(node.low, node.high)),
     Choose: lambda node: 20 + 24 * len(node.branches),
     Lookup: _looked_up,
+    Stairs: lambda node: 3 * LIST + 8 * (WHOLE + _digits(node.row.low)) + _in_lists(node),
     Root: lambda node: 60,
     Tangent: lambda node: 300 + 2 * DOUBLE,
     Steps: lambda node: 300 + 9 * DOUBLE + _constants(len(node.up) + len(node.down), _digits(*node.up, *node.down)),
@@ -193,8 +204,10 @@ def uses_of(node: Any) -> tuple[int, ...]:
             return (2,)
         case Steps():
             return (7, 2)
-        case Lookup() if len(node.table) > LONGEST_BRANCHES:
+        case Lookup() if in_list(node):
             return (3,)
+        case Stairs():
+            return (8,)
         case Lookup():
             return (max(1, _images(node)),)
         case _:
@@ -209,6 +222,7 @@ INSIDE: Mapping[type, tuple[str, ...]] = {
     Clipped: ("child",),
     Choose: ("branches", "otherwise"),
     Lookup: ("child",),
+    Stairs: ("row",),
     Root: ("child",),
     Tangent: ("child",),
     Steps: ("tangent", "child"),
@@ -302,7 +316,7 @@ class _Parts:
         levels = self._levels(names, level, made, roots)
         characters = sum(inline[number] + NAMED for number in names) + NAMED * sum(len(each.kept) for each in levels)
         characters += sum(NAMED if root in names else inline[root] for root in roots)
-        listed = sum(_in_list(node) for node in self.nodes if isinstance(node, Lookup))
+        listed = sum(_in_lists(node) for node in self.nodes if isinstance(node, Lookup | Stairs))
         return Named(tuple(names.get(root, made[root]) for root in roots), tuple(levels), characters, listed)
 
     def _uses(self, roots: Sequence[int]) -> list[int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tacit.query.named_parts import NAMED, WHOLE, named, quoted_length
+from tacit.query.named_parts import NAMED, WHOLE, in_list, named, quoted_length
 from tacit.query.plan import (
     Bound,
     Column,
@@ -22,6 +22,7 @@ from tacit.query.plan import (
     PublicScan,
     Question,
     Relation,
+    Row,
     Scan,
     Semi,
     TextColumn,
@@ -116,6 +117,11 @@ class _Written:
         found = named(nodes)
         return Size(found.characters + len(found.levels) * (SELECT + self.width), found.listed)
 
+    def _side(self, nodes: Sequence[Row]) -> Size:
+        """What a join compares of one side; a lookup in a list is first a column of a query."""
+        listed = any(in_list(part) for node in nodes for part in nodes_of(node))
+        return self.expressions(nodes) + (Size(SELECT + self.width + MADE * len(nodes)) if listed else Size())
+
     def _step(self, step: Relation) -> Size:
         query = Size(SELECT + self.width)
         queries = sum([query] * SELECTS.get(type(step), 0), start=Size())
@@ -124,9 +130,9 @@ class _Written:
                 return queries + self.expressions([step.condition])
             case Join():
                 tested = self.expressions([step.condition]) if step.condition is not None else Size()
-                return queries + Size(TABLE + len(step.table.name)) + self.expressions([step.left]) + tested
+                return queries + Size(TABLE + len(step.table.name)) + self._side([step.left]) + tested
             case UnitJoin() | Semi():
-                sides = [self.expressions([pair[side] for pair in step.pairs]) for side in (0, 1)]
+                sides = [self._side([pair[side] for pair in step.pairs]) for side in (0, 1)]
                 return queries + sum(sides, start=Size(MADE * (1 + len(step.pairs))))
             case PerUnit():
                 values = [total.value for total in step.totals if total.value is not None]

@@ -22,6 +22,7 @@ from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_term
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
+NO_ROWS = "LIMIT 0 asks for the columns alone. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
@@ -213,6 +214,8 @@ class Answer:
         """The price and the meaning of the error bars, in one line."""
         if self.columns and all(column.kind == PUBLIC for column in self.columns):
             return FREE
+        if not self.receipt.epsilon and self.receipt.entry is None:
+            return NO_ROWS
         rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
         held = "all values together" if self.simultaneous else rows
         price = f"epsilon {as_text(self.receipt.epsilon)}" + (

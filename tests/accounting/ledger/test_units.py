@@ -269,3 +269,71 @@ def test_a_changed_number_of_steps_shows(file):
         connection.execute("UPDATE tacit_books SET hash = ?", [hash_of(text)])
     assert ledger.verify().problem == "entry 2: the restated sums after it are wrong"
     assert ledger.identity == IDENTITY
+
+
+# --- a source under another name -------------------------------------------------------------------------------------------------
+
+ON = '[budget]\nepsilon = 8\n[tables.visits]\nsource = "visits.csv"\nunit = "row"\n[tables.{name}]\nsource = {source}\n{kind}\n'
+
+POSTGRES = '{{ postgres = "postgresql://{}/hospital", table = "{}" }}'
+
+
+def on_source(folder, name: str, source: str, kind: str = 'unit = "row"') -> Units:
+    written = source if source.startswith("{") else f'"{source}"'
+    return declared_units(parse_catalog(ON.format(name=name, source=written, kind=kind), folder / "tacit.toml"))
+
+
+@pytest.mark.parametrize("source", ["towns.csv", "./towns.csv", "sub/../towns.csv", "link.csv"])
+def test_a_public_source_that_comes_back_private_under_another_name_is_closed(tmp_path, file, source):
+    (tmp_path / "towns.csv").touch()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link.csv").symlink_to("towns.csv")
+    spend(opened(file, policy(8, units=on_source(tmp_path, "towns", "towns.csv", "public = true"))), pure(1))
+    now = opened(file, policy(8, units=on_source(tmp_path, "people", source)))
+    assert now.changed_units() == ["people was public and is now private under another name"]
+    now.accept_units(1, "curator", "towns are people now")
+    assert now.reserve(Sale((pure(1),), "curator", "q", "v", tables=("visits",)))
+    with pytest.raises(UnitsChanged, match="exact values of it were released"):
+        now.reserve(Sale((pure(1),), "curator", "q", "v", tables=("people",)))
+
+
+def test_another_source_is_a_new_private_table(tmp_path, file):
+    spend(opened(file, policy(8, units=on_source(tmp_path, "towns", "towns.csv", "public = true"))), pure(1))
+    now = opened(file, policy(8, units=on_source(tmp_path, "people", "people.csv")))
+    assert now.changed_units() == ["people is a new private table"]
+    now.accept_units(1, "curator", "more people")
+    assert now.reserve(Sale((pure(1),), "curator", "q", "v", tables=("people",)))
+
+
+def test_names_alone_let_a_public_source_come_back(tmp_path, file):
+    """Planted: the ledger as it was, without marks of sources."""
+    spend(opened(file, policy(8, units=replace(on_source(tmp_path, "towns", "towns.csv", "public = true"), opened=()))), pure(1))
+    now = opened(file, policy(8, units=on_source(tmp_path, "people", "towns.csv")))
+    assert now.changed_units() == ["people is a new private table"]
+
+
+def test_a_public_and_a_private_table_on_one_source(tmp_path, file):
+    both = on_source(tmp_path, "towns", "visits.csv", "public = true")
+    assert both.closed == ("visits",)
+    with pytest.raises(UnitsChanged, match="exact values of it were released"):
+        opened(file, policy(8, units=both)).reserve(Sale((pure(1),), "curator", "q", "v", tables=("visits",)))
+
+
+def test_an_older_ledger_notes_public_sources_with_its_next_entry(tmp_path, file):
+    now = on_source(tmp_path, "towns", "towns.csv", "public = true")
+    before = replace(now, opened=())
+    assert "opened" not in before.text
+    spend(opened(file, policy(8, units=before)), pure(1))
+    ledger = opened(file, policy(8, units=now))
+    spend(ledger, pure(1))
+    spend(ledger, pure(1))
+    assert [entry.kind for entry in ledger.entries()] == ["begin", "spend", "units", "spend", "spend"]
+    assert (ledger.spent().epsilon, ledger.verify().whole) == (3, True)
+
+
+def test_databases_are_marked_by_server_and_table_without_a_password(tmp_path):
+    one = on_source(tmp_path, "towns", POSTGRES.format("ana:secret@db", "towns"), "public = true")
+    two = on_source(tmp_path, "people", POSTGRES.format("bob@DB:5432", "public.towns"))
+    other = on_source(tmp_path, "people", POSTGRES.format("bob@db", "people"))
+    assert one.differences(two) == ["people was public and is now private under another name"]
+    assert one.differences(other) == ["people is a new private table"]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
-from stored import catalog, number, table
+from stored import catalog, category, number, table
 from tacit.errors import StoreUnusable, TimedOut
+from tacit.privacy.catalog import Column, Owner, Source, Table
 from tacit.privacy.sealed import Sealed
+from tacit.query import named_parts
 from tacit.query.engines import compile as compiled
+from tacit.query.engines import duckdb as engines
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits
 from tacit.query.plan import Bound
@@ -242,3 +247,66 @@ def test_fan_out_of_an_empty_table_is_none(tmp_path: Path) -> None:
         assert [list(moment) for moment in made.exact(made.plan("SELECT COUNT(*) FROM visits LEFT JOIN wards USING (ward)"))] == [
             [0]
         ]
+
+
+# --- lookups in lists --------------------
+
+MANY = 60  # declared values: more than are written as cases
+LOOKED_UP = {
+    "a condition": "SELECT COUNT(*) AS n FROM t WHERE code = other",
+    "a value": "SELECT SUM(LENGTH(code)) AS n, SUM(CASE WHEN LENGTH(other) = 5 THEN 1 ELSE 0 END) AS m FROM t",
+    "a key": "SELECT SUBSTRING(code, 5, 1) AS k, COUNT(*) AS n FROM t GROUP BY k ORDER BY k",
+    "a join": "SELECT SUM(image) AS n FROM t JOIN images ON images.other = t.code",
+    "a left join": "SELECT SUM(image) AS n, COUNT(*) AS m FROM t LEFT JOIN images ON images.other = t.code",
+    "a semi-join": "SELECT COUNT(*) AS n FROM t WHERE code IN (SELECT other FROM images WHERE image > 3)",
+    "an anti-join": "SELECT COUNT(*) AS n FROM t WHERE code NOT IN (SELECT other FROM images WHERE image > 3)",
+    "units": "SELECT COUNT(*) AS n FROM t a LEFT JOIN t b ON a.person = b.person AND a.code = b.other",
+}
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder = tmp_path_factory.mktemp("listed")
+    words = [f"c{at:04d}" for at in range(MANY)]
+    columns = (Column("person", "key"), category("code", *words), category("other", *reversed(words), nulls="drop"))
+    declared = table("t", folder / "t.csv", *columns, unit=Owner("person"), max_rows=2, rows_at_most=1000)
+    held = (category("other", *reversed(words)), number("image", 0, 9))
+    images = Table("images", Source("csv", "images.csv"), {column.name: column for column in held}, public=True)
+    rows = ranked(
+        [[{"code": at * 7 % MANY if at % 5 else None, "other": (MANY - 1 - at * 7) % MANY}] * (1 + at % 2) for at in range(300)]
+    )
+    public = [{"other": at, "image": at % 10} for at in range(0, MANY, 2)]
+    with world(folder, catalog(folder, declared, images), {"t": rows, "images": public}) as made:
+        yield made
+
+
+@pytest.mark.parametrize("text", LOOKED_UP.values(), ids=LOOKED_UP)
+def test_a_lookup_in_a_list_is_what_its_cases_are(listed: World, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """In a sub-query, as a constant, and as a list of cases: the same sums."""
+    question, found = listed.plan(text), []
+    for longest, branches in ((0, 32), (10**9, 32), (10**9, 10**9)):
+        monkeypatch.setattr(engines, "LONG_LIST", longest)
+        monkeypatch.setattr(named_parts, "LONGEST_BRANCHES", branches)
+        listed.engine._compiled.clear()
+        found.append([np.asarray(moment).tolist() for moment in listed.exact(question)])
+        assert any("SELECT CAST(STR_SPLIT" in each for each in listed.engine._compiled.values()) == (longest == 0)
+    assert found[0] == found[1] == found[2]
+    assert np.asarray(found[0][0]).sum() > 0
+
+
+def test_a_list_that_is_made_once_adds_no_rows(listed: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is put beside the rows as a product with one row, which passes on as many as it reads (work.md)."""
+    monkeypatch.setattr(engines, "LONG_LIST", 0)
+    listed.engine._compiled.clear()
+    listed.exact(listed.plan(LOOKED_UP["a value"]))
+    (written,) = [text for text in listed.engine._compiled.values() if "SELECT CAST(STR_SPLIT" in text]
+    ((_, profile),) = listed.engine._connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {written}").fetchall()
+    products = [each for each in _operators(json.loads(profile)["operator"]) if each["type"] == "CROSS_PRODUCT"]
+    assert products
+    assert all(each["intermediate_rows"] == max(child["intermediate_rows"] for child in each["children"]) > 1 for each in products)
+
+
+def _operators(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for each in found:
+        yield each
+        yield from _operators(each.get("children", []))

@@ -32,6 +32,7 @@ from tacit.query.binding.scope import Scope, Source, column_term, declared
 from tacit.query.engines import compile as compiled
 from tacit.query.groups import domain, key_value
 from tacit.query.language.sql import parse_expression
+from tacit.query.named_parts import LONGEST_BRANCHES
 from tacit.query.plan import Bound, Column, Condition, DateType, Key, Literal, NumberType, Scan, Term, TextColumn
 from worlds import World, ranked, world
 
@@ -589,7 +590,7 @@ def column_type(*values: Any) -> Any:
 
 def test_long_tables_of_codes_are_looked_up_as_short_ones_are(little: World) -> None:
     child = terms.number_node(bound(little, "small"))
-    table_ = tuple(None if at % 5 == 2 else (at * 2**33) % 1001 - 500 for at in range(compiled.LONGEST_BRANCHES + 9))
+    table_ = tuple(None if at % 5 == 2 else (at * 2**33) % 1001 - 500 for at in range(LONGEST_BRANCHES + 9))
     for length in (11, len(table_)):
         node = terms.lookup(Term(child, NumberType(Fraction(1))), table_[:length])
         expected = [reference.value(node, row) for row in stored_rows(little)]

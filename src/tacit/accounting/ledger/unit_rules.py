@@ -25,14 +25,14 @@ def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
 
     Tables that are newly declared public are noted: what was told of them exactly can never be private again.
     """
-    if units_are_declared(page, policy):
+    if units_are_declared(page, policy) and not policy.units.closed:
         return  # and so nothing closed
     if found := differences(page, policy):
         raise UnitsChanged(f"the ledger counts for other units: {'; '.join(found)}", remedy=REMEDY)
     known = units_of(page)
-    if closed := sorted(set(known.closed) & set(tables)):
+    if closed := sorted({*known.closed, *policy.units.closed} & set(tables)):
         raise UnitsChanged(
-            f"{', '.join(closed)} was public before, and exact values of it were released: no budget covers them",
+            f"{', '.join(closed)} is or was public, and exact values of it were released: no budget covers them",
             remedy="declare it public again, or ask about other tables",
         )
     note_public(page, policy)
@@ -50,8 +50,9 @@ def note_public(page: Page, policy: Policy) -> None:
     if last.units == UNKNOWN or last.price.neighbours != policy.neighbours:
         return  # nothing is admitted before the data owner has spoken, and then these are noted
     known = units_of(page)
-    if not set(policy.units.public) <= set(known.public):
-        _turn(page, policy, known.accepting(Units(public=policy.units.public)), 1, "", BY_ITSELF)
+    if not known.notes(policy.units):
+        told = Units(public=policy.units.public, closed=policy.units.closed, opened=policy.units.opened)
+        _turn(page, policy, known.accepting(told), 1, "", BY_ITSELF)
 
 
 def differences(page: Page, policy: Policy) -> list[str]:

@@ -16,7 +16,7 @@ from tacit.data.declaration.lines import MOST_PARTS, has_endless_key, key_lines
 from tacit.data.declaration.problems import Reading
 from tacit.data.declaration.shape import BROKEN, shaped
 from tacit.errors import InvalidCatalog, Problem
-from tacit.privacy.catalog import CLUSTER, QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
+from tacit.privacy.catalog import CLUSTER, QUESTIONS_AT_MOST, REACH_SECONDS, Analyst, Budget, Catalog, analyst_name
 from tacit.privacy.rounding import exact
 
 NAME = "tacit.toml"
@@ -84,6 +84,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_master=declared.get("store", {}).get("master"),
         store_parquet=declared.get("store", {}).get("parquet"),
         store_cores=declared.get("store", {}).get("cores"),
+        reach_seconds=declared.get("store", {}).get("reach_seconds", REACH_SECONDS),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
         show_left=declared["budget"].get("show_left", "tenths"),
@@ -93,6 +94,9 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
 
 def _check_cores(store: Any, reading: Reading) -> None:
     """Cores are those of a cluster; a master that names its own number of them has no more."""
+    if store is not BROKEN and "reach_seconds" in store and store.get("engine", "duckdb") != CLUSTER:
+        remedy = f'remove it, or declare engine = "{CLUSTER}"'
+        reading.report(("store", "reach_seconds"), "is for a cluster: the engine duckdb runs on this machine", remedy)
     if store is BROKEN or not isinstance(cores := store.get("cores"), int):
         return
     if store.get("engine", "duckdb") != CLUSTER:

@@ -12,7 +12,7 @@ from tacit.data.engine import Maker, Workshop
 from tacit.data.parquet_store import FILE_ROWS, TABLES, ParquetStore, parquet_store
 from tacit.data.prepare.cluster import Cluster
 from tacit.data.prepare.remote import copied_here, remote_sources
-from tacit.data.spark_session import cores, started
+from tacit.data.spark_session import Reach, cores, started
 from tacit.data.store import BEGINNING, StoreInfo, details_of, store_file, write_info
 from tacit.errors import StoreUnusable
 from tacit.files import replace_file
@@ -48,7 +48,7 @@ def made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[M
 
     If anything fails, the folder is removed. Public tables are prepared here and copied.
     """
-    session, mark = started(catalog.store_master), bits.random_bytes(8).hex()
+    session, mark = started(catalog.store_master, reach=Reach(catalog.reach_seconds)), bits.random_bytes(8).hex()
     base = str(catalog.store_folder) if catalog.store_parquet is None else _place(catalog, catalog.store_parquet)
     working = str(folder / "spark") if catalog.store_parquet is None else f"{base}/{BEGINNING}{mark}"
     cluster, old = Cluster(bench, session, working, f"{base}/{TABLES}{mark}"), _described_folder(catalog)

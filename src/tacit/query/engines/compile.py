@@ -19,7 +19,7 @@ import ibis.expr.types as ir
 
 from tacit.privacy.rounding import log_up
 from tacit.query.engines.engine import TALLY
-from tacit.query.named_parts import LONGEST_BRANCHES, NAME, Clipped, Divided, Node, Part, Steps, Tangent, in_steps, named
+from tacit.query.named_parts import NAME, Clipped, Divided, Node, Part, Steps, Tangent, in_list, in_steps, named
 from tacit.query.plan import (
     Add,
     All,
@@ -59,6 +59,7 @@ from tacit.query.plan import (
     Where,
 )
 from tacit.query.size_limit import below, expressions_of, nodes_of
+from tacit.query.stairs import Stairs
 
 LIMB = 28
 MASK = 2**LIMB - 1
@@ -131,6 +132,8 @@ def _(node: Clipped, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: Choose, rows: ir.Table) -> Any:
+    if isinstance(found := in_steps(node), Stairs):
+        return value(found, rows)
     branches = [(value(test, rows), value(result, rows)) for test, result in node.branches]
     return ibis.cases(*branches, else_=value(node.otherwise, rows))
 
@@ -138,19 +141,42 @@ def _(node: Choose, rows: ir.Table) -> Any:
 @value.register
 def _(node: Lookup, rows: ir.Table) -> Any:
     """Codes with the same image share a branch; a long table becomes a list with an index."""
-    if len(node.table) > LONGEST_BRANCHES:
+    if in_list(node):
         code = value(node.child, rows)
-        place = code.cast("int32")  # which Spark requires; a code is always in the range of its table
-        found = ibis.literal(list(node.table), type="array<int64>")[place].cast("int64")
-        if not node.child.nullable:
-            return found
-        return ibis.cases((code.isnull(), ibis.null("int64")), else_=found)  # Spark with ANSI errors takes what is found for known
+        return _where_known(_in_list(node.table, code), code, node.child.nullable)
     images: dict[int | None, list[int]] = {}
     for code, image in enumerate(node.table):
         images.setdefault(image, []).append(code)
     child = value(node.child, rows)
     branches = [(child.isin(codes), _whole(image)) for image, codes in images.items() if image is not None]
     return ibis.cases(*branches, else_=ibis.null("int64")) if branches else ibis.null("int64")
+
+
+@value.register
+def _(node: Stairs, rows: ir.Table) -> Any:
+    """The value between two borders, by the bucket of a row."""
+    row, buckets = value(node.row, rows), node.buckets(node.row.low, node.row.high)
+    offset = _above(row, node.row.low)
+    at = offset >> buckets.power
+    below = offset < _in_list(buckets.borders, at)
+    found = ibis.cases((below, _in_list(buckets.first, at)), else_=_in_list(buckets.then, at))
+    return _where_known(found, row, node.row.nullable)
+
+
+def _in_list(images: Sequence[int | None], place: Any) -> Any:
+    """The image at a place of a list, written as one text: an engine takes as long to plan a constant as to run hundreds of rows.
+
+    A list that is made of a text has no NULL: a number that is not an image stands for it.
+    """
+    unknown = max((image for image in images if image is not None), default=0) + 1
+    written = ibis.literal(",".join(str(unknown if image is None else image) for image in images))
+    found = written.split(",").cast("array<int64>")[place.cast("int32")]  # which Spark requires; a place is always in the list
+    return found.nullif(_whole(unknown)) if None in images else found
+
+
+def _where_known(found: Any, row: Any, nullable: bool) -> Any:
+    """What was found in a list, NULL where the row is: Spark with ANSI errors takes what is found for known."""
+    return ibis.cases((row.isnull(), ibis.null("int64")), else_=found) if nullable else found
 
 
 @value.register
@@ -345,8 +371,8 @@ def _(node: Join, reading: Reading) -> ir.Table:
     public = public.select(**{**columns, key: public[node.right]})
     if node.condition is not None:
         public = _filtered(public, node.condition)
-    rows, (left,) = computed(rows, [node.left])
-    return _without_parts(rows.join(public, value(left, rows) == public[key], how=node.kind))
+    rows, (left,) = _side(rows, [node.left])
+    return _without_parts(rows.join(public, left == public[key], how=node.kind))
 
 
 def _filtered(rows: ir.Table, condition: Condition) -> ir.Table:
@@ -368,10 +394,18 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
 
 
 def _compared(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
-    """Both sides of a join, with the parts of what is compared that get a name, and the comparisons."""
-    rows, lefts = computed(rows, [left for left, _ in pairs])
-    other, rights = computed(other, [right for _, right in pairs], "other_")
-    return rows, other, [value(left, rows) == value(right, other) for left, right in zip(lefts, rights, strict=True)]
+    """Both sides of a join, with what is compared of them, and the comparisons."""
+    rows, lefts = _side(rows, [left for left, _ in pairs])
+    other, rights = _side(other, [right for _, right in pairs], "other_")
+    return rows, other, [left == right for left, right in zip(lefts, rights, strict=True)]
+
+
+def _side(rows: ir.Table, nodes: Sequence[Row], mark: str = "") -> tuple[ir.Table, list[Any]]:
+    """Rows, and what a join compares of them; a lookup in a list is a column first, since a join may not look into a list."""
+    rows, compared = computed(rows, nodes, mark)
+    made = {place: f"{NAME}{mark}on_{place}" for place, node in enumerate(compared) if any(map(in_list, nodes_of(node)))}
+    rows = rows.mutate(**{name: value(compared[place], rows) for place, name in made.items()}) if made else rows
+    return rows, [rows[made[place]] if place in made else value(node, rows) for place, node in enumerate(compared)]
 
 
 @relation.register

@@ -28,6 +28,7 @@ from tacit.query.engines.exact import Exact, assemble
 from tacit.query.plan import Bound, Group
 
 MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most two megabytes, and most a few kilobytes
+LONG_LIST = 4000  # characters of a list that is worth a sub-query
 AS_WRITTEN = "join_order,build_side_probe_side,partial_aggregate_pushdown,window_self_join,top_n_window_elimination"
 """Optimizers that are off: by what the rows hold they choose another plan, which the worst work (work.md) does not know."""
 
@@ -137,7 +138,8 @@ class DuckDBEngine:
 
     def _arrow(self, build: Build, key: str) -> Any:
         """The engine's result for what is built."""
-        return self._connection.sql(self._sql(build, key)).to_arrow_table()
+        text = self._sql(build, key)  # which opens the store
+        return self._connection.sql(text).to_arrow_table()
 
     def _sql(self, build: Build, key: str) -> str:
         """The SQL of what is built, cached by `key`, the plan, since Ibis takes as long as the engine."""
@@ -149,7 +151,8 @@ class DuckDBEngine:
                 oldest = next(iter(self._compiled))
                 self._compiled.pop(oldest)
                 self._planned.pop(oldest, None)
-            self._compiled[key] = backend.compile(build(compiled.Tables(self._table, self._limits)))
+            built = backend.compiler.to_sqlglot(build(compiled.Tables(self._table, self._limits)))
+            self._compiled[key] = with_lists_once(built).sql(dialect=backend.dialect)
         return self._compiled[key]
 
     def _table(self, name: str) -> Any:
@@ -176,6 +179,16 @@ class DuckDBEngine:
                 yield late
         except (duckdb.Error, pyarrow.ArrowException, MemoryError, RecursionError):
             raise out_of_limits() from None
+
+
+def with_lists_once(tree: Any) -> Any:
+    """A query that makes each long list of a lookup once: the engine makes a constant list anew for every 2,048 rows."""
+    from sqlglot import exp
+
+    for made in list(tree.find_all(exp.Cast)):
+        if isinstance(made.this, exp.Split) and isinstance(made.this.this, exp.Literal) and len(made.this.this.this) > LONG_LIST:
+            made.replace(exp.Subquery(this=exp.Select(expressions=[made.copy()])))
+    return tree
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:

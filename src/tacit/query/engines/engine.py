@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit.errors import TimedOut
-from tacit.privacy.catalog import Column
+from tacit.privacy.catalog import REACH_SECONDS, Column
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.engines.public import Columns, PublicTable, asked_of_public
@@ -49,7 +49,7 @@ class Opening:
 
     `at` is where a Spark Connect server was found, and `session` is what the first session there is called. `tables` are those that
     must be there before a question is paid for, where each lies in files of its own. It can be sent to another process, which makes
-    its engine from it.
+    its engine from it. A cluster has `seconds_to_reach` to answer.
     """
 
     place: Path
@@ -60,6 +60,7 @@ class Opening:
     at: Address | None = None
     session: str = ""
     tables: tuple[str, ...] = ()
+    seconds_to_reach: float = REACH_SECONDS
 
 
 class Engine(Protocol):

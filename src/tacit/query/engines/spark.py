@@ -14,10 +14,9 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-import tacit.data.spark_session as sessions
 from tacit.data.parquet_store import ParquetStore, parquet_store, still_here
 from tacit.data.spark_connect import numbered, unreachable
-from tacit.data.spark_session import for_questions, in_this_process, interrupted, quiet, runs_here, started
+from tacit.data.spark_session import Reach, for_questions, in_this_process, interrupted, quiet, runs_here, started
 from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import COPIED_ROWS
@@ -83,7 +82,7 @@ class SparkEngine:
         try:
             if runs_here(self._session):
                 return True
-            with interrupted(self._session, sessions.OPENING):
+            with interrupted(self._session, self.wanted.seconds_to_reach):
                 if self._empty is None:
                     self._empty = self._session.range(0, 1, 1, 1)  # one task; planned once, and run before every question
                 return len(self._empty.collect()) == 1
@@ -102,7 +101,7 @@ class SparkEngine:
             places = [self._store.table(name) for name in self.wanted.tables]
             if in_this_process(self._session) and all(still_here(place, self._files.get(place, ())) for place in places):
                 return
-            with interrupted(self._session, sessions.OPENING):
+            with interrupted(self._session, self.wanted.seconds_to_reach):
                 listed = {place: frozenset(self._session.read.schema(ANY).parquet(place).inputFiles()) for place in places}
         except Exception as error:
             self.close()
@@ -239,7 +238,8 @@ class SparkEngine:
 
     def _started(self) -> Any:
         first, number = self.wanted.session, next(self._sessions)
-        return started(self.wanted.master, at=self.wanted.at, session=numbered(first, number) if first else "")
+        reach = Reach(self.wanted.seconds_to_reach, self.wanted.at, numbered(first, number) if first else "")
+        return started(self.wanted.master, reach=reach)
 
     def _described(self) -> ParquetStore:
         """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""

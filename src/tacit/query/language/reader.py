@@ -234,8 +234,14 @@ class Reader(Expressions):
     def whole(self, node: exp.Expr | None, word: str) -> int | None:
         if node is None:
             return None
-        self.only(node, "expression")
-        value = node.expression
+        if isinstance(node, exp.Fetch):
+            self.only(node, "count", "direction", "limit_options")
+            if options := node.args.get("limit_options"):
+                self.only(options, "rows")
+            value = node.args.get("count") or exp.Literal.number(1)
+        else:
+            self.only(node, "expression")
+            value = node.expression
         if isinstance(value, exp.Placeholder):
             held = self.parameter(value)
             if isinstance(held, Constant) and isinstance(held.value, Fraction) and held.value.denominator == 1:

@@ -84,10 +84,10 @@ class Explanation:
         }
 
 
-def explained_free(left: str = "") -> Explanation:
-    """What is free: public tables, and the catalog."""
+def explained_free(left: str = "", read: str = "public tables or the catalog alone") -> Explanation:
+    """What is free: public tables, the catalog, and the columns of a question of which no row is asked."""
     nothing = Fraction(0)
-    return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+    return Explanation((read,), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
 
 
 def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Explanation:

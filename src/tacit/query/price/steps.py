@@ -44,11 +44,15 @@ from tacit.query.plan import (
     Union,
 )
 from tacit.query.size_limit import Node, below, expressions_of, nodes_of, parts_of, written_out
+from tacit.query.stairs import stairs
 
 NUMBER = 8  # bytes
 HELD = 32  # bytes of a number in a row that is held and sorted
 ALWAYS = 5  # numbers of such a row in addition to the columns that are read: its unit, rank, position and keys
 BRANCHES = 32  # of a lookup that is written as a list of cases
+LISTED = 30  # an index of a list; of a long list, a place that no cache holds
+CLIMBED = 120  # three lists, by a bucket (stairs.py)
+CHOSEN = 1  # a part of what a CASE chooses between: an engine takes rows by the thousand, and visits all results for each thousand
 
 
 SLOWER = Fraction(7, 2)  # seconds of a core on a cluster, for each second of the model: measured (work.md)
@@ -109,7 +113,7 @@ def _like(node: TextLike, longest: int) -> int:
 
 
 def _lookup(node: Lookup, _: int) -> int:
-    return 20 if len(node.table) > BRANCHES else 5 * len(node.table)
+    return LISTED + len(node.table) // 2000 if len(node.table) > BRANCHES else 5 * len(node.table)
 
 
 OWN: Mapping[type, Callable[[Any, int], int]] = {
@@ -120,7 +124,7 @@ OWN: Mapping[type, Callable[[Any, int], int]] = {
     Add: lambda node, _: 3,
     Multiply: lambda node, _: 3,
     Quotient: lambda node, _: 10,
-    Ratio: lambda node, _: 20,
+    Ratio: lambda node, _: 25,
     Choose: lambda node, _: 5 * len(node.branches),
     Lookup: _lookup,
     Root: lambda node, _: 20,
@@ -140,12 +144,13 @@ OWN: Mapping[type, Callable[[Any, int], int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Expressions:
-    """The expressions of a plan: which columns they read, and the steps of each for one row."""
+    """The expressions of a plan: which columns they read, the entries of their lists, and the steps of each for one row."""
 
     tables: Mapping[int, Table]
     columns: frozenset[Column | TextColumn]
     joined: int = 0
-    measured: dict[int, tuple[Node, int]] = field(default_factory=dict, repr=False, compare=False)
+    entries: int = 0
+    measured: dict[int, tuple[Node, int, int, int]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, group: Group) -> Expressions:
@@ -154,7 +159,8 @@ class Expressions:
         nodes = [node for whole in expressions_of(group) for node in nodes_of(whole)]
         columns = frozenset(node for node in nodes if isinstance(node, Column | TextColumn))
         joined = sum(step.width for step in steps if isinstance(step, Join))
-        return cls({step.source: step.table for step in steps}, columns, joined)
+        entries = sum(len(node.table) for node in nodes if isinstance(node, Lookup) and len(node.table) > BRANCHES)
+        return cls({step.source: step.table for step in steps}, columns, joined, entries)
 
     def read(self, source: int) -> int:
         """Steps to read the columns of one row of a table, and its rank."""
@@ -178,18 +184,30 @@ class Expressions:
 
     def steps(self, node: Node) -> int:
         """The most steps of an expression for one row; a part that is used twice is computed twice."""
-        if id(node) not in self.measured:
-            longest = self._longest(getattr(node, "child", None))
-            own = OWN[type(node)](node, longest)
-            self.measured[id(node)] = (node, own + self._inner(node))
-        return self.measured[id(node)][1]
+        each, _, chosen = self._measured(node)
+        return each + CHOSEN * chosen
 
-    def _inner(self, node: Node) -> int:
+    def _measured(self, node: Node) -> tuple[int, int, int]:
+        """The steps of a row on its way through an expression, how many parts that has, and how many are results of a CASE."""
+        if id(node) not in self.measured:
+            self.measured[id(node)] = (node, *self._measure(node))
+        return self.measured[id(node)][1:]
+
+    def _measure(self, node: Node) -> tuple[int, int, int]:
         """For a choice, every condition and the most expensive result: a row gets one of them."""
+        if (found := stairs(node)) is not None:
+            each, size, chosen = self._measured(found.row)
+            return CLIMBED + each, 1 + size, chosen
+        own = OWN[type(node)](node, self._longest(getattr(node, "child", None)))
         if isinstance(node, Choose):
-            results = [*(result for _, result in node.branches), node.otherwise]
-            return sum(self.steps(test) for test, _ in node.branches) + max(map(self.steps, results))
-        return written_out(node) * sum(map(self.steps, parts_of(node)))
+            tests = [self._measured(test) for test, _ in node.branches]
+            results = [self._measured(result) for result in (*(result for _, result in node.branches), node.otherwise)]
+            sizes, chosen = sum(size for _, size, _ in results), sum(inside for *_, inside in tests)
+            each = sum(steps for steps, *_ in tests) + max(steps for steps, *_ in results)
+            return own + each, 1 + sizes + sum(size for _, size, _ in tests), sizes + chosen
+        parts, times = [self._measured(part) for part in parts_of(node)], written_out(node)
+        each, size, chosen = (times * sum(column) for column in zip(*parts, strict=True)) if parts else (0, 0, 0)
+        return own + each, 1 + size, chosen
 
     def _longest(self, node: object) -> int:
         return self.tables[node.source].columns[node.name].longest if isinstance(node, TextColumn) else NUMBER

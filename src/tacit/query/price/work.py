@@ -41,7 +41,7 @@ MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe
 MOST_BYTES = 8 * 10**9
 SORTED = 8  # columns that a window over released numbers counts as
 
-PROBE, BUILD, EMIT = 20, 100, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
+PROBE, BUILD, EMIT = 20, 200, 10  # a row that is looked up in a join, a row of its public table, a row that comes out
 INTO_GROUP = ((10**4, 20), (10**5, 60), (10**6, 400))  # a row that is added to its group, by how many groups there are at most
 INTO_MANY = 500  # and where there are more than a processor's cache holds
 PARTS = {
@@ -49,16 +49,17 @@ PARTS = {
     "units": 1,
     "sum": 3,
     "centred": 3,
-    "squares": 9,
-    "products": 11,
+    "squares": 12,
+    "products": 16,
     "list": 1,
     "distinct": 1,
 }  # sums that the engine makes of a moment
 PART, UNIT, UNIT_OF_MANY = 4, 200, 1000  # a row in one of them; a row whose unit, or value, is counted once in its group
 NUMBERED = 500  # a row that is numbered within its unit and group
-GROUP, OWN_GROUP, VALUE = 500, 5000, 1000  # a group that the engine returns, one of private keys, and a value of a quantile's list
+GROUP, OWN_GROUP, VALUE = 500, 8000, 1000  # a group that the engine returns, one of private keys, and a value of a quantile's list
 QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile or mode, a noisy number, and a cell of the answer
 CANDIDATE = 500  # a value among which a mode is chosen
+ENTRY = 2500  # a value of a list in which rows are looked up, which each statement makes once
 
 TASK_ROWS = 4 * FILE_ROWS  # of one task of a cluster: Spark puts at most 4 files together (work.md)
 FEW_GROUPS = 10**4  # which may all be in one part of a shuffle; more are spread evenly but for a factor of two
@@ -194,6 +195,7 @@ def _of_part(question: Question) -> Work:
     work = _summed(question, rows, summed, expressions) if summed else Work()
     for moment in listed:
         work += _listed(question, rows, moment, expressions)
+    work += _by_driver(ENTRY * expressions.entries * (bool(summed) + len(listed)))
     return work + _answered(question, rows.rows)
 
 
