@@ -27,7 +27,7 @@ from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Bound, Join, Moment, PerUnit, PublicScan, Question, Relation, Scan, Semi, Union, UnitJoin
 from tacit.query.price.aggregates import moments_of
-from tacit.query.price.explain import _unit
+from tacit.query.price.explain import _unit, _Uses
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import l1_sensitivity, l2_sensitivity
 from worlds import PUBLIC, WARDS, world_in_memory
@@ -175,7 +175,9 @@ def stability(quote: Quote) -> str:
         laplace = isinstance(part.mechanism, Laplace)
         norm = l1_sensitivity(part.moment, quote.reach) if laplace else l2_sensitivity(part.moment, quote.reach)
         assert norm == part.mechanism.sensitivity
-        parts.append(f"{NAMES[part.moment.kind]} {as_text(norm * _unit(part.moment, quote.question))}{_centred(part.moment)}")
+        parts.append(
+            f"{NAMES[part.moment.kind]} {as_text(norm * _unit(part.moment, _Uses.of(quote.question)))}{_centred(part.moment)}"
+        )
     parts += [f"ranks {rank.mechanism.max_rows} rows" for rank in quote.ranks]
     parts += [f"values {as_text(2 * mode.mechanism.sensitivity)} rows" for mode in quote.modes]
     return " · ".join([*parts, f"groups touched {quote.reach.groups}", f"rows in one {quote.reach.per_group}"])
@@ -188,7 +190,7 @@ def _centred(moment: Moment) -> str:
 def priced(quote: Quote) -> str:
     parts = [f"{_amount(loss(quote.keys.event))} threshold {quote.keys.threshold} on the keys"] if quote.keys else []
     for part in quote.sums:
-        name, unit = type(part.mechanism).__name__, _unit(part.moment, quote.question)
+        name, unit = type(part.mechanism).__name__, _unit(part.moment, _Uses.of(quote.question))
         parts.append(
             f"{_amount(part.mechanism.loss)} {name}(scale {as_text(part.mechanism.scale * unit)}) on the {NAMES[part.moment.kind]}"
         )

@@ -51,6 +51,19 @@ def test_parameters_are_recorded_as_literals(folder: Path) -> None:
     assert (code, "did you mean 'north'?" in said) == (3, True)
 
 
+def test_limit_0_prints_the_columns_and_costs_nothing(folder: Path) -> None:
+    with open_data(folder / "tacit.toml", own_process=False) as data:
+        before = len(list(data.ledger.entries()))
+    text = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 0"
+    assert run(folder, "sql", text, "--csv") == (0, "ward,n,n_low,n_high\n")
+    code, said = run(folder, "sql", text, "--json")
+    assert (code, json.loads(said)["rows"], json.loads(said)["entry"]) == (0, [], None)
+    assert [column["name"] for column in json.loads(said)["columns"]] == ["ward", "n"]
+    assert "Nothing was spent" in run(folder, "sql", text, "--epsilon", "1")[1]
+    with open_data(folder / "tacit.toml", own_process=False) as data:
+        assert len(list(data.ledger.entries())) == before
+
+
 def test_a_refusal_shows_its_place(folder: Path) -> None:
     code, said = run(folder, "sql", "SELECT COUNT(*)\nFROM visits WHERE csot > 3", "--epsilon", "1")
     assert code == 3

@@ -270,3 +270,19 @@ def test_sub_queries_that_double_are_refused_at_once(hospital):
     text = f"WITH a0 AS (SELECT cost FROM visits), {doubled} SELECT SUM(cost) AS n FROM a40"
     for operation in ("explain", "ask"):
         assert body(hospital.call(operation, sql=text, epsilon="0.01"))["error"]["code"] == "too_much_work"
+
+
+# --- free ----------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["LIMIT 0", "FETCH FIRST 0 ROWS ONLY"])
+def test_limit_0_is_answered_without_a_budget_and_without_an_entry(hospital, end):
+    def head() -> int:
+        return len(list(hospital.office.data.ledger.entries()))
+
+    before = head()
+    found = hospital.call("ask", sql=f"SELECT kind, COUNT(*) AS n FROM visits WHERE 1 <> 1 GROUP BY kind {end}")
+    assert found.status == 200, found.body
+    assert ([each["name"] for each in body(found)["columns"]], body(found)["rows"]) == (["kind", "n"], [])
+    assert head() == before
+    assert hospital.call("explain", sql=f"SELECT COUNT(*) AS n FROM visits {end}").status == 200

@@ -105,5 +105,5 @@ def test_forgotten_hashes(monkeypatch):
 
 def test_every_classical_bug_is_a_plant():
     names = {plant for plant, _ in classical.planted()}
-    assert names | {"hashes"} == {"two", "positives", "threshold", "spread", "halves", "halved", "hashes"}
+    assert names | {"hashes"} == {"two", "positives", "threshold", "spread", "halves", "halved", "hashes", "moved"}
     assert names < set(PLANTED)
