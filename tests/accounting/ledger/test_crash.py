@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -149,8 +150,11 @@ def test_a_question_that_is_being_answered_keeps_its_lease(address, monkeypatch)
         later(monkeypatch, selling.LEASE + 1)
         while ledger._store.look(lambda page: page.kept("slow")).until == ends:
             time.sleep(0.01)
+        renewing = {thread for thread in threading.enumerate() if thread.name == "tacit lease"}
         spend(ledger, ONE, "ben")
     assert failures(ledger) == [dead.entry.number]
+    assert renewing
+    assert not renewing & set(threading.enumerate()), "it has let go of the ledger's file"
 
 
 def test_resuming_counts_what_was_lost_before_it(address, monkeypatch):

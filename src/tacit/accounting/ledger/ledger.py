@@ -141,11 +141,13 @@ class Ledger:
             yield
             return
         over = Done()
-        Thread(target=self._renew, args=(granted, over), name="tacit lease", daemon=True).start()
+        renewing = Thread(target=self._renew, args=(granted, over), name="tacit lease", daemon=True)
+        renewing.start()
         try:
             yield
         finally:
             over.set()
+            renewing.join()  # or it would close the ledger's file some time after its last user is done with it
 
     def _renew(self, granted: Granted, over: Done) -> None:
         while not over.wait(LEASE / 3):
