@@ -250,6 +250,41 @@ def test_what_has_one_reading_is_read(text, whole):
     assert events[-1] is h11.EndOfMessage
 
 
+class Copying(protocol.Plain):
+    """Planted: what is not read yet is copied to read one event more."""
+
+    copied = 0
+
+    @property
+    def trailing_data(self) -> tuple[bytes, bool]:
+        found = super().trailing_data
+        self.copied += len(found[0])
+        return found
+
+    def next_event(self) -> object:
+        _ = self.trailing_data
+        return super().next_event()
+
+
+class Watched(Copying):
+    """The protocol as it is."""
+
+    next_event = protocol.Plain.next_event
+
+
+@pytest.mark.parametrize("kind", [Watched, Copying], ids=["sound", "planted"])
+def test_a_body_in_many_small_chunks_is_read_in_time_that_grows_with_it(kind):
+    """Else a quarter of a megabyte, which arrives at once, keeps the front from everybody else for seconds."""
+    connection, chunks = kind(), b"1\r\nx\r\n" * 1_000
+    connection.receive_data(CHUNKED + chunks + b"0\r\n\r\n" + HIDDEN)
+    events = list[type]()
+    while (event := connection.next_event()) is not h11.PAUSED:
+        events.append(type(event))
+    assert events == [h11.Request, *[h11.Data] * 1_000, h11.EndOfMessage]
+    assert connection.trailing_data[0] == HIDDEN
+    assert (connection.copied <= len(CHUNKED + chunks)) is (kind is Watched)
+
+
 @pytest.mark.parametrize("name", UNCLEAR)
 def test_h11_alone_is_caught(name):
     """Planted: h11 as it is reads most of these, one way or the other; those that it refuses are listed."""
