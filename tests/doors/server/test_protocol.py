@@ -187,6 +187,8 @@ UNCLEAR = {
     "a list of lengths": JSON + b"Content-Length: 2, 2\r\n\r\n{}",
     "two codings": JSON + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks in HTTP/1.0": CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n",
+    "chunks in HTTP/0.9": CHUNKED.replace(b"HTTP/1.1", b"HTTP/0.9") + b"0\r\n\r\n",
+    "another version, and no host": b"GET /v1/health HTTP/1.2\r\n\r\n",
     "bare LF everywhere": GET.replace(b"\r\n", b"\n") + b"\n",
     "bare LF after the request line": GET.replace(b"1.1\r\n", b"1.1\n") + b"\r\n",
     "bare LF between headers": GET + b"X: 1\nY: 2\r\n\r\n",

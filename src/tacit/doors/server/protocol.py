@@ -90,8 +90,9 @@ def _plain_so_far(data: bytearray, looked: int) -> int:
     fields = [(name.lower(), value) for name, _, value in (line.partition(b":") for line in lines)]
     times = Counter(name for name, _ in fields)
     listed = any(name == b"content-length" and b"," in value for name, value in fields)
-    coded = times[b"transfer-encoding"] and (times[b"content-length"] or first.rstrip().endswith(b"HTTP/1.0"))
-    if any(times[name] > 1 for name in ONCE) or listed or coded:
+    version = first[-8:]  # of any other, h11 would believe a coding, and want no Host
+    coded = times[b"transfer-encoding"] and (times[b"content-length"] or version == b"HTTP/1.0")
+    if any(times[name] > 1 for name in ONCE) or listed or coded or version not in (b"HTTP/1.0", b"HTTP/1.1"):
         raise h11.RemoteProtocolError("a header with two readings")
     return 0
 
