@@ -11,6 +11,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -20,7 +21,7 @@ from typer.testing import CliRunner
 import tacit
 from served import Served, listening, self_signed, served
 from tacit.doors.cli import app
-from tacit.doors.client import MOST_REPLY, Remote, checked_url, raised
+from tacit.doors.client import MOST_REPLY, Remote, _body, checked_url, raised
 from tacit.doors.server import desk
 from tacit.doors.server.places import Places
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnknownName
@@ -228,8 +229,50 @@ def test_a_reply_that_is_not_of_tacit_is_said_so(body):
                 ask()
 
 
+FORMS = [
+    b"{}",
+    b'{"answer": {}, "receipt": 1, "entries": 1, "noise": 1}',
+    b'{"answer": [], "receipt": {"left": ["1/0", "0"]}, "entries": [1], "noise": [], "errors": [], "price": {"epsilon": "1/0"}}',
+    b'{"entries": [], "before": "x", "noise": [{"of": "x"}], "answer": null}',
+    b'{"entries": [], "before": 7, "noise": [], "errors": [], "price": 1, "answer": "x"}',
+]
+
+
+@pytest.mark.parametrize("body", FORMS)
+def test_a_reply_of_another_form_is_said_so(body):
+    """Also a history that goes on before the same entry without end."""
+    with replying("", body) as url, Remote(url, "tacit_x", pauses=()) as ana:
+        for ask in (ana.history, lambda: ana.answer(1), lambda: ana.sql("SELECT 1", epsilon=1), lambda: ana.explain("SELECT 1")):
+            with pytest.raises(StoreUnusable, match="words of tacit"):
+                ask()
+
+
+def test_a_reply_in_small_parts_takes_no_more_memory_than_its_limit(monkeypatch):
+    """A list of its parts would take thirty times as much."""
+    monkeypatch.setattr("tacit.doors.client.MOST_REPLY", 2**20)
+    reply = SimpleNamespace(headers={}, iter_bytes=lambda: (bytes((at % 251, 7)) for at in range(2**20)))
+    tracemalloc.start()
+    with pytest.raises(StoreUnusable, match="bytes"):
+        _body(reply)
+    assert tracemalloc.get_traced_memory()[1] < 6 * 2**20
+    tracemalloc.stop()
+
+
+def test_a_token_goes_to_no_other_host():
+    """A reply that says where to go instead is an error, and is not followed."""
+    gone = list[bool]()
+    with replying("", b"{}") as other:
+        elsewhere = httpx.MockTransport(
+            lambda asked: (gone.append(asked.url.host == "127.0.0.1"), httpx.Response(307, headers={"Location": other}))[1]
+        )
+        with Remote("https://stats.example.org", "tacit_x", transport=elsewhere, pauses=()) as ana, pytest.raises(StoreUnusable):
+            ana.sql("SELECT 1", epsilon=1)
+    assert gone == [False]
+
+
 def test_what_is_not_a_server_of_tacit_is_said_so():
-    for text in ("<html>", "[]", "[" * 100_000, '{"error": 1}', '{"error": {"code": "x"}}'):
+    endless = '{"error": {"code": "x", "message": "m", "line": 1e999, "column": 1}}'
+    for text in ("<html>", "[]", "[" * 100_000, '{"error": 1}', '{"error": {"code": "x"}}', endless):
         assert "without words of tacit" in str(raised(502, text))
     assert isinstance(raised(422, '{"error": {"code": "of_tomorrow", "message": "m"}}'), InvalidInput)
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -101,11 +102,12 @@ class Remote:
         from tacit.query.price.explain import Expected, Explanation, Noise
 
         known = _read(self._sent("POST", "/v1/explain", _asked(question, params, budget)))
-        noise = tuple(Noise(**each) for each in known["noise"])
-        expected = tuple(Expected(**each) for each in known["errors"])
-        price = (Fraction(known["price"]["epsilon"]), Fraction(known["price"]["delta"]))
-        confidence = Fraction(repr(known["confidence"]))
-        return Explanation(tuple(known["tree"]), known["groups"], noise, expected, *price, confidence, known["left"])
+        with _in_words():
+            noise = tuple(Noise(**each) for each in known["noise"])
+            expected = tuple(Expected(**each) for each in known["errors"])
+            price = (Fraction(known["price"]["epsilon"]), Fraction(known["price"]["delta"]))
+            confidence = Fraction(repr(known["confidence"]))
+            return Explanation(tuple(known["tree"]), known["groups"], noise, expected, *price, confidence, known["left"])
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
@@ -127,10 +129,14 @@ class Remote:
             more = {} if before is None else {"before": before}
             query = "&".join(f"{name}={value}" for name, value in {"last": min(last, 200), **more}.items())
             page = _read(self._sent("GET", f"/v1/history?{query}"))
-            found += page["entries"]
-            before = page["before"]
-            if before is None:
-                break
+            with _in_words():
+                found += [dict(entry) for entry in page["entries"]]
+                further = page["before"]
+                if further is None:
+                    break
+                if type(further) is not int or (before is not None and further >= before):
+                    raise ValueError("a history that does not end")
+            before = further
         return found[:last]
 
     # --- how -----------------------------------------------------------------------------------------------------------------
@@ -157,31 +163,38 @@ def _body(reply: Any) -> str:
     """The text of a reply as it is sent, up to a limit; a compressed one was not asked for, and may unpack to anything."""
     if reply.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise StoreUnusable("the server compressed its reply, which was not asked for", remedy="check the URL and what is between")
-    parts, size = list[bytes](), 0
+    found = bytearray()  # not a list of parts, which may be of two bytes each
     for part in reply.iter_bytes():
-        parts.append(part)
-        size += len(part)
-        if size > MOST_REPLY:
+        found += part
+        if len(found) > MOST_REPLY:
             raise StoreUnusable(
                 f"the server's reply has more than {MOST_REPLY:,} bytes", remedy="check the URL; ask for fewer groups"
             )
-    return b"".join(parts).decode("utf-8", "replace")
+    return found.decode("utf-8", "replace")
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Inside, a reply is read: what has another form than a server of tacit gives it is one error."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+        raise StoreUnusable("the server did not reply in words of tacit", remedy="check the URL") from None
 
 
 def _read(text: str) -> dict[str, Any]:
     """The JSON object of a reply."""
-    try:
+    with _in_words():
         found = json.loads(text)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise StoreUnusable("the server did not reply in words of tacit", remedy="check the URL")
-    return found
+        if not isinstance(found, dict):
+            raise TypeError("not an object")
+        return found
 
 
 def _answered(text: str) -> Answer:
     _read(text)
-    return answer_from(text)
+    with _in_words():
+        return answer_from(text)
 
 
 def raised(status: int, text: str) -> TacitError:
@@ -194,7 +207,7 @@ def raised(status: int, text: str) -> TacitError:
         known = json.loads(text)["error"]
         code, message, remedy = str(known["code"]), str(known["message"]), str(known.get("remedy", ""))
         at = (int(known["line"]), int(known["column"])) if "line" in known else None
-    except (ValueError, TypeError, LookupError, RecursionError):
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return StoreUnusable(f"the server replied {status} without words of tacit", remedy="check the URL")
     if kind := REFUSALS.get(code):
         return kind(message, remedy=remedy, at=at)

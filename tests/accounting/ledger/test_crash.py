@@ -19,7 +19,7 @@ from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.rollback import check_head
 from tacit.accounting.ledger.selling import Granted, Sale
 from tacit.accounting.ledger.tables import Store
-from tacit.errors import BudgetExceeded, TooManyFailures
+from tacit.errors import BudgetExceeded, StoreUnusable, TooManyFailures
 
 SCRIPT = Path(__file__).parents[2] / "support" / "crash.py"
 ROUND = 3600  # seconds for 400 kills, and a quarter of what the slow test may take: a busy machine needs minutes
@@ -155,6 +155,33 @@ def test_a_question_that_is_being_answered_keeps_its_lease(address, monkeypatch)
     assert failures(ledger) == [dead.entry.number]
     assert renewing
     assert not renewing & set(threading.enumerate()), "it has let go of the ledger's file"
+
+
+@pytest.mark.parametrize("back", [5.0, selling.LEASE])
+def test_a_clock_that_is_behind_a_little_does_not_make_a_question_lost(address, monkeypatch, back):
+    """Of another machine, or set back meanwhile: whoever asks the same waits for the answer, and no failure is counted."""
+    ledger = opened(address, policy(8))
+    answering = lost(ledger, "a")
+    later(monkeypatch, -back)
+    with pytest.raises(StoreUnusable, match="being answered"):
+        ledger.reserve(Sale((ONE,), "ben", "q", "v", "a"), patience=0.0)
+    assert failures(ledger) == []
+    later(monkeypatch, -2 * selling.LEASE)
+    assert isinstance(ledger.reserve(Sale((ONE,), "ben", "q", "v", "a")), Granted), "a clock that was wrong holds nobody up"
+    assert failures(ledger) == [answering.entry.number]
+
+
+@pytest.mark.parametrize("change", ["entry = entry + 1", "entry = 0", "\"key\" = 'x'"])
+def test_a_lost_question_that_names_no_spend_of_its_own_is_a_changed_ledger(address, monkeypatch, change):
+    """Else it would stay lost, and be counted again and again."""
+    ledger = opened(address, policy(8))
+    lost(ledger, "a")
+    lost(ledger, "b")
+    Store(address).convert(lambda connection: connection.run(f"UPDATE tacit_kept SET {change} WHERE \"key\" = 'a'"))
+    later(monkeypatch, selling.LEASE + 1)
+    with pytest.raises(StoreUnusable, match="changed or damaged"):
+        ledger.reserve(Sale((ONE,), "ben", "q", "v", "c"))
+    assert ledger.head.number == 2, "nothing was written"
 
 
 def test_resuming_counts_what_was_lost_before_it(address, monkeypatch):

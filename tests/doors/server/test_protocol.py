@@ -187,6 +187,8 @@ UNCLEAR = {
     "a list of lengths": JSON + b"Content-Length: 2, 2\r\n\r\n{}",
     "two codings": JSON + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks in HTTP/1.0": CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n",
+    "chunks in HTTP/0.9": CHUNKED.replace(b"HTTP/1.1", b"HTTP/0.9") + b"0\r\n\r\n",
+    "another version, and no host": b"GET /v1/health HTTP/1.2\r\n\r\n",
     "bare LF everywhere": GET.replace(b"\r\n", b"\n") + b"\n",
     "bare LF after the request line": GET.replace(b"1.1\r\n", b"1.1\n") + b"\r\n",
     "bare LF between headers": GET + b"X: 1\nY: 2\r\n\r\n",
@@ -248,6 +250,41 @@ def test_what_has_one_reading_is_read(text, whole):
             events.append(type(event))
     assert events[0] is h11.Request
     assert events[-1] is h11.EndOfMessage
+
+
+class Copying(protocol.Plain):
+    """Planted: what is not read yet is copied to read one event more."""
+
+    copied = 0
+
+    @property
+    def trailing_data(self) -> tuple[bytes, bool]:
+        found = super().trailing_data
+        self.copied += len(found[0])
+        return found
+
+    def next_event(self) -> object:
+        _ = self.trailing_data
+        return super().next_event()
+
+
+class Watched(Copying):
+    """The protocol as it is."""
+
+    next_event = protocol.Plain.next_event
+
+
+@pytest.mark.parametrize("kind", [Watched, Copying], ids=["sound", "planted"])
+def test_a_body_in_many_small_chunks_is_read_in_time_that_grows_with_it(kind):
+    """Else a quarter of a megabyte, which arrives at once, keeps the front from everybody else for seconds."""
+    connection, chunks = kind(), b"1\r\nx\r\n" * 1_000
+    connection.receive_data(CHUNKED + chunks + b"0\r\n\r\n" + HIDDEN)
+    events = list[type]()
+    while (event := connection.next_event()) is not h11.PAUSED:
+        events.append(type(event))
+    assert events == [h11.Request, *[h11.Data] * 1_000, h11.EndOfMessage]
+    assert connection.trailing_data[0] == HIDDEN
+    assert (connection.copied <= len(CHUNKED + chunks)) is (kind is Watched)
 
 
 @pytest.mark.parametrize("name", UNCLEAR)

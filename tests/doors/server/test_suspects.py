@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,14 @@ from tacit.doors.server import suspects
 from tacit.doors.server.desk import desk
 from tacit.doors.server.pool import Pool
 from tacit.doors.server.records import FILE, SUSPECTS, Records
-from tacit.doors.server.suspects import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, forget, lift, paid_by
+from tacit.doors.server.suspects import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, forget, lift, paid
+from tacit.doors.server.turns import WORKING
 from tacit.doors.server.wire import FAILED
 from tacit.errors import StoreUnusable, TimedOut, TooManyFailures
+from tacit.query.pauses import pause
 from tacit.session import open as open_data
+
+PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -102,11 +108,12 @@ def test_what_is_remembered_is_bounded(records, monkeypatch):
     assert (records.file.parent / suspects.FILE).stat().st_size <= suspects.PLACES * suspects.SIZE
 
 
-def test_fingerprints_are_of_the_question_alone():
-    assert fingerprint_of(COUNT, None) == fingerprint_of(f"\n{COUNT} ", {})
-    assert fingerprint_of(COUNT, {"a": 1}) not in {fingerprint_of(COUNT, None), fingerprint_of(COUNT, {"a": 2})}
-    assert paid_by("ana", fingerprint_of(COUNT, None)) != paid_by("bob", fingerprint_of(COUNT, None))
-    assert COUNT not in fingerprint_of(COUNT, None)
+def test_fingerprints_are_of_an_account_and_its_question():
+    own = fingerprint_of("ana", COUNT, None)
+    assert own == fingerprint_of("ana", f"\n{COUNT} ", {})
+    assert fingerprint_of("ana", COUNT, {"a": 1}) not in {own, fingerprint_of("ana", COUNT, {"a": 2})}
+    assert len({own, paid(own), fingerprint_of("bob", COUNT, None)}) == 3
+    assert COUNT not in own
 
 
 # --- through the desk ------------------------------------------------------------------------------------------------------------
@@ -125,15 +132,17 @@ def code_of(place: Served, operation: str, by: str = "ana", **given: Any) -> tup
 
 def count_clerks_over(place: Served, text: str) -> None:
     for _ in range(suspects.ENDS):
-        place.office.suspects.count(fingerprint_of(text, None), "ana", CLERK)
+        place.office.suspects.count(fingerprint_of("ana", text, None), "ana", CLERK)
 
 
-def test_what_ended_the_clerk_is_refused_to_everybody_and_costs_nothing(place):
+def test_what_ended_the_clerk_is_refused_to_whoever_asked_it_and_costs_nothing(place):
+    """Nobody can take an ordinary question from others, nor learn by a refusal that they asked it."""
     count_clerks_over(place, COUNT)
-    for by in ("ana", "bob"):
-        for operation in ("ask", "explain"):
-            assert code_of(place, operation, by, sql=COUNT, epsilon="0.2") == (409, "too_many_failures")
+    for operation in ("ask", "explain"):
+        assert code_of(place, operation, sql=COUNT, epsilon="0.2") == (409, "too_many_failures")
     assert place.data.ledger.head.number == 0
+    for operation in ("ask", "explain"):
+        assert code_of(place, operation, "bob", sql=COUNT, epsilon="0.2")[0] == 200
     assert code_of(place, "explain", sql=f"{COUNT} WHERE cost > 3", epsilon="0.2")[0] == 200
     assert place.call("resume", "cara", reason="looked").status == 200
     assert code_of(place, "ask", sql=COUNT, epsilon="0.2")[0] == 200
@@ -160,7 +169,7 @@ def test_a_paid_question_that_does_not_finish_twice_is_refused_to_whoever_was_to
 
 def test_a_refusal_to_everybody_would_be_caught(place, monkeypatch):
     """Planted: failures of paid questions, which may depend on rows, are counted for all analysts together."""
-    monkeypatch.setattr("tacit.doors.server.asking.paid_by", lambda _, fingerprint: fingerprint)
+    monkeypatch.setattr("tacit.doors.server.asking.fingerprint_of", lambda _, text, params: fingerprint_of("all", text, params))
     monkeypatch.setattr(type(place.data.runner), "noisy", lambda *_: (_ for _ in ()).throw(TimedOut("one reply for all")))
     for _ in range(suspects.ENDS):
         code_of(place, "ask", sql=COUNT, epsilon="0.01")
@@ -184,6 +193,53 @@ def test_engines_that_end_over_public_tables_are_counted(place, monkeypatch):
             pool.told({"ask": "free"}, {})
         assert ends(place.office.suspects)[fingerprint] >= 1
     engine_ended()  # outside a request there is nothing to count
+
+
+def test_a_cluster_that_fails_is_no_fault_of_a_question(place, monkeypatch):
+    """Else two hiccups of a cluster would take an ordinary question from whoever asked it."""
+    pool, line = Pool(changed=lambda: None), type("Failing", (), {"ask": lambda *_: (FAILED, b"")})()
+    monkeypatch.setattr(pool, "drop", lambda _: None)
+    with place.office.suspects.working("ordinary"), pytest.raises(StoreUnusable):
+        pool.heard(line, {"ask": "reach"}, {}, 1.0)
+    assert ends(place.office.suspects) == {}
+
+
+@pytest.mark.parametrize("sound", [True, False], ids=["sound", "planted"])
+def test_who_lets_others_go_first_is_not_worked_on(records, sound, monkeypatch):
+    """An innocent request pauses, and the one that has its seat meanwhile ends the clerk. Planted: its mark stays."""
+    pool, clerk = Pool(changed=lambda: None), next_clerk(records, died=False)
+    if not sound:
+        monkeypatch.setattr(pool.seats, "_elsewhere", nullcontext)
+    waits, taken, done = threading.Event(), threading.Event(), threading.Event()
+
+    def hostile() -> None:
+        WORKING.set("mallory")
+        waits.set()
+        with pool.seats.seat(), clerk.working("hostile"):
+            taken.set()
+            done.wait(PATIENCE)
+
+    def innocent() -> None:
+        WORKING.set("bob")
+        with pool.seats.seat(), clerk.working("innocent"):
+            thread.start()
+            while not pool.seats._waiting:
+                waits.wait(0.001)
+            pool.seats._used["bob"] = (1.0, time.monotonic())
+            pause()
+            marked.append((records.file.parent / suspects.FILE).read_bytes())
+
+    thread, marked = threading.Thread(target=hostile, daemon=True), list[bytes]()
+    other = threading.Thread(target=innocent, daemon=True)
+    other.start()
+    assert taken.wait(PATIENCE)
+    found = (records.file.parent / suspects.FILE).read_bytes()
+    assert b"hostile mallory" in found
+    assert (b"innocent" not in found) is sound
+    done.set()
+    other.join(PATIENCE)
+    assert b"innocent bob" in marked[0], "it is worked on again"
+    assert pool.seats._free == 1
 
 
 def test_old_records_open_and_count(tmp_path):

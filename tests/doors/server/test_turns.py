@@ -19,7 +19,7 @@ from tacit.doors.server.places import Places
 from tacit.doors.server.pool import Line, Pool
 from tacit.doors.server.quotes import pricing_of
 from tacit.doors.server.turns import WORKING, Seats, Turns
-from tacit.doors.server.wire import ASK, receive, send
+from tacit.doors.server.wire import ASK, TOLD, receive, send
 from tacit.errors import BudgetExceeded, StoreUnusable
 from tacit.query.pauses import pause
 from tacit.release.frames import GRACE
@@ -266,6 +266,27 @@ def test_what_was_used_long_ago_counts_little() -> None:
     used = desk.seats._seconds("ana")
     desk.clock.now += 5.0
     assert desk.seats._seconds("ana") == pytest.approx(used / 2)
+
+
+def test_who_asked_an_engine_of_public_tables_takes_a_seat_again() -> None:
+    """Else the pricing that follows would go on beside whoever has the seat, and pause for nobody."""
+    pool, held = Pool(changed=lambda: None), list[bool]()
+    ours, theirs = socket.socketpair()
+    line = Line(ours)
+
+    def ask(*_: object) -> tuple[bytes, bytes]:
+        held.append(seated(pool.seats, PATIENCE))
+        return TOLD, b'{"number": 1}'
+
+    with theirs, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Line, "ask", ask)
+        pool.put(line)
+        with pool.seats.seat():
+            pool.told({"ask": "size"}, {"number": int})
+            assert held == [True], "others work while the engine does"
+            assert not seated(pool.seats, 0.2)
+        assert seated(pool.seats, PATIENCE)
+        pool.drop(line)
 
 
 def test_a_seat_that_was_given_up_is_not_taken_back_at_a_pause() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Page
 
 PAID = ("spend", "recall")  # kinds of entries by which an analyst pays for an answer
-LEASE = 150.0  # seconds for which a question counts as being answered: more than an answer may take
+LEASE = 150.0  # seconds for which a question counts as being answered, unless its process renews it (`Ledger.held`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,11 @@ def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Grant
 
 
 def _is_leased(kept: Kept, now: float) -> bool:
-    """Whether a question counts as being answered; an end that is further ahead than a lease is that of a wrong clock."""
-    return 0 < kept.until - now <= LEASE
+    """Whether a question counts as being answered; an end that is further ahead than two leases is that of a wrong clock.
+
+    Not one: clocks of two machines differ a little, and one clock is set back a little, while a question is being answered.
+    """
+    return 0 < kept.until - now <= 2 * LEASE
 
 
 def count_lost(page: Page, caps: Admission, key: str = "") -> int:
@@ -143,10 +146,17 @@ def count_lost(page: Page, caps: Admission, key: str = "") -> int:
     if same is not None and same.answer is None and same.until and not _is_leased(same, now):
         found[same.key] = same
     for kept in found.values():
-        if (line := page.line(kept.entry)) is None:
-            raise _changed(kept)
-        failed(page, Granted(entry_from(line.text), 0), "its process ended", caps)
+        failed(page, Granted(_paying(page, kept), 0), "its process ended", caps)
     return len(found)
+
+
+def _paying(page: Page, kept: Kept) -> Entry:
+    """The spend that a question names; it must name the question too, or that would be found lost again without end."""
+    line = page.line(kept.entry)
+    entry = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
+    if entry is None or (entry.kind, entry.key) != ("spend", kept.key):
+        raise _changed(kept)
+    return entry
 
 
 def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:

@@ -45,7 +45,7 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
     session = office.session(account)
     if session is None:
         return problem("forbidden")
-    with office.seats.seat(), office.suspects.working(fingerprint_of(asked.sql, asked.params)):
+    with office.seats.seat(), office.suspects.working(fingerprint_of(session.analyst, asked.sql, asked.params)):
         return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
 
 

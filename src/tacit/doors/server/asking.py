@@ -10,7 +10,7 @@ from tacit.doors.exact_form import MEDIA, answer_from, exact_text
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import STATUS, problem, told
 from tacit.doors.server.requests import Begun, Kept, framed, unframed
-from tacit.doors.server.suspects import UNFINISHED, fingerprint_of, paid_by
+from tacit.doors.server.suspects import UNFINISHED, fingerprint_of, paid
 from tacit.errors import Refused, TacitError, TimedOut
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
@@ -55,15 +55,14 @@ def _stored(office: Office, analyst: str, entry: int) -> str | None:
 
 def _asked(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
     """What a question comes to; a refusal is a reply like another. What is not the analyst's to hear is raised, and not kept."""
-    known = fingerprint_of(asked.sql, asked.params)
-    own = paid_by(session.analyst, known)
+    known = fingerprint_of(session.analyst, asked.sql, asked.params)
     try:
         with office.seats.seat(), office.suspects.working(known):
-            office.suspects.require_few(own)
+            office.suspects.require_few(paid(known))
             answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
     except TacitError as error:
         if isinstance(error, TimedOut):
-            office.suspects.count(own, session.analyst, UNFINISHED)
+            office.suspects.count(paid(known), session.analyst, UNFINISHED)
         reply = told(error)
         if reply is None:
             raise

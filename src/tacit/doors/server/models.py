@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 MOST_SQL = 65_536  # bytes
 MOST_ENTRY = 2**53 - 1
-MOST_SECONDS = 120  # less than the lease of a question in the ledger, after which the same question is paid for and run anew
+MOST_SECONDS = 120  # less than the lease of a question in the ledger, which is renewed while it runs
 AMOUNT = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,18})?(e-?[0-9]{1,3})?$"
 
 Amount = Annotated[str, StringConstraints(pattern=AMOUNT, max_length=32), Field(examples=["0.5"])]

@@ -55,7 +55,7 @@ class Pool:
         self._info: StoreInfo | None = None
         self._unusable: StoreUnusable | None = None
         self._turns, self._news = Turns(), Condition()
-        self.seats = Seats(SEATS)
+        self.seats = Seats(SEATS, elsewhere=elsewhere)
 
     def limit(self, seconds: int) -> None:
         """From now on a question may take so many seconds."""
@@ -191,7 +191,7 @@ class Pool:
 
     def told(self, known: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
         """What any engine says to a question that is not paid for."""
-        with elsewhere():
+        with elsewhere(), self.seats.away():
             for _ in range(TRIES):
                 line = self._any(START)
                 try:
@@ -213,7 +213,7 @@ class Pool:
             self.drop(line)
             raise
         self.drop(line)
-        if kind == FAILED:  # after which it ends
+        if kind == FAILED and known["ask"] != "reach":  # after which it ends; what a cluster fails at is no request's fault
             engine_ended()
         raise unusable(content if kind == UNUSABLE else b"")
 

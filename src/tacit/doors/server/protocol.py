@@ -49,18 +49,28 @@ class Plain(h11.Connection):
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, MOST_HEADER)
+        self._unread = bytearray()  # what arrived and is not part of an event yet; `trailing_data` would copy all of it each time
         self._looked = 0  # bytes of a header that is not whole yet, and plain so far
         self._framing = b""  # of a body in chunks: what was read of the lines between two pieces of data
 
+    def receive_data(self, data: bytes) -> None:
+        """Take what arrived."""
+        self._unread += data
+        super().receive_data(data)
+
     def next_event(self) -> Any:
-        """The next event; `h11.RemoteProtocolError` for what is not plain."""
-        before = self.trailing_data[0]
-        if self.their_state is h11.IDLE:
-            self._looked = _plain_so_far(before, self._looked)
-            return super().next_event()
+        """The next event; `h11.RemoteProtocolError` for what is not plain. It takes as long as what it reads, whatever follows."""
+        idle = self.their_state is h11.IDLE
+        if idle:
+            self._looked = _plain_so_far(self._unread, self._looked)
         event = super().next_event()
+        read = len(self._unread) - len(self._receive_buffer)
         length = len(event.data) if isinstance(event, h11.Data) else 0
-        self._framing += before[: len(before) - len(self.trailing_data[0]) - length]
+        between = b"" if idle else bytes(self._unread[: read - length])
+        del self._unread[:read]
+        if idle:
+            return event
+        self._framing += between
         if UNCLEAR.search(self._framing) or len(self._framing) > MOST_HEADER:
             raise h11.RemoteProtocolError("chunks or trailers that are not plain")
         if event is not h11.NEED_DATA:
@@ -68,7 +78,7 @@ class Plain(h11.Connection):
         return event
 
 
-def _plain_so_far(data: bytes, looked: int) -> int:
+def _plain_so_far(data: bytearray, looked: int) -> int:
     """How many bytes are known to be plain, of which `looked` were before; 0 if the header is whole. Refuses what is not plain."""
     end = END.search(data, max(0, looked - 2))
     header = data if end is None else data[: end.end()]
@@ -76,12 +86,13 @@ def _plain_so_far(data: bytes, looked: int) -> int:
         raise h11.RemoteProtocolError("a header that is not plain")
     if end is None:
         return len(data)
-    first, *lines = header.split(b"\r\n")
+    first, *lines = bytes(header).split(b"\r\n")
     fields = [(name.lower(), value) for name, _, value in (line.partition(b":") for line in lines)]
     times = Counter(name for name, _ in fields)
     listed = any(name == b"content-length" and b"," in value for name, value in fields)
-    coded = times[b"transfer-encoding"] and (times[b"content-length"] or first.rstrip().endswith(b"HTTP/1.0"))
-    if any(times[name] > 1 for name in ONCE) or listed or coded:
+    version = first[-8:]  # of any other, h11 would believe a coding, and want no Host
+    coded = times[b"transfer-encoding"] and (times[b"content-length"] or version == b"HTTP/1.0")
+    if any(times[name] > 1 for name in ONCE) or listed or coded or version not in (b"HTTP/1.0", b"HTTP/1.1"):
         raise h11.RemoteProtocolError("a header with two readings")
     return 0
 

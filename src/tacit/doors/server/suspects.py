@@ -1,14 +1,14 @@
 """Requests that ended a process of the server. One that did so twice is refused by its fingerprint until the curator looks.
 
-    working     while the clerk reads, prices or draws for a request, its fingerprint stands in a file
+    working     while the clerk reads, prices or draws for a request, its fingerprint stands in a file; not while others go first
     counted     what stands there when a signal ended the clerk is counted by the next one; so is an engine that ends over public
                 tables, and a question that was paid for and did not finish, whatever the reason
     refused     what was counted twice, before anything is spent
     forgotten   by `tacit ledger resume` and POST /v1/resume
 
-A fingerprint is a SHA-256 of the text and its parameters, whoever asks and with whatever budget. Nothing here depends on private
-rows, except whether a paid question finished: that is counted for the analyst who was told so, and refused to no one else. All
-reasons are one, as in the reply. server.md says why.
+A fingerprint is a SHA-256 of the account, the text and its parameters, with whatever budget. So nobody can have an ordinary
+question refused to others, nor learn that they asked it. Nothing here depends on private rows, except whether a paid question
+finished: that is counted apart. All reasons are one, as in the reply. server.md says why.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ COUNTED = sql.select(SUSPECTS.c.ends).where(SUSPECTS.c.fingerprint == sql.bindpa
 CLERK, ENGINE, UNFINISHED = "the clerk", "an engine", "without an answer"
 
 
-def fingerprint_of(text: str, params: Mapping[str, Any] | None) -> str:
-    """The fingerprint of a question, whoever asks it and with whatever budget.
+def fingerprint_of(account: str, text: str, params: Mapping[str, Any] | None) -> str:
+    """The fingerprint of a question of an account, with whatever budget.
 
-    >>> fingerprint_of(" SELECT 1", None) == fingerprint_of("SELECT 1 ", {}) != fingerprint_of("SELECT 2", None)
+    >>> fingerprint_of("ana", " SELECT 1", None) == fingerprint_of("ana", "SELECT 1 ", {})
     True
     """
-    return digest_of(text.strip(), json.dumps(params or {}, sort_keys=True))
+    return digest_of(account, text.strip(), json.dumps(params or {}, sort_keys=True))
 
 
-def paid_by(account: str, fingerprint: str) -> str:
-    """The fingerprint of a question that an account pays for."""
-    return digest_of("paid", account, fingerprint)
+def paid(fingerprint: str) -> str:
+    """The fingerprint of a question as one that is paid for."""
+    return digest_of("paid", fingerprint)
 
 
 class Suspects:
@@ -166,7 +166,7 @@ def lift() -> None:
 
 @contextmanager
 def elsewhere() -> Iterator[None]:
-    """An engine works inside, and the clerk after it again."""
+    """An engine works inside, or the clerk for others, and after it the clerk for this request again."""
     lift()
     try:
         yield

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,6 +19,7 @@ from threading import Event, Lock, local
 from tacit.query.pauses import pausing
 
 MOST_COUNTED = 10_000  # accounts
+Around = Callable[[], AbstractContextManager[None]]
 WORKING: ContextVar[str] = ContextVar("the account whose request this thread works on", default="")
 
 
@@ -82,11 +83,11 @@ class Seats:
     A seat goes to the account that has used the least time lately, then to whoever came first. Long work pauses now and then
     (`query/pauses.py`), and gives its seat to an account that has used less. So whatever others ask, and however much, an account
     that asks little waits for one step of theirs. Whoever waits for an engine gives its seat up, so that a slow question keeps
-    nobody from the desk.
+    nobody from the desk. `elsewhere` is entered while a thread pauses, and others have its seat.
     """
 
-    def __init__(self, number: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._free, self._clock, self._lock, self._mine = number, clock, Lock(), local()
+    def __init__(self, number: int, clock: Callable[[], float] = time.monotonic, elsewhere: Around = nullcontext) -> None:
+        self._free, self._clock, self._lock, self._mine, self._elsewhere = number, clock, Lock(), local(), elsewhere
         self._waiting, self._numbers = list[_Waiting](), count()
         self._used: dict[str, tuple[float, float]] = {}  # by account: seconds, as they counted at a moment
 
@@ -109,8 +110,19 @@ class Seats:
             least = min((self._seconds(each.account) for each in self._waiting), default=inf)
             if least + SLICE > self._seconds(WORKING.get()):
                 return
+        with self._elsewhere(), self.away():
+            pass
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Give the seat of this thread up, and take one again after it; nothing if it has none."""
+        seated = getattr(self._mine, "since", None) is not None
         self.leave()
-        self._take()
+        try:
+            yield
+        finally:
+            if seated:
+                self._take()
 
     def leave(self) -> None:
         """Give the seat of this thread up, if it has one."""
