@@ -283,6 +283,8 @@ SHAPES = [
     "SELECT ward, MODE(ward), COUNT(*) > 3, CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 'few' END, 7 AS seven FROM visits GROUP BY 1",
     "SELECT MIN(cost) AS a, STDDEV(cost) AS b, RANK() OVER (ORDER BY COUNT(*)) AS place FROM visits",
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward UNION ALL SELECT 'all', COUNT(*) FROM visits",
+    "SELECT ward, COUNT(*) * 100 / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward",
+    "SELECT ward, MEDIAN(cost) - (SELECT AVG(cost) FROM visits) AS a FROM visits GROUP BY 1 UNION ALL SELECT 'all', AVG(cost) FROM visits",
 ]
 
 

@@ -22,7 +22,7 @@ def free_answer(columns: Iterable[tuple[str, tuple[Any, ...]]]) -> Answer:
 
 def without_rows(question: Question, asked: Request) -> Answer:
     """The answer to a question of which no row is asked (LIMIT 0): the columns that any answer to it has, of price 0."""
-    kinds = [[_empty(output, part, asked.interval) for output in part.outputs] for part in question.parts]
+    kinds = [[_empty(output, part, asked.interval) for output in part.outputs] for part in question.shown]
     columns = tuple(_stacked(list(each)) for each in zip(*kinds, strict=True))
     return Answer(columns, asked.confidence, Receipt(Fraction(0), Fraction(0)), asked.simultaneous)
 
