@@ -284,7 +284,7 @@ SHAPES = [
     "SELECT MIN(cost) AS a, STDDEV(cost) AS b, RANK() OVER (ORDER BY COUNT(*)) AS place FROM visits",
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward UNION ALL SELECT 'all', COUNT(*) FROM visits",
     "SELECT ward, COUNT(*) * 100 / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward",
-    "SELECT ward, MEDIAN(cost) - (SELECT AVG(cost) FROM visits) AS a FROM visits GROUP BY 1 UNION ALL SELECT 'all', AVG(cost) FROM visits",
+    "SELECT MEDIAN(cost) - (SELECT AVG(cost) FROM visits) AS a FROM visits UNION ALL SELECT SUM(cost) FROM visits",
 ]
 
 
@@ -303,6 +303,15 @@ def test_no_rows_cost_nothing_and_have_the_columns_of_a_real_answer(ana: Session
     assert found.to_dict()["columns"]
     assert found.to_csv().splitlines() == real.to_csv().splitlines()[:1]
     assert (ana.explain(text + end).epsilon, ana.explain(text).epsilon) == (0, 1)
+
+
+def test_no_rows_have_no_interval_where_a_real_answer_has_none(ana: Session) -> None:
+    for text in (
+        "SELECT MEDIAN(cost) FROM visits",
+        "SELECT COUNT(*) - (SELECT MEDIAN(cost) FROM visits) AS n, COUNT(*) FROM visits",
+    ):
+        real, found = (ana.sql(text + end, epsilon="0.01", interval=False) for end in ("", " LIMIT 0"))
+        assert list(found.flat()) == list(real.flat())
 
 
 def test_no_rows_of_what_the_catalog_decides_cost_nothing(ana: Session) -> None:

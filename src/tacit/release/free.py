@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.query.plan import Question
-from tacit.query.price.misses import calls_behind, is_exact
+from tacit.query.price.misses import is_exact, of_quantiles
 from tacit.query.price.request import Request
 from tacit.query.price.statements import DECLARED, declared
 from tacit.query.results import KeyValue, Output, Result, is_word
@@ -39,7 +39,7 @@ def _empty(output: Output, question: Question, interval: bool) -> Column:
     if is_word(output.value):
         return Column(output.name, "text", ())
     kind = call.name if call else "expression"
-    if not interval and any(each.name == "quantile" for each in calls_behind(output.value, question)):
+    if not interval and of_quantiles(output.value, question, question.beside):
         return Column(output.name, kind, ())
     return Column(output.name, kind, (), (), (), declared(call) if call and call.name in DECLARED else None)
 
