@@ -319,6 +319,8 @@ def test_no_rows_of_what_the_catalog_decides_cost_nothing(ana: Session) -> None:
     for test in ("1 <> 1", "FALSE", "1 = 0 AND cost > 3", "ward = 'nowhere'"):
         found = ana.sql(f"SELECT ward, COUNT(*) AS n FROM visits WHERE {test} GROUP BY ward LIMIT 0")
         assert [each.name for each in found.columns] == ["ward", "n"]
+    found = ana.sql("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM visits WHERE 1 = 0 LIMIT 0")
+    assert [each.name for each in found.columns] == ["n"]
     assert entries(ana) == before
 
 
