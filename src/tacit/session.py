@@ -168,9 +168,10 @@ class Session:
         try:
             return rewrite(select, self.data.catalog, self.data.public)
         except NeverTrue:
-            if select.where is None:
+            if all(part.where is None for part in (select, *select.below)):
                 raise
-            return rewrite(replace(select, where=None), self.data.catalog, self.data.public)
+            below = tuple(replace(part, where=None) for part in select.below)
+            return rewrite(replace(select, where=None, below=below), self.data.catalog, self.data.public)
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:

@@ -283,6 +283,8 @@ SHAPES = [
     "SELECT ward, MODE(ward), COUNT(*) > 3, CASE WHEN COUNT(*) > 3 THEN 'many' ELSE 'few' END, 7 AS seven FROM visits GROUP BY 1",
     "SELECT MIN(cost) AS a, STDDEV(cost) AS b, RANK() OVER (ORDER BY COUNT(*)) AS place FROM visits",
     "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward UNION ALL SELECT 'all', COUNT(*) FROM visits",
+    "SELECT ward, COUNT(*) * 100 / (SELECT COUNT(*) FROM visits) AS share FROM visits GROUP BY ward",
+    "SELECT MEDIAN(cost) - (SELECT AVG(cost) FROM visits) AS a FROM visits UNION ALL SELECT SUM(cost) FROM visits",
 ]
 
 
@@ -303,11 +305,22 @@ def test_no_rows_cost_nothing_and_have_the_columns_of_a_real_answer(ana: Session
     assert (ana.explain(text + end).epsilon, ana.explain(text).epsilon) == (0, 1)
 
 
+def test_no_rows_have_no_interval_where_a_real_answer_has_none(ana: Session) -> None:
+    for text in (
+        "SELECT MEDIAN(cost) FROM visits",
+        "SELECT COUNT(*) - (SELECT MEDIAN(cost) FROM visits) AS n, COUNT(*) FROM visits",
+    ):
+        real, found = (ana.sql(text + end, epsilon="0.01", interval=False) for end in ("", " LIMIT 0"))
+        assert list(found.flat()) == list(real.flat())
+
+
 def test_no_rows_of_what_the_catalog_decides_cost_nothing(ana: Session) -> None:
     before = entries(ana)
     for test in ("1 <> 1", "FALSE", "1 = 0 AND cost > 3", "ward = 'nowhere'"):
         found = ana.sql(f"SELECT ward, COUNT(*) AS n FROM visits WHERE {test} GROUP BY ward LIMIT 0")
         assert [each.name for each in found.columns] == ["ward", "n"]
+    found = ana.sql("SELECT COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM visits WHERE 1 = 0 LIMIT 0")
+    assert [each.name for each in found.columns] == ["n"]
     assert entries(ana) == before
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.query.plan import Question
-from tacit.query.price.misses import calls_behind, is_exact
+from tacit.query.price.misses import is_exact, of_quantiles
 from tacit.query.price.request import Request
 from tacit.query.price.statements import DECLARED, declared
 from tacit.query.results import KeyValue, Output, Result, is_word
@@ -22,7 +22,7 @@ def free_answer(columns: Iterable[tuple[str, tuple[Any, ...]]]) -> Answer:
 
 def without_rows(question: Question, asked: Request) -> Answer:
     """The answer to a question of which no row is asked (LIMIT 0): the columns that any answer to it has, of price 0."""
-    kinds = [[_empty(output, part, asked.interval) for output in part.outputs] for part in question.parts]
+    kinds = [[_empty(output, part, asked.interval) for output in part.outputs] for part in question.shown]
     columns = tuple(_stacked(list(each)) for each in zip(*kinds, strict=True))
     return Answer(columns, asked.confidence, Receipt(Fraction(0), Fraction(0)), asked.simultaneous)
 
@@ -39,7 +39,7 @@ def _empty(output: Output, question: Question, interval: bool) -> Column:
     if is_word(output.value):
         return Column(output.name, "text", ())
     kind = call.name if call else "expression"
-    if not interval and any(each.name == "quantile" for each in calls_behind(output.value, question)):
+    if not interval and of_quantiles(output.value, question, question.beside):
         return Column(output.name, kind, ())
     return Column(output.name, kind, (), (), (), declared(call) if call and call.name in DECLARED else None)
 

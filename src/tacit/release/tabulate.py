@@ -14,7 +14,7 @@ from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.query.groups import key_value, shown_at_most
 from tacit.query.price.aggregates import finished
 from tacit.query.price.error_bars import Band
-from tacit.query.price.misses import beside_in, calls_behind, chooses, is_exact
+from tacit.query.price.misses import chooses, is_exact, of_quantiles
 from tacit.query.price.modes import candidates
 from tacit.query.price.pairs import row_of
 from tacit.query.price.price import Quote
@@ -103,7 +103,7 @@ def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], k
     value, low, high = (tuple(written(each[places], output.value, quote.question)) for each in numbers)
     if known:
         return Column(output.name, PUBLIC, value)
-    if not quote.request.interval and _of_quantiles(output.value, quote):
+    if not quote.request.interval and of_quantiles(output.value, quote.question, [each.question for each in quote.beside]):
         return Column(output.name, kind, value)
     return Column(output.name, kind, value, low, high, _range(output.value, quote))
 
@@ -120,13 +120,6 @@ def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
     ends = np.array([row_of(call.over).low, row_of(call.over).high], dtype=np.float64)
     least, most = written(finished(call, quote.question.calls, (Band(ends, ends, ends),)).value, out, quote.question)
     return least, most
-
-
-def _of_quantiles(out: Out, quote: Quote) -> bool:
-    """Whether a quantile is behind an output, of this question or of one beside it."""
-    beside = (quote.beside[index].question for index in beside_in(out))
-    calls = [*calls_behind(out, quote.question), *(call for question in beside for call in question.calls)]
-    return any(call.name == "quantile" for call in calls)
 
 
 def _kept(parts: Parts) -> list[tuple[int, int]]:

@@ -104,7 +104,8 @@ class Kind:
 
     def _has(self, symbol: str) -> bool:
         if self.category:
-            return category(symbol).startswith(self.category)
+            found = category(symbol)
+            return found != "Cn" and found.startswith(self.category)  # RE2 counts no unassigned letter in C
         code = ord(symbol)
         return any(low <= code <= high for low, high in self.ranges)
 

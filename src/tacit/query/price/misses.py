@@ -11,7 +11,7 @@ ends then hold for all rows before the choice together, so for those that are le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
@@ -42,6 +42,12 @@ def calls_behind(out: Out, question: Question) -> Iterator[Call]:
     yield from calls_of(out, question)
     if question.having is not None and any(isinstance(node, Window) for node in nodes(out)):
         yield from calls_of(question.having, question)
+
+
+def of_quantiles(out: Out, question: Question, beside: Sequence[Question]) -> bool:
+    """Whether a quantile is behind an output, of this question or of one beside it."""
+    calls = [*calls_behind(out, question), *(call for index in beside_in(out) for call in beside[index].calls)]
+    return any(call.name == "quantile" for call in calls)
 
 
 def chooses(question: Question) -> bool:
