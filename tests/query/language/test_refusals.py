@@ -77,7 +77,6 @@ QUESTIONS = [
     "SELECT COUNT(*) FROM visits, LATERAL (SELECT 1) AS t",
     "SELECT x -> x FROM visits",
     "SELECT COUNT(*) FROM visits ORDER BY 1 NULLS FIRST",
-    "SELECT COUNT(*) FROM visits FETCH FIRST 3 ROWS ONLY",
     "SELECT TRY_CAST(cost AS INT) FROM visits",
     "SELECT JSON_OBJECT('a': 1) FROM visits",
     "SELECT COUNT(*) INTO x FROM visits",

@@ -161,7 +161,6 @@ HOSTILE = [
     "SELECT SUM(cost IGNORE NULLS) FROM visits",
     "SELECT COUNT(*) FROM visits LIMIT 5 PERCENT",
     "SELECT COUNT(*) FROM visits LIMIT (SELECT 1)",
-    "SELECT COUNT(*) FROM visits FETCH FIRST 3 ROWS ONLY",
     "SELECT COUNT(*) FROM visits WHERE SUBSTRING(ward, age) = 'a'",
     "SELECT COUNT(*) FROM visits WHERE ward IS DISTINCT FROM 'a'",
     "SELECT COUNT(*) FROM visits WHERE ward = 5",
