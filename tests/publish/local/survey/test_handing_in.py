@@ -37,6 +37,7 @@ def test_a_report_is_sent_from_a_file_and_counts_once(browser, tmp_path):
 def test_sending_twice_is_recognized(browser, tmp_path):
     with listening(TWO) as (survey, store), browser.new_context() as context:
         page = context.new_page()
+        keep(page, survey, bytes(range(32)).hex())
         page.goto(written(survey, tmp_path))
         for words in ("Sent. Thank you.", "it is counted once"):
             page.reload()
