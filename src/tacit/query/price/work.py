@@ -59,7 +59,7 @@ NUMBERED = 500  # a row that is numbered within its unit and group
 GROUP, OWN_GROUP, VALUE = 500, 8000, 1000  # a group that the engine returns, one of private keys, and a value of a quantile's list
 QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile or mode, a noisy number, and a cell of the answer
 CANDIDATE = 500  # a value among which a mode is chosen
-ENTRY = 2500  # a value of a list in which rows are looked up, which each statement makes once
+ENTRY = 3500  # a value of a list in which rows are looked up, which each statement makes once
 
 TASK_ROWS = 4 * FILE_ROWS  # of one task of a cluster: Spark puts at most 4 files together (work.md)
 FEW_GROUPS = 10**4  # which may all be in one part of a shuffle; more are spread evenly but for a factor of two
