@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -297,14 +298,29 @@ def test_the_clock_of_a_question_starts_after_planning(place: World, monkeypatch
     happened = watched(monkeypatch, engine)
     engine.run(question.group)
     assert happened == ["begin", *["make"] * 3, "end", "begin", *["run", "make"] * 3, "end"]
-    planned = sum(engine._planned[key] for _, _, key in statements_of(question.group))
-    assert planned > 0
-    assert engine.limits_seen == [5.0, 7.0 + planned]
+    again = size_of(question).steps / 10**9
+    assert 0 < again < 5.0
+    assert engine.limits_seen == [5.0, 7.0 + again]
     assert Limits(seconds=7.0, planning=5.0).together == 17.0
     happened.clear()
     engine.run(question.group)
     assert happened == ["begin", *["run", "make"] * 3, "end"], "what is cached was planned before"
-    assert engine.limits_seen[2:] == [7.0 + planned]
+    assert engine.limits_seen[2:] == [7.0 + again]
+    monkeypatch.setattr(engine, "limits", Limits(seconds=7.0, planning=again / 2))
+    engine.run(question.group)
+    assert engine.limits_seen[3:] == [7.0 + again / 2], "never more than the process is given (`Limits.together`)"
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_no_deadline_follows_how_long_planning_took(place: World, monkeypatch: pytest.MonkeyPatch, slow: bool) -> None:
+    """An optimizer reads statistics of the data, so what planning took may follow them: the limits are those of the plan."""
+    engine, question = place.engine, place.plan("SELECT COUNT(*), MEDIAN(cost) FROM visits")
+    watched(monkeypatch, engine)
+    sql = engine._sql
+    monkeypatch.setattr(engine, "_sql", lambda build, key: (time.sleep(0.05 if slow else 0), sql(build, key))[1])
+    engine.run(question.group)
+    limits = engine.limits
+    assert engine.limits_seen == [limits.planning, limits.seconds + size_of(question).steps / 10**9]
 
 
 def test_planning_beyond_its_limit_ends_the_question(place: World, monkeypatch: pytest.MonkeyPatch) -> None:

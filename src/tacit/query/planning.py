@@ -46,6 +46,7 @@ CHARACTER, LISTED = 40_000, 12_000  # steps of a character, and of one in the li
 PART = 30_000  # steps of a part of an expression that is written out for the text of a plan, by which SQL is cached
 MOST_CHARACTERS = 2 * 10**6
 MOST_PLANNING = 2 * 10**10
+STEPS_PER_SECOND = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +75,12 @@ class Size:
 
 def size_of(question: Question) -> Size:
     """The size of a question: of all statements of all its parts."""
-    parts = sum(Extent().parts(*expressions_of(part.group)) for part in question.parts)
-    return sum((size for part in question.parts for size in statements(part.group)), start=Size(parts=parts))
+    return sum((size_of_group(part.group) for part in question.parts), start=Size())
+
+
+def size_of_group(group: Group) -> Size:
+    """The size of one part of a question: of all its statements, and of the text of its plan."""
+    return sum(statements(group), start=Size(parts=Extent().parts(*expressions_of(group))))
 
 
 def statements(group: Group) -> Iterable[Size]:

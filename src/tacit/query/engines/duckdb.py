@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -26,6 +25,7 @@ from tacit.query.engines.arrays import Build, Integers, answers_of, numbers, sta
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.exact import Exact, assemble
 from tacit.query.plan import Bound, Group
+from tacit.query.planning import STEPS_PER_SECOND, size_of_group
 
 MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most two megabytes, and most a few kilobytes
 LONG_LIST = 4000  # characters of a list that is worth a sub-query
@@ -47,7 +47,7 @@ class DuckDBEngine:
         self._tables: dict[str, Any] = {}
         self._limits: Mapping[str, int] = {}
         self._compiled: dict[str, str] = {}
-        self._planned: dict[str, float] = {}
+        self._planned: set[str] = set()
         self._lock = threading.Lock()
 
     def open(self) -> None:
@@ -58,8 +58,9 @@ class DuckDBEngine:
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or an engine failure reveals nothing about the data."""
         with self._lock:
-            planned = self._plan(group)
-            with self._deadline(self.limits.seconds + planned):  # as it runs, it is planned again
+            self._plan(group)
+            again = min(self.limits.planning, size_of_group(group).steps / STEPS_PER_SECOND)  # as it runs, it is planned again
+            with self._deadline(self.limits.seconds + again):  # declared numbers, since what is measured may follow the data
                 return assemble(group, answers_of(group, self._fetch))
 
     def tallies(self, bound: Bound, columns: Sequence[str]) -> Sealed[Any]:
@@ -91,7 +92,7 @@ class DuckDBEngine:
             if connection is not None:
                 connection.close()
         self._connection = self._backend = self._public = None
-        self._tables, self._compiled, self._planned = {}, {}, {}
+        self._tables, self._compiled, self._planned = {}, {}, set()
 
     def _fact(self, query: str) -> int:
         """One number about a public table."""
@@ -113,28 +114,18 @@ class DuckDBEngine:
         table = self._arrow(build, key)
         return {name: numbers(table.column(name)) for name in table.column_names}
 
-    def _plan(self, group: Group) -> float:
-        """Plans all statements of a plan before any of them runs, within a limit of its own; how many seconds planning takes.
-
-        What is cached was planned before.
-        """
-        wanted = list(statements_of(group))
-        new = [(build, key) for _, build, key in wanted if key not in self._planned or key not in self._compiled]
-        took = sum(self._planned[key] for _, _, key in wanted if key in self._planned and key in self._compiled)
-        return took + self._newly_planned(new) if new else took
-
-    def _newly_planned(self, statements: Sequence[tuple[Build, str]]) -> float:
-        took = 0.0
+    def _plan(self, group: Group) -> None:
+        """Plans all statements of a plan before any of them runs, within a limit of its own; skips those planned before."""
+        new = [(build, key) for _, build, key in statements_of(group) if key not in self._planned or key not in self._compiled]
+        if not new:
+            return
         with self._deadline(self.limits.planning) as late:
-            for build, key in statements:
-                begun, text = time.monotonic(), self._sql(build, key)
-                self._connection.execute(f"PREPARE tacit_plan AS {text}")
+            for build, key in new:
+                self._connection.execute(f"PREPARE tacit_plan AS {self._sql(build, key)}")
                 self._connection.execute("DEALLOCATE tacit_plan")
-                self._planned[key] = time.monotonic() - begun
-                took += self._planned[key]
+                self._planned.add(key)
                 if late.is_set():  # not all of planning can be interrupted
                     raise out_of_limits()
-        return took
 
     def _arrow(self, build: Build, key: str) -> Any:
         """The engine's result for what is built."""
@@ -150,7 +141,7 @@ class DuckDBEngine:
             if len(self._compiled) >= MOST_COMPILED:
                 oldest = next(iter(self._compiled))
                 self._compiled.pop(oldest)
-                self._planned.pop(oldest, None)
+                self._planned.discard(oldest)
             built = backend.compiler.to_sqlglot(build(compiled.Tables(self._table, self._limits)))
             self._compiled[key] = with_lists_once(built).sql(dialect=backend.dialect)
         return self._compiled[key]
