@@ -7,15 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from questions import FILTERS, clinic_questions
 from tacit.errors import NotAllowed, TooMuchWork
 from tacit.privacy.catalog import Catalog
+from tacit.query import named_parts
+from tacit.query.engines.arrays import statements_of
+from tacit.query.named_parts import LONGEST_BRANCHES
+from tacit.query.plan import Add, Choose, Column, Compare, Literal, Lookup, Question, Row
+from tacit.query.planning import size_of
+from tacit.query.price import steps, work
 from tacit.query.price.price import price, request
 from tacit.query.price.stability import reach
+from tacit.query.price.steps import Expressions
 from tacit.query.price.work import MOST_BYTES, MOST_STEPS, Work, afford_counts, worst
+from tacit.query.size_limit import nodes_of
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 
@@ -78,12 +86,145 @@ def test_a_pattern_costs_its_length_times_that_of_a_text(place: World) -> None:
     assert steps("a" * 40 + "%", 2560) == steps("a" * 40 + "%", 256), "a fixed beginning is compared once, however long the text"
 
 
-def test_every_table_has_its_declared_size_and_every_join_matches(place: World) -> None:
-    """By hand: 100,000 rows are read and pass, each matches three of six wards, all pass the filter and go into one group."""
-    found = worst(place.plan("SELECT COUNT(*) FROM visits JOIN wards ON visits.ward = wards.ward WHERE age > 0"))
-    rows = 10**5
-    assert found.rows == 2 * rows + (2 * 6 + 3 * rows) + 3 * rows + 1
-    assert worst(place.plan("SELECT COUNT(*) FROM visits")).rows == 2 * rows + 1
+# --- lookups and CASE ----------------------------------------------------------------------------------------------------------
+
+AGE = Column(0, "age", 0, 110, nullable=False)
+LENGTHS = st.integers(1, 160_000)
+PER_ENTRY, PER_BRANCH, ENTRIES_OF_A_STEP = 3_500, 5, 2_000  # as work.md states them
+
+
+def looked_up(entries: int) -> Lookup:
+    return Lookup(AGE, tuple(range(entries)), 0, entries - 1, nullable=False)
+
+
+def asking(place: World, node: Row, rows: int) -> Question:
+    """The sum of an expression over visits, of which there are at most some."""
+    question = place.with_catalog(changed(place.catalog, rows_at_most=rows)).plan("SELECT SUM(age) FROM visits")
+    moments = tuple(replace(moment, value=node) for moment in question.group.moments)
+    return replace(question, group=replace(question.group, moments=moments))
+
+
+def steps_of(place: World, node: Row, rows: int) -> int:
+    """Steps without those of planning, whose price by characters would hide the others."""
+    question = asking(place, node, rows)
+    return worst(question).steps - size_of(question).steps
+
+
+def costs_by_length(place: World, shorter: int, longer: int, rows: int) -> bool:
+    """Whether a longer list costs as much more as work.md says, for the entries and for the rows."""
+    found = steps_of(place, looked_up(longer), rows) - steps_of(place, looked_up(shorter), rows)
+    if shorter > LONGEST_BRANCHES:
+        return found >= PER_ENTRY * (longer - shorter) + rows * (longer // ENTRIES_OF_A_STEP - shorter // ENTRIES_OF_A_STEP)
+    branches = rows * PER_BRANCH * (longer - shorter)
+    return found >= branches if longer <= LONGEST_BRANCHES else steps_of(place, looked_up(longer), rows) >= PER_ENTRY * longer
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.tuples(LENGTHS, LENGTHS).map(sorted), st.sampled_from([1, 10**6, 10**8]))
+@example([3, 32], 10**6)
+@example([33, 160_000], 1)
+@example([33, 160_000], 10**8)
+def test_a_lookup_costs_by_the_length_of_its_list(place: World, lengths: list[int], rows: int) -> None:
+    assert costs_by_length(place, *lengths, rows)
+
+
+@pytest.mark.parametrize("entries", [1, LONGEST_BRANCHES, LONGEST_BRANCHES + 1])
+def test_a_lookup_is_priced_as_it_is_written(place: World, monkeypatch: pytest.MonkeyPatch, entries: int) -> None:
+    """Both follow one number: a list that an engine makes is one that is paid for."""
+    for longest in (0, LONGEST_BRANCHES, 10**9):
+        monkeypatch.setattr(named_parts, "LONGEST_BRANCHES", longest)
+        group = asking(place, looked_up(entries), 1).group
+        place.engine._compiled.clear()
+        (written,) = (place.engine._sql(build, key) for _, build, key in statements_of(group))
+        assert ("STR_SPLIT" in written) == (Expressions.of(group).entries == entries) == (entries > longest)
+
+
+def test_a_plant_that_prices_every_list_alike_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as planted:
+        planted.setitem(steps.OWN, Lookup, lambda node, _: 20)
+        assert not costs_by_length(place, 8_192, 160_000, 10**8)
+        assert not costs_by_length(place, 3, 32, 10**6)
+    with monkeypatch.context() as planted:
+        planted.setattr(work, "ENTRY", 0)
+        assert not costs_by_length(place, 8_192, 160_000, 1)
+    assert costs_by_length(place, 8_192, 160_000, 10**8)
+
+
+def choice(least: int, then: Row, otherwise: Row) -> Choose:
+    test = Compare("<", AGE, Literal(least))
+    return Choose(((test, then),), otherwise, min(then.low, otherwise.low), max(then.high, otherwise.high), nullable=False)
+
+
+LEAVES = st.integers(0, 9).map(lambda more: Add(AGE, Literal(more), more, 110 + more, nullable=False))
+TREES = st.recursive(LEAVES, lambda inner: st.builds(choice, st.integers(0, 110), inner, inner), max_leaves=12)
+CASES = st.builds(choice, st.integers(0, 110), TREES, TREES)
+
+
+def of_one_row(node: Row) -> int:
+    """Steps for one row, without planning and without what all values have in common."""
+    return Expressions({}, frozenset()).steps(node)
+
+
+def leaves_of(node: Row) -> list[Row]:
+    return [*leaves_of(node.branches[0][1]), *leaves_of(node.otherwise)] if isinstance(node, Choose) else [node]
+
+
+def way_to_the_dearest(node: Row) -> int:
+    """Conditions and a result, as a row meets them: the most of any row."""
+    if not isinstance(node, Choose):
+        return of_one_row(node)
+    ((test, then),) = node.branches
+    return of_one_row(test) + max(way_to_the_dearest(then), way_to_the_dearest(node.otherwise))
+
+
+def results_are_paid(node: Choose) -> bool:
+    results = (node.branches[0][1], node.otherwise)
+    return of_one_row(node) >= way_to_the_dearest(node) + sum(len(list(nodes_of(each))) for each in results)
+
+
+def deepened(node: Row, leaf: Row, into: Row) -> Row:
+    """The same tree with one leaf in the place of another expression."""
+    if not isinstance(node, Choose):
+        return into if node is leaf else node
+    ((test, then),) = node.branches
+    branches = ((test, deepened(then, leaf, into)),)
+    return replace(node, branches=branches, otherwise=deepened(node.otherwise, leaf, into))
+
+
+@settings(max_examples=100, deadline=None)
+@given(CASES)
+def test_a_case_costs_all_its_results(node: Choose) -> None:
+    assert results_are_paid(node)
+
+
+@settings(max_examples=100, deadline=None)
+@given(CASES, st.data(), CASES)
+def test_a_case_that_is_nested_deeper_costs_more(place: World, node: Choose, data: st.DataObject, inner: Choose) -> None:
+    """By each part at least that was put into it, for every row."""
+    leaf = data.draw(st.sampled_from(leaves_of(node)))
+    deeper = deepened(node, leaf, inner)
+    added = len(list(nodes_of(deeper))) - len(list(nodes_of(node)))
+    assert added > 0
+    assert of_one_row(deeper) >= of_one_row(node) + added
+    assert steps_of(place, deeper, 10**6) >= steps_of(place, node, 10**6) + 10**6 * added
+
+
+def test_a_plant_that_leaves_out_results_of_a_case_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tree(depth: int, least: int = 0) -> Row:
+        return choice(least, tree(depth - 1, 2 * least), tree(depth - 1, 2 * least + 1)) if depth else AGE
+
+    dear: Row = AGE
+    for _ in range(50):
+        dear = Add(dear, Literal(0), 0, 110, nullable=False)
+    wide, uneven = choice(1, tree(5), tree(5)), choice(1, AGE, dear)
+    assert results_are_paid(wide)
+    assert results_are_paid(uneven)
+    with monkeypatch.context() as planted:
+        planted.setattr(steps, "CHOSEN", 0)
+        assert not results_are_paid(wide)
+    with monkeypatch.context() as planted:
+        planted.setattr(steps, "max", min, raising=False)
+        assert not results_are_paid(uneven)
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------------------

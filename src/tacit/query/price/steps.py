@@ -13,6 +13,7 @@ from math import ceil
 from typing import Any
 
 from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, PARTS_PER_CORE, Table
+from tacit.query.named_parts import in_list
 from tacit.query.plan import (
     Add,
     All,
@@ -49,7 +50,6 @@ from tacit.query.stairs import stairs
 NUMBER = 8  # bytes
 HELD = 32  # bytes of a number in a row that is held and sorted
 ALWAYS = 5  # numbers of such a row in addition to the columns that are read: its unit, rank, position and keys
-BRANCHES = 32  # of a lookup that is written as a list of cases
 LISTED = 30  # an index of a list; of a long list, a place that no cache holds
 CLIMBED = 120  # three lists, by a bucket (stairs.py)
 CHOSEN = 1  # a part of what a CASE chooses between: an engine takes rows by the thousand, and visits all results for each thousand
@@ -113,7 +113,7 @@ def _like(node: TextLike, longest: int) -> int:
 
 
 def _lookup(node: Lookup, _: int) -> int:
-    return LISTED + len(node.table) // 2000 if len(node.table) > BRANCHES else 5 * len(node.table)
+    return LISTED + len(node.table) // 2000 if in_list(node) else 5 * len(node.table)
 
 
 OWN: Mapping[type, Callable[[Any, int], int]] = {
@@ -159,7 +159,7 @@ class Expressions:
         nodes = [node for whole in expressions_of(group) for node in nodes_of(whole)]
         columns = frozenset(node for node in nodes if isinstance(node, Column | TextColumn))
         joined = sum(step.width for step in steps if isinstance(step, Join))
-        entries = sum(len(node.table) for node in nodes if isinstance(node, Lookup) and len(node.table) > BRANCHES)
+        entries = sum(len(node.table) for node in nodes if isinstance(node, Lookup) and in_list(node))
         return cls({step.source: step.table for step in steps}, columns, joined, entries)
 
     def read(self, source: int) -> int:
