@@ -157,6 +157,32 @@ def test_a_question_that_is_being_answered_keeps_its_lease(address, monkeypatch)
     assert not renewing & set(threading.enumerate()), "it has let go of the ledger's file"
 
 
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_process_that_stands_still_and_then_times_out_is_counted_once(address, monkeypatch, taken_over):
+    """Its lease ends, whoever comes next counts it as lost, and then it goes on and reports its time-out."""
+    ledger = opened(address, policy(8))
+    still = lost(ledger, "a")
+    later(monkeypatch, selling.LEASE + 1)
+    other = lost(ledger, "a" if taken_over else "b", "ben")
+    assert failures(ledger) == [still.entry.number]
+    said = ledger.failed(still, "timed out")
+    assert (said.kind, said.about, said.question) == ("failure", still.entry.number, "its process ended")
+    assert failures(ledger) == [still.entry.number]
+    assert ledger.head.failures == 1
+    ledger.failed(other, "timed out")
+    assert failures(ledger) == [still.entry.number, other.entry.number], "another question is counted for itself"
+    assert ledger.verify().whole
+
+
+def test_a_time_out_is_counted_whatever_the_table_of_questions_says(address):
+    """That table is not in the chain: a row that says that nobody is answering does not leave a failure out."""
+    ledger = opened(address, policy(8))
+    granted = lost(ledger, "a")
+    Store(address).convert(lambda connection: connection.run("UPDATE tacit_kept SET until = 0"))
+    ledger.failed(granted, "timed out")
+    assert failures(ledger) == [granted.entry.number]
+
+
 @pytest.mark.parametrize("back", [5.0, selling.LEASE])
 def test_a_clock_that_is_behind_a_little_does_not_make_a_question_lost(address, monkeypatch, back):
     """Of another machine, or set back meanwhile: whoever asks the same waits for the answer, and no failure is counted."""

@@ -247,7 +247,9 @@ def _left(page: Page, paid: Entry, text: str, caps: Admission) -> Entry:
 
 
 def failed(page: Page, granted: Granted, reason: str, caps: Admission) -> Entry:
-    """The entry that says that a paid question did not finish, and counts it."""
+    """The entry that says that a paid question did not finish, and counts it once: one that was counted as lost has its entry."""
+    if (before := _counted(page, granted)) is not None:
+        return before
     analyst = granted.entry.analyst
     account = page.books.accounts.get(analyst, NEW_ACCOUNT)
     changed = {analyst: replace(account, failures=account.failures + 1)}
@@ -257,6 +259,20 @@ def failed(page: Page, granted: Granted, reason: str, caps: Admission) -> Entry:
     page.append(entry, changed)
     let_go(page, granted)
     return entry
+
+
+def _counted(page: Page, granted: Granted) -> Entry | None:
+    """The failure that is recorded of a spend, if its process stood still until others counted it as lost.
+
+    The chain decides. It is read only if the question is no longer open, or was taken over.
+    """
+    paid = granted.entry
+    kept = page.kept(paid.key) if paid.key else None
+    if not paid.key or (kept is not None and kept.entry == paid.number and kept.until):
+        return None
+    lines = (page.line(number) for number in range(paid.number + 1, page.books.last.number + 1))
+    entries = (entry_from(line.text) for line in lines if line is not None and "failure" in line.text)
+    return next((entry for entry in entries if (entry.kind, entry.about) == ("failure", paid.number)), None)
 
 
 def renew(page: Page, granted: Granted) -> None:
