@@ -180,7 +180,7 @@ class Session:
             return self._explained(question, params, budget)
 
     def _explained(self, question: str | Select, params: Parameters, budget: Mapping[str, Any]) -> Explanation:
-        from tacit.query.price.explain import explained_free
+        from tacit.query.price.explain import explained_free, explained_without_rows
         from tacit.query.price.shape import Shaped, events_of, shape_of
         from tacit.query.price.takes import Balance, taken
 
@@ -190,7 +190,7 @@ class Session:
         select = asked
         if select.limit == 0:
             self._without_rows(select)
-            return explained_free(self._left(self._standing()), "no row: LIMIT 0 asks for the columns alone")
+            return explained_without_rows(self._left(self._standing()))
         wanted = _asked(select, {"groups": MOST_CELLS, **_priced(select, budget)})  # free, so any number of groups is
         remembered = self.data.remembered  # as in _offer
         plan, change = rewrite(select, self.data.catalog, self.data.public), self.data.catalog.change

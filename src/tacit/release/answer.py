@@ -22,7 +22,7 @@ from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_term
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
-NO_ROWS = "LIMIT 0 asks for the columns alone. Nothing was spent."
+NO_ROWS = "LIMIT 0 returns the columns only. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"

@@ -64,6 +64,32 @@ def test_limit_0_prints_the_columns_and_costs_nothing(folder: Path) -> None:
         assert len(list(data.ledger.entries())) == before
 
 
+NO_ROWS = "no rows: LIMIT 0 returns the columns only"
+
+
+@pytest.mark.parametrize("end", ["LIMIT 0", "FETCH FIRST 0 ROWS ONLY"])
+def test_limit_0_is_explained_in_three_lines(folder: Path, end: str) -> None:
+    """Without the empty lines of a table of noise and one of errors, which it does not have."""
+    text = f"SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward {end}"
+    code, said = run(folder, "explain", text)
+    assert code == 0, said
+    *first, price = said.splitlines()
+    assert first == [NO_ROWS, "groups: none", ""]
+    assert price.startswith("price: epsilon 0; remaining: epsilon ")
+    code, said = run(folder, "explain", text, "--json")
+    found = json.loads(said)
+    assert (code, found["tree"], found["groups"], found["noise"], found["errors"]) == (0, [NO_ROWS], "none", [], [])
+    assert found["price"] == {"epsilon": "0", "delta": "0"}
+
+
+@pytest.mark.parametrize("text", ["SELECT COUNT(*) FROM visits", "SELECT AVG(cost) FROM visits", "SHOW TABLES"])
+def test_an_explanation_has_one_empty_line_between_its_sections(folder: Path, text: str) -> None:
+    code, said = run(folder, "explain", text)
+    assert code == 0, said
+    assert "\n\n" in said
+    assert "\n\n\n" not in said
+
+
 def test_a_refusal_shows_its_place(folder: Path) -> None:
     code, said = run(folder, "sql", "SELECT COUNT(*)\nFROM visits WHERE csot > 3", "--epsilon", "1")
     assert code == 3

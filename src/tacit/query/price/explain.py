@@ -61,14 +61,12 @@ class Explanation:
     takes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [*self.tree, f"groups: {self.groups}", ""]
-        for noise in self.noise:
-            lines.append(f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}")
-            lines += [f"    {text}" for text in (noise.share, noise.why) if text]
-        lines += ["", *(f"{expected.column}: {expected.error}" for expected in self.errors)]
+        noises = [line for noise in self.noise for line in _noise_lines(noise)]
+        errors = [f"{expected.column}: {expected.error}" for expected in self.errors]
         price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
-        lines += ["", f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
-        return "\n".join(map(for_terminal, lines))  # a name has no line of its own
+        priced = [f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
+        sections = ([*self.tree, f"groups: {self.groups}"], noises, errors, priced)
+        return "\n\n".join("\n".join(map(for_terminal, lines)) for lines in sections if lines)  # a name has no line of its own
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -84,10 +82,20 @@ class Explanation:
         }
 
 
-def explained_free(left: str = "", read: str = "public tables or the catalog alone") -> Explanation:
-    """What is free: public tables, the catalog, and the columns of a question of which no row is asked."""
+def _noise_lines(noise: Noise) -> list[str]:
+    drawn = f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}"
+    return [drawn, *(f"    {text}" for text in (noise.share, noise.why) if text)]
+
+
+def explained_free(left: str = "") -> Explanation:
+    """The explanation of a question that reads public tables or the catalog only."""
     nothing = Fraction(0)
-    return Explanation((read,), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+    return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+
+
+def explained_without_rows(left: str = "") -> Explanation:
+    """The explanation of a question with LIMIT 0."""
+    return replace(explained_free(left), tree=("no rows: LIMIT 0 returns the columns only",), groups="none")
 
 
 def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Explanation:
