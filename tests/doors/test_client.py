@@ -65,6 +65,42 @@ def test_an_answer_is_that_of_a_session(server):
         assert ana.sql("SELECT ward FROM wards ORDER BY ward")["ward"] == ("east", "north", "south", "west")
 
 
+def charged_for(found: Served, client: Remote, text: str, **budget: Any) -> set[str]:
+    """What is charged for a question: an entry of the ledger, and a price."""
+    entries, balance = len(list(found.data.ledger.entries())), client.budget()
+    answer = client.sql(text, **budget)
+    charged = set[str]()
+    if len(list(found.data.ledger.entries())) != entries or answer.receipt.entry is not None:
+        charged.add("an entry")
+    if client.budget() != balance or answer.receipt.epsilon:
+        charged.add("a price")
+    return charged
+
+
+@pytest.mark.parametrize("end", ["LIMIT 0", "FETCH FIRST 0 ROWS ONLY"])
+def test_a_question_for_no_rows_is_free(server, end):
+    """The columns are those of a local session, and neither the ledger nor the balance changes."""
+    found, url, ca = server
+    text = f"SELECT kind, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY kind {end}"
+    with tacit.connect(url, found.tokens["ana"], ca=ca) as ana:
+        for budget in ({}, {"epsilon": 0.25}, {"error": 10, "confidence": 0.9}):
+            assert charged_for(found, ana, text, **budget) == set()
+            answer = ana.sql(text, **budget)
+            assert [column.name for column in answer.columns] == ["kind", "n", "cost"]
+            assert (len(answer), answer.receipt.epsilon, answer.receipt.delta, answer.receipt.entry) == (0, 0, 0, None)
+            assert answer.columns == found.data.session("ana").sql(text, **budget).columns
+        assert ana.explain(text).epsilon == 0
+        assert str(ana.explain(text)) == str(found.data.session("ana").explain(text))
+
+
+def test_a_question_for_one_row_is_charged(server):
+    """So the check above can fail."""
+    found, url, ca = server
+    with tacit.connect(url, found.tokens["ana"], ca=ca) as ana:
+        paid = "SELECT kind, COUNT(*) AS n FROM visits GROUP BY kind FETCH FIRST 1 ROWS ONLY"
+        assert charged_for(found, ana, paid, epsilon=0.01) == {"an entry", "a price"}
+
+
 def test_weights_go_with_a_question_and_tidying_is_done_here(server):
     found, url, ca = server
     asked, heavy = "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward", {"cost": 3}
