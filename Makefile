@@ -26,7 +26,7 @@ test: $(STAMPS)/all check  ## everything that must hold, in its quick form
 	$(TESTED) --doctest-modules src tests -m "not slow" $(SPREAD) -q --durations 25
 
 test-spark: $(STAMPS)/all  ## the engine on Apache Spark alone, in its full form: what is equal on both engines, a cluster, and faults
-	$(TESTED) $$(find tests -name "test_*spark*.py") -v -n0 --timeout 3600 --durations 25
+	HYPOTHESIS_PROFILE=verify $(TESTED) $$(find tests -name "test_*spark*.py") -v -n0 --timeout 3600 --durations 25
 
 quick: $(STAMPS)/all  ## the inner loop, in under a minute: lint, layers, and the heart of each chapter
 	$(BIN)/ruff check -q src tests

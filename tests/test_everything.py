@@ -190,3 +190,35 @@ def test_the_page_of_today_has_its_form():
 def test_every_step_is_a_recipe(step):
     assert re.search(rf"^{step.name}: ", MAKEFILE, re.MULTILINE)
     assert step.command[1] == step.name
+
+
+TOYS = ["tests/test_other.py", "tests/data/test_rows.py", everything.KILLS]
+TOYS_ON_SPARK = ["tests/test_a_spark.py", "tests/data/test_spark.py", "tests/doors/server/test_spark_session.py"]
+
+
+def collected(root: Path, apart: str) -> set[str]:
+    """The files of which pytest would run a slow test, with the words that the step passes to the recipe."""
+    words = f"{sys.executable} -m pytest tests -m slow --collect-only -q -p no:cacheprovider -p no:xdist {apart}"
+    done = subprocess.run(["bash", "-euc", words], cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+
+
+def test_verify_leaves_out_what_has_a_step_of_its_own(tmp_path):
+    """Slow tests on Spark take longest: they ran twice, in `verify` and in `test-spark`, which runs the same files whole."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\naddopts = --import-mode=importlib\n", "utf-8")
+    for name in (*TOYS, *TOYS_ON_SPARK):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("import pytest\n\n@pytest.mark.slow\ndef test_it():\n    pass\n", "utf-8")
+    apart = next(word for step in STEPS if step.name == "verify" for word in step.command if word.startswith("APART="))
+    assert collected(tmp_path, apart.removeprefix("APART=")) == {*TOYS} - {everything.KILLS}
+    assert collected(tmp_path, f"--deselect {everything.KILLS}") == {*TOYS, *TOYS_ON_SPARK} - {everything.KILLS}, "planted"
+
+
+def test_what_verify_leaves_out_is_run_by_other_steps():
+    recipes = {name: MAKEFILE.partition(f"\n{name}: ")[2].partition("\n\n")[0] for name in ("verify", "kills", "test-spark")}
+    assert "$(APART)" in recipes["verify"]
+    assert everything.KILLS in recipes["kills"]
+    assert f'find tests -name "{everything.SPARK}"' in recipes["test-spark"]
+    assert "-m " not in recipes["test-spark"].replace("-m pytest", ""), "slow and quick ones"
+    assert all("HYPOTHESIS_PROFILE=verify" in recipes[name] for name in ("verify", "test-spark")), "with examples of their own"

@@ -60,9 +60,11 @@ class Outcome:
 
 MAKE = os.environ.get("MAKE", "make")
 KILLS = "tests/accounting/ledger/test_crash.py"
+SPARK = "test_*spark*.py"  # the files of `make test-spark`
+APART = f"--deselect {KILLS} --ignore-glob='*/{SPARK}'"  # slow tests that have a step of their own
 STEPS = (
     Step("test", (MAKE, "test")),
-    Step("verify", (MAKE, "verify", f"APART=--deselect {KILLS}")),
+    Step("verify", (MAKE, "verify", f"APART={APART}")),
     Step("kills", (MAKE, "kills"), whole=True),
     Step("test-spark", (MAKE, "test-spark"), whole=True),
     Step("mutants", (MAKE, "mutants")),
