@@ -1,15 +1,21 @@
 """The exact law of code that tosses coins: every way that the coins can fall is run once, and its probability kept as a rational.
 
-`law_of_derive` runs a randomizer's `derive`; `law_of_randomize` runs its `randomize` with the samplers replaced by the same coins.
+`law_of_derive` runs a randomizer's `derive`; `law_of_randomize` runs its `randomize` with the samplers replaced by the same coins;
+`exact_law` runs a sampler that draws fair coins, integers below bounds, and different integers.
+
+`tacit.evidence.verify.driving` does the same for `tacit verify`, to 50 digits and without the rarest ways: it has samplers whose
+probabilities are not rational. Here laws are compared by equality.
 """
 
 from collections import defaultdict
 from fractions import Fraction
+from itertools import permutations
+from math import comb
 
 import numpy as np
 
 from tacit.evidence.verify.score import label_of
-from tacit.mechanisms.noise import choice
+from tacit.mechanisms.noise import binomial, choice, urn
 from tacit.publish.local.randomizers import bloom, categories, hadamard, hashing, one_bit, piecewise, rappor, sets, unary
 from tacit.publish.local.randomizers import several_questions as several
 
@@ -24,7 +30,9 @@ class Walker:
 
     def coin(self, chance):
         probability = Fraction(chance.numerator, chance.denominator)
-        ways = [(value, p) for value, p in ((True, probability), (False, 1 - probability)) if p]
+        return self.among([(value, p) for value, p in ((True, probability), (False, 1 - probability)) if p])
+
+    def among(self, ways):
         value, p = ways[self._next(len(ways))]
         self.weight *= p
         return value
@@ -79,6 +87,29 @@ def law_of_randomize(randomizer, value, monkeypatch):
             for module in (unary, bloom, rappor):
                 patch.setattr(module, "noise_bits", noise_bits)
             return randomizer.randomize(value)
+
+    return law_of(run)
+
+
+def exact_law(sampler, monkeypatch):
+    """`sampler()` with the draws of the binomial and of the urn replaced."""
+
+    def run(coins):
+        def fair_heads(tossed):
+            return coins.among([(heads, Fraction(comb(tossed, heads), 2**tossed)) for heads in range(tossed + 1)])
+
+        def uniform_below(bounds):
+            return np.array([coins.below(int(bound)) for bound in bounds], dtype=np.uint64)
+
+        def distinct_integers(below, size):
+            orders = list(permutations(range(below), size))
+            return np.array(orders[coins.below(len(orders))], dtype=np.int64)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(binomial, "fair_heads", fair_heads)
+            patch.setattr(urn, "uniform_below", uniform_below)
+            patch.setattr(urn, "distinct_integers", distinct_integers)
+            return sampler()
 
     return law_of(run)
 

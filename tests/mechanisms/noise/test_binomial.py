@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from every_draw import exact_law
+from every_path import exact_law
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import binomial as module
 from tacit.mechanisms.noise.binomial import binomial, fair_heads
@@ -23,7 +23,7 @@ def pmf(coins, bias):
 @pytest.mark.parametrize("bias", [HALF, Fraction(5, 8), Fraction(3, 16), Fraction(1, 8)])
 @pytest.mark.parametrize("coins", [1, 2, 4])
 def test_the_law_is_the_binomial_one(monkeypatch, coins, bias):
-    assert exact_law(monkeypatch, lambda: binomial(coins, bias)) == pmf(coins, bias)
+    assert exact_law(lambda: binomial(coins, bias), monkeypatch) == pmf(coins, bias)
 
 
 def test_a_bias_without_an_end_is_followed_as_far_as_coins_are_tied(monkeypatch):
@@ -36,7 +36,7 @@ def test_a_bias_without_an_end_is_followed_as_far_as_coins_are_tied(monkeypatch)
 
 def test_a_bias_cut_after_a_few_digits_would_be_seen(monkeypatch):
     """The planted bug: five digits of the bias where it has six."""
-    assert exact_law(monkeypatch, lambda: binomial(4, Fraction(10, 32))) != pmf(4, Fraction(21, 64))
+    assert exact_law(lambda: binomial(4, Fraction(10, 32)), monkeypatch) != pmf(4, Fraction(21, 64))
 
 
 def test_fair_heads_counts_exactly_as_many_bits(words):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from every_draw import exact_law
+from every_path import exact_law
 from goodness import CHI_SQUARE_LEVEL, _chi_square
 from tacit.errors import InvalidInput, InvalidValue, NotAllowed
 from tacit.mechanisms.dirichlet_law import resampling_chances
@@ -32,7 +32,7 @@ def spread(drawn, blocks):
 def law_of(monkeypatch, homes, noise, classes, draws):
     occupied = [block for block, count in enumerate(homes) if count]
     counts = [count for count in homes if count]
-    return exact_law(monkeypatch, lambda: spread(polya_urn((occupied, counts), noise, classes, draws), len(homes)))
+    return exact_law(lambda: spread(polya_urn((occupied, counts), noise, classes, draws), len(homes)), monkeypatch)
 
 
 def chances(homes, noise, classes, draws):
