@@ -320,7 +320,7 @@ def planning(full: DuckDBEngine, data: DataSet, folder: Path) -> list[list[str]]
 
 
 def planned(text: str, empty: DuckDBEngine, full: DuckDBEngine, data: DataSet) -> list[str]:
-    """A query, its characters, those that were counted, the model, and processor time: with a run if there are no rows."""
+    """One line of the table: characters written and counted, the model, and processor time on both stores."""
     question = rewrite(parse(text), data.catalog, data.public)
     size = size_of(question)
     took = [min(_planning_seconds(engine, question, engine is empty) for _ in range(3)) for engine in (empty, full)]
@@ -331,7 +331,7 @@ def planned(text: str, empty: DuckDBEngine, full: DuckDBEngine, data: DataSet) -
 
 
 def _planning_seconds(engine: DuckDBEngine, question: Question, run: bool) -> float:
-    """Planned once before a question runs, and again as it runs; where it does not run, twice."""
+    """Processor time to plan a question twice: before it runs, and as it runs. With `run`, the second is a real run."""
     engine._compiled.clear()
     begun = time.process_time()
     engine._plan(question.group)

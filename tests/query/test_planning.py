@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +23,7 @@ from stored import category, days, number
 from stored import table as table_of
 from tacit.doors.server.quotes import derived
 from tacit.errors import TimedOut, TooMuchWork
-from tacit.privacy.catalog import Column, Owner
+from tacit.privacy.catalog import Catalog, Column, Owner
 from tacit.query import named_parts, planning
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import duckdb as engines
@@ -39,7 +39,7 @@ from tacit.query.planning import size_of, statements
 from tacit.query.price import work
 from tacit.query.price.price import price, request
 from tacit.query.size_limit import below, expressions_of
-from worlds import World, ranked, world, world_in_memory
+from worlds import Stored, World, ranked, world, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [2, pytest.param(250, marks=pytest.mark.slow)], ids=["few", "many"])
 TERM = "SUM(t.cost / LOG10(GREATEST(t.cost, {})))"
@@ -187,6 +187,76 @@ def test_ordinary_sql_has_no_names(place: World) -> None:
         assert not any(named_parts.NAME in written for written in on_duckdb(place, place.plan(text).group))
 
 
+# --- how long planning takes -----------------------------------------------------------------------------------------------------
+
+FULL = 50_000  # rows of a store that is full
+TIMED = pytest.mark.parametrize("examples", [1, pytest.param(60, marks=pytest.mark.slow)], ids=["one", "many"])
+
+
+def planning_seconds(place: World, question: Question) -> float:
+    """Processor time to make all statements and to plan each twice, before they run and as they run; the least of three."""
+
+    def once() -> float:
+        place.engine._compiled.clear()
+        begun = time.process_time()
+        for _ in range(2):
+            place.engine._planned.clear()
+            for part in question.parts:
+                place.engine._plan(part.group)
+        return time.process_time() - begun
+
+    return min(once() for _ in range(3))
+
+
+def is_beyond_the_model(place: World, question: Question) -> bool:
+    return planning_seconds(place, question) > size_of(question).steps / 10**9
+
+
+@contextmanager
+def empty_and_full(folder: Path, catalog: Catalog, tables: Mapping[str, Stored], private: str) -> Iterator[list[World]]:
+    """Two stores: one without private rows, and one with copies of those given."""
+    times = -(-FULL // max(1, len(tables[private])))
+    copies = [{**row, "tacit_unit": at * FULL + row["tacit_unit"]} for at in range(times) for row in tables[private]]
+    with ExitStack() as stack:
+        stores = []
+        for kind, rows in (("empty", []), ("full", copies)):
+            (folder / kind).mkdir(exist_ok=True)
+            stores.append(stack.enter_context(world(folder / kind, catalog, {**tables, private: rows})))
+            stores[-1].engine.open()
+        yield stores
+
+
+@TIMED
+def test_planning_takes_at_most_its_model_on_an_empty_and_on_a_full_store(tmp_path: Path, examples: int) -> None:
+    """An optimizer reads statistics of the data, so planning may take longer where there are rows."""
+
+    @settings(max_examples=examples, suppress_health_check=list(HealthCheck), phases=[Phase.explicit, Phase.generate])
+    @given(tables(), st.lists(asked(), min_size=1, max_size=2))
+    def check(made: Generated, questions: list[Parts]) -> None:
+        with empty_and_full(tmp_path, made.catalog(tmp_path), {"t": ranked(made.units)}, "t") as stores:
+            for place in stores:
+                for parts in questions:
+                    if (question := parts.admitted(place.plan)) is not None:
+                        assert not is_beyond_the_model(place, question)
+
+    check()
+
+
+@pytest.mark.slow
+def test_planning_of_repeated_arguments_takes_at_most_its_model(place: World, tmp_path: Path) -> None:
+    with empty_and_full(tmp_path, place.catalog, place.tables, "visits") as stores:
+        beyond = [text for text in REPEATING for store in stores if is_beyond_the_model(store, store.plan(text))]
+    assert beyond == []
+
+
+def test_a_plant_that_prices_planning_by_statements_alone_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = place.plan(f"SELECT COUNT(*) FROM visits WHERE {' OR '.join(f'age * {at} > cost' for at in range(1, 41))}")
+    assert not is_beyond_the_model(place, many)
+    for name in ("CHARACTER", "LISTED", "PART"):
+        monkeypatch.setattr(planning, name, 0)
+    assert is_beyond_the_model(place, many)
+
+
 # --- before the ledger -----------------------------------------------------------------------------------------------------------
 
 
@@ -268,7 +338,7 @@ def test_every_door_refuses_long_sql_alike(tmp_path: Path, monkeypatch: pytest.M
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, engine: Any, late: bool = False) -> list[str]:
-    """What happens in which time: `engine` is not stopped, and says what it is asked."""
+    """Records the order of events and the limits that are set; nothing is stopped."""
     happened: list[str] = []
 
     @contextmanager

@@ -103,7 +103,7 @@ def statements(group: Group) -> Iterable[Size]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What is written of a plan of which every query has columns of at most `width` characters."""
+    """Counts the SQL of a plan whose queries each list columns of at most `width` characters."""
 
     width: int
 
@@ -123,7 +123,7 @@ class _Written:
         return Size(found.characters + len(found.levels) * (SELECT + self.width), found.listed)
 
     def _side(self, nodes: Sequence[Row]) -> Size:
-        """What a join compares of one side; a lookup in a list is first a column of a query."""
+        """The expressions that a join compares on one side; a lookup in a list becomes a column of a sub-query first."""
         listed = any(in_list(part) for node in nodes for part in nodes_of(node))
         return self.expressions(nodes) + (Size(SELECT + self.width + MADE * len(nodes)) if listed else Size())
 

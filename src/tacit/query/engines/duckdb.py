@@ -216,7 +216,7 @@ def _attached(path: Path, limits: Limits, version: str | None) -> Any:
 
 
 def _limits(connection: Any) -> Mapping[str, int]:
-    """What the store says of its limits; a store without a word of them is read by its ranks."""
+    """The row limits that the store declares; empty if it declares none, and then its ranks are read."""
     import duckdb
 
     try:

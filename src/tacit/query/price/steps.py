@@ -139,7 +139,7 @@ OWN: Mapping[type, Callable[[Any, int], int]] = {
     TextIs: lambda node, longest: sum(10 + min(longest, len(text.encode())) // 4 for text in node.texts),
     TextLike: _like,
 }
-"""What a part costs beside what it is made of; the number is the most bytes of a text that it looks at."""
+"""The steps of each kind of part, without those of its arguments; the number is the most bytes of the text that it reads."""
 
 
 @dataclass(frozen=True, slots=True)
