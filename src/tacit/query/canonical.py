@@ -9,14 +9,17 @@ from typing import Any
 
 from tacit.privacy.catalog import Table
 from tacit.query.fields import compared_of
-from tacit.query.plan import Question
+from tacit.query.plan import Key, Question
 from tacit.query.price.request import Request
 
 OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of a table; its data has a version
 
 
-SEVERAL = {"beside": (), "below": (), "among": 1}  # of a question with one part nothing is said of these
-USUAL = {"interval": True, "weights": ()}  # of a request nothing is said of these: what was answered before it had them stays so
+UNSAID: dict[type, dict[str, Any]] = {  # nothing is said of these: what was answered before there were others stays so
+    Question: {"beside": (), "below": (), "among": 1},
+    Request: {"interval": True, "weights": ()},
+    Key: {"kept": None},
+}
 
 
 def canonical_plan(question: Question) -> str:
@@ -40,10 +43,8 @@ def canonical_text(value: Any) -> str:
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
     if (known := compared_of(value)) is not None:  # what does not make two values differ is left out
-        if isinstance(value, Question):
-            known = [name for name in known if name not in SEVERAL or getattr(value, name) != SEVERAL[name]]
-        if isinstance(value, Request):
-            known = [name for name in known if name not in USUAL or getattr(value, name) != USUAL[name]]
+        if (unsaid := UNSAID.get(type(value))) is not None:
+            known = [name for name in known if name not in unsaid or getattr(value, name) != unsaid[name]]
         parts = ", ".join(f"{name}={canonical_text(getattr(value, name))}" for name in known)
         return f"{type(value).__name__}({parts})"
     if isinstance(value, Mapping):

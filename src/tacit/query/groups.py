@@ -36,6 +36,8 @@ def drawn_in_groups(question: Question) -> int:
 
 def domain(key: Key) -> tuple[int | None, ...]:
     """The possible integers of a public key, in order, NULL last."""
+    if key.kept is not None:
+        return key.kept
     points = values_of(key.term)
     return (*points, None) if points and key.term.nullable else points
 
@@ -70,6 +72,8 @@ def key_value(term: Term, stored: Any) -> Any:
 
 def size(key: Key) -> int:
     """How many values a key can have; private text counts 1."""
+    if key.kept is not None:
+        return len(key.kept)
     node = key.term.node
     if isinstance(node, TextColumn):
         return 1

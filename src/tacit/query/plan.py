@@ -450,10 +450,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A column of GROUP BY."""
+    """A column of GROUP BY. `kept` lists the values that WHERE leaves, in order, NULL last; None if it leaves all."""
 
     name: str
     term: Term
+    kept: tuple[int | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

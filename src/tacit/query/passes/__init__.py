@@ -4,6 +4,7 @@ qualify   names and functions get their meaning; SELECT, HAVING and ORDER BY bec
 bound     every private table is limited to the declared rows of a unit, below every other step
 totals    per-unit totals that are cheaper together than one by one
 split     aggregates become moments: exact integers, counted once even where several aggregates need them
+excluded  groups that WHERE excludes by the catalog alone are left out
 keys      every group of the answer is known in advance, or must pass a threshold
 fit       the expression for the engine is not too large
 """
@@ -19,13 +20,14 @@ from tacit.query.binding.regular import one_question
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.language.syntax import Select
 from tacit.query.passes.bound import bound
+from tacit.query.passes.excluded import excluded
 from tacit.query.passes.fit import fit
 from tacit.query.passes.keys import keys
 from tacit.query.passes.split import split
 from tacit.query.passes.totals import totals
 from tacit.query.plan import Question
 
-PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, keys, fit)
+PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, excluded, keys, fit)
 
 
 def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:

@@ -1,7 +1,8 @@
 """What the noise, the price and the explanation of a question follow from: its plan, except which rows WHERE keeps.
 
 Every row of a unit may pass a condition, so no sensitivity follows from one (stability.md); what a condition costs in work is
-checked of the plan itself (`price.check`). So questions that differ in the constants of WHERE have one price, which is found once.
+checked of the plan itself (`price.check`). So questions that differ in the constants of WHERE, and have the same groups, have one
+price, which is found once.
 """
 
 from __future__ import annotations
