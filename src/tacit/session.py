@@ -51,7 +51,7 @@ from tacit.release.unforeseen import one_exit
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
-    from tacit.accounting.ledger.admission import Standing
+    from tacit.accounting.ledger.caps import Standing
     from tacit.data.engine import Progress
     from tacit.data.prepare import Prepared
     from tacit.query.language.frame import Frame

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.accounting.ledger.places import ledger_place
-from tacit.accounting.ledger.register import FILE, Register, Registered, open_register, state_folder
+from tacit.accounting.ledger.register import FILE, Register, Registered, ledger_place, open_register, state_folder
 from tacit.errors import RegisterUnavailable, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog

@@ -26,7 +26,7 @@ from tacit.accounting.events import (
     SmoothNoise,
     ThresholdedKeys,
 )
-from tacit.accounting.ledger.event_text import KINDS, event_from, event_text
+from tacit.accounting.ledger.entries import KINDS, event_from, event_text
 from tacit.errors import InvalidInput, UnknownEvent
 from tacit.privacy.neighbours import CHANGE_ONE
 

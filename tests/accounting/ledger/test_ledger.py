@@ -15,8 +15,7 @@ from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, events, opened, policy, pure
 from tacit.accounting.composition import cost_under, costs_under
 from tacit.accounting.events import GaussianNoise, GaussianNoiseOne, LaplaceNoise, RandomizedAnswer
 from tacit.accounting.filter import NOTHING_SPENT, Filter
-from tacit.accounting.ledger.admission import Admission, Sums
-from tacit.accounting.ledger.caps import at_most, require_for_one
+from tacit.accounting.ledger.caps import Admission, Sums, at_most, require_for_one
 from tacit.accounting.ledger.entries import entry_from, hash_of
 from tacit.accounting.ledger.selling import Recalled, Sale
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnitsChanged, WrongRelation

@@ -19,8 +19,16 @@ from typing import Any
 import pytest
 
 from tacit.accounting.ledger import register as module
-from tacit.accounting.ledger.places import ledger_place, server_places
-from tacit.accounting.ledger.register import FILE, Register, Registered, mark_of, open_register, state_folder
+from tacit.accounting.ledger.register import (
+    FILE,
+    Register,
+    Registered,
+    ledger_place,
+    mark_of,
+    open_register,
+    server_places,
+    state_folder,
+)
 from tacit.errors import InvalidInput, RegisterUnavailable, StoreUnusable
 
 KEY = bytes(range(32))

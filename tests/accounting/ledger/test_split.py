@@ -12,7 +12,7 @@ from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
 from tacit.accounting.events import Resampling
 from tacit.accounting.filter import NOTHING_SPENT
 from tacit.accounting.ledger import ledger as module
-from tacit.accounting.ledger.admission import Admission
+from tacit.accounting.ledger.caps import Admission
 from tacit.accounting.ledger.entries import heads_from, heads_text, state_text
 from tacit.accounting.ledger.rollback import FILE, adopt, remember_head, with_the_split_of
 from tacit.accounting.ledger.units import Units

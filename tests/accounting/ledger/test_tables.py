@@ -23,9 +23,9 @@ from tacit.accounting.ledger import group_commit as durable
 from tacit.accounting.ledger import postgres, sqlite_file
 from tacit.accounting.ledger import tables as store_module
 from tacit.accounting.ledger.connections import DriverError
-from tacit.accounting.ledger.databases import file_of
 from tacit.accounting.ledger.group_commit import GroupCommit
 from tacit.accounting.ledger.selling import Sale
+from tacit.accounting.ledger.tables import file_of
 from tacit.errors import BudgetExceeded, StoreUnusable
 from tacit.files import replace_file
 

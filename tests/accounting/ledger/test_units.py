@@ -12,10 +12,9 @@ from ledgers import IDENTITY, UNIT, events, opened, policy, pure, spend
 from tacit.accounting.composition import Cost, cost, cost_under
 from tacit.accounting.events import Batch, GaussianNoise, LaplaceNoise, ThresholdedKeys
 from tacit.accounting.filter import NOTHING_SPENT, Filter
-from tacit.accounting.ledger import restate
-from tacit.accounting.ledger.restate import restated_price
+from tacit.accounting.ledger import units as restate
 from tacit.accounting.ledger.selling import Sale
-from tacit.accounting.ledger.units import NO_UNITS, Units, declared_units
+from tacit.accounting.ledger.units import NO_UNITS, Units, declared_units, restated_price
 from tacit.data.catalog import parse_catalog
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnitsChanged
 from tacit.privacy.neighbours import Neighbours
@@ -92,8 +91,7 @@ def test_counting_on_under_another_unit_is_seen_by_the_chain(file):
     spend(opened(file, policy(8, units=ROWS)), pure(1))
     careless = opened(file, policy(8, units=PEOPLE))
     with careless._store._database.pool.connect() as connection:
-        from tacit.accounting.ledger.books import following
-        from tacit.accounting.ledger.pages import Page
+        from tacit.accounting.ledger.pages import Page, following
 
         page = Page(connection)
         page.append(following(page.books, careless.policy.budget, "answer", {}, units=PEOPLE.fingerprint, about=1))

@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from hostile import caught, tame
-from tacit.accounting.ledger.databases import connect
+from tacit.accounting.ledger.tables import connect
 from tacit.doors.cli import app, screen
 from tacit.doors.cli.bars import Described, bars
 from tacit.doors.cli.screen import Screen, styled

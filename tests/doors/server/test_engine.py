@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hospital import NOW
 from served import served
 from tacit.accounting.filter import State
-from tacit.accounting.ledger.admission import Admission, Standing, Sums
+from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.policy import policy_of
 from tacit.data.prepare import prepare
 from tacit.doors.server import engine as engine_module

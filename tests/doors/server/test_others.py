@@ -12,7 +12,7 @@ import pytest
 
 from served import COUNT, Served, served
 from tacit.accounting.events import LaplaceNoise
-from tacit.accounting.ledger.admission import Admission, Sums
+from tacit.accounting.ledger.caps import Admission, Sums
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.office import Office
 from tacit.doors.server.places import Places
@@ -64,7 +64,7 @@ def amounts(place: Served) -> object:
 @pytest.fixture
 def same_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock of the entries stands still, so that histories can be compared."""
-    monkeypatch.setattr("tacit.accounting.ledger.books.now", lambda: "2026-01-01T00:00:00.000+00:00")
+    monkeypatch.setattr("tacit.accounting.ledger.pages.now", lambda: "2026-01-01T00:00:00.000+00:00")
 
 
 def pairs(number: int) -> Iterator[tuple[Fraction, Fraction]]:

@@ -20,13 +20,13 @@ from tacit.accounting.ledger.entries import (
     entry_from,
     hash_of,
 )
-from tacit.accounting.ledger.restate import restated_price, under
+from tacit.accounting.ledger.units import restated_price, under
 from tacit.errors import TacitError
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from tacit.accounting.ledger.books import Asker, Kept, Line, Marks
+    from tacit.accounting.ledger.pages import Asker, Kept, Line, Marks
 
 FREE = ("begin", "answer", "failure", "units", "resume", "note", "format")  # kinds of entries that add nothing to any sum
 KINDS = (*FREE, "spend", "recall", "adopt")

@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, TypeVar
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
-from tacit.accounting.ledger import selling, unit_rules
-from tacit.accounting.ledger.admission import Admission, Standing, Sums
-from tacit.accounting.ledger.books import following, now
+from tacit.accounting.ledger import selling
+from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, checked, nothing
 from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
+from tacit.accounting.ledger.pages import following, now
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.units import UNKNOWN
 from tacit.accounting.policy import Policy
@@ -38,8 +38,7 @@ from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, 
 from tacit.privacy.catalog import analyst_name
 
 if TYPE_CHECKING:
-    from tacit.accounting.ledger.books import Asker, Books, Kept, Line
-    from tacit.accounting.ledger.pages import Page
+    from tacit.accounting.ledger.pages import Asker, Books, Kept, Line, Page
     from tacit.accounting.ledger.tables import Store
 
 PAGE = 1000
@@ -194,11 +193,11 @@ class Ledger:
 
     def accept_units(self, steps: int, by: str, why: str) -> Entry:
         """The entry from which on prices count for the units of the policy, with all that was paid before restated."""
-        return self._write(lambda page: unit_rules.accept_units(page, self.policy, steps, by, why))
+        return self._write(lambda page: selling.accept_units(page, self.policy, steps, by, why))
 
     def note_public(self) -> None:
         """Remember which tables are declared public: their exact values were released and can never be private again."""
-        self._write(lambda page: unit_rules.note_public(page, self.policy))
+        self._write(lambda page: selling.note_public(page, self.policy))
 
     # --- reading -------------------------------------------------------------------------------------------------------------
 
@@ -235,7 +234,7 @@ class Ledger:
 
     def changed_units(self) -> list[str]:
         """What the policy declares of units that the ledger does not count for, in words; nothing where questions go on."""
-        return self._store.look(lambda page: unit_rules.differences(page, self.policy))
+        return self._store.look(lambda page: selling.differences(page, self.policy))
 
     def entries(self, first: int = 0, last: int | None = None, analyst: str | None = None) -> Iterator[Entry]:
         """The entries from number `first` on, or the `last` of them; of everybody, or of one analyst."""

@@ -15,8 +15,7 @@ from functools import partial
 from tacit.accounting.ledger.chain import Reader, merged, nothing, read_chain
 from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import Account, Entry, accounts_digest, entry_from, state_from, state_text
-from tacit.accounting.ledger.pages import create_tables, every_line, index_open, read_lines
-from tacit.accounting.ledger.statements import BOOKS, PUT_ACCOUNT
+from tacit.accounting.ledger.pages import BOOKS, PUT_ACCOUNT, create_tables, every_line, index_open, read_lines
 from tacit.accounting.ledger.tables import Store
 from tacit.accounting.ledger.units import UNKNOWN
 from tacit.accounting.policy import Policy

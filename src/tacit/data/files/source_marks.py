@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import duckdb
 
-from tacit.accounting.ledger.places import server_places
-from tacit.accounting.ledger.register import mark_of
+from tacit.accounting.ledger.register import mark_of, server_places
 from tacit.data.declaration.problems import folded
 from tacit.data.files.kinds import is_compressed
 from tacit.data.files.sources import source_files

@@ -27,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tacit.accounting.ledger.admission import Admission
+from tacit.accounting.ledger.caps import Admission
 from tacit.accounting.policy import policy_of
 from tacit.data.catalog import read_catalog
 from tacit.data.spark_connect import ROOTS, Address, end_sessions, located

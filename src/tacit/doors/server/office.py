@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from tacit.accounting.filter import Left, State
-from tacit.accounting.ledger.admission import Standing
+from tacit.accounting.ledger.caps import Standing
 from tacit.accounting.policy import Policy, policy_of
 from tacit.doors.server.accounts import ANALYST, Account, Accounts
 from tacit.doors.server.records import CAPS, FILE, Records

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.ledger.event_text import event_json
+from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import NoBudget, StoppedAfterSpending
 from tacit.privacy.neighbours import Change
