@@ -58,9 +58,9 @@ def _own_state_folder(state_folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture(scope="session", autouse=True)
 def in_this_process() -> None:
     """Questions run in this process, where tests can watch them and put bugs in; a test of a process of its own says so."""
-    from tacit import session
+    from tacit import data_set
 
-    session.OWN_PROCESS = False
+    data_set.OWN_PROCESS = False
 
 
 @pytest.fixture(scope="session", autouse=True)

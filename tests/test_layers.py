@@ -20,7 +20,7 @@ ORDER = [
     "data",
     "query",
     "release",
-    "owner",
+    "data_set",
     "session",
     "publish",
     "evidence",

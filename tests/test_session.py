@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import tacit
 from listed import counted
 from questions import AGGREGATES, FILTERS, clinic_questions
-from tacit import session as road
 from tacit.errors import TacitError
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.sealed import Sealed
+from tacit.query import offers
 from tacit.release import noisy
 
 CATALOG = """
@@ -241,10 +241,10 @@ def test_questions_of_several_parts_replayed_on_the_empty_tables_are_the_same(tw
 def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Gaussian noise of an l2 sensitivity that is no whole number, over the keys that are shown: the entry states its event."""
     full, _ = two
-    honest, seen = road.price, []
+    honest, seen = offers.price, []
     monkeypatch.setattr(full.runner, "observers", [lambda quote, exact, noisy: seen.append(noisy)])
     monkeypatch.setattr(
-        road, "price", lambda *asked: [quote for quote in honest(*asked) if isinstance(quote.sums[0].mechanism, Gaussian)]
+        offers, "price", lambda *asked: [quote for quote in honest(*asked) if isinstance(quote.sums[0].mechanism, Gaussian)]
     )
     text = "SELECT diagnosis, COUNT(*), SUM(age), COUNT(cost) FROM visits GROUP BY diagnosis"
     full.session("ana").sql(text, epsilon=1, delta=0.01)

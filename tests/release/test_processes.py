@@ -86,7 +86,7 @@ def test_what_is_imported_before_the_fork_knows_no_ledger_and_no_data() -> None:
     shown = "import sys; from tacit.release.worker import load_shared; load_shared(); print(*sys.modules)"
     loaded = set(subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stdout.split())
     assert {"duckdb", "numpy", "sqlglot", "tacit.query.plan", "tacit.release.noisy"} <= loaded
-    kept_out = ("sqlalchemy", "sqlite3", "tacit.accounting.ledger", "tacit.session", "tacit.owner", "tacit.data.catalog")
+    kept_out = ("sqlalchemy", "sqlite3", "tacit.accounting.ledger", "tacit.session", "tacit.data_set", "tacit.data.catalog")
     assert {name for name in loaded if name.startswith(kept_out)} == set()
 
 

@@ -17,7 +17,7 @@ OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a 
 
 UNSAID: dict[type, dict[str, Any]] = {  # nothing is said of these: what was answered before there were others stays so
     Question: {"beside": (), "below": (), "among": 1},
-    Request: {"interval": True, "weights": ()},
+    Request: {"interval": True, "weights": (), "groups": None},
     Key: {"kept": None},
 }
 

@@ -7,19 +7,21 @@ functions of a list, on an engine that holds copies of the public tables it name
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import prod
+from typing import Any, Protocol
 
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.fields import fields_of
-from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select
+from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select, ShowTables, Statement
+from tacit.query.language.writer import written
 
-Columns = tuple[tuple[str, tuple[object, ...]], ...]  # names and values of an answer
+Columns = Sequence[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 _LEAVES = frozenset({int, str, bool, float, Fraction, type(None)})
 MOST_NODES = 50_000  # more than 64 KiB of SQL have, unless a sub-query is named many times
 MOST_WORK = 10**7  # rows that a question may make at most, as if every join and sub-query met every row
@@ -31,6 +33,30 @@ ALLOWED = frozenset({
     "cast_integer", "cast_number", "cast_date", "cast_text", "cast_boolean",
     "count", "count_distinct", "sum", "avg", "min", "max", "median", "quantile", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
 })  # fmt: skip
+
+
+class Facts(PublicFacts, Protocol):
+    """What is known of the public tables, and free questions about them."""
+
+    def answered(self, text: str, tables: Sequence[str]) -> Columns:
+        """The answer to a question of public tables alone, in SQL that tacit has written."""
+
+
+def is_free(select: Select, catalog: Catalog) -> bool:
+    """Whether a SELECT asks public tables or the catalog alone."""
+    return bool(public_tables(select, catalog) or declared_values(select, catalog))
+
+
+def free_columns(asked: Statement, catalog: Catalog, public: Callable[[], Facts]) -> Columns | None:
+    """The columns of an answer that cannot depend on a private row; None for any other question."""
+    if isinstance(asked, ShowTables):
+        return shown_tables(catalog)
+    if isinstance(asked, Describe):
+        return described(asked, catalog, public)
+    if (tables := public_tables(asked, catalog)) is None:
+        return declared_values(asked, catalog)
+    text = written(check_free(asked, tables, public()))
+    return public().answered(text, [table.name for table in tables])
 
 
 def nodes_in(value: object) -> Iterator[object]:

@@ -1,11 +1,14 @@
-"""What a question comes to before anything is paid for: its plan, its quotes by preference, and the key of its answer."""
+"""A question before anything is paid for: its plan, its quotes by preference, the key of its answer, and its explanation."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tacit.accounting.events import Event
+from tacit.errors import NeverTrue
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.canonical import canonical_plan, canonical_text
@@ -14,8 +17,12 @@ from tacit.query.passes import rewrite
 from tacit.query.plan import Question
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
-from tacit.query.price.price import Quote, Request, price
+from tacit.query.price.price import Quote, Request, check, price
 from tacit.query.price.stability import rows_are_public, tables_of
+from tacit.query.remembered import Remembered
+
+if TYPE_CHECKING:
+    from tacit.query.price.explain import Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,64 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
 def key_of(quote: Quote, version: str) -> str:
     """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
     by_place = sorted(placed(quote.request.weights, quote.question).items())
-    asked = replace(quote.request, weights=tuple((str(place), weight) for place, weight in by_place))
+    asked = replace(quote.request, groups=None, weights=tuple((str(place), weight) for place, weight in by_place))
     known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
     if quote.request.error is not None and any(has_forecast(call, quote.question) for call in quote.question.calls):
         known = (*known, declared_rows(quote.question))  # what can be forecast is priced by it
     return hashlib.sha256(canonical_text(known).encode()).hexdigest()
+
+
+# --- explained, and asked for no row -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks, of which catalog and public tables; and the memory of prices, unless the text is too long for it."""
+
+    analyst: str
+    catalog: Catalog
+    public: PublicFacts
+    remembered: Remembered | None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The ledger as the asker may see it: which events it admits first, its name in a sentence, and the balance in words."""
+
+    admitted: Callable[[Sequence[Event]], int | None]
+    name: str
+    left: str
+
+
+def explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+    """The price and the error of an answer. The ledger is looked at after everything that the question alone decides."""
+    from tacit.query.price.shape import Shaped, events_of, shape_of
+    from tacit.query.price.takes import Balance, taken
+
+    catalog = asker.catalog
+    plan, change, cores = rewrite(select, catalog, asker.public), catalog.change, catalog.cores
+    check(plan, wanted, cores)
+    shape, fixed, ledger = shape_of(plan), rows_are_public(plan, catalog), seen()
+
+    def priced(asked: Request) -> tuple[Quote, ...]:
+        return price(shape, asked, change, fixed, cores)
+
+    def admitted(quotes: Sequence[Quote]) -> int | None:
+        return ledger.admitted(found.events if quotes is found.quotes else events_of(quotes))
+
+    key = ("shape", asker.analyst, shape, wanted, fixed)
+    known = asker.remembered
+    found = Shaped.of(priced(wanted)) if known is None else known.of("", key, lambda: Shaped.of(priced(wanted)))
+    quote, takes = taken(found.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
+    return found.explained(quote, ledger.left, tuple(takes))
+
+
+def plan_without_rows(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
+    """The plan of a question with LIMIT 0. Its columns are the same if the catalog decides that no row meets its WHERE."""
+    try:
+        return rewrite(select, catalog, public)
+    except NeverTrue:
+        if all(part.where is None for part in (select, *select.below)):
+            raise
+        below = tuple(replace(part, where=None) for part in select.below)
+        return rewrite(replace(select, where=None, below=below), catalog, public)

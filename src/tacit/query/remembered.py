@@ -24,6 +24,10 @@ class Remembered:
         self._most, self._lock = most, Lock()
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
 
+    def keeps(self, text: str) -> bool:
+        """Whether what follows from a text is small enough to be remembered."""
+        return len(text) <= LONGEST
+
     def of(self, text: str, key: tuple[Hashable, ...], made: Callable[[], Value]) -> Value:
         """What `made` returns, which follows from a text and from the rest of its key.
 
@@ -31,7 +35,7 @@ class Remembered:
         >>> known.of("SELECT 1", ("ana",), lambda: "once"), known.of("SELECT 1", ("ana",), lambda: "twice")
         ('once', 'once')
         """
-        if len(text) > LONGEST:
+        if not self.keeps(text):
             return made()
         whole = (text, *key)
         with self._lock:

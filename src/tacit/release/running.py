@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tacit.data.store import StoreInfo
 from tacit.errors import InvalidValue, StoreUnusable
 from tacit.privacy.catalog import Catalog
-from tacit.query.binding.scope import PublicFacts
 from tacit.query.engines.engine import Engine, Opening, out_of_limits
-from tacit.query.engines.public import Columns
 from tacit.query.price.price import Quote
 from tacit.release.frames import ASKED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
 from tacit.release.noisy import Noisy, Observer, ran, released
@@ -29,6 +27,8 @@ from tacit.release.processes import Child, started
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tacit.query.free import Facts
 
 START = 120.0  # seconds for a process to start and to open a store; no row is read in that time
 
@@ -58,13 +58,6 @@ class Runner(Protocol):
 
     def close(self) -> None:
         """Close the store."""
-
-
-class Facts(PublicFacts, Protocol):
-    """What is known of the public tables, and free questions about them."""
-
-    def answered(self, text: str, tables: Sequence[str]) -> Columns:
-        """The answer to a question of public tables alone, in SQL that tacit has written."""
 
 
 class Holder(Protocol):

@@ -16,7 +16,7 @@ from tacit.privacy.rounding import counted
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.entries import Entry
-    from tacit.owner import Account
+    from tacit.data_set import Account
     from tacit.privacy.catalog import Catalog
 
 

@@ -14,6 +14,7 @@ import sqlalchemy as sql
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.caps import Standing
 from tacit.accounting.policy import Policy, policy_of
+from tacit.data_set import REMAINING, Door
 from tacit.doors.server.accounts import ANALYST, Account, Accounts
 from tacit.doors.server.records import CAPS, FILE, Records
 from tacit.doors.server.requests import Requests
@@ -22,7 +23,7 @@ from tacit.doors.server.turns import Seats
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog
 from tacit.privacy.rounding import exact
-from tacit.session import REMAINING, DataSet, Door, Session
+from tacit.session import DataSet, Session
 
 Caps = Mapping[str, Fraction]  # those of epsilon, delta and epsilon_per_query that were lowered
 SECONDS = "seconds"

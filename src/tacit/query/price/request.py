@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from tacit.errors import InvalidBudget, InvalidInput, NoBudget
 from tacit.privacy.arguments import truth_of
@@ -28,7 +29,7 @@ class Request:
     error: Fraction | None = None
     confidence: Fraction = Fraction(95, 100)
     simultaneous: bool = False
-    groups: int | None = field(default=None, repr=False, compare=False)  # does not affect what is asked
+    groups: int | None = field(default=None, repr=False)  # does not affect what is answered, only what is refused
     interval: bool = True
     weights: tuple[tuple[str, Fraction], ...] = ()
 
@@ -67,6 +68,25 @@ def request(
         truth_of(interval, "interval"),
         read_weights(weights),
     )
+
+
+def requested(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> Request:
+    """The request of a budget that was given, else of the options written in the query; giving both is an error."""
+    if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
+        raise InvalidInput(
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous, "
+            "interval and weights"
+        )
+    given = {name: value for name, value in budget.items() if value is not None and (value is not False or name == "interval")}
+    if options and {"epsilon", "delta", "error"} & set(given):
+        raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
+    return request(**{**dict(options), **given})
+
+
+def or_one(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> dict[str, Any]:
+    """A budget, by default epsilon 1, for what is not paid for."""
+    known = {name: value for name, value in budget.items() if value is not None}
+    return known if options or {"epsilon", "error"} & set(known) else {"epsilon": 1, **known}
 
 
 def weighed(asked: Request) -> str:

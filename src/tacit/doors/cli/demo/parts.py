@@ -12,10 +12,10 @@ from tacit.accounting.ledger.caps import at_most
 from tacit.privacy.rounding import as_text, decimal_text
 
 if TYPE_CHECKING:
+    from tacit.data_set import Account
     from tacit.errors import Refused
     from tacit.evidence.attacks.floating_point import FloatingPoint
     from tacit.evidence.attacks.reconstruction import Reconstruction
-    from tacit.owner import Account
     from tacit.release.answer import Answer, Column
 
 BLOCKS = "▁▂▃▄▅▆▇█"

@@ -1,0 +1,376 @@
+"""A data set: its catalog with the prepared data and the ledger, and what the data owner does with them.
+
+    prepare, begin a ledger, open it, accept changes    the data owner's actions; none of them answers a query
+    Opened                                              the store, the ledger and the engine, each opened when it is first needed
+
+What an analyst does is in `session.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from tacit.accounting.composition import cost_of
+from tacit.accounting.filter import Left, State
+from tacit.accounting.ledger import rollback
+from tacit.accounting.ledger.ledger import Ledger, open_ledger
+from tacit.accounting.ledger.ledger import begin_ledger as begin_books
+from tacit.accounting.policy import Policy, policy_of
+from tacit.data.catalog import Stamp, read_catalog, stamp_of
+from tacit.data.store import StoreInfo, prepared_for, require_small_files, store_info
+from tacit.errors import InvalidInput, NoLedger, StoreUnusable
+from tacit.mechanisms.noise import bits
+from tacit.privacy.arguments import text_of, truth_of, whole_of
+from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
+from tacit.privacy.loss import Approximate
+from tacit.privacy.rounding import Number
+from tacit.query.engines import EMBEDDED, engine_for, opening
+from tacit.query.engines.engine import Engine, StoredFacts
+from tacit.query.free import Facts
+from tacit.query.price.request import request
+from tacit.query.remembered import Remembered
+from tacit.release.once import Till
+from tacit.release.running import Holder, InProcess, OwnProcess, Runner
+
+if TYPE_CHECKING:
+    from tacit.accounting.ledger.caps import Standing
+    from tacit.data.engine import Progress
+    from tacit.data.prepare import Prepared
+
+CURATOR = "curator"
+MOST_STEPS = 10**6  # old units that one new unit touches: beyond this, a restated price is meaningless
+OWN_PROCESS = True
+REMAINING = "the remaining budget"
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """How to prepare data: `DataSet.prepare` explains each field."""
+
+    progress: Progress | None = None
+    new_ledger: bool = False
+    reason: str = ""
+    memory: str = "60%"
+    accept: bool = False
+    keep_version: bool = False
+    sources: Mapping[str, Any] | None = None
+
+
+def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
+    """Copy the declared data into a new store; `replaced` is called once it has replaced the old one.
+
+    `begun` opens the ledger of the data set, if it has one.
+    """
+    from tacit.data.files.memory import given_tables
+    from tacit.data.prepare import prepare
+    from tacit.data.registering import registration
+
+    given = given_tables(catalog, asked.sources)
+    found = registration(catalog, os.environ, given)
+    reason, new_ledger = text_of(asked.reason, "reason"), truth_of(asked.new_ledger, "new_ledger")
+    ledger = begun()
+    found.require_alone(None if ledger is None else ledger.identity, reason)
+    if new_ledger and ledger is not None:
+        raise InvalidInput("this data set already has a ledger; leave new_ledger out")
+    _settle_units(catalog, ledger)
+    how = {"memory": asked.memory, "accept": asked.accept, "keep_version": asked.keep_version}
+    prepared = prepare(catalog, asked.progress, given=given, **how)  # type: ignore[arg-type]
+    replaced()
+    ledger = begin_unregistered(catalog, reason) if new_ledger else ledger
+    if ledger is not None:
+        ledger.note_public()  # before anything that is now public is reported
+        found.record(ledger.identity)
+        if reason and not new_ledger:
+            ledger.note(CURATOR, reason)
+    return replace(prepared, notes=(*prepared.notes, *((found.word,) if found.word else ())))
+
+
+def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
+    """Let entries of format 1 count for the units that the store of their version declared, while that store exists."""
+    if ledger is None or ledger.head.units:
+        return
+    with suppress(StoreUnusable):
+        if not ledger.adopted() and ledger.versions() == {prepared_for(catalog)}:
+            ledger.accept_units(1, CURATOR, "the units that the store of these entries declared")
+
+
+# --- the ledger --------------------------------------------------------------------------------------------------------------
+
+
+def begin_registered(catalog: Catalog, reason: str, sources: Mapping[str, Any] | None = None) -> Ledger:
+    """Begin the ledger of a data set, once, and record it in the register."""
+    from tacit.data.files.memory import given_tables
+    from tacit.data.registering import registration
+
+    found = registration(catalog, os.environ, given_tables(catalog, sources))
+    found.require_alone(None, text_of(reason, "reason"))
+    begun = begin_unregistered(catalog, reason)
+    found.record(begun.identity)
+    return begun
+
+
+def begin_unregistered(catalog: Catalog, reason: str) -> Ledger:
+    """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
+    folder = heads_folder(catalog)
+    policy = rollback.with_the_split_of(folder, policy_of(catalog))
+    begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
+    if rollback.remembered_heads(folder):
+        rollback.adopt(folder, begun, CURATOR, reason or "begun in the place of a lost one")
+    else:
+        rollback.remember_head(folder, begun.head)
+    return begun
+
+
+def heads_folder(catalog: Catalog) -> Path:
+    """The folder that remembers the last entries of the ledger; what earlier versions kept elsewhere is moved there."""
+    return rollback.settled(catalog.store_folder, catalog.heads_folder)
+
+
+def own_ledger(catalog: Catalog) -> Ledger:
+    """The ledger that was begun, not a copy of its file; catalogs share one only if they declare the same data set name."""
+    from tacit.data.registering import require_no_copy
+
+    address = catalog.ledger_address(os.environ)
+    found = open_ledger(address, policy_of(catalog))
+    name = found.belongs.get("data_set", catalog.name)
+    at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with its content
+    if found.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
+        raise StoreUnusable(
+            f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
+            remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
+        )
+    require_no_copy(found.identity, address, os.environ)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A cap, the totals spent under it, and what one further query may cost."""
+
+    name: str
+    cap: Budget
+    spent: State
+    left: Left
+
+
+def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
+    """What is spent and what remains: for the data set, and for every analyst or for one."""
+    named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
+    whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
+    caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
+    return [whole, *(Account(name, cap, ledger.spent(name), ledger.left(name)) for name, cap in caps.items())]
+
+
+def room_for(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
+    """How many further questions of (epsilon, delta) the ledger admits: for everybody together, or for one analyst."""
+    return ledger.room(cost_of(Approximate(epsilon, delta, ledger.policy.neighbours)), analyst)
+
+
+def adopt_ledger(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:
+    """Accept the ledger that was found as the data set's own; returns the number of the entry that records this."""
+    entry = rollback.adopt(heads_folder(catalog), ledger, CURATOR, text_of(reason, "reason"))
+    return None if entry is None else entry.number
+
+
+def restate_units(ledger: Ledger, steps: int, reason: str) -> int:
+    """Let the ledger count for the currently declared units; returns the number of the entry that restates all earlier ones."""
+    count = whole_of(steps, "steps", 1, MOST_STEPS)
+    return ledger.accept_units(count, CURATOR, text_of(reason, "reason")).number
+
+
+def resume_answers(ledger: Ledger, reason: str) -> int:
+    """Allow queries again after failures; returns the number of the entry that records this."""
+    return ledger.resume(CURATOR, text_of(reason, "reason")).number
+
+
+# --- what a session asks --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """What a door for analysts changes: caps below the catalog's, and how they see the ledger, which may be less than it knows.
+
+    All that an explanation says of the ledger follows from `seen` and `balance`, and `remaining` says in words what they count.
+    """
+
+    policy: Callable[[Catalog], Policy] = policy_of
+    seen: Callable[[Standing], Standing] = lambda standing: standing
+    balance: Callable[[Standing], Left] = lambda standing: standing.left
+    remaining: Callable[[], str] = lambda: REMAINING
+
+
+class Opened:
+    """A catalog with its prepared data and its ledger; each is opened when it is first needed.
+
+    Queries run in a process of their own, which is ended when their time is up; or in this process, if requested; or wherever the
+    `holder` of the data runs them, which then alone opens the store.
+    """
+
+    def __init__(
+        self, catalog: Catalog, own_process: bool | None = None, read_at: Stamp | None = None, holder: Holder | None = None
+    ) -> None:
+        self.catalog, self.own_process = catalog, OWN_PROCESS if own_process is None else own_process
+        self._read_at, self._holder = read_at, holder
+        self._opened: Ledger | None = None
+        self.remembered = Remembered()
+        self.door = Door()
+
+    def behind(self, door: Door) -> None:
+        """Put the data set behind a door for analysts: once, and before the ledger is opened."""
+        if self.door != Door() or self._opened is not None:
+            raise RuntimeError("a data set gets its door once, before its ledger is opened")
+        self.door = door
+
+    def close(self) -> None:
+        """Closes the prepared data if it is open; the next query opens the store as it is then."""
+        if "runner" in self.__dict__:
+            self.runner.close()
+        if "engine" in self.__dict__:
+            self.engine.close()
+        for known in ("runner", "engine", "store", "public"):
+            self.__dict__.pop(known, None)
+        self.remembered = Remembered()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def accounts(self, analyst: str | None = None) -> list[Account]:
+        """What is spent and what remains: for the data set, and for every analyst or for one."""
+        named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
+        ledger = self.ledger  # this reads a changed catalog
+        return accounts_of(self.catalog, ledger, named)
+
+    def questions_left(self, epsilon: Number, delta: Number = 0, analyst: str | None = None) -> int:
+        """How many further questions of `epsilon` (and `delta`) are admitted: for all analysts together, or for one."""
+        named, asked = None if analyst is None else text_of(analyst, "analyst"), request(epsilon, delta)
+        return room_for(self.ledger, asked.epsilon or 0, asked.delta, named)
+
+    # --- for the data owner ---
+
+    def prepare(
+        self,
+        progress: Progress | None = None,
+        *,
+        new_ledger: bool = False,
+        reason: str = "",
+        memory: str = "60%",
+        yes: bool = False,
+        keep_version: bool = False,
+        sources: Mapping[str, Any] | None = None,
+    ) -> Prepared:
+        """Copy the declared data into a new store; `new_ledger` begins the ledger of the data set, once.
+
+        Refuses if another ledger already covers the same sources, unless a reason is given, which the new ledger records. Also
+        refuses if the data does not look as declared (no row kept, over half of a column unusable), unless `yes`. The store has a
+        new version, so no earlier answer is repeated for it; `keep_version` declares, publicly, that the data has not changed.
+        `sources` has the rows of each table declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow table,
+        prepared as a Parquet file with the same columns would be.
+        """
+        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
+        return prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
+
+    def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
+        """Begin the ledger of this data set, once. What the prepared data remembers of a lost ledger is carried over.
+
+        `sources` has the rows of each table declared with `source = "memory"`: the register needs them to recognize the data.
+        """
+        return begin_registered(self.catalog, reason, sources)
+
+    def begin_scratch(self, reason: str) -> Ledger:
+        """Begin a ledger that is not registered: for a short-lived copy of data whose answers are not published."""
+        return begin_unregistered(self.catalog, reason)
+
+    def adopt(self, reason: str) -> int | None:
+        """Accept the ledger that was found as this data set's own; returns the number of the entry that records this."""
+        return adopt_ledger(self.catalog, self.ledger, reason)
+
+    def accept_units(self, steps: int, reason: str) -> int:
+        """Let the ledger count for the currently declared units; returns the number of the entry that restates all earlier ones."""
+        return restate_units(self.ledger, steps, reason)
+
+    def resume(self, reason: str) -> int:
+        """Allow queries again after failures; returns the number of the entry that records this."""
+        return resume_answers(self.ledger, reason)
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether a ledger was begun for this data set."""
+        return self._begun is not None
+
+    @property
+    def _begun(self) -> Ledger | None:
+        """The ledger of this data set, if one was begun."""
+        try:
+            return self.ledger
+        except NoLedger:
+            return None
+
+    @property
+    def version(self) -> str:
+        return self.store.version
+
+    @cached_property
+    def store(self) -> StoreInfo:
+        """The prepared store's description of itself; raises if the store is missing, or belongs to another catalog."""
+        found = store_info(self.catalog) if self._holder is None else self._holder.info()
+        if found is None:
+            raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
+        if found.fingerprint != fingerprint(self.catalog):
+            raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
+        self._check_cores(self.catalog)
+        return found
+
+    @cached_property
+    def engine(self) -> Engine:
+        return engine_for(self.catalog, self.version)
+
+    @cached_property
+    def runner(self) -> Runner:
+        """Where queries run; nothing else decides it."""
+        if self._holder is not None:
+            return self._holder.runner(lambda: self.catalog, self.version)
+        if self.own_process and self.catalog.store_engine == EMBEDDED:  # the work of any other is done elsewhere, and ended there
+            return OwnProcess(opening(self.catalog, self.version))
+        return InProcess(self.engine)
+
+    @cached_property
+    def public(self) -> Facts:
+        return StoredFacts(self.store.public, self.engine) if self._holder is None else self._holder.facts(self.store)
+
+    @property
+    def till(self) -> Till:
+        """Where every release from this data set is paid for; the data is opened before it is paid for."""
+        ready, catalog = self.runner.open if self._holder else self.engine.open, self.catalog
+        folder = catalog.heads_folder if self._holder else heads_folder(catalog)
+        return Till(self.ledger, folder, self.store.ledger, ready, catalog.kept)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
+        self.refresh()
+        self._opened = found = (self._opened or own_ledger(self.catalog)).under(self.door.policy(self.catalog))
+        return found
+
+    def _check_cores(self, catalog: Catalog) -> None:
+        if self._holder is None:  # which checks it where the store is
+            require_small_files(catalog)
+
+    def refresh(self) -> None:
+        """Read the catalog again if its file has changed; what was prepared must be unchanged."""
+        if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
+            return
+        found = read_catalog(self.catalog.path)
+        if fingerprint(found) != fingerprint(self.catalog):
+            raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
+        self._check_cores(found)
+        self.catalog, self._read_at = found, now
+        self.remembered = Remembered()  # after the catalog
