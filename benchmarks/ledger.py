@@ -25,7 +25,7 @@ from tacit.accounting.ledger.rollback import check_head, remember_head
 from tacit.accounting.policy import Policy
 from tacit.errors import NoLedger
 from tacit.privacy.catalog import Budget
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 FULL = os.environ.get("FULL") == "1"
 SECONDS = 20 if FULL else 3

@@ -25,7 +25,7 @@ from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.rank_blocks import Blocks
 from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed
 from tacit.mechanisms.tree.shape import fitting
-from tacit.privacy.neighbours import ADD_REMOVE
+from tacit.privacy.loss import ADD_REMOVE
 
 PICTURE = Path(__file__).parent.parent / "docs" / "pictures" / "quantile-designs.svg"
 EPSILON, CONFIDENCE, HALF = Fraction(1, 10), Fraction(95, 100), Fraction(1, 2)

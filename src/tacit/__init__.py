@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
     from tacit.mechanisms.sparse_vector import SparseVector
     from tacit.privacy.interval import Interval
-    from tacit.privacy.loss import Approximate, Concentrated, Probabilistic, Pure
-    from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+    from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Approximate, Concentrated, Neighbours, Probabilistic, Pure
     from tacit.privacy.sealed import Sealed
     from tacit.privacy.universe import Universe
     from tacit.release.answer import Answer
@@ -118,8 +117,7 @@ _HOMES = {
     "tacit.mechanisms.smooth": ("SmoothQuantile", "SmoothTrimmedMean"),
     "tacit.mechanisms.sparse_vector": ("SparseVector",),
     "tacit.privacy.interval": ("Interval",),
-    "tacit.privacy.loss": ("Approximate", "Concentrated", "Probabilistic", "Pure"),
-    "tacit.privacy.neighbours": ("ADD_REMOVE", "CHANGE_ONE", "Neighbours"),
+    "tacit.privacy.loss": ("ADD_REMOVE", "CHANGE_ONE", "Approximate", "Concentrated", "Neighbours", "Probabilistic", "Pure"),
     "tacit.privacy.sealed": ("Sealed",),
     "tacit.privacy.universe": ("Universe",),
     "tacit.release.answer": ("Answer",),

@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.accounting.added import _gaussian, _laplace, _listed, added_error, moments_error
+from tacit.accounting.weighted import _gaussian, _laplace, added_error, moments_error
+from tacit.accounting.weighted import _listed_error as _listed
 
 MISSED = Fraction(1, 20)
 

@@ -11,8 +11,7 @@ from tacit.accounting.batches import advanced, advanced_tighter, batch_loss, con
 from tacit.accounting.composition import loss, sequential
 from tacit.errors import InvalidBudget, InvalidInput, WrongRelation
 from tacit.privacy.law import ARITHMETIC, SLACK, Law, hockey_stick
-from tacit.privacy.loss import Concentrated
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Concentrated
 from tacit.privacy.rounding import exp_up
 
 F = Fraction

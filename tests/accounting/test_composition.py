@@ -10,8 +10,7 @@ from tacit.accounting.composition import Cost, cost, cost_of, loss, moved_weight
 from tacit.accounting.gaussian_sums import tail_sum, whole_sum
 from tacit.errors import InvalidBudget, InvalidInput, UnknownEvent, WrongRelation
 from tacit.privacy.conversion import pure_rho_up
-from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Approximate, Concentrated, Loss, Neighbours, Probabilistic, Pure
 from tacit.privacy.rounding import exp_up
 from tacit.privacy.universe import Universe
 

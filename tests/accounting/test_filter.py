@@ -12,8 +12,7 @@ from tacit.accounting.filter import GRID, NOTHING_SPENT, Filter, Left, State, on
 from tacit.errors import InvalidBudget, LawViolated, WrongRelation
 from tacit.evidence.verify.adversary import Move, check_filter, concentrated_move, failing_move, pure_move, worst_delta
 from tacit.privacy.conversion import largest_rho_down, pure_rho_up
-from tacit.privacy.loss import Concentrated, Pure
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Concentrated, Pure
 from tacit.privacy.rounding import exp_down, exp_up
 
 F = Fraction

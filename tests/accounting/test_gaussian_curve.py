@@ -11,8 +11,15 @@ import pytest
 from tacit.accounting import events, gaussian_curve
 from tacit.accounting.calibrate import gaussian_scale_up
 from tacit.accounting.composition import Cost, cost, loss
-from tacit.accounting.gaussian_curve import Moves, calibrated_rho, delta_up, normal_delta_up, rounded_delta_up
-from tacit.accounting.gaussian_moves import listed_delta_up, maximal_moves
+from tacit.accounting.gaussian_curve import (
+    Moves,
+    calibrated_rho,
+    delta_up,
+    listed_delta_up,
+    maximal_moves,
+    normal_delta_up,
+    rounded_delta_up,
+)
 from tacit.accounting.gaussian_sums import Bounds, normal_tail
 from tacit.errors import InvalidInput
 from tacit.privacy.conversion import largest_rho_down

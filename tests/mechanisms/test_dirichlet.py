@@ -21,8 +21,7 @@ from tacit.mechanisms.dirichlet_calibration import PublicFacts, probable_noise, 
 from tacit.mechanisms.dirichlet_law import resampling_chances, urn_chances
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.law import worst_log_ratio
-from tacit.privacy.loss import Probabilistic, Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Probabilistic, Pure
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import Universe
 

@@ -17,8 +17,7 @@ from tacit.mechanisms import exponential
 from tacit.mechanisms.exponential import Exponential, costs_of, rationals
 from tacit.mechanisms.mechanism import Listed
 from tacit.privacy.law import Law, worst_log_ratio
-from tacit.privacy.loss import Concentrated, Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Concentrated, Pure
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import Universe
 

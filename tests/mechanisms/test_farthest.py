@@ -13,7 +13,7 @@ import pytest
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.farthest import Farthest
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.privacy.sealed import Sealed
 
 ROWS = tuple(product(range(2), range(2), range(2)))  # three columns of two values

@@ -20,8 +20,7 @@ from tacit.mechanisms.noise import discrete
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, hockey_stick
-from tacit.privacy.loss import Approximate, Concentrated
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Approximate, Concentrated
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import Universe
 

@@ -21,8 +21,7 @@ from tacit.mechanisms.mechanism import Listed, WithError
 from tacit.mechanisms.noise import discrete
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Pure
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import Universe
 

@@ -16,8 +16,7 @@ from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noisy_max import NoisyMax
 from tacit.privacy.law import Law, worst_log_ratio
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import ADD_REMOVE
+from tacit.privacy.loss import ADD_REMOVE, Pure
 from tacit.privacy.sealed import Sealed
 
 TINY = Decimal("1e-25")

@@ -15,8 +15,7 @@ from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import BothEnds, Quantile
 from tacit.privacy.law import worst_log_ratio, worst_ratio
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours, Pure
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import units
 

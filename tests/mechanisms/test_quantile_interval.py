@@ -21,8 +21,7 @@ from tacit.mechanisms.quantile import BothEnds, Quantile
 from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval, release_together
 from tacit.mechanisms.rank_blocks import Blocks
 from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Pure
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import units
 

@@ -15,8 +15,7 @@ from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.randomized_response import BOUNDS, RandomizedResponse, posterior
 from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours, Pure
 from tacit.privacy.rounding import exp_up
 from tacit.privacy.sealed import Sealed
 

@@ -15,8 +15,7 @@ from tacit.mechanisms import selection
 from tacit.mechanisms.mechanism import Listed, WithError
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.privacy.law import hockey_stick
-from tacit.privacy.loss import Approximate
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Approximate, Neighbours
 from tacit.privacy.sealed import Sealed
 from tacit.privacy.universe import Universe
 

@@ -14,7 +14,7 @@ from tacit.errors import InvalidInput, InvalidSensitivity
 from tacit.mechanisms import sensitivity
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.sensitivity import SENSITIVITIES, largest_change
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.universe import Universe
 
 BOUNDS = (-2, 6)

@@ -18,8 +18,7 @@ from tacit.mechanisms.mechanism import Listed, WithError
 from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
 from tacit.mechanisms.smooth_sensitivity import order_place
 from tacit.privacy.law import hockey_stick, worst_log_ratio
-from tacit.privacy.loss import Approximate, Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Approximate, Neighbours, Pure
 from tacit.privacy.sealed import Sealed
 
 MEDIAN = SmoothQuantile(0.5, lower=0, upper=1000, step=1, epsilon=1)

@@ -21,7 +21,7 @@ from tacit.mechanisms.smooth_sensitivity import (
     trimmed_mean,
 )
 from tacit.mechanisms.sorted_rows import sorted_rows
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE
 from tacit.privacy.rounding import exp_down
 
 HALF = Fraction(1, 2)

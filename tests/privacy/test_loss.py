@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tacit.errors import InvalidBudget, InvalidInput, WrongRelation
 from tacit.privacy.law import Law, hockey_stick
 from tacit.privacy.loss import (
+    ADD_REMOVE,
+    CHANGE_ONE,
     Approximate,
     Concentrated,
     Probabilistic,
@@ -20,7 +22,6 @@ from tacit.privacy.loss import (
     positive_budget,
     weakened,
 )
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
 
 EPSILONS = st.fractions(min_value=Fraction(1, 1000), max_value=5)
 DELTAS = st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(1, 10))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.privacy.law import Law, hockey_stick, worst_log_ratio
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.universe import Database, Universe, edges, units
 
 LETTERS = Universe(("a", "b", "c"))

@@ -21,7 +21,7 @@ from tacit.accounting.ledger.selling import Granted, Recalled, Sale
 from tacit.accounting.policy import Policy
 from tacit.errors import BudgetExceeded, StoppedAfterSpending, StoreUnusable, TimedOut, TooManyFailures, Unforeseen
 from tacit.privacy.catalog import Analyst, Budget
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.release.once import Form, Till, once
 
 SOURCE = Path(__file__).parents[2] / "src" / "tacit"

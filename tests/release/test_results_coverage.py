@@ -17,7 +17,7 @@ from results import answered, noisy_of
 from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.query.price import chances
 from tacit.query.price.margins import half_width_of_sum
 from tacit.query.price.price import Quote, missed_by

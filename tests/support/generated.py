@@ -17,7 +17,7 @@ from questions import COLUMNS, conditions, keys, numbers
 from stored import catalog, category, days, number, table
 from tacit.errors import Refused
 from tacit.privacy.catalog import Catalog, Column, Owner
-from tacit.privacy.neighbours import Change
+from tacit.privacy.loss import Change
 from tacit.query.plan import Question
 
 UNCLEAN = set(map(chr, range(0xD800, 0xE000)))  # which no file holds

@@ -24,7 +24,7 @@ from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.policy import Policy
 from tacit.errors import InvalidInput, NoLedger
 from tacit.privacy.catalog import Analyst, Budget
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 UNIT = Neighbours("add-remove", "unit")
 IDENTITY = "ab" * 16

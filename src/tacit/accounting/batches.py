@@ -21,8 +21,7 @@ from tacit.accounting.composition import cost, loss, sequential
 from tacit.accounting.events import Batch, Event
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.privacy.conversion import pure_rho_up
-from tacit.privacy.loss import Approximate, Concentrated, Loss, not_negative, positive_budget, probability
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Approximate, Concentrated, Loss, Neighbours, not_negative, positive_budget, probability
 from tacit.privacy.rounding import DIGITS, Number, exp_down, exp_up, float_down, log_down, log_up, sqrt_up
 
 UP = Context(prec=DIGITS, rounding=ROUND_CEILING)

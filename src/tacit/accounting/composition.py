@@ -33,8 +33,7 @@ from tacit.accounting.events import (
 )
 from tacit.errors import InvalidBudget, InvalidInput, UnknownEvent, WrongRelation
 from tacit.privacy.conversion import pure_rho_up
-from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure, weakened
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Approximate, Concentrated, Loss, Neighbours, Probabilistic, Pure, weakened
 from tacit.privacy.rounding import exp_up, log_down, sqrt_down, sqrt_up
 
 Part = TypeVar("Part")

@@ -21,8 +21,7 @@ from functools import lru_cache
 from tacit.accounting.composition import Cost
 from tacit.errors import InvalidBudget, WrongRelation
 from tacit.privacy.conversion import PLACES, largest_rho_down, pure_epsilon_near, pure_rho_up
-from tacit.privacy.loss import positive_budget, probability
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, brief, exact
 
 GRID = 10**24 * math.lcm(*range(1, 33))

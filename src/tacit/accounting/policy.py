@@ -13,7 +13,7 @@ from fractions import Fraction
 from tacit.accounting.ledger.entries import HALF
 from tacit.accounting.ledger.units import NO_UNITS, Units, declared_units
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, analyst_name
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 UNIT = Neighbours("add-remove", "unit")
 FAILURES_OF_ANALYST = 3

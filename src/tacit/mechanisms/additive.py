@@ -34,8 +34,7 @@ from tacit.mechanisms.noise.grid import (
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Loss, Neighbours
 from tacit.privacy.rounding import Number, as_text, exact, float_up
 
 MOST_OUTCOMES = 2_000_000

@@ -25,8 +25,7 @@ from tacit.mechanisms.dirichlet_law import listed, resampling_chances
 from tacit.mechanisms.noise.urn import BlockClass, polya_urn
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Probabilistic, Pure, positive_budget, probability
-from tacit.privacy.neighbours import CHANGE_ONE, Neighbours
+from tacit.privacy.loss import CHANGE_ONE, Neighbours, Probabilistic, Pure, positive_budget, probability
 from tacit.privacy.rounding import Number, as_text, exp_up, log_up
 
 Counts = NDArray[np.int64]

@@ -22,8 +22,7 @@ from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.grid import compact
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss, positive_budget
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, exact, float_up, log_up
 
 EXAMPLE = (0, 1, 2, 3, 4, 5)

@@ -19,8 +19,7 @@ from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Loss, positive_budget
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours, positive_budget
 from tacit.privacy.rounding import Number
 
 Guess = NDArray[np.int64]

@@ -23,8 +23,7 @@ from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.noise.grid import STEPS_PER_SCALE
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Approximate, largest_concentrated_down, positive_budget, probability
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Approximate, Neighbours, largest_concentrated_down, positive_budget, probability
 from tacit.privacy.rounding import Number, as_text, exact, log_up, sqrt_up
 
 FAR = 16  # scales from the centre: e^-128 is below the last digit of a law

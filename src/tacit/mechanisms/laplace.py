@@ -19,8 +19,7 @@ from tacit.mechanisms.mechanism import Norm
 from tacit.mechanisms.noise import discrete
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import positive_budget
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, exact
 
 

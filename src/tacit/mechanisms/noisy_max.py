@@ -23,8 +23,7 @@ from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.grid import add_units, read_array, read_step, to_units
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss, positive_budget
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours, positive_budget
 from tacit.privacy.rounding import Number, float_up
 
 LARGEST_SCALE_LISTED = 200

@@ -20,8 +20,7 @@ from tacit.mechanisms.rank_blocks import Blocks, Rank
 from tacit.mechanisms.sorted_rows import Grid, SortedRows
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Loss, positive_budget
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, brief, exact, float_up, log_up
 
 FARTHEST_SHIFT = 2**60

@@ -22,8 +22,7 @@ from tacit.mechanisms.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours
 from tacit.privacy.rounding import Number, as_text, log_up
 
 HALF = Fraction(1, 2)

@@ -25,8 +25,7 @@ from tacit.mechanisms.noise import choice, grid
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Pure, positive_budget
-from tacit.privacy.neighbours import CHANGE_ONE, Neighbours
+from tacit.privacy.loss import CHANGE_ONE, Neighbours, Pure, positive_budget
 from tacit.privacy.rounding import Number, as_text, exact, exp_down, float_up, log_up, sqrt_up
 
 HALF = Fraction(1, 2)

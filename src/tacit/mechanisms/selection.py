@@ -29,8 +29,7 @@ from tacit.mechanisms.shown_counts import ends_of_shown
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss, positive_budget, probability
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, exact, exp_down, exp_up, log_down, log_up
 from tacit.privacy.sealed import Sealed
 

@@ -6,7 +6,7 @@ public lower bound: the smaller of the two neighbours has at least so many; the 
 Bounds may be infinite; the sensitivity is then infinite too, which no mechanism accepts. The blanks of a lecture's quiz (Harvard
 CS208, 2022; change-one, ten rows): the sum of bits, the sum of reals, the mean, the median and the variance on [0, 1].
 
->>> from tacit.privacy.neighbours import CHANGE_ONE
+>>> from tacit.privacy.loss import CHANGE_ONE
 >>> unit = (0, 1)
 >>> total(unit, CHANGE_ONE), total((-math.inf, math.inf), CHANGE_ONE), mean(unit, 10, CHANGE_ONE)
 (Fraction(1, 1), inf, Fraction(1, 10))
@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tacit.errors import InvalidInput, InvalidSensitivity
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, exact, sqrt_up
 from tacit.privacy.universe import Universe
 
@@ -47,7 +47,7 @@ def fraction(rows: int | None = None, neighbours: Neighbours = ADD_REMOVE) -> Fr
 def total(bounds: Bounds | None = None, neighbours: Neighbours = ADD_REMOVE) -> Exact:
     """The sum of values in `bounds`: the width when one changes, the largest absolute value when one comes or goes.
 
-    >>> from tacit.privacy.neighbours import CHANGE_ONE
+    >>> from tacit.privacy.loss import CHANGE_ONE
     >>> total((-2, 6), CHANGE_ONE), total((-2, 6), ADD_REMOVE)
     (Fraction(8, 1), Fraction(6, 1))
     """
@@ -124,7 +124,7 @@ def histogram_l1(neighbours: Neighbours = ADD_REMOVE) -> Fraction:
 
     The numbers of women and of men, from a lecture: 2 when one person's entry changes, 1 when one person comes or goes.
 
-    >>> from tacit.privacy.neighbours import CHANGE_ONE
+    >>> from tacit.privacy.loss import CHANGE_ONE
     >>> histogram_l1(CHANGE_ONE), histogram_l1(ADD_REMOVE)
     (Fraction(2, 1), Fraction(1, 1))
     """
@@ -174,7 +174,7 @@ def largest_change(query: Callable[[Sequence[Any]], Any], universe: Universe, ro
     `query` takes the rows and returns a number or a tuple of numbers. For small universes: it checks a formula, or a query of
     one's own.
 
-    >>> from tacit.privacy.neighbours import CHANGE_ONE
+    >>> from tacit.privacy.loss import CHANGE_ONE
     >>> largest_change(sum, Universe((-2, 0, 6)), rows=3, neighbours=CHANGE_ONE)
     Fraction(8, 1)
     """

@@ -20,7 +20,7 @@ from tacit.mechanisms.smooth_sensitivity import (
     units_passed,
 )
 from tacit.mechanisms.sorted_rows import SortedRows
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import Number, as_text, exact
 
 

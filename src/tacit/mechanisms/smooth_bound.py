@@ -14,8 +14,7 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.smooth_noise import SmoothMechanism
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss, positive_budget
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Loss, Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, exact, exp_down, exp_up, float_up, log_up
 
 HALF = Fraction(1, 2)

@@ -25,8 +25,7 @@ from tacit.mechanisms.smooth_sensitivity import SLACK, smoothness
 from tacit.mechanisms.sorted_rows import SortedRows, check_bounds, sorted_rows
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Loss, positive_budget, probability
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Loss, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, as_text, exact, float_up
 
 MOST_OUTCOMES = 1_000_000

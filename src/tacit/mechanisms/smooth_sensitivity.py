@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.decayed_gap import Gap, Stairs, largest_decayed_gap
 from tacit.mechanisms.sorted_rows import SortedRows
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import as_text, exp_down, exp_up
 
 SLACK = Fraction(1, 2**40)

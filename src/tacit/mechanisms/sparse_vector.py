@@ -26,8 +26,7 @@ from tacit.mechanisms.noise.grid import add_units, to_units
 from tacit.mechanisms.noisy_max import chosen_step, flat_units, listed_noise
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import Loss, positive_budget
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours, positive_budget
 from tacit.privacy.rounding import Number, exact, float_up
 
 Answers = tuple[bool, ...]

@@ -18,7 +18,7 @@ from typing import Literal
 from unicodedata import normalize
 
 from tacit.errors import InvalidCatalog
-from tacit.privacy.neighbours import Change, Neighbours
+from tacit.privacy.loss import Change, Neighbours
 from tacit.untrusted import without_password
 
 Kind = Literal["number", "category", "date", "text", "key", "presence"]

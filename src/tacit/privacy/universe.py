@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 
 from tacit.errors import InvalidInput
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from tacit.accounting.events import (
 )
 from tacit.accounting.ledger.entries import KINDS, event_from, event_text
 from tacit.errors import InvalidInput, UnknownEvent
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 

@@ -17,7 +17,7 @@ from tacit.accounting.ledger.selling import Sale
 from tacit.accounting.ledger.units import NO_UNITS, Units, declared_units, restated_price
 from tacit.data.catalog import parse_catalog
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnitsChanged
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 ROWS = Units((("visits", '["row",null]'),), public=("wards",))
 PEOPLE = Units((("visits", '["pid",null,"drop"]'),), public=("wards",))

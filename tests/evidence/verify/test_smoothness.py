@@ -12,7 +12,7 @@ from tacit.evidence.verify.smoothness import smooth_everywhere
 from tacit.evidence.verify.subjects import BETA, smooth_median
 from tacit.mechanisms.smooth_sensitivity import smooth_order_statistic
 from tacit.mechanisms.sorted_rows import sorted_rows
-from tacit.privacy.neighbours import ADD_REMOVE
+from tacit.privacy.loss import ADD_REMOVE
 from tacit.privacy.universe import Universe
 
 BITS = Universe((0, 1))

@@ -13,7 +13,7 @@ from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.tree import quantiles
 from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed, release_from_tree
 from tacit.mechanisms.tree.shape import Tree, fitting
-from tacit.privacy.neighbours import ADD_REMOVE
+from tacit.privacy.loss import ADD_REMOVE
 from tacit.privacy.sealed import Sealed
 
 POINTS, TIMES = 81, 70

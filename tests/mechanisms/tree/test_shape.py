@@ -11,8 +11,7 @@ from tacit.mechanisms.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.tree.quantiles import Counts
 from tacit.mechanisms.tree.shape import MOST_BRANCHES, Tree, fitting, least_branches
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Pure
 
 POINTS, BRANCHES, LEVELS = 5, 2, 3
 

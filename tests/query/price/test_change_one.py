@@ -24,7 +24,7 @@ from tacit.accounting.composition import cost_under
 from tacit.errors import WrongRelation
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothQuantile
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.query.groups import private
 from tacit.query.plan import Moment
 from tacit.query.price import stability

@@ -21,7 +21,7 @@ from stored import catalog as catalog_of
 from stored import category, number, table
 from tacit.accounting.composition import cost_under
 from tacit.privacy.catalog import Catalog, Column, Owner, Source
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, price, request

@@ -17,7 +17,7 @@ from tacit.accounting.composition import Cost, costs_under
 from tacit.errors import InvalidInput, NoBudget
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.query.canonical import canonical_text
 from tacit.query.offers import key_of
 from tacit.query.plan import Moment

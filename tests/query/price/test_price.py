@@ -32,7 +32,7 @@ from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.conversion import least_epsilon_up
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.query.price.price import LEAST_EPSILON, Quote, price, request
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 

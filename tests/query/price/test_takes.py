@@ -9,7 +9,7 @@ import pytest
 
 from tacit.accounting.composition import Cost, cost
 from tacit.accounting.filter import NOTHING_SPENT, Filter, State
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.takes import Balance, taken
 from worlds import PUBLIC, World, clinic, world_in_memory

@@ -21,7 +21,7 @@ from tacit.accounting.policy import FAILURES_OF_ANALYST, FAILURES_OF_DATA_SET, P
 from tacit.errors import BudgetExceeded, InvalidInput, TooManyFailures
 from tacit.privacy.catalog import Analyst, Budget, analyst_name
 from tacit.privacy.conversion import largest_rho_down
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import as_text
 
 LEAST_WRITTEN = Fraction(1, 10**300)  # what floats can hold

@@ -23,7 +23,7 @@ from tacit.accounting.ledger.entries import (
 from tacit.accounting.ledger.units import restated_price, under
 from tacit.errors import TacitError
 from tacit.privacy.catalog import analyst_name
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Asker, Kept, Line, Marks

@@ -35,7 +35,7 @@ from tacit.accounting.events import (
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
 from tacit.privacy.catalog import Budget
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 KINDS: dict[str, type[Event]] = {
     "laplace": LaplaceNoise,

@@ -19,7 +19,7 @@ from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Units, units_from
 from tacit.accounting.policy import Policy
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Page

@@ -21,7 +21,7 @@ from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.register import server_places
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog, Source, Table
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import exp_down, exp_up
 
 UNKNOWN = ""

@@ -23,8 +23,7 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Loss
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Loss
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from tacit.evidence.verify.contract import Check
 from tacit.evidence.verify.trial import Pair
 from tacit.mechanisms.noise import choice
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Pure
 from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import Binary, KAry
 from tacit.publish.local.randomizers.channel import Channel

@@ -17,8 +17,7 @@ from tacit.mechanisms.dirichlet_dropping import dropping
 from tacit.mechanisms.dirichlet_law import Chances, listed, resampling_chances
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Loss
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Loss
 from tacit.privacy.rounding import as_text, exp_up
 from tacit.privacy.universe import Universe
 

@@ -27,8 +27,7 @@ from tacit.mechanisms.tree.margins import margins
 from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed
 from tacit.mechanisms.tree.shape import Tree
 from tacit.privacy.law import worst_log_ratio
-from tacit.privacy.loss import Loss
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Loss
 from tacit.privacy.rounding import as_text
 from tacit.privacy.universe import Database, units
 

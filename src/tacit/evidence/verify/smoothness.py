@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cache
 
 from tacit.evidence.verify.contract import Check
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import as_text, exp_up
 from tacit.privacy.universe import Database
 
@@ -23,7 +23,7 @@ def smooth_everywhere(
 
     Nissim, Raskhodnikova and Smith 2007, Definition 2.1; noise scaled to a bound without both gives neighbours away.
 
-    >>> from tacit.privacy.neighbours import ADD_REMOVE
+    >>> from tacit.privacy.loss import ADD_REMOVE
     >>> from tacit.privacy.universe import Universe
     >>> world = list(Universe((0, 1)).databases_up_to(3))
     >>> def ones(rows): return Fraction(rows.counts[1])

@@ -31,7 +31,7 @@ from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.mechanisms.smooth_sensitivity import order_statistic, smooth_order_statistic
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
 from tacit.mechanisms.sparse_vector import SparseVector
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.rounding import as_text, exp_down
 from tacit.privacy.universe import Database, Universe, units
 

@@ -11,8 +11,7 @@ from tacit.accounting.composition import loss
 from tacit.accounting.events import Batch
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.tree.margins import margins, variances
-from tacit.privacy.loss import Loss
-from tacit.privacy.neighbours import ADD_REMOVE, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours
 
 LEAST_BRANCHES, MOST_BRANCHES = 4, 256  # of several levels: with 2 or 3 there are so many that each has little of epsilon
 MOST_LEVELS = 16

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from tacit.accounting.added import added_error, moments_error
+from tacit.accounting.weighted import added_error, moments_error
 from tacit.mechanisms.mechanism import Additive
 from tacit.privacy.interval import Interval
 from tacit.privacy.rounding import Number, exact, float_up

@@ -14,7 +14,7 @@ from tacit.accounting.gaussian_curve import calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
 from tacit.privacy.conversion import largest_rho_down
-from tacit.privacy.neighbours import Change
+from tacit.privacy.loss import Change
 from tacit.query.groups import private
 from tacit.query.plan import Moment, Question
 from tacit.query.price.by_error import for_error

@@ -14,7 +14,7 @@ from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.query.groups import size
 from tacit.query.plan import Call, Moment, Question
 from tacit.query.price.margins import Margin

@@ -14,7 +14,7 @@ from math import prod
 
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Catalog, Table
-from tacit.privacy.neighbours import Change, Neighbours
+from tacit.privacy.loss import Change, Neighbours
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.groups import private, size
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Question, Relation, Scan, Semi, Union, UnitJoin, Where

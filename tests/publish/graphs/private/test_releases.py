@@ -15,7 +15,7 @@ from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, WrongRelation
 from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.mechanisms.smooth_noise import SmoothMechanism
 from tacit.privacy.catalog import Budget
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.publish.graphs.degree_sequence import is_graphical
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.network import network_of

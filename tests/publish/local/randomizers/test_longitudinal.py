@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Pure
 from tacit.publish.local.estimates.estimate import Tally, estimate
 from tacit.publish.local.randomizers.categories import Binary, KAry
 from tacit.publish.local.randomizers.longitudinal import Account, stream_of

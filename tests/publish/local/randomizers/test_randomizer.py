@@ -15,8 +15,7 @@ from tacit.evidence.verify.contract import contract
 from tacit.evidence.verify.local_answers import Told, randomizers
 from tacit.evidence.verify.trial import Effort
 from tacit.mechanisms.mechanism import Listed
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Pure
 from tacit.privacy.rounding import exp_down, exp_up
 from tacit.privacy.sealed import Sealed
 from tacit.publish.local.randomizers.bloom import BloomRappor

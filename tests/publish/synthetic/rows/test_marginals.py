@@ -22,7 +22,7 @@ from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.conversion import least_epsilon_up
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.publish.synthetic.rows import marginals
 from tacit.publish.synthetic.rows.cells import Axis, chosen_columns
 from tacit.publish.synthetic.rows.marginals import (

@@ -19,8 +19,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.mechanisms.smooth_noise import SmoothMechanism, read_grid, set_terms
 from tacit.mechanisms.smooth_sensitivity import SLACK, smoothness
-from tacit.privacy.loss import positive_budget
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours, positive_budget
 from tacit.privacy.rounding import Number, exp_up
 from tacit.privacy.sealed import Sealed
 from tacit.publish.graphs.compiled import compiled

@@ -7,7 +7,7 @@ One node: a person with any number of edges is there or not; the number of peopl
 from __future__ import annotations
 
 from tacit.errors import InvalidInput
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 
 EDGE = Neighbours("add-remove", "edge")
 NODE = Neighbours("add-remove", "node")

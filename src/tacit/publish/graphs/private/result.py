@@ -12,7 +12,7 @@ from tacit.accounting.composition import loss
 from tacit.accounting.events import Event
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.errors import InvalidInput, WrongRelation
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import as_text
 from tacit.publish.graphs.network import Network, network_of
 from tacit.publish.graphs.private.counting import BOUND, EdgeCount, TriangleInterval

@@ -22,8 +22,7 @@ from tacit.accounting.policy import Policy
 from tacit.errors import InvalidInput, NoLedger, WrongRelation
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget
-from tacit.privacy.loss import positive_budget, probability
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number
 from tacit.publish.graphs.private.relations import RELATIONS, relation_named
 from tacit.release.once import Till, once

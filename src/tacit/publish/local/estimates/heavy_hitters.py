@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms.noise import choice
-from tacit.privacy.loss import Pure, positive_budget
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Pure, positive_budget
 from tacit.privacy.rounding import Number, as_text, exact, float_up, log_up
 from tacit.publish.local.estimates.chernoff import deviation, divergence
 from tacit.publish.local.estimates.estimate import shares

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import BudgetExceeded, InvalidInput
-from tacit.privacy.loss import Pure, positive_budget
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Pure, positive_budget
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.local.randomizers.permanent import permanent
 from tacit.publish.local.randomizers.randomizer import Randomizer

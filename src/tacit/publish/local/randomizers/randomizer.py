@@ -19,8 +19,7 @@ from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.noise import grid
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.law import Law
-from tacit.privacy.loss import Pure
-from tacit.privacy.neighbours import CHANGE_ONE
+from tacit.privacy.loss import CHANGE_ONE, Pure
 from tacit.privacy.rounding import as_text, exp_down
 from tacit.publish.local.randomizers.channel import Channel
 

@@ -27,8 +27,7 @@ from tacit.mechanisms.dirichlet import ProbableDirichlet
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
 from tacit.mechanisms.dirichlet_counts import renumbered
 from tacit.mechanisms.noise.urn import BlockClass
-from tacit.privacy.loss import Approximate, Pure, probability
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Approximate, Neighbours, Pure, probability
 from tacit.privacy.rounding import Number, log_up
 from tacit.publish.synthetic.commuters.empty_cells import All, ByName, Keeping, read_keeping
 from tacit.publish.synthetic.commuters.flows import Homes, Totals

@@ -28,8 +28,7 @@ from tacit.accounting.policy import Policy
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidInput, NoLedger
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Table
-from tacit.privacy.loss import Approximate, Pure, weakened
-from tacit.privacy.neighbours import Neighbours
+from tacit.privacy.loss import Approximate, Neighbours, Pure, weakened
 from tacit.privacy.rounding import as_text, exp_down, exp_up, log_up
 from tacit.publish.synthetic.commuters.model import MOST_EPSILON, ONE_JOB, Offer, Terms, offered
 from tacit.release.once import Till, once

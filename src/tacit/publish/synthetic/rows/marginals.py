@@ -24,7 +24,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.unseal import marginal
 from tacit.privacy.catalog import Table
-from tacit.privacy.neighbours import Change
+from tacit.privacy.loss import Change
 from tacit.privacy.rounding import sqrt_down
 from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.rows.cells import Axis

@@ -19,7 +19,7 @@ import numpy as np
 from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import NoBudget, StoppedAfterSpending
-from tacit.privacy.neighbours import Change
+from tacit.privacy.loss import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.rows.draw import drawn_codes, read_rows, usual_rows
