@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -86,9 +85,7 @@ def test_there_are_nine_chapters_and_no_junk_drawer():
     assert not names & {"utils", "util", "helpers", "common", "manager", "misc"}
 
 
-# --- cycles and sizes --------------------------------------------------------------------------------------------------------
-
-MOST_MODULES = 30
+# --- cycles ------------------------------------------------------------------------------------------------------------------
 
 
 def at_import(tree: ast.AST) -> Iterator[str]:
@@ -154,11 +151,6 @@ def test_planted_cycles_are_seen():
     planted["tacit.query.price.steps"].add("tacit.query.passes.bound")
     assert cycle(folders_of(planted))
     assert not cycle({"a": {"b"}, "b": set()})
-
-
-def test_no_folder_has_too_many_modules():
-    sizes = Counter(path.parent for path in MODULES.values() if path.stem != "__init__")
-    assert {str(path.relative_to(SOURCE)): size for path, size in sizes.items() if size > MOST_MODULES} == {}
 
 
 def test_the_map_has_a_line_for_every_folder():
