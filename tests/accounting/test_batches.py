@@ -1,3 +1,5 @@
+import sys
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -6,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.accounting import events
+from tacit.accounting import batches, events
 from tacit.accounting.batches import advanced, advanced_tighter, batch_loss, concentrated, exact_pure, exact_pure_delta_up
 from tacit.accounting.composition import loss, sequential
 from tacit.errors import InvalidBudget, InvalidInput, WrongRelation
@@ -141,3 +143,9 @@ def test_the_listing_is_the_plain_binomial() -> None:
         nested = (((), answers[0]), answers[1]), answers[2]
         weight = ratio ** answers.count(0) / (1 + ratio) ** 3
         assert abs(F(one.probabilities[nested]) - weight) < F(SLACK)
+
+
+def test_a_missing_package_is_an_error_with_the_line_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
+    with pytest.raises(InvalidInput, match=r"pip install 'tacit\[accounting\]'"):
+        batches._composed(Counter({(F(1, 10), F(0)): 3}), F(1, 100))

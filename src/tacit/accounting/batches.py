@@ -140,7 +140,12 @@ def _by_distributions(losses: Sequence[Loss], delta: Fraction) -> Fraction | Non
 
 def _composed(pairs: Counter[tuple[Fraction, Fraction]], step: Fraction) -> Any:
     """The composition of the worst mechanism of each (epsilon, delta), losses rounded up to the grid."""
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, identity
+    try:
+        from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, identity
+    except ImportError:
+        raise InvalidInput(
+            "the tight total of a batch requires dp-accounting, which is not installed; run: pip install 'tacit[accounting]'"
+        ) from None
 
     composed = identity(float(step))
     for (epsilon, own), count in pairs.items():

@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 import stat
+import sys
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -573,3 +574,10 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no disk"):
         replace_file(target, "new")
     assert target.read_text() == "old"
+
+
+def test_a_missing_toolkit_is_an_error_with_the_line_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    with pytest.raises(StoreUnusable) as refused:
+        store_module.connect("postgresql://db/ledger")
+    assert refused.value.remedy == "run: pip install 'tacit[postgres]'"

@@ -35,14 +35,18 @@ from tacit.accounting.ledger.sqlite_file import database_in
 from tacit.errors import StoreUnusable
 
 FILE = "sqlite:///"
+INSTALL = "run: pip install 'tacit[postgres]'"
 
 
 def connect(address: str, create: bool = False) -> Database:
     """The database at an address: sqlite:///FILE or postgresql://..., or the path of a SQLite file, which `create` makes."""
     if (file := file_of(address)) is not None:
         return database_in(file, create)
-    from sqlalchemy import make_url  # takes as long to load as the rest of a question
-    from sqlalchemy.exc import ArgumentError
+    try:
+        from sqlalchemy import make_url  # takes as long to load as the rest of a question
+        from sqlalchemy.exc import ArgumentError
+    except ImportError:
+        raise StoreUnusable("this ledger requires SQLAlchemy, which is not installed", remedy=INSTALL) from None
 
     from tacit.accounting.ledger.postgres import database_at, unreadable
 
