@@ -23,10 +23,10 @@ from tacit.privacy.catalog import Column, Owner, Source, Table
 from tacit.privacy.loss import Concentrated
 from tacit.privacy.rounding import as_text
 from tacit.query.groups import private, size
+from tacit.query.intervals.aggregates import moments_of
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Bound, Join, Moment, PerUnit, PublicScan, Question, Relation, Scan, Semi, Union, UnitJoin
-from tacit.query.price.aggregates import moments_of
 from tacit.query.price.explain import _unit, _Uses
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import l1_sensitivity, l2_sensitivity

@@ -22,8 +22,8 @@ from joined import Asked, Hospital, asked_of, clean_hospitals, hospital, in_plai
 from listed import counted
 from tacit.errors import NeverTrue, NotAllowed, Refused, TooMuchWork
 from tacit.query.groups import domain, key_value
+from tacit.query.intervals.aggregates import moments_of
 from tacit.query.plan import Call, NumberType, Question
-from tacit.query.price.aggregates import moments_of
 from tacit.query.results import Result
 
 LENGTHS = pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.slow)])

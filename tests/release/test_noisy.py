@@ -30,8 +30,9 @@ from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import Kept, KeyThreshold
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
+from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
-from tacit.release.noisy import Noisy, noised
+from tacit.release.noisy import noised
 from tacit.release.running import InProcess
 from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 

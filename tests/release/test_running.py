@@ -24,8 +24,9 @@ from questions import clinic_questions
 from tacit.errors import InvalidValue, StoreUnusable, TimedOut
 from tacit.privacy.sealed import SealBroken
 from tacit.query.engines.engine import Limits, Opening
+from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
-from tacit.release.noisy import Noisy, noised
+from tacit.release.noisy import noised
 from tacit.release.packed import packed, unpacked
 from tacit.release.processes import Child
 from tacit.release.running import InProcess, OwnProcess

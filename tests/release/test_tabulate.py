@@ -10,9 +10,9 @@ import pytest
 
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval
+from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
 from tacit.release.answer import Answer, Receipt, shown
-from tacit.release.noisy import Noisy
 from tacit.release.tabulate import answer
 from worlds import PUBLIC, World, clinic, world_in_memory
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote
-from tacit.release.noisy import Noisy
 
 DRAWS = 4000
 LOW, HIGH = -3, 7  # the bounds of age

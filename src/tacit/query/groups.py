@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_EVEN
+from math import prod
 from typing import Any
 
 from tacit.privacy.catalog import day_of
@@ -79,3 +80,8 @@ def size(key: Key) -> int:
         return 1
     points = len(key.term.points) if key.term.points else node.high - node.low + 1
     return points + node.nullable
+
+
+def cells_of(question: Question) -> int:
+    """How many groups there are with public keys."""
+    return prod(size(key) for key in question.group.keys)

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from tacit.query.intervals.misses import DECLARED, declared, is_exact, of_quantiles
 from tacit.query.plan import Question
-from tacit.query.price.misses import is_exact, of_quantiles
 from tacit.query.price.request import Request
-from tacit.query.price.statements import DECLARED, declared
 from tacit.query.results import KeyValue, Output, Result, is_word
 from tacit.release.answer import PUBLIC, Answer, Column, Receipt
 

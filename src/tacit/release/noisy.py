@@ -3,54 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.noise.grid import is_array, read_units
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval, release_together
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
 from tacit.mechanisms.unseal import histogram
-from tacit.privacy.interval import Interval
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.groups import domain, shown_at_most
+from tacit.query.intervals.bands import Integers, Margin, Noisy, Ranks
 from tacit.query.plan import Call, Group
-from tacit.query.price.margins import Margin
-from tacit.query.price.modes import Mode, candidates
-from tacit.query.price.price import Quote, Rank, Sum
-
-Floats = NDArray[np.float64]
-Integers = NDArray[Any]
-Ranks = tuple[Floats, Floats, Floats]  # values, low ends and high ends of a quantile; of a mode, places among its candidates
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Noisy:
-    """Released numbers: per moment and group, per quantile and group; the groups by their keys, as integers or text.
-
-    Sums and numbers of units are whole and exact, however large. `units` are those that came with private keys. The numbers of
-    the other parts of a question are `beside` and `below`, as in the quote.
-    """
-
-    groups: tuple[tuple[Any, ...], ...]
-    sums: Mapping[int, tuple[Sum | Margin, Integers]]
-    ranks: Mapping[Call, Ranks]
-    units: Integers | None = None
-    beside: tuple[Noisy, ...] = ()
-    below: tuple[Noisy, ...] = ()
-
-    @property
-    def parts(self) -> tuple[Noisy, ...]:
-        """The numbers of all parts, in the order of the quote's."""
-        return self, *self.beside, *self.below
-
+from tacit.query.price.price import Quote, Rank
+from tacit.query.price.quote import Mode, candidates
 
 Observer = Callable[[Quote, Exact, Noisy], None]
 """Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
@@ -193,13 +164,3 @@ def in_order(ranks: Mapping[Call, Ranks]) -> dict[Call, Ranks]:
 def _flat(units: Any) -> Integers:
     """Released integers unchanged: 64-bit integers if all fit, else Python's."""
     return np.asarray(read_units(units if is_array(units) else [units]))
-
-
-def noises_of(part: Sum | Margin) -> tuple[Additive, int]:
-    """The noise of a released sum, and how many draws of it are added up in one number."""
-    return (part.mechanism.mechanism, part.mechanism.count) if isinstance(part, Margin) else (part.mechanism, 1)
-
-
-def half_width(part: Sum | Margin, missed: Any) -> Interval:
-    """The error bar of one released sum, for the chance that it may miss."""
-    return part.mechanism.interval(1 - missed)

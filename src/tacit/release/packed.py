@@ -16,8 +16,9 @@ import numpy as np
 
 from tacit.errors import InvalidValue
 from tacit.query.groups import domain, size
+from tacit.query.intervals.bands import Integers, Noisy
 from tacit.query.price.price import Quote
-from tacit.release.noisy import Integers, Noisy, together
+from tacit.release.noisy import together
 
 KEYS = (str, int, float, type(None))  # the types of a group's key
 WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers of any size as JSON

@@ -19,9 +19,10 @@ from tacit.data.store import StoreInfo
 from tacit.errors import InvalidValue, StoreUnusable
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines.engine import Engine, Opening, out_of_limits
+from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote
 from tacit.release.frames import ASKED, GRACE, OPENED, RELEASED, UNUSABLE, receive, send
-from tacit.release.noisy import Noisy, Observer, ran, released
+from tacit.release.noisy import Observer, ran, released
 from tacit.release.packed import unpacked
 from tacit.release.processes import Child, started
 

@@ -1,9 +1,14 @@
-"""From released numbers to an answer: HAVING, windows, QUALIFY, ORDER BY, LIMIT. All of it works on what is public already."""
+"""From released numbers to an answer: HAVING, windows, QUALIFY, ORDER BY, LIMIT. All of it works on what is public already.
+
+An interval covers the noise only. It does not cover rows beyond `max_rows`, values clamped to their bounds, or rows that are left
+out: how many there are would be private. So every answer lists the limits that shaped it, from the plan and the catalog alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,25 +16,24 @@ from numpy.typing import NDArray
 
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.tree.quantiles import FromTree
-from tacit.query.groups import key_value, shown_at_most
-from tacit.query.price.aggregates import finished
-from tacit.query.price.error_bars import Band
-from tacit.query.price.misses import chooses, is_exact, of_quantiles
-from tacit.query.price.modes import candidates
-from tacit.query.price.pairs import row_of
+from tacit.privacy import catalog
+from tacit.privacy.catalog import Table, day_of
+from tacit.privacy.rounding import as_text
+from tacit.query import plan
+from tacit.query.groups import key_value, private, shown_at_most
+from tacit.query.intervals.aggregates import finished, row_of
+from tacit.query.intervals.bands import Band, Cells, Noisy, Numbers, Words, certain
+from tacit.query.intervals.columns import Columns, band_of, cells_of, missed_in
+from tacit.query.intervals.forms import large_numbers, written
+from tacit.query.intervals.misses import DECLARED, chooses, declared, is_exact, of_quantiles
+from tacit.query.intervals.windows import ascending
+from tacit.query.plan import Question, Scan
 from tacit.query.price.price import Quote
-from tacit.query.price.shaping import shaping
-from tacit.query.price.statements import DECLARED, declared
+from tacit.query.price.quote import candidates
 from tacit.query.results import KeyValue, Out, Output, Result
-from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, PUBLIC, TEXT, Answer, Column, Receipt
-from tacit.release.cells import Cells, Numbers, Words, certain
-from tacit.release.forms import written
-from tacit.release.intervals import Columns, cells_of, missed_in
-from tacit.release.large_numbers import large_numbers
-from tacit.release.noisy import Noisy
-from tacit.release.not_shown import not_shown
-from tacit.release.totals import totals_of
-from tacit.release.windows import ascending
+from tacit.query.size_limit import below
+from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.release.tidy import Totals
 
 Parts = Sequence[tuple[Quote, Noisy]]
 
@@ -156,3 +160,197 @@ def _joined(parts: Sequence[Cells]) -> Cells:
         return certain(np.concatenate([part.value for part in numbers]))
     values = [part.values if isinstance(part, Words) else part.value.tolist() for part in parts]
     return Words(tuple(None if each != each else each for part in values for each in part), certain=False)  # NaN is NULL
+
+
+# --- which rows are totals of others: from the question and its public groups alone ------------------------------------------
+
+
+ADDED = frozenset({"count", "sum"})
+
+
+def totals_of(parts: Parts, rows: Sequence[tuple[int, int]]) -> Totals | None:
+    """The totals of ROLLUP, CUBE and GROUPING SETS over public keys, if all rows are shown and one set refines all others."""
+    questions = [quote.question for quote, _ in parts]
+    columns = tuple(place for place in range(len(questions[0].outputs)) if _is_added(questions, place))
+    if len(parts) < 2 or not columns or any(map(_chooses, questions)):
+        return None
+    if any(each.group.child != questions[0].group.child for each in questions):
+        return None  # not over the same rows
+    keys = [{key.term for key in question.group.keys} for question in questions]
+    finest = max(range(len(parts)), key=lambda at: len(keys[at]))
+    if not all(each < keys[finest] for at, each in enumerate(keys) if at != finest):
+        return None
+    place_of = {row: place for place, row in enumerate(rows)}
+    groups = parts[finest][1].groups
+    margins = tuple(_margin(parts, at, finest, place_of) for at in range(len(parts)) if at != finest)
+    return Totals(tuple(place_of[finest, at] for at in range(len(groups))), margins, columns)
+
+
+def _margin(parts: Parts, at: int, finest: int, place_of: dict[tuple[int, int], int]) -> tuple[int, ...]:
+    """For every group of the finest set, the row of its total in another one."""
+    terms = [key.term for key in parts[finest][0].question.group.keys]
+    kept = [terms.index(key.term) for key in parts[at][0].question.group.keys]
+    totals = {group: place_of[at, place] for place, group in enumerate(parts[at][1].groups)}
+    return tuple(totals[tuple(group[place] for place in kept)] for group in parts[finest][1].groups)
+
+
+def _chooses(question: Question) -> bool:
+    cut = question.limit is not None or question.offset > 0
+    return private(question) or question.having is not None or question.qualify is not None or cut
+
+
+def _is_added(questions: Sequence[Question], place: int) -> bool:
+    """Whether a column is the same count or sum in all parts."""
+    outs = [(question, question.outputs[place].value) for question in questions]
+    calls = {question.calls[out.index] if isinstance(out, Result) else None for question, out in outs}
+    call = calls.pop()
+    return not calls and call is not None and call.name in ADDED
+
+
+# --- what a margin counts and no shown group does, from released numbers alone -----------------------------------------------
+
+
+COUNTED = frozenset({"count", "sum"})
+
+
+def not_shown(parts: Sequence[tuple[Quote, Noisy]]) -> Iterator[str]:
+    """For every grouping set with private keys: how much of each count and sum its shown groups leave out, by the next margin.
+
+    Columns have numbers here and not names: an answer is kept, and repeated under the names of another question.
+    """
+    for quote, noisy in parts:
+        margin = _next(quote.question, parts)
+        if quote.keys is None or margin is None:
+            continue
+        for place, output in enumerate(quote.question.outputs, start=1):
+            if isinstance(output.value, Result) and quote.question.calls[output.value.index].name in COUNTED:
+                whole, shown = (float(np.sum(band_of(output.value, *part).value)) for part in (margin, (quote, noisy)))
+                told = f"{NOT_SHOWN}{place}, grouped by {_keys(quote.question)}: {whole - shown:,.6g}"
+                yield f"{told} (the margin {_margin_text(margin[0].question)}, less the groups that are shown)"
+
+
+def _keys(question: Question) -> str:
+    number = len(question.group.keys)
+    return "1 key" if number == 1 else f"{number} keys"
+
+
+def _margin_text(question: Question) -> str:
+    return f"by {_keys(question)}" if question.group.keys else "of all rows"
+
+
+def _next(question: Question, parts: Sequence[tuple[Quote, Noisy]]) -> tuple[Quote, Noisy] | None:
+    """The margin over the same rows with the most of a question's keys, and not all; a public one before a private one."""
+    keys = {key.term for key in question.group.keys}
+    coarser = [
+        part
+        for part in parts
+        if part[0].question.group.child == question.group.child and {key.term for key in part[0].question.group.keys} < keys
+    ]
+    public = [part for part in coarser if part[0].keys is None]
+    return max(public or coarser, key=lambda part: len(part[0].question.group.keys), default=None)
+
+
+# --- how the declared limits shape the numbers, in a few words ---------------------------------------------------------------
+
+
+def shaping(quote: Quote) -> tuple[str, ...]:
+    """The limits that shaped an answer: of rows, of values, of rows that are left out, and of groups that are shown."""
+    return tuple(dict.fromkeys(text for part in quote.parts for text in _of_part(part)))
+
+
+def _of_part(quote: Quote) -> tuple[str, ...]:
+    tables = {step.source: step.table for step in below(quote.question.group) if isinstance(step, Scan)}
+    asked = {(tables[source].name, name) for source, name in _asked(quote.question) if source in tables}
+    named = {table.name: table for table in tables.values()}
+    columns = [column for table in named.values() for name, column in _columns(table).items() if (table.name, name) in asked]
+    return (
+        *(text for table in named.values() for text in _of_rows(quote.question, table, len(named) > 1)),
+        *(text for column in columns for text in _of_values(column)),
+        *(text for table in named.values() for text in _left_out(table, len(named) > 1)),
+        *([f"groups below a noisy number of {quote.keys.threshold:,} units are not shown"] if quote.keys else []),
+    )
+
+
+def _columns(table: Table) -> Mapping[str, catalog.Column]:
+    return {column.name.lower(): column for column in table.columns.values()}
+
+
+def _asked(question: Question) -> set[tuple[int, str]]:
+    """The columns that a query reads, each with its source."""
+    found: set[tuple[int, str]] = set()
+    seen: set[int] = set()
+    waiting: list[object] = [question.group]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, plan.Column | plan.TextColumn):
+            found.add((node.source, node.name))
+        if isinstance(node, Table) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, tuple):
+            waiting += [part for part in node if isinstance(part, tuple) or is_dataclass(part)]
+        elif is_dataclass(node):
+            waiting += [
+                value for field in fields(node) if is_dataclass(value := getattr(node, field.name)) or isinstance(value, tuple)
+            ]
+    return found
+
+
+def _of_rows(question: Question, table: Table, several: bool) -> Iterator[str]:
+    unit = table.unit.column if table.unit else table.key
+    if unit is not None:
+        grouped = question.group.per_group if table.max_rows_per_group == question.group.per_group else None
+        rows = f"{_counted(table.max_rows)} of {table.name}" if several else _counted(table.max_rows)
+        yield f"at most {rows} per {unit}" + (f", {grouped} in a group" if grouped else "")
+
+
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
+
+
+def _of_values(column: catalog.Column) -> Iterator[str]:
+    """What happens to values that are not as declared, if their rows stay."""
+    if column.bounds is not None and column.outside != "drop":
+        step = f", in steps of {as_text(column.step)}" if column.step not in (None, Fraction(1)) else ""
+        said = (
+            f"{column.name} limited to {_range_text(column)}"
+            if column.outside == "clamp"
+            else f"{column.name} outside {_range_text(column)} is NULL"
+        )
+        yield f"{said}{step}"
+    if column.unknown == "other":
+        yield f"unknown {column.name} counts as other"
+    if column.nulls not in ("keep", "drop"):
+        yield f"missing {column.name} counts as {_end(column, column.nulls)}"
+
+
+def _left_out(table: Table, several: bool) -> Iterator[str]:
+    """Every column whose values drop rows, used in the query or not: the rows are missing either way."""
+    columns = table.columns.values()
+    missing = [column.name for column in columns if column.nulls == "drop" and column.kind != "key"]
+    owner = [table.unit.column] if table.unit and table.no_unit == "drop" else []
+    parts = [
+        f"without {', '.join([*owner, *missing])}" if owner or missing else "",
+        *(
+            f"with {column.name} outside {_range_text(column)}"
+            for column in columns
+            if column.bounds is not None and column.outside == "drop"
+        ),
+        *(f"with unknown {column.name}" for column in columns if column.kind == "category" and column.unknown == "drop"),
+    ]
+    if any(parts):
+        yield f"rows{f' of {table.name}' if several else ''} left out: {'; '.join(filter(None, parts))}"
+
+
+def _range_text(column: catalog.Column) -> str:
+    low, high = column.bounds or (Fraction(0), Fraction(0))
+    return f"{_end(column, low)}..{_end(column, high)}"
+
+
+def _end(column: catalog.Column, value: object) -> str:
+    """A declared value in its usual notation."""
+    if not isinstance(value, Fraction):
+        return str(value)
+    if column.kind == "date":
+        return day_of(int(value)).isoformat()
+    return f"{int(value):,}" if value.denominator == 1 else as_text(value)

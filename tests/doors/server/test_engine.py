@@ -29,10 +29,10 @@ from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, reque
 from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, Malformed, receive, send, written
 from tacit.errors import StoreUnusable, TacitError, TimedOut, TooMuchWork
 from tacit.privacy.catalog import Analyst, Budget
+from tacit.query.intervals.bands import Noisy
 from tacit.query.language.sql import read
 from tacit.query.offers import offered
 from tacit.query.price.price import Quote, Request, request
-from tacit.release.noisy import Noisy
 from tacit.release.packed import packed, unpacked
 from tacit.release.running import Paid
 from tacit.session import DataSet, Session

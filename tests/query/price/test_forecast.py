@@ -14,17 +14,17 @@ from tacit.accounting.composition import loss
 from tacit.accounting.weighted import Draws
 from tacit.errors import ErrorNotPublic
 from tacit.evidence.verify.coverage import coverage_of_draws
+from tacit.query.intervals import columns
+from tacit.query.intervals.aggregates import finished
+from tacit.query.intervals.bands import Band
+from tacit.query.intervals.columns import band_of
+from tacit.query.intervals.misses import declared as declared_range
 from tacit.query.offers import key_of
-from tacit.query.price import by_error, forecast
-from tacit.query.price.aggregates import finished
-from tacit.query.price.error_bars import Band
+from tacit.query.price import forecast
 from tacit.query.price.explain import explained
 from tacit.query.price.forecast import holds, mean_error, spread_error
 from tacit.query.price.price import price, request
 from tacit.query.price.stability import l1_sensitivity
-from tacit.query.price.statements import declared as declared_range
-from tacit.release import stated
-from tacit.release.intervals import band_of
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 ROWS = 200
@@ -83,9 +83,9 @@ def test_min_rows_scales_no_noise(place: World, monkeypatch: pytest.MonkeyPatch)
         return sum(shares) == quote.epsilon == loss(quote.event).epsilon
 
     assert is_charged()
-    honest = by_error.laplace
+    honest = forecast.laplace
     monkeypatch.setattr(  # planted: the sensitivity of a mean over min_rows rows
-        by_error, "laplace", lambda part, moment, touched, share: honest(part, moment, touched, share * ROWS)
+        forecast, "laplace", lambda part, moment, touched, share: honest(part, moment, touched, share * ROWS)
     )
     assert not is_charged()
 
@@ -101,13 +101,13 @@ def test_a_clamped_count_is_caught(place: World, monkeypatch: pytest.MonkeyPatch
         return coverage_of_draws((band.low <= LOW + 1e-9) & (band.high >= LOW), 0.95).holds
 
     assert covers()
-    honest = stated.mean_ends
+    honest = columns.mean_ends
     monkeypatch.setattr(
-        stated,
+        columns,
         "mean_ends",
         lambda summed, rows, *rest: honest(summed, type(rows)(np.maximum(rows.value, ROWS), rows.noise), *rest),
     )
-    monkeypatch.setattr(stated, "_around", lambda value, low, high: stated.Band(value, low, high))
+    monkeypatch.setattr(columns, "_around", lambda value, low, high: columns.Band(value, low, high))
     assert not covers()
 
 

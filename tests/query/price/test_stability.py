@@ -33,8 +33,8 @@ from tacit.query.engines.engine import StoredFacts
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.plan import Bound, Question
-from tacit.query.price import noises
 from tacit.query.price import price as pricing
+from tacit.query.price import quote as noises
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import Reach, reach
 from worlds import PUBLIC, World, clinic, opened, ranked, without, world_in_memory

@@ -27,9 +27,9 @@ from tacit.privacy.catalog import Catalog
 from tacit.query.engines import EMBEDDED
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.reasons import SILENT, unpacked_reason
+from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote
 from tacit.release.frames import GRACE
-from tacit.release.noisy import Noisy
 from tacit.release.packed import unpacked
 from tacit.release.running import START, Paid
 

@@ -27,7 +27,7 @@ from tacit.publish.synthetic.rows.cells import Axis
 from tacit.publish.synthetic.rows.marginals import Counts, Design, Measured, Noise, Pair, tree_designs
 from tacit.publish.synthetic.rows.selection import guesses
 from tacit.query.plan import Call, Literal, NumberType, Term
-from tacit.query.price import modes
+from tacit.query.price import quote
 from tacit.query.price.price import UNIT, request
 from tacit.query.price.stability import Reach
 
@@ -169,7 +169,7 @@ class SmallModes:
     def check(self) -> Check:
         """The largest loss over every unit that comes, goes or changes, beside a crowd in both groups that has the first value."""
         call = Call("mode", Term(Literal(0), NumberType(Fraction(1)), points=(0, 1, 2)))
-        mechanism = modes._mechanism(call, MODE_EPSILON, self.priced)
+        mechanism = quote._mechanism(call, MODE_EPSILON, self.priced)
         counts = [np.array([own.count(row) + CROWD * (row % 3 == 0) for row in range(6)]) for own in self._units()]
         laws = [[mechanism.law(each) for each in (count[:3], count[3:])] for count in counts]
         near = (

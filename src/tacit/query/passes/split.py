@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tacit.query.groups import private
+from tacit.query.intervals.aggregates import moments_of
 from tacit.query.plan import Moment, Question
-from tacit.query.price.aggregates import moments_of
 
 
 def split(question: Question) -> Question:

@@ -9,32 +9,41 @@ from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
-from tacit.privacy.rounding import as_text
+from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.tree.quantiles import FromTree
+from tacit.privacy.rounding import as_text, counted
 from tacit.query.groups import size
+from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
+from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.pauses import pause
 from tacit.query.plan import (
+    Bound,
     Call,
     Column,
+    Join,
     Literal,
     Moment,
     NumberType,
     PerUnit,
+    PublicScan,
     Question,
+    Relation,
     Row,
+    Scan,
+    Semi,
     Term,
     TextColumn,
+    Union,
+    UnitJoin,
 )
-from tacit.query.price.aggregates import moments_of
-from tacit.query.price.drawn import rows_text, tree
 from tacit.query.price.forecast import FORECAST, forecast_text
-from tacit.query.price.margins import Added, Margin, half_width_of_sum
-from tacit.query.price.misses import calls_of, chooses, is_exact, window_kind
-from tacit.query.price.modes import Mode, candidates
-from tacit.query.price.price import Quote, Sum, missed_by
-from tacit.query.price.ranks import Noise as Noise
-from tacit.query.price.ranks import first_and_last, noise_of_ranks, released_together
+from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
+from tacit.query.price.quote import Mode, candidates
+from tacit.query.price.stability import is_private, rows_of
 from tacit.query.results import Output, Result, Window, is_word
-from tacit.query.size_limit import below
+from tacit.query.size_limit import below, children, nodes_of
 from tacit.untrusted import for_terminal
 
 
@@ -302,3 +311,157 @@ def _added(window: Window, quote: Quote) -> int:
     """How many released numbers a window adds up at most: the rows of a partition."""
     within = prod(size(quote.question.group.keys[key.index]) for key in set(window.partition))
     return (quote.cells or 1) // within
+
+
+# --- the plan as a tree, with the most rows that one unit has at each step ---------------------------------------------------
+
+
+def tree(question: Question) -> list[str]:
+    """The lines of the tree, from the groups down to the tables."""
+    group = question.group
+    keys = ", ".join(f"{key.name} ({'private' if isinstance(key.term.node, TextColumn) else size(key)})" for key in group.keys)
+    return [f"group by {keys}" if keys else "all rows together", *_drawn(group.child, 1)]
+
+
+def _drawn(relation: Relation, depth: int) -> list[str]:
+    """A step and those below it, each with the most rows that one unit has there."""
+    if isinstance(relation, Scan | PublicScan):
+        return [f"{'  ' * depth}scan {relation.table.name}"]
+    has = f": at most {rows_text(rows_of(relation))} per unit" if is_private(relation) and not isinstance(relation, Bound) else ""
+    inner = [line for child in children(relation) for line in _drawn(child, depth + 1)]
+    return [f"{'  ' * depth}{_step(relation)}{has}", *inner]
+
+
+def _step(relation: Relation) -> str:
+    match relation:
+        case Bound():
+            return f"keep at most {rows_text(relation.max_rows)} per unit"
+        case Join():
+            return f"{relation.kind} join {relation.table.name}, at most {_matches(relation.fan_out)} per row"
+        case UnitJoin():
+            on = "the unit and a key" if relation.pairs else "the unit"
+            return f"{relation.kind} join on {on}" + (", at most 1 match per row" if relation.once else "")
+        case Semi():
+            where = "of the same unit" if is_private(relation.other) else "in a public table"
+            return f"rows {'without' if relation.negated else 'with'} a match {where}"
+        case PerUnit():
+            return " and ".join(["one row per unit", *(words_of(node) for _, node in relation.keys)])
+        case Union():
+            return "union all"
+        case _:
+            return "where"
+
+
+def _matches(count: int) -> str:
+    return f"{count} match" if count == 1 else f"{count} matches"
+
+
+def words_of(node: Row) -> str:
+    """A column by its name, and an expression by the columns in it."""
+    if isinstance(node, Column):
+        return node.name.removeprefix("tacit_code ")
+    named = dict.fromkeys(each.name for each in nodes_of(node) if isinstance(each, Column))
+    return f"an expression of {', '.join(named)}" if named else "an expression"
+
+
+def rows_text(count: int) -> str:
+    """A number of rows in words."""
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
+# --- quantiles: how they are released, and how far they may miss -------------------------------------------------------------
+
+
+NAMED = 6  # quantiles or columns in one line
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One released vector: its content, the mechanism, its sensitivity and scale, and its cost."""
+
+    what: str
+    mechanism: str
+    sensitivity: str
+    scale: str
+    cost: str
+    why: str = ""
+    share: str = ""
+
+
+def released_together(ranks: Sequence[Rank]) -> list[tuple[Rank, ...]]:
+    """The quantiles that one release serves: those that are read from one tree, and each of the others alone."""
+    found: dict[int | Rank, list[Rank]] = {}
+    for rank in ranks:
+        found.setdefault(rank.place if isinstance(rank.mechanism, FromTree) else rank, []).append(rank)
+    return [tuple(each) for each in found.values()]
+
+
+def noise_of_ranks(parts: Sequence[Rank], confidence: Fraction) -> Noise:
+    """How quantiles that one release serves are released."""
+    read = [part.mechanism for part in parts if isinstance(part.mechanism, FromTree)]
+    return _of_tree(read) if len(read) > 1 else _alone(parts[0], confidence)
+
+
+def first_and_last(names: Sequence[str]) -> str:
+    """All names, or the first two and the last, where there are more than a line has room for.
+
+    >>> first_and_last(list("abcdefgh"))
+    'a, b, ..., h'
+    """
+    return ", ".join(names if len(names) <= NAMED else [*names[:2], "...", names[-1]])
+
+
+def _alone(part: Rank, confidence: Fraction) -> Noise:
+    if isinstance(part.mechanism, SmoothQuantile):
+        return Noise(
+            f"quantile {as_text(part.mechanism.q)}",
+            "smooth sensitivity",
+            "private",
+            "private",
+            str(loss(part.event)),
+            f"chosen because the column has over 2^{FINEST_GRID.bit_length() - 1} possible values; its error bar is the bounds",
+        )
+    if isinstance(part.mechanism, FromTree):
+        return _of_tree([part.mechanism])
+    if isinstance(part.mechanism, Quantile):
+        return Noise(
+            f"quantile {as_text(part.mechanism.q)}",
+            "exponential mechanism, one draw without an interval",
+            f"{as_text(part.mechanism.sensitivity)} ranks",
+            f"{part.mechanism.rank_error(confidence):.4g} ranks from its aim",
+            str(part.mechanism.loss),
+            "asked for without an interval: all of epsilon goes to the value",
+        )
+    extreme, ends, both = part.mechanism.extreme, max(part.mechanism.margins), part.mechanism.of_many
+    drawn = "one draw of both ends" if both.together else "a draw of each end"
+    return Noise(
+        f"quantile {as_text(part.mechanism.q)}",
+        f"exponential mechanism, {'one draw' if extreme else f'{drawn}, and one of the value for few rows'}",
+        f"{as_text(both.low.sensitivity)} ranks",
+        f"{ends} ranks to {'the other end' if extreme else 'each end'}",
+        str(part.mechanism.loss),
+        "chosen because its interval comes from draws of its own; smooth sensitivity has a private scale, so no interval"
+        if extreme
+        else f"few rows: below about {part.mechanism.many:,}, which a draw of its own tells; the interval comes from the draws",
+    )
+
+
+def _of_tree(read: Sequence[FromTree]) -> Noise:
+    tree, shares = read[0].tree, sorted({each.q for each in read})
+    levels = f"{counted(tree.levels, 'level')} of {tree.branches} branches"
+    return Noise(
+        f"quantile{'s' if len(shares) > 1 else ''} {first_and_last([as_text(share) for share in shares])}",
+        f"Laplace noise on one tree of counts: {levels}",
+        f"{rows_text(tree.sensitivity)}{' at each level' if tree.levels > 1 else ''}",
+        f"{as_text(tree.noise.scale)}; about {_ranks(read)}",
+        str(tree.loss),
+        "chosen because one tree serves all quantiles of this expression: draws of their own would divide epsilon",
+    )
+
+
+def _ranks(read: Sequence[FromTree]) -> str:
+    """How far the values, or the ends of the intervals, are expected to be from the quantiles: of all that are read."""
+    tree, enclosed = read[0].tree, read[0].confidence is not None
+    away = [tree.error(each.q) if each.confidence is None else tree.half_width(each.q, 1 - each.confidence) for each in read]
+    shown = list(dict.fromkeys(f"{each:.4g}" for each in (min(away), max(away))))
+    return f"{' to '.join(shown)} ranks to {'an end of the interval' if enclosed else 'the quantile'}"

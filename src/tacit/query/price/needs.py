@@ -1,9 +1,14 @@
-"""What each number of an answer needs of what is released: the split of epsilon inside a question. needs.md has the proofs.
+"""The split of epsilon inside a question: what is released, and what each number of an answer needs of it (needs.md).
 
 Every released sum, quantile, mode and set of private keys is an item with a share of epsilon. A number that the analyst sees is
 made of items; how far it misses follows from their noise, by factors that are public or forecast from declared bounds. The split
 minimizes the weighted squares of all errors, each relative to what it would be if it were the only one. All of it is exact: whole
 roots and fractions, the same on every machine.
+
+Not every sum is measured. ROLLUP (ward, kind) asks for the rows of every ward and kind, of every ward, and of all. Over public keys
+the count of a ward is the sum of the counts of its cells: added up, it costs nothing, agrees with them, and has the noise of all of
+them. Measured by itself, it has noise once, but epsilon is split further, so that every number has more. Which of the two is better
+is decided from how many cells there are and how much noise each number has: public parameters, both (stability.md).
 """
 
 from __future__ import annotations
@@ -13,21 +18,132 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
-from math import lcm
+from math import lcm, prod
 from typing import Literal
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import brief
-from tacit.query.groups import private
+from tacit.query.groups import private, size
+from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.misses import beside_in, calls_of
 from tacit.query.pauses import pause
 from tacit.query.plan import Call, Moment, Question
-from tacit.query.price.aggregates import moments_of
-from tacit.query.price.margins import ADDITIVE, Summed
-from tacit.query.price.misses import beside_in, calls_of
-from tacit.query.price.modes import modes_of
-from tacit.query.price.released import measured, moves, quantiles
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, row_range
 from tacit.query.results import Output, is_noisy
+
+# --- sums, quantiles, modes and private keys, and which of them are paid for -------------------------------------------------
+
+
+def moves(moment: Moment, touched: Reach) -> bool:
+    """Whether one unit can change a moment, so that its release has a price."""
+    return moment.kind == "list" or l1_sensitivity(moment, touched) > 0
+
+
+def additive(question: Question) -> list[tuple[int, Moment]]:
+    """The sums of a part, with their places among its moments."""
+    return [(place, moment) for place, moment in enumerate(question.group.moments) if moment.kind != "list"]
+
+
+def quantiles(question: Question) -> list[tuple[int, Call]]:
+    """The quantiles of a part, each with the place of its list."""
+    moments = question.group.moments
+    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "quantile"]
+
+
+def charged(question: Question) -> list[tuple[int, Moment]]:
+    """The sums that are paid for; the number of units is already released with private keys."""
+    return [(place, moment) for place, moment in additive(question) if not (private(question) and moment.kind == "units")]
+
+
+def paid(question: Question, touched: Reach) -> list[tuple[int, Moment]]:
+    """The same without those that no unit can change: they are released as they are, and have no share."""
+    return [(place, moment) for place, moment in charged(question) if moves(moment, touched)]
+
+
+def measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
+    """The sums of a part that get noise of their own: all that are paid for, or those that cannot be added up."""
+    return [(place, moment) for place, moment in charged(question) if not (added and moment.kind in ADDITIVE)]
+
+
+def besides_sums(question: Question) -> int:
+    """What a part releases besides sums: its quantiles and modes, and its keys where they are private."""
+    return len(quantiles(question)) + len(modes_of(question)) + private(question)
+
+
+def modes_of(question: Question) -> list[tuple[int, Call]]:
+    """The modes that are asked for, each with the place of its list among the moments."""
+    moments = question.group.moments
+    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "mode"]
+
+
+# --- margins: which sums are measured, and which are added up from a finer part ----------------------------------------------
+
+
+ADDITIVE = frozenset(
+    {"rows", "sum", "centred", "squares", "products"}
+)  # of a union of disjoint groups: the sum of those of the groups
+MOST_ADDED = 1000  # cells in one margin; from more of them, it is measured
+
+Summed = Mapping[int, tuple[int, int]]
+"""The parts whose sums are added up, by number; for each the part with the cells, and how many cells make one of its groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of every part: how many sums can be added up, their squared sensitivities together; and both for all else it releases."""
+
+    parts: tuple[tuple[int, Fraction, int, Fraction], ...]
+    concentrated: bool
+
+    def error(self, added: Summed) -> Fraction:
+        """The variances of one number of each part, added up, in units that are the same for every choice.
+
+        Epsilon is split over all that is released, so that every variance grows with the square of how much that is; of
+        concentrated noise the sums share what they have together.
+        """
+        measured = [(at, part) for at, part in enumerate(self.parts) if at not in added]
+        shares = sum(part[0] for _, part in measured) + sum(part[2] for part in self.parts)
+        squares = sum(part[3] for part in self.parts) + sum(part[1] for _, part in measured)
+        squares += sum((count * self.parts[source][1] for source, count in added.values()), start=Fraction(0))
+        return Fraction(squares) * shares**2 / (max(1, shares) if self.concentrated else 1)
+
+
+def summed(question: Question, spread: Spread) -> Summed:
+    """The parts whose sums are added up: among choices from none to all that can be, the one with the least error.
+
+    Those that would be made from the most cells are measured first. Of equal choices the one that measures least is taken.
+    """
+    parts = question.parts
+    sources = {at: list(_sources(at, parts)) for at in range(len(parts)) if spread.parts[at][0]}
+    largest = sorted((at for at in sources if sources[at]), key=lambda at: min(count for _, count in sources[at]))
+    choices = [_from_measured(largest[:kept], sources, spread) for kept in range(len(largest), -1, -1)]
+    return min(choices, key=spread.error)
+
+
+def _from_measured(wanted: list[int], sources: Mapping[int, list[tuple[int, int]]], spread: Spread) -> Summed:
+    """Each of these parts with the measured part from which it has the least noise; one that has none is measured itself."""
+    found: dict[int, tuple[int, int]] = {}
+    for at in wanted:
+        measured = [(source, count) for source, count in sources[at] if source not in wanted]
+        if measured:
+            found[at] = min(measured, key=lambda each: each[1] * spread.parts[each[0]][1])
+    return found
+
+
+def _sources(at: int, parts: tuple[Question, ...]) -> Iterator[tuple[int, int]]:
+    """The parts over the same rows whose public groups make up those of one part, with how many make one group."""
+    part = parts[at]
+    keys, needed = {key.term for key in part.group.keys}, {each for each in part.group.moments if each.kind in ADDITIVE}
+    for number, other in enumerate(parts):
+        finer = {key.term for key in other.group.keys} > keys and other.group.child == part.group.child
+        if finer and not private(other) and needed <= set(other.group.moments):
+            count = prod(size(key) for key in other.group.keys if key.term not in keys)
+            if count <= MOST_ADDED:
+                yield number, count
+
+
+# --- what each number needs --------------------------------------------------------------------------------------------------
+
 
 MEAN_ANYWHERE = Fraction(1, 3)  # the square of a mean that is anywhere between -1 and 1 with equal chance, on average
 PLACES = 10**12  # of a root

@@ -6,8 +6,9 @@ over groups follows what one unit can touch (stability.py): disjoint groups are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from tacit.accounting.gaussian_curve import calibrated_rho
@@ -15,17 +16,31 @@ from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
-from tacit.query.groups import private
+from tacit.query.groups import cells_of, private
+from tacit.query.intervals.bands import Added, Sum
+from tacit.query.intervals.misses import missed_by, most_groups
+from tacit.query.pauses import pause
 from tacit.query.plan import Moment, Question
-from tacit.query.price.by_error import for_error
-from tacit.query.price.chances import missed_by
-from tacit.query.price.margins import ADDITIVE, Spread, Summed, summed
-from tacit.query.price.needs import Item, epsilon_shares, placed, rho_shares, spread_out
-from tacit.query.price.noises import FINEST_GRID, Shares, gaussian, laplace, moves_of, noised, quote_of
-from tacit.query.price.quote import UNIT, Quote, Rank, Sum, cells_of
-from tacit.query.price.released import besides_sums, moves, paid
+from tacit.query.price.forecast import for_error
+from tacit.query.price.needs import (
+    ADDITIVE,
+    Item,
+    Need,
+    Spread,
+    Summed,
+    besides_sums,
+    epsilon_shares,
+    moves,
+    needs_of,
+    paid,
+    placed,
+    rho_shares,
+    row_size,
+    spread_out,
+    summed,
+)
+from tacit.query.price.quote import FINEST_GRID, UNIT, Quote, Rank, Shares, gaussian, laplace, moves_of, noised, quote_of
 from tacit.query.price.request import LEAST_EPSILON, Request, request
-from tacit.query.price.seen import Seen
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
 
@@ -193,3 +208,63 @@ def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) ->
         alone, rest = besides_sums(part), sum(fixed, start=Fraction(0))
         parts.append((len(sums) - len(fixed), sum(squares, start=-rest), len(fixed) + alone, rest + alone))
     return Spread(tuple(parts), concentrated)
+
+
+# --- the errors that an analyst sees, by which two quotes for a question are compared ----------------------------------------
+
+
+Widths = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The numbers of an answer, each with the chance that it may miss, by which quotes for it are compared.
+
+    Quotes for one question have most of their noise in common. What was computed of one mechanism is kept, here and no longer.
+    """
+
+    needs: tuple[tuple[Need, Fraction], ...]
+    _known: dict[tuple[Additive | Added, Fraction], float] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, quote: Quote, weights: Mapping[int, Fraction]) -> Seen:
+        """The numbers of the question of a quote."""
+        return cls(tuple((need, _missed(need, quote)) for need in needs_of(quote.question, weights)))
+
+    def relative_error(self, mine: Widths, other: Widths) -> float:
+        """The squared half widths of all numbers of the answer, each relative to the other quote and with its weight, added up."""
+        total = 0.0
+        for (need, _), width, theirs in zip(self.needs, mine, other, strict=True):
+            total += float(need.weight) ** 2 * ((width / theirs) ** 2 if theirs else 1.0)
+        return total
+
+    def half_widths(self, quote: Quote) -> Widths:
+        """What each number of the answer misses at its confidence, in rows: the root of the squares of what each of its sums does.
+
+        Drawn values and private keys have the same noise in every quote for a question, and count as nothing here.
+        """
+        known = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
+        return tuple(self._half_width(need, missed, known[need.part]) for need, missed in self.needs)
+
+    def _half_width(self, need: Need, missed: Fraction, known: Mapping[Moment, Additive | Added]) -> float:
+        squares = [
+            float(square) * (self._interval(known[item.what], missed) / row_size(item.what)) ** 2
+            for item, square in need.squares
+            if isinstance(item.what, Moment) and item.what in known
+        ]
+        return math.sqrt(sum(squares))
+
+    def _interval(self, mechanism: Additive | Added, missed: Fraction) -> float:
+        key = mechanism, missed
+        if key not in self._known:
+            pause()
+            self._known[key] = float(mechanism.interval(1 - missed).above)
+        return self._known[key]
+
+
+def _missed(need: Need, quote: Quote) -> Fraction:
+    """The chance that one number of the answer may miss."""
+    part = quote.parts[need.part]
+    if need.column is not None and part.question in quote.question.shown:
+        return missed_by(need.column.value, part.question, quote.request, most_groups(part.question))
+    return 1 - quote.request.confidence

@@ -1,37 +1,43 @@
-"""A quote: all that will be done to answer a question, and its price."""
+"""A quote: all that will be done to answer a question, with the mechanism of every released number, and its price.
+
+A group-by-group mechanism (a quantile) gets the whole share of epsilon in every group, with the unit counted as the most rows that
+it has over all groups together: row by row, one unit moves the groups' losses by at most its rows times the loss of one row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import prod
+from functools import partial
+from typing import Literal
 
 from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianNoise
+from tacit.accounting.gaussian_curve import Moves
+from tacit.errors import InvalidBudget, NoBudget
+from tacit.mechanisms.exponential import Exponential
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
-from tacit.privacy.loss import Neighbours
-from tacit.query.groups import size
+from tacit.mechanisms.tree.shape import Tree, fitting
+from tacit.privacy.loss import Loss, Neighbours
+from tacit.privacy.rounding import Number, exp_up
+from tacit.query.groups import cells_of, private, values_of
+from tacit.query.intervals.bands import Added, Margin, Sum
+from tacit.query.intervals.misses import missed_in
+from tacit.query.pauses import pause
 from tacit.query.plan import Call, Moment, Question
-from tacit.query.price.margins import Margin
-from tacit.query.price.modes import Mode
+from tacit.query.price.needs import ADDITIVE, Item, Summed, charged, measured, modes_of, quantiles
 from tacit.query.price.request import Request
-from tacit.query.price.stability import Reach
+from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
 
 UNIT = Neighbours("add-remove", "unit")
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """Noise for one moment over all groups; `units` of the moment make one unit of the answer."""
-
-    place: int
-    moment: Moment
-    mechanism: Additive
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +135,226 @@ def together(quotes: Sequence[Quote]) -> Quote:
     return replace(first, beside=beside, below=tuple(replace(part, beside=beside) for part in quotes[1 + number :]))
 
 
-def cells_of(question: Question) -> int:
-    """How many groups there are with public keys."""
-    return prod(size(key) for key in question.group.keys)
+# --- the mechanism of every released number, once its share of the budget is known -------------------------------------------
+
+
+LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute and means nothing
+FINEST_GRID = 2**40  # points from which a quantile is released by smooth sensitivity
+
+
+def _dimension(question: Question, touched: Reach) -> int:
+    """How many numbers get noise: the public groups; for private keys, those that one unit can touch (gaussian.md)."""
+    return touched.groups if private(question) else cells_of(question)
+
+
+def laplace(question: Question, moment: Moment, touched: Reach, epsilon: Fraction) -> Laplace:
+    """The noise of one moment over all groups, for a share of epsilon."""
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, touched.neighbours)
+
+
+def gaussian(question: Question, moment: Moment, touched: Reach, rho: Fraction) -> Gaussian:
+    """The same for a concentrated loss."""
+    return Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, touched.neighbours)
+
+
+Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What every item gets of `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times."""
+
+    of: Mapping[Item, Fraction]
+    whole: Fraction
+    factor: int
+
+    def epsilon(self, part: int, what: Moment | Call | Literal["keys"]) -> Fraction:
+        """The epsilon of an item; of a sum that no unit can change, the whole, since it costs nothing."""
+        return self.whole * self.of.get(Item(part, what), Fraction(1)) / self.factor
+
+
+def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
+    """How far one unit moves the vector of a moment over the groups, in what `gaussian` calls its units."""
+    length, dimension = l2_sensitivity(moment, touched), _dimension(question, touched)
+    entries = min(dimension, entries_moved(moment, touched))
+    total, largest = l1_sensitivity(moment, touched), largest_move(moment, touched)
+    return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
+
+
+def noised(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:
+    """For every part the sums that get noise, and those that are added up from the sums of another part."""
+
+    def made(at: int, place: int, moment: Moment) -> Sum:
+        pause()
+        return Sum(place, moment, noise(at, moment))
+
+    sums = [
+        tuple(made(at, place, moment) for place, moment in measured(part, at in added)) for at, part in enumerate(question.parts)
+    ]
+    margins: list[tuple[Margin, ...]] = [()] * len(sums)
+    for at, (source, count) in added.items():
+        known = {part.moment: part for part in sums[source]}
+        wanted = [(place, moment) for place, moment in charged(question.parts[at]) if moment.kind in ADDITIVE]
+        margins[at] = tuple(
+            Margin(place, moment, source, known[moment].place, Added(known[moment].mechanism, count)) for place, moment in wanted
+        )
+    return list(zip(sums, margins, strict=True))
+
+
+def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noises: Noises, shares: Shares) -> Quote:
+    """The quote of a question whose sums have their noise; all else that is released has its epsilon by `shares`."""
+    concentrated = any(part.mechanism.concentrated for sums, _ in noises for part in sums)
+    private_parts = sum(map(private, question.parts))
+    for_keys = (asked.delta / 2 if concentrated else asked.delta) / max(1, private_parts)
+    spent = asked.delta if concentrated or private_parts else Fraction(0)
+    quotes = []
+    for at, (part, (sums, margins)) in enumerate(zip(question.parts, noises, strict=True)):
+        reached = touched[at]
+        rows = reached.l1 if reached.groups > 1 else 1
+        sure = {call: 1 - missed_in(at, call, question, asked) for _, call in quantiles(part)}
+        ranks = [
+            Rank(place, call, rows, _rank(call, shares.epsilon(at, call), sure[call], reached, asked.interval))
+            for place, call in quantiles(part)
+        ]
+        keys = _keys(part, reached, shares.epsilon(at, "keys"), for_keys, shares.factor) if private(part) else None
+        modes = priced_modes(part, partial(shares.epsilon, at), reached)
+        mine = tuple((item.what, share) for item, share in shares.of.items() if item.part == at)
+        priced = asked.epsilon or Fraction(0)
+        quotes.append(Quote(part, asked, reached, sums, shared(ranks), keys, priced, spent, margins, modes, shares=mine))
+    return together(quotes)
+
+
+def _rank(
+    call: Call, epsilon: Fraction, confidence: Fraction, touched: Reach, interval: bool
+) -> Quantile | QuantileWithInterval | SmoothQuantile:
+    """The exponential mechanism, whose interval comes from draws of its own; on a very fine grid, smooth sensitivity.
+
+    The error of the exponential mechanism in ranks grows with the logarithm of the grid. The noise of smooth sensitivity follows
+    the gaps between values instead, but its scale is private, so it has no interval. It is priced for add/remove, and gets half of
+    its share if a unit changes.
+    """
+    node = call.over.node if call.over else None
+    low, high = (getattr(node, "low", 0), getattr(node, "high", 0))
+    share = call.share or Fraction(0)
+    if high - low < FINEST_GRID and not interval:
+        return Quantile(share, 0, high - low, 1, epsilon, touched.l1, neighbours=touched.neighbours)
+    if high - low < FINEST_GRID:
+        return QuantileWithInterval(share, 0, high - low, 1, epsilon, confidence, touched.l1, touched.neighbours)
+    rows, parts = 1 if touched.groups > 1 else touched.l1, 2 if touched.change == "change-one" else 1
+    return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / (parts * touched.l1), max_rows=rows, neighbours=UNIT)
+
+
+def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold:
+    """`delta` is for the keys; a unit that changes passes it along two neighbours, so it counts 1 + e^epsilon times."""
+    if not delta:
+        raise NoBudget(
+            "private keys require a delta: groups are released through a noisy threshold",
+            remedy="give for example delta=1e-7",
+        )
+    if factor == 2 and share > LARGEST_EPSILON:
+        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number")
+    passed = 1 + exp_up(share) if factor == 2 else 1
+    return KeyThreshold(share, delta / passed, touched.units_l1, max(table.min_people for table in tables_of(question.group)), UNIT)
+
+
+# --- several quantiles of one list: draws of their own, or one tree of counts (mechanisms/tree/tree.md) ----------------------
+
+
+MOST_LEVELS = 5  # of a tree: a quantile that is read from more takes longer than its worst case is priced (work.md)
+USUALLY = 3.0  # spreads over epsilon by which one draw misses its rank at most, 19 times of 20
+
+
+def shared(ranks: Sequence[Rank]) -> tuple[Rank, ...]:
+    """The quantiles of a part; those of one list from a tree with all of their epsilon, where that is expected to miss by less."""
+    trees: dict[int, Tree] = {}
+    for place in {rank.place for rank in ranks}:
+        drawn = [rank.mechanism for rank in ranks if rank.place == place]
+        alike = [each for each in drawn if isinstance(each, Quantile | QuantileWithInterval)]
+        if 1 < len(alike) == len(drawn) and _serves(tree := _tree(alike), alike):
+            trees[place] = tree
+    return tuple(replace(rank, mechanism=_of(rank.mechanism, trees[rank.place])) if rank.place in trees else rank for rank in ranks)
+
+
+def _serves(tree: Tree, drawn: Sequence[Quantile | QuantileWithInterval]) -> bool:
+    return tree.levels <= MOST_LEVELS and _missed_by(tree, drawn) < _missed_by(None, drawn)
+
+
+def _tree(drawn: Sequence[Quantile | QuantileWithInterval]) -> Tree:
+    epsilon = sum((each.epsilon for each in drawn), start=Fraction(0))
+    return fitting(drawn[0].grid.points, epsilon, drawn[0].max_rows, drawn[0].neighbours)
+
+
+def _of(drawn: object, tree: Tree) -> FromTree:
+    if isinstance(drawn, QuantileWithInterval):
+        return FromTree(drawn.q, drawn.confidence, tree)
+    assert isinstance(drawn, Quantile)  # noqa: S101  # the caller has looked
+    return FromTree(drawn.q, None, tree)
+
+
+def _missed_by(tree: Tree | None, drawn: Sequence[Quantile | QuantileWithInterval]) -> float:
+    """What is expected of all quantiles, as a logarithm: the errors, times the half widths where there are intervals.
+
+    Each counts by its part of epsilon, which is larger where the analyst gave it more weight.
+    """
+    return sum(float(each.epsilon) * sum(map(math.log, _figures(tree, each))) for each in drawn)
+
+
+def _figures(tree: Tree | None, drawn: Quantile | QuantileWithInterval) -> Iterable[float]:
+    if isinstance(drawn, Quantile):
+        usual = USUALLY * float(drawn.spread / drawn.epsilon)
+        return [usual + float(abs(drawn.shift)) if tree is None else tree.error(drawn.q)]
+    if tree is not None:
+        width = tree.half_width(drawn.q, 1 - drawn.confidence)
+        return [width, width] if drawn.extreme else [tree.error(drawn.q), width]
+    aside = float(max(drawn.margins))
+    if drawn.extreme:
+        return [aside, aside]
+    return [USUALLY * float(drawn.of_many.low.spread / drawn.of_many.epsilon), aside]
+
+
+# --- modes: the most frequent value of every group, among the declared ones (modes.md) ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One value in every group, chosen by how many rows have it, from the list of a moment."""
+
+    place: int
+    call: Call
+    mechanism: Exponential
+
+    @property
+    def event(self) -> Event:
+        """The event for all groups together: the mechanism is priced for the rows that a unit has in all of them."""
+        return self.mechanism.event
+
+    @property
+    def loss(self) -> Loss:
+        return self.mechanism.loss
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The values that can be chosen, as the engine lists them: counted from the least that the expression can be."""
+        low = getattr(self.call.over.node, "low", 0) if self.call.over else 0
+        return tuple(value - low for value in candidates(self.call))
+
+    def rows_short(self, missed: Number) -> float:
+        """How many rows fewer than the most frequent value the chosen one has, at most; more with the chance `missed`."""
+        return self.mechanism.utility_error(1 - Fraction(missed))
+
+
+def candidates(call: Call) -> tuple[int, ...]:
+    """The values among which a mode is chosen: those that are declared, present or not; never NULL."""
+    return values_of(call.over) if call.over is not None else ()
+
+
+def priced_modes(question: Question, epsilon: Callable[[Call], Fraction], touched: Reach) -> tuple[Mode, ...]:
+    """Every mode of a part at its `epsilon` for all of its groups together."""
+    return tuple(Mode(place, call, _mechanism(call, epsilon(call), touched)) for place, call in modes_of(question))
+
+
+def _mechanism(call: Call, epsilon: Fraction, touched: Reach) -> Exponential:
+    """The factor is epsilon / R for a unit of R rows: it raises counts only. One that changes lowers some: epsilon / (2 R)."""
+    half = Fraction(touched.l1, 2)
+    moved = half if touched.change == "add-remove" else 2 * half
+    return Exponential(moved, epsilon, candidates(call), touched.neighbours)

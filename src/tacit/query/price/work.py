@@ -32,7 +32,7 @@ from tacit.query.plan import (
     Where,
 )
 from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Size, size_of
-from tacit.query.price.modes import candidates
+from tacit.query.price.quote import candidates
 from tacit.query.price.stability import rows_of, tables_of
 from tacit.query.price.steps import Expressions, Work
 from tacit.query.results import Window, nodes

@@ -1,0 +1,276 @@
+"""The table of aggregates: which exact integers each needs, and how its value and interval follow from their released forms.
+
+A moment is an integer sum over a group (`plan.Moment`). Sums are centered if a count is released with them: with y = 2 value - (low
++ high), a row moves the sum of y by at most high - low, half of what the range would cost uncentered. With R the range of a column
+in steps, a centered u lies in [-R, R] half steps; one row moves the sum of u v by at most R R' (query/price/stability.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from tacit.query.intervals.bands import Band, divisor, population, sample_correction
+from tacit.query.plan import Call, Literal, Moment, NumberType, Row, Term, TextColumn
+
+Finish = Callable[[Term | None, tuple[Band, ...]], Band]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The moments over a term, and the function of their released values, in the same order.
+
+    `weights` are the factors of the moments, if the value is a plain sum of them.
+    """
+
+    moments: Callable[[Term | None], tuple[Moment, ...]]
+    finish: Finish
+    weights: Callable[[Term | None], tuple[Fraction, ...]] | None = None
+
+
+def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
+    """The moments that a call needs; a SUM next to an average of the same term is made from the average's."""
+    if call.other is not None:
+        return moments_of_pair(call)
+    moments = _aggregate(call, beside).moments(call.over)
+    if call.together is None:
+        return moments
+    return tuple(replace(each, together=call.together) if each.kind == "sum" else each for each in moments)
+
+
+def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
+    """The released value of a call, from the released moments."""
+    return finished_pair(call, moments) if call.other is not None else _aggregate(call, beside).finish(call.over, moments)
+
+
+def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | None:
+    """The exact factors of a call's moments, if its value is a plain sum of them: counts and sums."""
+    weights = _aggregate(call, beside).weights if call.other is None else None
+    return weights(call.over) if weights else None
+
+
+def _aggregate(call: Call, beside: tuple[Call, ...]) -> Aggregate:
+    if call.name == "avg" and call.together is not None:
+        return AGGREGATES["avg_plain"]
+    if call.name != "sum" or call.together is not None:
+        return AGGREGATES[call.name]
+    centred = any(other.name in CENTRED and other.together is None and other.over == call.over for other in beside)
+    return AGGREGATES["sum_centred" if centred else "sum"]
+
+
+# --- the integers of a term --------------------------------------------------------------------------------------------------
+
+
+def _row(term: Term | None) -> Row:
+    if term is None or isinstance(term.node, TextColumn):
+        return Literal(0)
+    return term.node
+
+
+def _exact_step(term: Term | None) -> Fraction:
+    return term.type.step if term is not None and isinstance(term.type, NumberType) else Fraction(1)
+
+
+def _step(term: Term | None) -> float:
+    return float(_exact_step(term))
+
+
+def _rows(term: Term | None) -> Moment:
+    return Moment("rows", _row(term)) if term is not None and term.nullable else Moment("rows")
+
+
+def _count(term: Term | None) -> tuple[Moment, ...]:
+    return (_rows(term),)
+
+
+def _distinct(term: Term | None) -> tuple[Moment, ...]:
+    if term is not None and isinstance(term.node, TextColumn):
+        return (Moment("distinct", text=term.node),)
+    return (Moment("distinct", _row(term)),)
+
+
+def _mean(term: Term | None) -> tuple[Moment, ...]:
+    return (_rows(term), Moment("centred", _row(term)))
+
+
+def _variance(term: Term | None) -> tuple[Moment, ...]:
+    return (*_mean(term), Moment("squares", _row(term)))
+
+
+# --- what to make of them ----------------------------------------------------------------------------------------------------
+
+
+def _itself(_: Term | None, moments: tuple[Band, ...]) -> Band:
+    return moments[0]
+
+
+def _in_steps(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    step = _exact_step(term)
+    return moments[0].scaled(float(step.numerator)).divided(float(step.denominator))
+
+
+def _of_centred(term: Term | None) -> tuple[Fraction, ...]:
+    half = _exact_step(term) / 2
+    return half * (_row(term).low + _row(term).high), half
+
+
+def _sum_centred(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    rows, centred = moments
+    node = _row(term)
+    return (centred + rows.scaled(node.low + node.high)).scaled(_step(term) / 2)
+
+
+def _average(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    rows, centred = moments
+    node, step = _row(term), _step(term)
+    mean = (centred / divisor(rows)).shifted(node.low + node.high).scaled(step / 2)
+    return mean.clamped(node.low * step, node.high * step)
+
+
+def _plain_average(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    """The same from a sum that is not centered: of totals that one unit moves less together than one by one."""
+    rows, summed = moments
+    node, step = _row(term), _step(term)
+    return (summed / divisor(rows)).scaled(step).clamped(node.low * step, node.high * step)
+
+
+def _population(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    """The mean square less the square of the mean, from the centred sums."""
+    rows, centred, squares = moments
+    return population(float(_row(term).high - _row(term).low), rows, centred, squares).scaled(_step(term) ** 2 / 4)
+
+
+def _sample(term: Term | None, moments: tuple[Band, ...]) -> Band:
+    """The population variance times n / (n - 1)."""
+    spread = float(_row(term).high - _row(term).low)
+    return (_population(term, moments) * sample_correction(moments[0])).clamped(0.0, (_step(term) * spread) ** 2 / 2)
+
+
+def _rooted(finish: Finish) -> Finish:
+    return lambda term, moments: finish(term, moments).mapped(np.sqrt)
+
+
+AGGREGATES: dict[str, Aggregate] = {
+    "count": Aggregate(_count, _itself, lambda _: (Fraction(1),)),
+    "units": Aggregate(lambda _: (Moment("units"),), _itself, lambda _: (Fraction(1),)),
+    "distinct": Aggregate(_distinct, _itself, lambda _: (Fraction(1),)),
+    "sum": Aggregate(lambda term: (Moment("sum", _row(term)),), _in_steps, lambda term: (_exact_step(term),)),
+    "sum_centred": Aggregate(_mean, _sum_centred, _of_centred),
+    "avg": Aggregate(_mean, _average),
+    "avg_plain": Aggregate(lambda term: (_rows(term), Moment("sum", _row(term))), _plain_average),
+    "var_pop": Aggregate(_variance, _population),
+    "var_samp": Aggregate(_variance, _sample),
+    "stddev_pop": Aggregate(_variance, _rooted(_population)),
+    "stddev_samp": Aggregate(_variance, _rooted(_sample)),
+    "quantile": Aggregate(lambda term: (Moment("list", _row(term)),), _in_steps),
+    "mode": Aggregate(lambda term: (Moment("list", _row(term)),), _itself),
+}
+CENTRED = frozenset({"avg", "var_pop", "var_samp", "stddev_pop", "stddev_samp"})
+
+
+# --- of two columns: from n and the sums of u, v, u v, u^2 and v^2, both centered --------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Released sums of two columns, and what they are of."""
+
+    call: Call
+    rows: Band
+    one: Band
+    other: Band
+    product: Band
+    squares: tuple[Band, ...]
+
+    @property
+    def covariance(self) -> Band:
+        """E[u v] - E[u] E[v], in half steps of both; at most R R' in absolute value."""
+        count, most = divisor(self.rows), spread(self.call.over) * spread(self.call.other)
+        together = (self.product / count).clamped(-most, most)
+        return (together - self.mean(self.call.over, self.one) * self.mean(self.call.other, self.other)).clamped(-most, most)
+
+    def mean(self, term: Term | None, summed: Band) -> Band:
+        """E[u], in half steps."""
+        return (summed / divisor(self.rows)).clamped(-spread(term), spread(term))
+
+    def variance(self, term: Term | None, summed: Band, squares: Band) -> Band:
+        """E[u^2] - E[u]^2, in half steps."""
+        return population(spread(term), self.rows, summed, squares)
+
+
+FinishPair = Callable[[Sums], Band]
+
+
+def moments_of_pair(call: Call) -> tuple[Moment, ...]:
+    """The sums that an aggregate of two columns needs, in the order of `Sums`; squares last."""
+    one, other = row_of(call.over), row_of(call.other)
+    rows = Moment("rows", one) if one.nullable else Moment("rows")
+    squares = {"corr": (one, other), "regr_slope": (other,), "regr_intercept": (other,)}.get(call.name, ())
+    together = (rows, Moment("centred", one), Moment("centred", other), Moment("products", one, other=other))
+    return (*together, *(Moment("squares", node) for node in squares))
+
+
+def finished_pair(call: Call, bands: tuple[Band, ...]) -> Band:
+    """The released value of an aggregate of two columns."""
+    rows, one, other, product, *squares = bands
+    return FINISH[call.name](Sums(call, rows, one, other, product, tuple(squares)))
+
+
+def spread(term: Term | None) -> float:
+    """The range of a column in steps."""
+    return float(row_of(term).high - row_of(term).low)
+
+
+def row_of(term: Term | None) -> Row:
+    """The expression of a term; a constant if it is not a number."""
+    return Literal(0) if term is None or isinstance(term.node, TextColumn) else term.node
+
+
+def step_of(term: Term | None) -> float:
+    """The size of one step of a column."""
+    return float(term.type.step) if term is not None and isinstance(term.type, NumberType) else 1.0
+
+
+def _covariance(sums: Sums) -> Band:
+    return sums.covariance.scaled(step_of(sums.call.over) * step_of(sums.call.other) / 4)
+
+
+def _sample_covariance(sums: Sums) -> Band:
+    return _covariance(sums) * sample_correction(sums.rows)
+
+
+def _correlation(sums: Sums) -> Band:
+    """The covariance by the root of the product of the variances: from -1 to 1, and NULL where one of them is 0."""
+    call = sums.call
+    variances = [
+        sums.variance(term, summed, squares)
+        for term, summed, squares in zip((call.over, call.other), (sums.one, sums.other), sums.squares, strict=True)
+    ]
+    return (sums.covariance / (variances[0] * variances[1]).mapped(np.sqrt)).clamped(-1.0, 1.0)
+
+
+def _slope(sums: Sums) -> Band:
+    """The covariance by the variance of the second column: how much the first grows with it."""
+    within = sums.covariance / sums.variance(sums.call.other, sums.other, sums.squares[0])
+    return within.scaled(step_of(sums.call.over) / step_of(sums.call.other))
+
+
+def _intercept(sums: Sums) -> Band:
+    """The mean of the first column less the slope times the mean of the second."""
+    one, other = (
+        sums.mean(term, summed).shifted(row_of(term).low + row_of(term).high).scaled(step_of(term) / 2)
+        for term, summed in ((sums.call.over, sums.one), (sums.call.other, sums.other))
+    )
+    return one - _slope(sums) * other
+
+
+FINISH: dict[str, FinishPair] = {
+    "covar_pop": _covariance,
+    "covar_samp": _sample_covariance,
+    "corr": _correlation,
+    "regr_slope": _slope,
+    "regr_intercept": _intercept,
+}
