@@ -312,7 +312,7 @@ def test_free_work_pauses(tmp_path: Path, operation: str, monkeypatch: pytest.Mo
         place.call(operation, **given)
         assert len(steps) >= (10 if operation == "history" else 90)
         steps.clear()
-        for module in ("seen", "noises", "needs", "explain"):
+        for module in ("price", "quote", "needs", "explain"):
             monkeypatch.setattr(f"tacit.query.price.{module}.pause", lambda: None)
         monkeypatch.setattr("tacit.doors.server.analysts.pause", lambda: None)
         place.call(operation, **{**given, **({} if operation == "history" else {"epsilon": "91"})})

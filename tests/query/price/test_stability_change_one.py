@@ -209,7 +209,7 @@ def test_a_size_that_is_taken_as_public_is_caught_where_another_column_drops_row
         before, after = [[{"pay": 50, "place": 0}]], [[]]  # the second is dropped when the data is prepared
         assert not caught(made, "SELECT SUM(pay), COUNT(*) FROM visits", before, after)
         monkeypatch.setattr(stability, "row_range", without_zero)
-        for module in ("price", "released"):
+        for module in ("price", "needs"):
             monkeypatch.setattr(f"tacit.query.price.{module}.moves", lambda moment, touched: True)
         assert caught(made, "SELECT SUM(pay) FROM visits", before, after)
 

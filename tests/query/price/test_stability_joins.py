@@ -327,6 +327,6 @@ def test_the_centred_sum_at_the_price_of_the_plain_one_is_caught(stores: Stores,
     cheap = lambda call, beside: tuple(  # noqa: E731
         replace(each, together=call.together) if each.kind == "centred" else each for each in moments(call, beside)
     )
-    for module in ("passes.split", "price.released"):
+    for module in ("passes.split", "price.needs"):
         monkeypatch.setattr(sys.modules[f"tacit.query.{module}"], "moments_of", cheap)
     assert caught(stores.asked(SPREAD), BY_WARD)
