@@ -18,9 +18,9 @@ from tacit.privacy.catalog import Catalog
 from tacit.query.binding.qualify import qualify
 from tacit.query.binding.regular import one_question
 from tacit.query.binding.scope import PublicFacts
+from tacit.query.excluded import excluded
 from tacit.query.language.syntax import Select
 from tacit.query.passes.bound import bound
-from tacit.query.passes.excluded import excluded
 from tacit.query.passes.fit import fit
 from tacit.query.passes.keys import keys
 from tacit.query.passes.split import split

@@ -29,7 +29,7 @@ from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
 from worlds import PUBLIC, World, clinic, opened, ranked, world_in_memory
 
-code = sys.modules["tacit.query.passes.excluded"]  # the package has the function by that name
+code = sys.modules["tacit.query.excluded"]  # the package has the function by that name
 
 CATALOG = """
 [budget]
