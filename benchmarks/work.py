@@ -26,10 +26,10 @@ from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
 from tacit.query.planning import size_of
 from tacit.query.price import work
 from tacit.query.price.price import Quote, price, request
+from tacit.query.question import Question
 from tacit.release.answer import Receipt
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer

@@ -18,9 +18,9 @@ from tacit.privacy.conversion import least_epsilon_up, pure_rho_up
 from tacit.privacy.sealed import Sealed
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import l1_sensitivity, l2_sensitivity, reach
+from tacit.query.question import Question
 from tacit.session import DataSet
 
 CATALOG = """

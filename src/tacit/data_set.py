@@ -33,8 +33,8 @@ from tacit.privacy.rounding import Number
 from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import Facts
+from tacit.query.offers import Remembered
 from tacit.query.price.request import request
-from tacit.query.remembered import Remembered
 from tacit.release.once import Till
 from tacit.release.running import Holder, InProcess, OwnProcess, Runner
 

@@ -23,10 +23,10 @@ from tacit.privacy.catalog import Column as Declared
 from tacit.query import passes
 from tacit.query.canonical import canonical_plan
 from tacit.query.engines.duckdb import DuckDBEngine
-from tacit.query.groups import cells_of, domain, key_value
-from tacit.query.plan import Column, Question, UnitJoin
+from tacit.query.plan import Column, UnitJoin
 from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
+from tacit.query.question import Question, cells_of, domain, key_value
 from worlds import PUBLIC, World, clinic, opened, ranked, world_in_memory
 
 code = sys.modules["tacit.query.excluded"]  # the package has the function by that name

@@ -22,14 +22,14 @@ from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.catalog import Column, Owner, Source, Table
 from tacit.privacy.loss import Concentrated
 from tacit.privacy.rounding import as_text
-from tacit.query.groups import private, size
 from tacit.query.intervals.aggregates import moments_of
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Bound, Join, Moment, PerUnit, PublicScan, Question, Relation, Scan, Semi, Union, UnitJoin
+from tacit.query.plan import Bound, Join, Moment, PerUnit, PublicScan, Relation, Scan, Semi, Union, UnitJoin
 from tacit.query.price.explain import _unit, _Uses
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import l1_sensitivity, l2_sensitivity
+from tacit.query.question import Question, private, size
 from worlds import PUBLIC, WARDS, world_in_memory
 
 FOLDER = Path(__file__).parent.parent / "queries"
@@ -259,7 +259,8 @@ def test_moments_are_those_of_the_calls() -> None:
 
 
 def _avg() -> Any:
-    from tacit.query.plan import Call, NumberType, Term
     from tacit.query.plan import Column as Stored
+    from tacit.query.plan import NumberType, Term
+    from tacit.query.question import Call
 
     return Call("avg", Term(Stored(0, "x", 0, 9, False), NumberType(Fraction(1))))

@@ -21,10 +21,10 @@ from join_questions import questions
 from joined import Asked, Hospital, asked_of, clean_hospitals, hospital, in_plain_sql
 from listed import counted
 from tacit.errors import NeverTrue, NotAllowed, Refused, TooMuchWork
-from tacit.query.groups import domain, key_value
 from tacit.query.intervals.aggregates import moments_of
-from tacit.query.plan import Call, NumberType, Question
-from tacit.query.results import Result
+from tacit.query.plan import NumberType
+from tacit.query.question import Call, Question, domain, key_value
+from tacit.query.released.numbers import Result
 
 LENGTHS = pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.slow)])
 WIDELY = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])  # a store is slow to shrink

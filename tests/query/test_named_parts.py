@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from generated import Generated, Parts, asked, tables
 from tacit.query import named_parts
 from tacit.query.named_parts import Part, named
-from tacit.query.plan import Add, Choose, Column, Compare, Literal, Multiply, Question
+from tacit.query.plan import Add, Choose, Column, Compare, Literal, Multiply
+from tacit.query.question import Question
 from worlds import World, ranked, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [2, pytest.param(150, marks=pytest.mark.slow)], ids=["few", "many"])

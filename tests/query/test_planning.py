@@ -27,17 +27,19 @@ from tacit.privacy.catalog import Catalog, Column, Owner
 from tacit.query import named_parts, planning
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import duckdb as engines
-from tacit.query.engines.arrays import statements_of
+from tacit.query.engines import rows as compiled_rows
 from tacit.query.engines.engine import Limits
+from tacit.query.engines.exact import statements_of
 from tacit.query.engines.like import spark_compiler
 from tacit.query.engines.shared_parts import shared
 from tacit.query.language.sql import parse
 from tacit.query.named_parts import Named, _Parts
 from tacit.query.passes import rewrite
-from tacit.query.plan import Group, Question
+from tacit.query.plan import Group
 from tacit.query.planning import size_of, statements
 from tacit.query.price import work
 from tacit.query.price.price import price, request
+from tacit.query.question import Question
 from tacit.query.size_limit import below, expressions_of
 from worlds import Stored, World, ranked, world, world_in_memory
 
@@ -172,7 +174,7 @@ def test_a_short_question_has_short_sql(place: World, text: str, most: int) -> N
 
 @pytest.mark.parametrize("text", [ATTACK, REPEATING[4]])
 def test_a_plant_that_repeats_arguments_is_caught(place: World, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    monkeypatch.setattr(compiled, "named", lambda nodes, mark="": Named(tuple(nodes), (), 0))
+    monkeypatch.setattr(compiled_rows, "named", lambda nodes, mark="": Named(tuple(nodes), (), 0))
     assert faults(place, place.plan(text)) >= {"more characters than were counted"}
 
 

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import NotAllowed, WrongType
-from tacit.query.plan import Call, Column, NumberType, Term
+from tacit.query.plan import Column, NumberType, Term
 from tacit.query.price.price import price, request
+from tacit.query.question import Call
 from tacit.release.answer import Receipt
 from tacit.release.noisy import in_order, noised
 from tacit.release.tabulate import answer

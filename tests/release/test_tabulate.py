@@ -27,7 +27,7 @@ def tabulated(place: World, text: str, *released: Any) -> Answer:
     """The answer where these numbers were released: one list per sum, and triples for each quantile."""
     from itertools import product
 
-    from tacit.query.groups import domain
+    from tacit.query.question import domain
 
     (quote,) = price(place.plan(text), request(epsilon=1))
     groups = tuple(product(*(domain(key) for key in quote.question.group.keys)))

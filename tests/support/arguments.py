@@ -9,7 +9,7 @@ from random import Random
 from sqlglot import exp
 
 from tacit.query.language.expressions import READERS
-from tacit.query.language.functions import CASTS, NAMED
+from tacit.query.language.nodes import CASTS, NAMED
 
 CATALOG = """
 [budget]

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from tacit.query.groups import domain, private
-from tacit.query.plan import Question
+from tacit.query.question import Question, domain, private
 from worlds import World
 
 

@@ -16,7 +16,7 @@ from tacit.data.moving import to_parquet
 from tacit.data.parquet_store import ParquetStore
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Engine, Opening
-from tacit.query.plan import Question
+from tacit.query.question import Question
 from worlds import Stored, _types
 
 EQUAL: Counter[str] = Counter()

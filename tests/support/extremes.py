@@ -18,7 +18,7 @@ from tacit.query.canonical import canonical_plan
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
+from tacit.query.question import Question
 from worlds import PUBLIC, Stored, clinic, ranked, world
 
 SPARKS_OWN = "${spark.sql.session.timeZone}"  # which Spark would replace by UTC

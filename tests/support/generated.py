@@ -18,7 +18,7 @@ from stored import catalog, category, days, number, table
 from tacit.errors import Refused
 from tacit.privacy.catalog import Catalog, Column, Owner
 from tacit.privacy.loss import Change
-from tacit.query.plan import Question
+from tacit.query.question import Question
 
 UNCLEAN = set(map(chr, range(0xD800, 0xE000)))  # which no file holds
 WORDS = [each for each in dict.fromkeys(FRAGMENTS) if not UNCLEAN & set(each) and each == each.strip() and each.isprintable()]

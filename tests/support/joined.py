@@ -28,7 +28,7 @@ from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import StoredFacts
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
+from tacit.query.question import Question
 from worlds import opened
 
 KEY = "0123456789abcdef" * 2

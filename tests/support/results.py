@@ -11,9 +11,9 @@ import duckdb
 import numpy as np
 
 from guide import quoted
-from tacit.query.groups import domain, key_value
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote
+from tacit.query.question import domain, key_value
 from tacit.release.answer import Answer, Receipt
 from tacit.release.tabulate import answer
 

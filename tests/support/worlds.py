@@ -23,7 +23,7 @@ from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.exact import Exact
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
+from tacit.query.question import Question
 
 Stored = Sequence[Mapping[str, Any]]
 

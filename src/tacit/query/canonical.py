@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.privacy.catalog import Table
-from tacit.query.fields import compared_of
-from tacit.query.plan import Key, Question
+from tacit.query.plan import Key
 from tacit.query.price.request import Request
+from tacit.query.question import Question
+from tacit.query.size_limit import compared_of
 
 OF_A_TABLE = ("name", "max_rows", "max_rows_per_group", "min_people")  # what a plan reads of a table; its data has a version
 

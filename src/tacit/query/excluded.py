@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import NeverTrue
 from tacit.privacy.catalog import LARGEST
-from tacit.query.groups import private, size
+from tacit.query.named_parts import Stairs, stairs
 from tacit.query.pauses import pause
 from tacit.query.plan import (
     Add,
@@ -37,7 +37,6 @@ from tacit.query.plan import (
     Multiply,
     Negation,
     PerUnit,
-    Question,
     Quotient,
     Relation,
     Row,
@@ -49,8 +48,8 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
+from tacit.query.question import Question, private, size
 from tacit.query.size_limit import Node, parts_of
-from tacit.query.stairs import Stairs, stairs
 
 MOST_STEPS = 10**7  # ends that are computed for a key in all parts: about a fifth of a second; beyond it, all groups stay
 OVERHEAD = 500  # ends that cost as much as a step of numpy itself

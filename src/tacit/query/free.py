@@ -17,9 +17,9 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.fields import fields_of
 from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select, ShowTables, Statement
 from tacit.query.language.writer import written
+from tacit.query.size_limit import fields_of
 
 Columns = Sequence[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 _LEAVES = frozenset({int, str, bool, float, Fraction, type(None)})

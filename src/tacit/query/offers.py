@@ -1,11 +1,18 @@
-"""A question before anything is paid for: its plan, its quotes by preference, the key of its answer, and its explanation."""
+"""Offers: a question with its plan, its quotes by preference and the key of its answer, before anything is paid for.
+
+The last ones of each analyst are remembered as they were read and priced, for whoever asks the same again. What is remembered
+follows from its key and from the open catalog and store alone: no row, no answer and no balance has a part in it. The analyst is
+part of every key, so that no question becomes faster because another analyst asked the same.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.events import Event
 from tacit.errors import NeverTrue
@@ -14,15 +21,56 @@ from tacit.query.binding.scope import PublicFacts
 from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
 from tacit.query.price.stability import rows_are_public, tables_of
-from tacit.query.remembered import Remembered
+from tacit.query.question import Question
 
 if TYPE_CHECKING:
     from tacit.query.price.explain import Explanation
+
+MOST = 256  # of all analysts together
+LONGEST = 2_000  # characters of a question: what is remembered of a short one is small
+
+Value = TypeVar("Value")
+
+
+class Remembered:
+    """At most `most` results, of which the one that was not used for the longest time makes room. Errors are not remembered."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most, self._lock = most, Lock()
+        self._known: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def keeps(self, text: str) -> bool:
+        """Whether what follows from a text is small enough to be remembered."""
+        return len(text) <= LONGEST
+
+    def of(self, text: str, key: tuple[Hashable, ...], made: Callable[[], Value]) -> Value:
+        """What `made` returns, which follows from a text and from the rest of its key.
+
+        >>> known = Remembered()
+        >>> known.of("SELECT 1", ("ana",), lambda: "once"), known.of("SELECT 1", ("ana",), lambda: "twice")
+        ('once', 'once')
+        """
+        if not self.keeps(text):
+            return made()
+        whole = (text, *key)
+        with self._lock:
+            if whole in self._known:
+                self._known.move_to_end(whole)
+                found: Value = self._known[whole]
+                return found
+        found = made()
+        with self._lock:
+            self._known[whole] = found
+            while len(self._known) > self._most:
+                self._known.popitem(last=False)
+        return found
+
+
+# --- offers ------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ them and refuses what could).
     relations   a tree of Scan  Bound  Where  Join  UnitJoin  Semi  PerUnit  Union  PublicScan, below one Group
     rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup  Root  Logarithm
     conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
-    results     what is made of released numbers is in results.py
+
+The question around a plan is in question.py, what is made of released numbers in released/numbers.py.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from fractions import Fraction
 from typing import Literal as Choice
 
 from tacit.privacy.catalog import Table, Value
-from tacit.query.results import Order, Output, Test
 
 # --- rows: integers, with their ranges ---------------------------------------------------------------------------------------
 
@@ -468,53 +468,3 @@ class Group:
 
 
 Relation = Rows | PublicScan | Group
-
-# --- the question ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """An aggregate as it was asked: its name, what it is over, the share of a quantile, and the second of two columns."""
-
-    name: str
-    over: Term | None = None
-    share: Fraction | None = None
-    together: int | None = None
-    other: Term | None = None
-
-    @property
-    def is_date(self) -> bool:
-        """Whether the value is a date: a quantile of dates is one, a count of dates is a number."""
-        return self.name == "quantile" and self.over is not None and isinstance(self.over.type, DateType)
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """Everything that was asked. What comes after `group` works on released values and costs nothing.
-
-    A question may have several parts, each with a group and calls of its own. Those in `beside` have no keys and one output,
-    which every part may use. The rows of those in `below` stand below its own: they have as many outputs and orders, and the
-    limit of the first is that of all. `among` is the number of parts that have rows.
-    """
-
-    group: Group
-    calls: tuple[Call, ...]
-    outputs: tuple[Output, ...]
-    having: Test | None = None
-    order: tuple[Order, ...] = ()
-    limit: int | None = None
-    offset: int = 0
-    qualify: Test | None = None
-    beside: tuple[Question, ...] = ()
-    below: tuple[Question, ...] = ()
-    among: int = 1
-
-    @property
-    def shown(self) -> tuple[Question, ...]:
-        """The parts that have rows in the answer, in order."""
-        return self, *self.below
-
-    @property
-    def parts(self) -> tuple[Question, ...]:
-        """All parts, each of which is measured and paid for."""
-        return self, *self.beside, *self.below

@@ -20,7 +20,6 @@ from tacit.query.plan import (
     Moment,
     PerUnit,
     PublicScan,
-    Question,
     Relation,
     Row,
     Scan,
@@ -30,6 +29,7 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
+from tacit.query.question import Question
 from tacit.query.size_limit import Extent, below, expressions_of, nodes_of
 
 SELECT = 60  # characters of a query beside its columns and expressions

@@ -1,4 +1,4 @@
-"""The size of an expression when it is written out for an engine, where a part that is used twice is written twice.
+"""The parts of a plan: the nodes in a node, the steps below a step, and how large all of them are when they are written out.
 
 ABS(x) uses x three times, so ABS(ABS(ABS(...))) grows threefold with each step while the plan, which shares its parts, stays small.
 Without a limit, a short query would keep the planner or the engine busy forever.
@@ -6,12 +6,11 @@ Without a limit, a short query would keep the planner or the engine busy forever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from fractions import Fraction
 
 from tacit.errors import RangeTooLarge
-from tacit.query.fields import fields_of
 from tacit.query.plan import (
     Condition,
     Group,
@@ -30,6 +29,34 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
+
+_FIELDS: dict[type, Sequence[str] | None] = {}
+_COMPARED: dict[type, Sequence[str] | None] = {}
+
+
+def fields_of(value: object) -> Sequence[str] | None:
+    """The names of the fields of an instance of a dataclass; None for any other value.
+
+    >>> from tacit.query.price.request import Request
+    >>> fields_of(Request())[:2], fields_of(Request), fields_of("a text")
+    (('epsilon', 'delta'), None, None)
+    """
+    kind = type(value)
+    if kind not in _FIELDS:
+        _FIELDS[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+    return _FIELDS[kind]
+
+
+def compared_of(value: object) -> Sequence[str] | None:
+    """The same without the fields that do not make two values differ."""
+    kind = type(value)
+    if kind not in _COMPARED:
+        _COMPARED[kind] = tuple(field.name for field in fields(kind) if field.compare) if is_dataclass(kind) else None
+    return _COMPARED[kind]
+
+
+# --- how large an expression is for an engine, where a part that is used twice is written twice ------------------------------
+
 
 MOST_PARTS = 10_000
 SLOW_PATTERN = 10  # parts for each character of a pattern with _: an engine's time grows with its length times that of the text

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.query.intervals.misses import DECLARED, declared, is_exact, of_quantiles
-from tacit.query.plan import Question
 from tacit.query.price.request import Request
-from tacit.query.results import KeyValue, Output, Result, is_word
+from tacit.query.question import Question
+from tacit.query.released.numbers import KeyValue, Output, Result, is_word
 from tacit.release.answer import PUBLIC, Answer, Column, Receipt
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidValue
-from tacit.query.groups import domain, size
 from tacit.query.intervals.bands import Integers, Noisy
 from tacit.query.price.price import Quote
+from tacit.query.question import domain, size
 from tacit.release.noisy import together
 
 KEYS = (str, int, float, type(None))  # the types of a group's key

@@ -20,17 +20,17 @@ from tacit.privacy import catalog
 from tacit.privacy.catalog import Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query import plan
-from tacit.query.groups import key_value, private, shown_at_most
 from tacit.query.intervals.aggregates import finished, row_of
 from tacit.query.intervals.bands import Band, Cells, Noisy, Numbers, Words, certain
 from tacit.query.intervals.columns import Columns, band_of, cells_of, missed_in
 from tacit.query.intervals.forms import large_numbers, written
 from tacit.query.intervals.misses import DECLARED, chooses, declared, is_exact, of_quantiles
 from tacit.query.intervals.windows import ascending
-from tacit.query.plan import Question, Scan
+from tacit.query.plan import Scan
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import candidates
-from tacit.query.results import KeyValue, Out, Output, Result
+from tacit.query.question import Question, key_value, private, shown_at_most
+from tacit.query.released.numbers import KeyValue, Out, Output, Result
 from tacit.query.size_limit import below
 from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals

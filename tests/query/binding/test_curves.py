@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import reference
 from tacit.errors import RangeTooLarge, WrongType
 from tacit.query.binding import curves, terms
-from tacit.query.engines import compile as compiled
+from tacit.query.engines import rows as compiled_rows
 from tacit.query.plan import Column, Logarithm, NumberType, Row, Term
 from tacit.query.size_limit import Extent
 
@@ -29,7 +29,7 @@ def column(low: int, high: int, step: Fraction = Fraction(1)) -> Term:
 def by_engine(node: Row, values: list[int]) -> list[int | None]:
     """What an engine computes for some values of the column."""
     rows = ibis.memtable({"s0:x": [value - low_of(node) for value in values]}, schema={"s0:x": "int64"})
-    shown = rows.mutate(found=compiled.value(node, rows).cast("int64"))
+    shown = rows.mutate(found=compiled_rows.value(node, rows).cast("int64"))
     return [None if value is None else int(value) for value in engine().to_pyarrow(shown)["found"].to_pylist()]
 
 

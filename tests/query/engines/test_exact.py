@@ -20,8 +20,7 @@ from questions import clinic_questions, clinic_units
 from stored import catalog, category, days, number, table
 from tacit.privacy.catalog import Source, Table
 from tacit.query.engines.exact import Answers, assemble
-from tacit.query.groups import domain, private
-from tacit.query.plan import Question
+from tacit.query.question import Question, domain, private
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [30, pytest.param(600, marks=pytest.mark.slow)])

@@ -30,10 +30,11 @@ from tacit.query.binding.comparisons import matches
 from tacit.query.binding.possible import can_be
 from tacit.query.binding.scope import Scope, Source, column_term, declared
 from tacit.query.engines import compile as compiled
-from tacit.query.groups import domain, key_value
+from tacit.query.engines import rows as compiled_rows
 from tacit.query.language.sql import parse_expression
 from tacit.query.named_parts import LONGEST_BRANCHES
 from tacit.query.plan import Bound, Column, Condition, DateType, Key, Literal, NumberType, Scan, Term, TextColumn
+from tacit.query.question import domain, key_value
 from worlds import World, ranked, world
 
 LENGTHS = pytest.mark.parametrize("examples", [25, pytest.param(400, marks=pytest.mark.slow)])
@@ -103,9 +104,9 @@ def engine_values(little: World, **nodes: Any) -> dict[str, list[Any]]:
     relation = Bound(Scan(little.catalog.tables["facts"]), 1)
 
     def build(tables: Any) -> Any:
-        every = frozenset(compiled.stored_name(0, name) for name in little.catalog.tables["facts"].columns)
+        every = frozenset(compiled_rows.stored_name(0, name) for name in little.catalog.tables["facts"].columns)
         rows = compiled.relation(relation, compiled.Reading(tables, every))
-        shown = rows.mutate(**{name: compiled.value(node, rows) for name, node in nodes.items()})
+        shown = rows.mutate(**{name: compiled_rows.value(node, rows) for name, node in nodes.items()})
         return shown.order_by(shown["tacit_unit"]).select(*(shown[name].cast("int64").name(name) for name in nodes))
 
     found = little.engine._fetch(build, repr(nodes))

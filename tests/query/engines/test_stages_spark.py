@@ -18,8 +18,8 @@ from tacit.query.engines.shared_parts import shared
 from tacit.query.language.given import given
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
 from tacit.query.price import work
+from tacit.query.question import Question
 from tacit.session import Session
 
 pytestmark = SPARK

@@ -17,9 +17,9 @@ from questions import clinic_rows
 from tacit.errors import WrongType
 from tacit.query.intervals.aggregates import finished, moments_of
 from tacit.query.intervals.bands import Band
-from tacit.query.plan import Question
 from tacit.query.price import stability
 from tacit.query.price.price import price, request
+from tacit.query.question import Question
 from tacit.release.answer import Receipt
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer

@@ -17,8 +17,8 @@ import questions
 from stored import catalog, table
 from tacit.errors import Refused
 from tacit.privacy.catalog import Column, Owner
-from tacit.query.plan import Call
 from tacit.query.price.price import price, request
+from tacit.query.question import Call
 from tacit.release.answer import Answer, Receipt, shown
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from stored import catalog, number, table
 from tacit.privacy.catalog import Column, Owner
-from tacit.query.groups import domain
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
+from tacit.query.question import domain
 from tacit.release import tabulate
 from tacit.release.answer import Answer, Receipt
 from tacit.release.record import record, recorded

@@ -18,10 +18,9 @@ from stored import table as table_of
 from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.privacy.catalog import Source, Table
 from tacit.query.canonical import canonical_plan
-from tacit.query.language import functions
-from tacit.query.language.dialect import Ordinary
+from tacit.query.language import nodes
 from tacit.query.language.frame import Frame, start
-from tacit.query.language.sql import parse, quoted_name
+from tacit.query.language.sql import Ordinary, parse, quoted_name
 from tacit.query.language.syntax import (
     Apply,
     Constant,
@@ -44,8 +43,8 @@ from worlds import PUBLIC, WARDS, World, clinic, world_in_memory
 
 # --- every tree that can be read ---------------------------------------------------------------------------------------------
 
-ONE = sorted({*functions.UNARY.values(), *(f"cast_{kind}" for kind in CASTS), "is_null", "is_true", "is_false", "isodow"})
-TWO = sorted({*functions.BINARY.values(), "like", "ilike", "quantile", "round", "substring"})
+ONE = sorted({*nodes.UNARY.values(), *(f"cast_{kind}" for kind in CASTS), "is_null", "is_true", "is_false", "isodow"})
+TWO = sorted({*nodes.BINARY.values(), "like", "ilike", "quantile", "round", "substring"})
 OTHERS = [
     "between",
     "in",
@@ -185,11 +184,11 @@ def test_windows_qualify_and_casts_with_digits_are_written_as_they_are_read(
 def test_every_function_that_can_be_read_is_among_those_that_are_tried() -> None:
     tried = {*ONE, *TWO, *OTHERS}
     assert tried >= {
-        *functions.TAKES,
-        *functions.MANY.values(),
-        *functions.CASTS.values(),
-        *functions.DATE_PARTS,
-        *functions.NAMED.values(),
+        *nodes.TAKES,
+        *nodes.MANY.values(),
+        *nodes.CASTS.values(),
+        *nodes.DATE_PARTS,
+        *nodes.NAMED.values(),
     }
 
 

@@ -32,11 +32,12 @@ from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import StoredFacts
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.plan import Bound, Question
+from tacit.query.plan import Bound
 from tacit.query.price import price as pricing
 from tacit.query.price import quote as noises
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import Reach, reach
+from tacit.query.question import Question
 from worlds import PUBLIC, World, clinic, opened, ranked, without, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [25, pytest.param(500, marks=pytest.mark.slow)])

@@ -25,11 +25,11 @@ from tacit.errors import WrongRelation
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.privacy.loss import Neighbours
-from tacit.query.groups import private
 from tacit.query.plan import Moment
 from tacit.query.price import stability
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.stability import Reach
+from tacit.query.question import private
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [20, pytest.param(500, marks=pytest.mark.slow)])

@@ -28,13 +28,14 @@ from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
 from tacit.query import size_limit
-from tacit.query.binding import identities, subqueries
+from tacit.query.binding import subqueries, ties
 from tacit.query.engines import compile as compiled
-from tacit.query.groups import domain, private
+from tacit.query.engines import rows as compiled_rows
 from tacit.query.intervals import aggregates
-from tacit.query.plan import Bound, Moment, Question, Semi, UnitJoin
+from tacit.query.plan import Bound, Moment, Semi, UnitJoin
 from tacit.query.price import stability
 from tacit.query.price.price import Quote, price, request
+from tacit.query.question import Question, domain, private
 
 LENGTHS = pytest.mark.parametrize("examples", [8, pytest.param(150, marks=pytest.mark.slow)])
 WIDELY = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])  # a store is slow to shrink
@@ -221,9 +222,9 @@ def test_a_row_limit_above_the_join_is_caught(stores: Stores, text: str) -> None
 
 def on_the_key_alone(node: UnitJoin, reading: Any) -> Any:
     rows, other = compiled.relation(node.child, reading), compiled.relation(node.other, reading)
-    here = compiled.stored_name(node.here, "here")
-    other = other.mutate(**({here: compiled._whole(0)} if here in reading.needed else {})).drop(compiled.UNIT)
-    on = [compiled.value(left, rows) == compiled.value(right, other) for left, right in node.pairs]
+    here = compiled_rows.stored_name(node.here, "here")
+    other = other.mutate(**({here: compiled_rows.whole(0)} if here in reading.needed else {})).drop(compiled.UNIT)
+    on = [compiled_rows.value(left, rows) == compiled_rows.value(right, other) for left, right in node.pairs]
     return rows.join(other, on or True, how=node.kind)
 
 
@@ -279,8 +280,8 @@ def test_a_left_join_that_finds_rows_of_others_is_caught(stores: Stores) -> None
 def test_a_key_that_is_trusted_and_not_enforced_is_caught(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the catalog declares no key, a person may have several visits with one: a row may have several matches."""
     assert not caught(stores.asked(UNTRUSTED), LABS)
-    honest = identities.Identity
-    monkeypatch.setattr(identities, "Identity", lambda space, node=None, unique=False: honest(space, node, node is not None))
+    honest = ties.Identity
+    monkeypatch.setattr(ties, "Identity", lambda space, node=None, unique=False: honest(space, node, node is not None))
     assert caught(stores.asked(UNTRUSTED), LABS)
     assert not caught(stores.asked(CLAIMED), LABS), "where it is declared, preparation enforces it"
 
@@ -291,7 +292,7 @@ def test_not_in_with_a_null_is_caught(stores: Stores) -> None:
     def planted(node: Semi, reading: Any) -> Any:
         rows, other = compiled.relation(node.child, reading), compiled.relation(node.other, reading).view()
         ((left, right),) = node.pairs
-        return rows.filter(compiled.value(left, rows).notin(other.select(found=compiled.value(right, other))["found"]))
+        return rows.filter(compiled_rows.value(left, rows).notin(other.select(found=compiled_rows.value(right, other))["found"]))
 
     assert not caught(stores.asked(MANY), NOT_IN)
     with registered(compiled.relation, Semi, lambda _: planted):
@@ -303,7 +304,9 @@ def test_a_look_at_rows_of_others_is_caught(stores: Stores) -> None:
 
     def planted(node: Semi, reading: Any) -> Any:
         rows, other = compiled.relation(node.child, reading), compiled.relation(node.other, reading).view()
-        return rows.semi_join(other, [compiled.value(left, rows) == compiled.value(right, other) for left, right in node.pairs])
+        return rows.semi_join(
+            other, [compiled_rows.value(left, rows) == compiled_rows.value(right, other) for left, right in node.pairs]
+        )
 
     data = replace(hospital(visits=[(at, at, "a", 0) for at in range(5)] + [(9, 9, "a", 5)]), limits=LIMITS)
     assert not caught(stores.asked(data), SAME_WARD)
@@ -327,6 +330,6 @@ def test_the_centred_sum_at_the_price_of_the_plain_one_is_caught(stores: Stores,
     cheap = lambda call, beside: tuple(  # noqa: E731
         replace(each, together=call.together) if each.kind == "centred" else each for each in moments(call, beside)
     )
-    for module in ("passes.split", "price.needs"):
+    for module in ("passes", "price.needs"):
         monkeypatch.setattr(sys.modules[f"tacit.query.{module}"], "moments_of", cheap)
     assert caught(stores.asked(SPREAD), BY_WARD)

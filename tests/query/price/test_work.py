@@ -14,16 +14,16 @@ from questions import FILTERS, clinic_questions
 from tacit.errors import NotAllowed, TooMuchWork
 from tacit.privacy.catalog import Catalog
 from tacit.query import named_parts
-from tacit.query.engines.arrays import statements_of
-from tacit.query.groups import cells_of
+from tacit.query.engines.exact import statements_of
 from tacit.query.named_parts import LONGEST_BRANCHES
-from tacit.query.plan import Add, Choose, Column, Compare, Literal, Lookup, Question, Row
+from tacit.query.plan import Add, Choose, Column, Compare, Literal, Lookup, Row
 from tacit.query.planning import size_of
 from tacit.query.price import steps, work
 from tacit.query.price.price import price, request
 from tacit.query.price.stability import reach
 from tacit.query.price.steps import Expressions
 from tacit.query.price.work import MOST_BYTES, MOST_STEPS, Work, afford_counts, worst
+from tacit.query.question import Question, cells_of
 from tacit.query.size_limit import nodes_of
 from worlds import PUBLIC, World, clinic, world_in_memory
 

@@ -26,10 +26,11 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic.rows.cells import Axis
 from tacit.publish.synthetic.rows.marginals import Counts, Design, Measured, Noise, Pair, tree_designs
 from tacit.publish.synthetic.rows.selection import guesses
-from tacit.query.plan import Call, Literal, NumberType, Term
+from tacit.query.plan import Literal, NumberType, Term
 from tacit.query.price import quote
 from tacit.query.price.price import UNIT, request
 from tacit.query.price.stability import Reach
+from tacit.query.question import Call
 
 TABLE = "Synthetic table, two rows each"
 MODE, CHANGED_MODE = "MODE, two rows each in two groups", "MODE, a changed person of two rows"

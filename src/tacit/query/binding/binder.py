@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tacit.errors import NotAllowed, Refused
 from tacit.query.binding import terms
 from tacit.query.binding.comparisons import compared, constant_term, those_that_can_be
 from tacit.query.binding.functions import FUNCTIONS
-from tacit.query.binding.pairs import PAIRS
 from tacit.query.binding.patterns import found, pattern_text
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Scalar, Star
@@ -23,10 +22,28 @@ from tacit.query.plan import (
     IsNull,
     Literal,
     Negation,
+    Row,
     Term,
     Truth,
 )
+from tacit.query.question import Call
 from tacit.query.size_limit import Extent
+
+PAIRS = frozenset({"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"})
+
+
+def paired(function: str, one: Term, other: Term) -> Call:
+    """The aggregate of two numbers, each NULL where one of them is."""
+    left, right = terms.number_node(one), terms.number_node(other)
+    if left == right:
+        return Call(function, one, other=other)
+    return Call(function, replace(one, node=_where(left, right)), other=replace(other, node=_where(right, left)))
+
+
+def _where(row: Row, known: Row) -> Row:
+    """A row that is NULL where another is."""
+    return terms.choose([(IsNull(known), Literal(None))], row) if known.nullable else row
+
 
 AGGREGATES = (
     frozenset(
@@ -173,3 +190,14 @@ def _any_of(parts: Sequence[Condition]) -> Condition:
 def placed(refusal: Refused, at: At) -> Refused:
     """The refusal with its place in the question, if it has none."""
     return refusal if refusal.at or at is None else type(refusal)(refusal.message, remedy=refusal.remedy, at=at)
+
+
+def has_aggregate(expression: Expression) -> bool:
+    if not isinstance(expression, Apply):
+        return isinstance(expression, InQuery) and has_aggregate(expression.value)
+    return expression.function in AGGREGATES or any(has_aggregate(argument) for argument in expression.arguments)
+
+
+def is_column(name: Name, scope: Scope) -> bool:
+    """Whether some table of the question has such a column."""
+    return any(name.parts[-1].lower() in source.names for source in scope.sources)

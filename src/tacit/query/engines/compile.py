@@ -1,310 +1,47 @@
 """Compiles a plan to one Ibis expression, mostly by a table: the engine's SQL comes from the plan, never from the analyst's text.
 
-Exactness: every row integer is below 2^53 (terms.py). `floor(a / b)` for a constant b goes through a double in Ibis; for 0 <= a <
-2^53 that is exact, since a / b is at least 1 / b away from the next integer and its rounding is off by less than that (a 2^-53 / b
-< 1 / b). Sums are int64 sums of parts below 2^29, so 2^33 rows cannot overflow them; `assemble` recombines them.
+Its expressions are written by rows.py. Sums are int64 sums of parts below 2^29, so 2^33 rows cannot overflow them; `assemble`
+recombines them.
 """
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
 import ibis
 import ibis.expr.types as ir
 
-from tacit.privacy.rounding import log_up
 from tacit.query.engines.engine import TALLY
-from tacit.query.named_parts import NAME, Clipped, Divided, Node, Part, Steps, Tangent, in_list, in_steps, named
+from tacit.query.engines.rows import above, computed, stored_name, value, whole, without_parts
+from tacit.query.named_parts import NAME, in_list
 from tacit.query.plan import (
-    Add,
-    All,
-    Among,
     Bound,
-    Choose,
     Code,
     Column,
-    Compare,
     Condition,
-    Either,
     Group,
-    IsNull,
     Join,
-    Literal,
-    Logarithm,
-    Lookup,
     Moment,
-    Multiply,
-    Negation,
     PerUnit,
     PublicScan,
-    Quotient,
-    Ratio,
     Relation,
-    Root,
     Row,
     Scan,
     Semi,
     TextColumn,
-    TextIs,
-    TextLike,
     Total,
-    Truth,
     Union,
     UnitJoin,
     Where,
 )
 from tacit.query.size_limit import below, expressions_of, nodes_of
-from tacit.query.stairs import Stairs
 
 LIMB = 28
 MASK = 2**LIMB - 1
-ROOTS = 10  # square roots of the argument of a logarithm
 UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
-
-
-# --- rows and conditions -----------------------------------------------------------------------------------------------------
-
-
-@singledispatch
-def value(node: Node, rows: ir.Table) -> Any:
-    """The engine's expression for a row integer or a condition."""
-    raise TypeError(f"no engine form for {type(node).__name__}")
-
-
-@value.register
-def _(node: Column, rows: ir.Table) -> Any:
-    stored = rows[stored_name(node.source, node.name)]
-    return stored + _whole(node.low) if node.low else stored
-
-
-@value.register
-def _(node: TextColumn, rows: ir.Table) -> Any:
-    return rows[stored_name(node.source, node.name)]
-
-
-@value.register
-def _(node: Literal, rows: ir.Table) -> Any:
-    return _whole(node.value)
-
-
-@value.register
-def _(node: Add, rows: ir.Table) -> Any:
-    return value(node.left, rows) + value(node.right, rows)
-
-
-@value.register
-def _(node: Multiply, rows: ir.Table) -> Any:
-    return value(node.left, rows) * value(node.right, rows)
-
-
-@value.register
-def _(node: Quotient, rows: ir.Table) -> Any:
-    """Shifted by a whole multiple of the divisor to be non-negative, so that the division is exact."""
-    shift = -(node.child.low // node.divisor)
-    moved = value(node.child, rows) + _whole(shift * node.divisor)
-    return (moved / _whole(node.divisor)).floor() - _whole(shift)
-
-
-@value.register(Ratio)
-@value.register(Logarithm)
-def _(node: Ratio | Logarithm, rows: ir.Table) -> Any:
-    return value(in_steps(node), rows)
-
-
-@value.register
-def _(node: Divided, rows: ir.Table) -> Any:
-    above, below = value(node.above, rows) * _whole(node.times), value(node.below, rows)
-    guarded = ibis.cases((below == _whole(0), ibis.null("int64")), else_=below)
-    return (above.cast("float64") / guarded.cast("float64")).floor()
-
-
-@value.register
-def _(node: Clipped, rows: ir.Table) -> Any:
-    """NULL is neither below nor above."""
-    child, low, high = value(node.child, rows), _whole(node.low), _whole(node.high)
-    return ibis.cases((child < low, low), (child > high, high), else_=child)
-
-
-@value.register
-def _(node: Choose, rows: ir.Table) -> Any:
-    if isinstance(found := in_steps(node), Stairs):
-        return value(found, rows)
-    branches = [(value(test, rows), value(result, rows)) for test, result in node.branches]
-    return ibis.cases(*branches, else_=value(node.otherwise, rows))
-
-
-@value.register
-def _(node: Lookup, rows: ir.Table) -> Any:
-    """Codes with the same image share a branch; a long table becomes a list with an index."""
-    if in_list(node):
-        code = value(node.child, rows)
-        return _where_known(_in_list(node.table, code), code, node.child.nullable)
-    images: dict[int | None, list[int]] = {}
-    for code, image in enumerate(node.table):
-        images.setdefault(image, []).append(code)
-    child = value(node.child, rows)
-    branches = [(child.isin(codes), _whole(image)) for image, codes in images.items() if image is not None]
-    return ibis.cases(*branches, else_=ibis.null("int64")) if branches else ibis.null("int64")
-
-
-@value.register
-def _(node: Stairs, rows: ir.Table) -> Any:
-    """The value between two borders, by the bucket of a row."""
-    row, buckets = value(node.row, rows), node.buckets(node.row.low, node.row.high)
-    offset = _above(row, node.row.low)
-    at = offset >> buckets.power
-    below = offset < _in_list(buckets.borders, at)
-    found = ibis.cases((below, _in_list(buckets.first, at)), else_=_in_list(buckets.then, at))
-    return _where_known(found, row, node.row.nullable)
-
-
-def _in_list(images: Sequence[int | None], place: Any) -> Any:
-    """The image at a place of a list, written as one text: an engine takes as long to plan a constant as to run hundreds of rows.
-
-    A list that is made of a text has no NULL: a number that is not an image stands for it.
-    """
-    unknown = max((image for image in images if image is not None), default=0) + 1
-    written = ibis.literal(",".join(str(unknown if image is None else image) for image in images))
-    found = written.split(",").cast("array<int64>")[place.cast("int32")]  # which Spark requires; a place is always in the list
-    return found.nullif(_whole(unknown)) if None in images else found
-
-
-def _where_known(found: Any, row: Any, nullable: bool) -> Any:
-    """What was found in a list, NULL where the row is: Spark with ANSI errors takes what is found for known."""
-    return ibis.cases((row.isnull(), ibis.null("int64")), else_=found) if nullable else found
-
-
-@value.register
-def _(node: Root, rows: ir.Table) -> Any:
-    return value(node.child, rows).cast("float64").sqrt().floor()
-
-
-@value.register
-def _(node: Tangent, rows: ir.Table) -> Any:
-    """By roots, products and quotients alone, which every engine rounds alike (curves.md)."""
-    root = value(node.child, rows).cast("float64")
-    for _ in range(ROOTS):
-        root = root.sqrt()
-    return (root - _double(1)) / (root + _double(1))
-
-
-@value.register
-def _(node: Steps, rows: ir.Table) -> Any:
-    """Close calls are moved off the border (curves.md).
-
-    ln x = 2^11 artanh z with z the tangent; of the series of artanh four terms are left.
-    """
-    z, child = value(node.tangent, rows), value(node.child, rows)
-    square = z * z
-    series = z * (_double(1) + square * (_double(1 / 3) + square * (_double(1 / 5) + square * _double(1 / 7))))
-    scale = log_up(Fraction(10)) * node.unit if node.base == "10" else node.unit
-    steps = series * _double(float(2 ** (ROOTS + 1) / scale)) + _double(float(log_up(node.step) / scale))
-    moved = [(child.isin(list(values)), _double(half)) for values, half in ((node.up, 0.5), (node.down, -0.5)) if values]
-    steps = steps + ibis.cases(*moved, else_=_double(0)) if moved else steps
-    return steps.floor()
-
-
-@value.register
-def _(node: Part, rows: ir.Table) -> Any:
-    return rows[node.name]
-
-
-def _double(number: float) -> Any:
-    """A double as a cast of its shortest text: an engine takes a bare literal for a decimal."""
-    return ibis.literal(repr(float(number))).cast("float64")
-
-
-_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, "=": operator.eq}
-
-
-@value.register
-def _(node: Compare, rows: ir.Table) -> Any:
-    return _COMPARISONS[node.operator](value(node.left, rows), value(node.right, rows))
-
-
-@value.register
-def _(node: Among, rows: ir.Table) -> Any:
-    return value(node.child, rows).isin(list(node.values))
-
-
-@value.register
-def _(node: IsNull, rows: ir.Table) -> Any:
-    return value(node.child, rows).isnull()
-
-
-@value.register
-def _(node: All, rows: ir.Table) -> Any:
-    return _halved(operator.and_, [value(part, rows) for part in node.parts])
-
-
-@value.register
-def _(node: Either, rows: ir.Table) -> Any:
-    return _halved(operator.or_, [value(part, rows) for part in node.parts])
-
-
-@value.register
-def _(node: Negation, rows: ir.Table) -> Any:
-    return ~value(node.part, rows)
-
-
-@value.register
-def _(node: Truth, rows: ir.Table) -> Any:
-    return ibis.null("boolean") if node.value is None else ibis.literal(node.value, type="boolean")
-
-
-@value.register
-def _(node: TextIs, rows: ir.Table) -> Any:
-    return value(node.child, rows).isin(list(node.texts))
-
-
-@value.register
-def _(node: TextLike, rows: ir.Table) -> Any:
-    return value(node.child, rows).like(node.pattern)
-
-
-def _halved(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
-    """All parts joined in halves: one after another, a list of a thousand would be nested a thousand deep."""
-    if len(parts) == 1:
-        return parts[0]
-    half = len(parts) // 2
-    return joined(_halved(joined, parts[:half]), _halved(joined, parts[half:]))
-
-
-def _whole(number: int | None) -> Any:
-    """A 64-bit constant, written as a cast of its text: an engine reads a bare literal as 32 bits, which overflow."""
-    return ibis.null("int64") if number is None else ibis.literal(str(number)).cast("int64")
-
-
-def _above(number: Any, low: int) -> Any:
-    """How far a number is above a bound."""
-    return number - _whole(low) if low else number
-
-
-def computed(rows: ir.Table, nodes: Sequence[Any], mark: str = "") -> tuple[ir.Table, tuple[Any, ...]]:
-    """Rows with a column for each part of some expressions that gets a name, and the expressions with these names in them.
-
-    A view keeps Ibis from putting the queries together again.
-    """
-    found, columns = named(nodes, mark), rows.columns
-    for level in found.levels:
-        rows = rows.select(*columns, *level.kept, **{name: value(node, rows) for name, node in level.parts}).view()
-    return rows, found.nodes
-
-
-def _without_parts(rows: ir.Table) -> ir.Table:
-    """The same rows without the named parts."""
-    parts = [name for name in rows.columns if name.startswith(NAME)]
-    return rows.drop(*parts) if parts else rows
-
-
-def stored_name(source: int, name: str) -> str:
-    """The name of a stored column once tables are joined: unique per source."""
-    return f"s{source}:{name}"
 
 
 # --- relations ---------------------------------------------------------------------------------------------------------------
@@ -372,12 +109,12 @@ def _(node: Join, reading: Reading) -> ir.Table:
     if node.condition is not None:
         public = _filtered(public, node.condition)
     rows, (left,) = _side(rows, [node.left])
-    return _without_parts(rows.join(public, left == public[key], how=node.kind))
+    return without_parts(rows.join(public, left == public[key], how=node.kind))
 
 
 def _filtered(rows: ir.Table, condition: Condition) -> ir.Table:
     rows, (tested,) = computed(rows, [condition])
-    return _without_parts(rows.filter(value(tested, rows)))
+    return without_parts(rows.filter(value(tested, rows)))
 
 
 @relation.register
@@ -385,12 +122,12 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
     """Joins on the unit, whatever else is compared: two units may claim one key, with different codes (store.md)."""
     rows, other = relation(node.child, reading), relation(node.other, reading)
     here = stored_name(node.here, "here")
-    marked = {here: _whole(0)} if here in reading.needed else {}
+    marked = {here: whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
     rows, other, on = _compared(rows, other, node.pairs)
     if not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[OTHER])
-    return _without_parts(rows.join(other, on, how=node.kind).drop(OTHER))
+    return without_parts(rows.join(other, on, how=node.kind).drop(OTHER))
 
 
 def _compared(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
@@ -415,7 +152,7 @@ def _(node: Semi, reading: Reading) -> ir.Table:
     rows, other, on = _compared(rows, other, node.pairs)
     if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
-    return _without_parts(rows.anti_join(other, on) if node.negated else rows.semi_join(other, on))
+    return without_parts(rows.anti_join(other, on) if node.negated else rows.semi_join(other, on))
 
 
 def implies_unit(pairs: Sequence[tuple[Row, Row]]) -> bool:
@@ -432,7 +169,7 @@ def _(node: PerUnit, reading: Reading) -> ir.Table:
     totals = [total for total in node.totals if total.value is not None]
     rows, found = computed(rows, [*(row for _, row in node.keys), *(total.value for total in totals)])
     values = [value(each, rows) for each in found]
-    keys = {stored_name(node.source, name): made - _whole(row.low) for (name, row), made in zip(node.keys, values, strict=False)}
+    keys = {stored_name(node.source, name): made - whole(row.low) for (name, row), made in zip(node.keys, values, strict=False)}
     over = {total.name: made for total, made in zip(totals, values[len(keys) :], strict=True)}
     rows = rows.mutate(**keys, **over)
     made = {stored_name(node.source, total.name): _total(total, rows) for total in node.totals}
@@ -442,7 +179,7 @@ def _(node: PerUnit, reading: Reading) -> ir.Table:
 def _total(total: Total, rows: ir.Table) -> Any:
     """The total of a unit's rows as an offset; its range is below 2^53, so 64-bit sums are exact."""
     if total.value is None:
-        return rows.count() - _whole(total.low)
+        return rows.count() - whole(total.low)
     over = rows[total.name]
     match total.kind:
         case "rows":
@@ -457,10 +194,10 @@ def _total(total: Total, rows: ir.Table) -> Any:
             found = _summed(over)
         case _:
             counted = over.count()
-            below = ibis.cases((counted == _whole(0), ibis.null("int64")), else_=counted) * _whole(total.divisor)
-            offsets = _summed(over - _whole(total.value.low)) * _whole(total.times)
+            below = ibis.cases((counted == whole(0), ibis.null("int64")), else_=counted) * whole(total.divisor)
+            offsets = _summed(over - whole(total.value.low)) * whole(total.times)
             found = (offsets / below).floor()
-    return found - _whole(total.low)
+    return found - whole(total.low)
 
 
 def _summed(over: Any) -> Any:
@@ -475,7 +212,7 @@ def _(node: Union, reading: Reading) -> ir.Table:
         rows = relation(part, reading)
         rows, values = computed(rows, values)
         columns = zip(node.names, node.lows, values, strict=True)
-        made = {stored_name(node.source, name): value(row, rows).cast("int64") - _whole(low) for name, low, row in columns}
+        made = {stored_name(node.source, name): value(row, rows).cast("int64") - whole(low) for name, low, row in columns}
         parts.append(rows.select(rows[UNIT], **made))
     return ibis.union(*parts)
 
@@ -489,7 +226,7 @@ def grouped(group: Group, tables: Tables) -> ir.Table:
     """The rows of a group with its keys as columns key_0, key_1, ..., limited in each group if that is declared."""
     rows = relation(group.child, Reading.of(group, tables))
     rows, keys = computed(rows, [key.term.node for key in group.keys])
-    rows = _without_parts(rows.mutate(**{f"key_{place}": value(key, rows) for place, key in enumerate(keys)}))
+    rows = without_parts(rows.mutate(**{f"key_{place}": value(key, rows) for place, key in enumerate(keys)}))
     if group.per_group is None:
         return rows
     inside = [rows[UNIT], *(rows[f"key_{place}"] for place in range(len(group.keys)))]
@@ -526,7 +263,7 @@ def lists(group: Group, place: int, tables: Tables, singly: bool = True) -> ir.T
     node = group.moments[place].value
     rows = grouped(group, tables)
     rows, found = computed(rows, [node, node] if node is not None else [])  # Ibis writes it again where it may be NULL
-    rows = rows.mutate(value=_above(value(found[0], rows), node.low) if node is not None else _whole(0))
+    rows = rows.mutate(value=above(value(found[0], rows), node.low) if node is not None else whole(0))
     rows = rows.filter(rows["value"].notnull()) if node is not None and node.nullable else rows
     listed = [*(f"key_{place}" for place in range(len(group.keys))), "value"]
     most = max((step.table.most_rows for step in below(group) if isinstance(step, Scan)), default=0)
@@ -560,12 +297,12 @@ def moment_parts(moment: Moment, columns: Sequence[Any], rows: ir.Table) -> dict
     counted = {"rows": exact.count() if moment.value.nullable else rows.count()}  # all rows: cheaper, and often counted anyway
     if moment.kind == "rows":
         return counted
-    offset, spread = _above(exact, moment.value.low), moment.value.high - moment.value.low
+    offset, spread = above(exact, moment.value.low), moment.value.high - moment.value.low
     counted |= {f"sum{limb}": part.sum() for limb, part in _limbs(offset, spread)}
     if moment.kind == "squares":
         counted |= {f"square{limb}": part.sum() for limb, part in _square_limbs(offset, spread)}
     if moment.kind == "products" and moment.other is not None:
-        other, most = _above(columns[1], moment.other.low), moment.other.high - moment.other.low
+        other, most = above(columns[1], moment.other.low), moment.other.high - moment.other.low
         counted |= {f"other{limb}": part.sum() for limb, part in _limbs(other, most)}
         counted |= {f"product{name}": part.sum() for name, part in _product_limbs(offset, other, spread, most)}
     return counted

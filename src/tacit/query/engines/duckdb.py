@@ -21,9 +21,8 @@ from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
-from tacit.query.engines.arrays import Build, Integers, answers_of, numbers, statements_of
 from tacit.query.engines.engine import Limits, out_of_limits
-from tacit.query.engines.exact import Exact, assemble
+from tacit.query.engines.exact import Build, Exact, Integers, answers_of, assemble, numbers, statements_of
 from tacit.query.plan import Bound, Group
 from tacit.query.planning import STEPS_PER_SECOND, size_of_group
 

@@ -22,9 +22,8 @@ from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import COPIED_ROWS
 from tacit.privacy.sealed import Sealed
 from tacit.query.canonical import canonical_text
-from tacit.query.engines.arrays import Integers, answers_of, numbers, statements_of
 from tacit.query.engines.engine import Opening, out_of_limits
-from tacit.query.engines.exact import Exact, assemble
+from tacit.query.engines.exact import Exact, Integers, answers_of, assemble, numbers, statements_of
 from tacit.query.engines.like import spark_backend
 from tacit.query.engines.reasons import MISSING, reason_of
 from tacit.query.engines.shared_parts import shared

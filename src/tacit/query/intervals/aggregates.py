@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.query.intervals.bands import Band, divisor, population, sample_correction
-from tacit.query.plan import Call, Literal, Moment, NumberType, Row, Term, TextColumn
+from tacit.query.plan import Literal, Moment, NumberType, Row, Term, TextColumn
+from tacit.query.question import Call
 
 Finish = Callable[[Term | None, tuple[Band, ...]], Band]
 

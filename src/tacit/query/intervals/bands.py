@@ -20,7 +20,8 @@ from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.privacy.interval import Interval
 from tacit.privacy.rounding import Number, exact, float_up
-from tacit.query.plan import Call, Moment, Question
+from tacit.query.plan import Moment
+from tacit.query.question import Call, Question
 
 Floats = NDArray[np.float64]
 

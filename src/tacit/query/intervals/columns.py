@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.weighted import Draws, weighted_error
-from tacit.query.groups import key_value
 from tacit.query.intervals import functions
 from tacit.query.intervals.aggregates import finished, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import (
@@ -52,8 +51,9 @@ from tacit.query.intervals.misses import (
 from tacit.query.intervals.ratios import ROUNDING, Ends, Quotient, Released, covariance_ends, mean_ends, ratio_ends, variance_ends
 from tacit.query.intervals.regressions import correlation_ends, intercept_ends, slope_ends
 from tacit.query.intervals.windows import Members, windowed
-from tacit.query.plan import Call, DateType, Moment
-from tacit.query.results import (
+from tacit.query.plan import DateType, Moment
+from tacit.query.question import Call, key_value
+from tacit.query.released.numbers import (
     Arithmetic,
     Beside,
     Chosen,

@@ -19,8 +19,9 @@ from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_near
 from tacit.query.intervals.aggregates import moments_of, weights_of
 from tacit.query.intervals.bands import Floats, Integers, Noisy, Priced, half_width
-from tacit.query.plan import Call, DateType, NumberType, Question
-from tacit.query.results import (
+from tacit.query.plan import DateType, NumberType
+from tacit.query.question import Call, Question
+from tacit.query.released.numbers import (
     Arithmetic,
     Day,
     Fixed,

@@ -1,9 +1,10 @@
-"""One node of sqlglot's tree: its place in the text, its name for a refusal, and that nothing it carries is passed over."""
+"""One node of sqlglot's tree: the functions that are known, its name and place for a refusal, and each argument it carries."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -11,10 +12,181 @@ from sqlglot import exp
 
 from tacit.errors import NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
-from tacit.query.language.functions import TAKES, USAGE
 from tacit.query.language.given import Given
 from tacit.query.language.syntax import Apply, At, Expression, Query
-from tacit.query.language.vocabulary import CALLED, CLAUSES
+
+# --- operators, functions and casts that are known, and how many arguments each takes ----------------------------------------
+
+
+BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+    exp.And: "and", exp.Or: "or", exp.Nullif: "nullif", exp.Pow: "power", exp.DPipe: "concat",
+    exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope", exp.RegrIntercept: "regr_intercept",
+}  # fmt: skip
+UNARY: dict[type[exp.Expr], str] = {
+    exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
+    exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
+    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
+    exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
+    exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
+    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median", exp.Mode: "mode",
+    exp.Variance: "var_samp", exp.VariancePop: "var_pop",
+    exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
+}  # fmt: skip
+MANY: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
+TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of what is not listed, one or more
+    **dict.fromkeys(BINARY.values(), (2, 2)),
+    **dict.fromkeys(UNARY.values(), (1, 1)),
+    "log10": (1, 1), "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
+}  # fmt: skip
+CASTS = {
+    "INT": "cast_integer", "BIGINT": "cast_integer", "SMALLINT": "cast_integer", "TINYINT": "cast_integer",
+    "DOUBLE": "cast_number", "FLOAT": "cast_number", "DECIMAL": "cast_number",
+    "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
+}  # fmt: skip
+DATE_PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
+NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
+USAGE = {
+    "count": "write COUNT(*) or COUNT(column)",
+    "quantile": "write QUANTILE_CONT(column, 0.5)",
+    "substring": "write SUBSTRING(column, 1, 3)",
+}
+
+
+# --- names of constructs in a refusal: the words that people write -----------------------------------------------------------
+
+
+CALLED: Mapping[type[exp.Expr], str] = {
+    exp.Window: "OVER",
+    exp.Rollup: "ROLLUP",
+    exp.Cube: "CUBE",
+    exp.GroupingSets: "GROUPING SETS",
+    exp.Subquery: "a sub-query here",
+    exp.Select: "a SELECT here",
+    exp.Union: "UNION",
+    exp.Except: "EXCEPT",
+    exp.Intersect: "INTERSECT",
+    exp.Distinct: "DISTINCT",
+    exp.Table: "this table",
+    exp.Values: "VALUES",
+    exp.Lateral: "LATERAL",
+    exp.Unnest: "UNNEST",
+    exp.Array: "a list [...]",
+    exp.Bracket: "a place in a list, x[1]",
+    exp.Tuple: "a list in parentheses",
+    exp.Struct: "a structure {...}",
+    exp.Lambda: "a function x -> ...",
+    exp.Star: "*",
+    exp.Column: "this name",
+    exp.Cast: "CAST",
+    exp.TryCast: "TRY_CAST or SAFE_CAST: the types are known in advance, so CAST",
+    exp.Filter: "FILTER",
+    exp.WithinGroup: "WITHIN GROUP",
+    exp.IgnoreNulls: "IGNORE NULLS",
+    exp.RespectNulls: "RESPECT NULLS",
+    exp.Escape: "ESCAPE",
+    exp.SimilarTo: "SIMILAR TO (use ~)",
+    exp.Glob: "GLOB (use LIKE or ~)",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.All: "ALL (...)",
+    exp.Any: "ANY (...)",
+    exp.Interval: "INTERVAL",
+    exp.Placeholder: "a parameter here",
+    exp.Parameter: "a parameter here",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^ (use POWER for powers)",
+    exp.BitwiseNot: "~ before a number",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.IntDiv: "DIV (use FLOOR(a / b))",
+    exp.JSONExtract: "->",
+    exp.JSONExtractScalar: "->>",
+    exp.Dot: "a name with this many parts",
+    exp.Limit: "LIMIT",
+    exp.Fetch: "FETCH FIRST (use LIMIT)",
+    exp.Offset: "OFFSET",
+    exp.Order: "ORDER BY",
+    exp.Ordered: "ORDER BY",
+    exp.Group: "GROUP BY",
+    exp.Join: "JOIN",
+    exp.With: "WITH",
+    exp.CTE: "WITH",
+    exp.Alias: "AS here",
+    exp.Aliases: "a list of names",
+    exp.TableAlias: "names for the columns of a table",
+    exp.Hint: "a hint",
+    exp.Collate: "COLLATE",
+    exp.AtTimeZone: "AT TIME ZONE",
+    exp.Pivot: "PIVOT",
+    exp.PropertyEQ: ":=",
+    exp.EQ: "=",
+    exp.In: "IN",
+    exp.Between: "BETWEEN",
+    exp.Like: "LIKE",
+    exp.ILike: "ILIKE",
+    exp.Is: "IS",
+    exp.RegexpLike: "~",
+    exp.DataType: "this type",
+    exp.CurrentTimestamp: "a time of day (use CURRENT_DATE)",
+    exp.CurrentTime: "a time of day (use CURRENT_DATE)",
+    exp.CurrentUser: "CURRENT_USER",
+    exp.National: "N'...'",
+    exp.HexString: "x'...'",
+    exp.BitString: "b'...'",
+    exp.ByteString: "a string of bytes",
+    exp.RawString: "r'...'",
+    exp.Heredoc: "$$...$$",
+    exp.Identifier: "this name",
+    exp.Var: "this word",
+    exp.Xor: "XOR",
+    exp.Overlaps: "OVERLAPS",
+    exp.PivotAny: "ANY in PIVOT",
+    exp.Prior: "PRIOR",
+    exp.Kwarg: "name => value",
+}
+CLAUSES: Mapping[str, str] = {  # by the name under which a tree holds them
+    "with_": "WITH here",
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "sample": "TABLESAMPLE",
+    "pivots": "PIVOT",
+    "locks": "FOR UPDATE",
+    "into": "INTO",
+    "hint": "a hint",
+    "laterals": "LATERAL",
+    "catalog": "a table name of three parts",
+    "db": "a schema",
+    "nulls_first": "NULLS FIRST",
+    "escape": "ESCAPE",
+    "rollup": "ROLLUP",
+    "cube": "CUBE",
+    "grouping_sets": "GROUPING SETS",
+    "totals": "WITH TOTALS",
+    "on": "ON here",
+    "except_": "* EXCEPT",
+    "replace": "* REPLACE",
+    "rename": "* RENAME",
+    "connect": "CONNECT BY",
+    "kind": "this kind of SELECT",
+    "when": "this form",
+    "unnest": "UNNEST",
+    "zone": "a time zone",
+    "joins": "a join here",
+    "order": "ORDER BY here",
+    "limit": "LIMIT here",
+    "columns": "a list of names for columns",
+    "ordinality": "WITH ORDINALITY",
+    "alias": "AS here",
+    "group": "GROUP BY here",
+}
+
+
+# --- a node ------------------------------------------------------------------------------------------------------------------
+
 
 MOST_DIGITS = 40
 SCHEMAS = (None, "public", "main", "dbo")

@@ -1,6 +1,8 @@
-"""SQL text to a `surface.Select`: limits on the text, the budget that may be written in it, and one statement.
+"""SQL text to a `syntax.Select`: limits on the text, the budget in it, one statement, and the place that a refusal points at.
 
-sqlglot parses; nothing of its tree goes further than this package. What may be asked is the allow-list of `reader.py`.
+sqlglot parses, and nothing of its tree goes further than this package. What may be asked is the allow-list of `reader.py`. What a
+word means is decided by the reader alone (words.py). So the parser is kept from guessing: a function in `AS_WRITTEN` stays a call
+with its arguments in their order, where sqlglot would take `DATE_TRUNC(day, MONTH)` for a column MONTH, truncated to a day.
 """
 
 from __future__ import annotations
@@ -8,16 +10,18 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import exp, parser, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.tokenizer_core import TokenType
 
 from tacit.errors import InvalidSQL, NotAllowed, Refused
-from tacit.query.language.dialect import Ordinary
 from tacit.query.language.given import Given
 from tacit.query.language.nodes import line_and_column, read_number
 from tacit.query.language.reader import Reader
@@ -33,7 +37,48 @@ from tacit.query.language.syntax import (
     Star,
     Statement,
 )
-from tacit.untrusted import UNDECODED, UNSEEN
+from tacit.untrusted import UNDECODED, UNSEEN, for_terminal, width
+
+# --- ordinary SQL, with the words of several dialects kept as they were written ----------------------------------------------
+
+
+AS_WRITTEN = frozenset({
+    "DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC", "TRUNC", "DATE_PART", "DATE_DIFF", "DATEDIFF", "TIMESTAMP_DIFF",
+    "TIMESTAMPDIFF", "DATETIME_DIFF", "DATE_ADD", "DATEADD", "DATE_SUB", "DATESUB", "TO_CHAR", "FORMAT_DATE", "STRFTIME",
+    "DATE_FORMAT", "TO_DATE", "PARSE_DATE", "DATE", "COUNTIF", "COUNT_IF", "SAFE_DIVIDE", "DIV0", "ISNULL", "ZEROIFNULL",
+    "NULLIFZERO", "APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "STARTS_WITH", "STARTSWITH", "ENDS_WITH", "ENDSWITH",
+    "CONTAINS", "CONCAT", "CONCAT_WS", "REGEXP_LIKE", "REGEXP_MATCHES", "REGEXP_CONTAINS", "REGEXP_MATCH",
+    "REGEXP_FULL_MATCH", "RLIKE", "TODAY", "NOW", "GETDATE", "CURRENT_DATE", "WEEK",
+})  # fmt: skip
+
+
+class Ordinary(Dialect):
+    """Ordinary SQL: double quotes and backticks are identifiers, single quotes are text. NULLs come last, as in an answer."""
+
+    NULL_ORDERING = "nulls_are_last"  # so that `nulls_first` is there only where NULLS FIRST is written
+
+    class Tokenizer(tokens.Tokenizer):
+        """Names in double quotes or backticks."""
+
+        IDENTIFIERS = ['"', "`"]  # noqa: RUF012  # sqlglot's own way to declare a dialect
+
+    class Parser(parser.Parser):
+        """The functions of `AS_WRITTEN` are calls like any other; `~` and RLIKE, which differ between dialects, are two nodes."""
+
+        FUNCTIONS = {name: build for name, build in parser.Parser.FUNCTIONS.items() if name not in AS_WRITTEN}  # noqa: RUF012
+        RANGE_PARSERS = {  # noqa: RUF012
+            **parser.Parser.RANGE_PARSERS,
+            TokenType.TILDE: parser.binary_range_parser(exp.RegexpLike),
+            TokenType.RLIKE: parser.binary_range_parser(exp.RegexpFullMatch),
+        }
+        PLACEHOLDER_PARSERS = {  # noqa: RUF012
+            **parser.Parser.PLACEHOLDER_PARSERS,
+            TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
+        }
+
+
+# --- from text to a question -------------------------------------------------------------------------------------------------
+
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the question; ours say what to do instead
 
@@ -237,3 +282,37 @@ def _limit_size(tree: exp.Expr) -> None:
         if nodes > MOST_NODES or depth > DEEPEST:
             raise NotAllowed("the question is too large or nested too deeply", remedy="ask a simpler one")
         stack.extend((child, depth + 1) for child in node.iter_expressions())
+
+
+# --- the line of a question that a refusal points at, with a caret -----------------------------------------------------------
+
+
+WIDEST = 100  # characters of a line that are shown
+
+
+@contextmanager
+def pointing(text: object) -> Iterator[None]:
+    """Lets a refusal of this question say where: the line and a caret are a note of it, which a traceback shows below it."""
+    try:
+        yield
+    except Refused as refusal:
+        if isinstance(text, str) and refusal.at is not None and not getattr(refusal, "__notes__", ()):
+            refusal.add_note(excerpt(text, *refusal.at))
+        raise
+
+
+def excerpt(text: str, line: int, column: int) -> str:
+    r"""A line of a question with a caret under a column; of a long line, the part around it.
+
+    >>> print(excerpt("SELECT COUNT(*)\nFROM vists", 2, 6))
+      FROM vists
+           ^
+    """
+    lines = text.split("\n")
+    whole = lines[line - 1].rstrip("\r") if 1 <= line <= len(lines) else ""
+    start = max(0, min(column - 1 - WIDEST // 2, len(whole) - WIDEST))
+    before, after = whole[start : column - 1], whole[column - 1 : start + WIDEST]
+    shown = [for_terminal(part.replace("\t", " ")) for part in (before, after)]
+    left = "..." if start else ""
+    right = "..." if start + WIDEST < len(whole) else ""
+    return f"  {left}{shown[0]}{shown[1]}{right}\n  {' ' * (width(shown[0]) + len(left))}^"

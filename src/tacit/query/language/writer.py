@@ -12,6 +12,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from tacit.errors import NotAllowed
+from tacit.query.language.expressions import window_text
 from tacit.query.language.nodes import MOST_DIGITS
 from tacit.query.language.sql import parse, quoted_name
 from tacit.query.language.syntax import (
@@ -31,7 +32,6 @@ from tacit.query.language.syntax import (
     Star,
     UnionAll,
 )
-from tacit.query.language.windows import window_text
 
 ATOM = 9
 LEVELS = {  # how tightly each binds; what is not listed is a function, and needs no parentheses

@@ -13,14 +13,12 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.rounding import as_text, counted
-from tacit.query.groups import size
 from tacit.query.intervals.aggregates import moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.pauses import pause
 from tacit.query.plan import (
     Bound,
-    Call,
     Column,
     Join,
     Literal,
@@ -28,7 +26,6 @@ from tacit.query.plan import (
     NumberType,
     PerUnit,
     PublicScan,
-    Question,
     Relation,
     Row,
     Scan,
@@ -42,7 +39,8 @@ from tacit.query.price.forecast import FORECAST, forecast_text
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
-from tacit.query.results import Output, Result, Window, is_word
+from tacit.query.question import Call, Question, size
+from tacit.query.released.numbers import Output, Result, Window, is_word
 from tacit.query.size_limit import below, children, nodes_of
 from tacit.untrusted import for_terminal
 

@@ -23,13 +23,13 @@ from typing import Literal
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import brief
-from tacit.query.groups import private, size
 from tacit.query.intervals.aggregates import moments_of
 from tacit.query.intervals.misses import beside_in, calls_of
 from tacit.query.pauses import pause
-from tacit.query.plan import Call, Moment, Question
+from tacit.query.plan import Moment
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, row_range
-from tacit.query.results import Output, is_noisy
+from tacit.query.question import Call, Question, private, size
+from tacit.query.released.numbers import Output, is_noisy
 
 # --- sums, quantiles, modes and private keys, and which of them are paid for -------------------------------------------------
 

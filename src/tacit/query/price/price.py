@@ -16,11 +16,10 @@ from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
-from tacit.query.groups import cells_of, private
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import missed_by, most_groups
 from tacit.query.pauses import pause
-from tacit.query.plan import Moment, Question
+from tacit.query.plan import Moment
 from tacit.query.price.forecast import for_error
 from tacit.query.price.needs import (
     ADDITIVE,
@@ -43,6 +42,7 @@ from tacit.query.price.quote import FINEST_GRID, UNIT, Quote, Rank, Shares, gaus
 from tacit.query.price.request import LEAST_EPSILON, Request, request
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
+from tacit.query.question import Question, cells_of, private
 
 __all__ = [
     "FINEST_GRID",

@@ -28,14 +28,14 @@ from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.mechanisms.tree.shape import Tree, fitting
 from tacit.privacy.loss import Loss, Neighbours
 from tacit.privacy.rounding import Number, exp_up
-from tacit.query.groups import cells_of, private, values_of
 from tacit.query.intervals.bands import Added, Margin, Sum
 from tacit.query.intervals.misses import missed_in
 from tacit.query.pauses import pause
-from tacit.query.plan import Call, Moment, Question
+from tacit.query.plan import Moment
 from tacit.query.price.needs import ADDITIVE, Item, Summed, charged, measured, modes_of, quantiles
 from tacit.query.price.request import Request
 from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
+from tacit.query.question import Call, Question, cells_of, private, values_of
 
 UNIT = Neighbours("add-remove", "unit")
 

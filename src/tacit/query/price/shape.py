@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tacit.accounting.events import Event
-from tacit.query.plan import Question, Truth, Where
+from tacit.query.plan import Truth, Where
 from tacit.query.price.explain import Explanation, explained
 from tacit.query.price.quote import Quote
+from tacit.query.question import Question
 
 ANY = Truth(True)  # stands for every condition
 

@@ -16,8 +16,8 @@ from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Catalog, Table
 from tacit.privacy.loss import Change, Neighbours
 from tacit.privacy.rounding import sqrt_up
-from tacit.query.groups import private, size
-from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Question, Relation, Scan, Semi, Union, UnitJoin, Where
+from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Relation, Scan, Semi, Union, UnitJoin, Where
+from tacit.query.question import Question, private, size
 from tacit.query.size_limit import below, nodes_of
 
 

@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any
 
 from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, PARTS_PER_CORE, Table
-from tacit.query.named_parts import in_list
+from tacit.query.named_parts import in_list, stairs
 from tacit.query.plan import (
     Add,
     All,
@@ -45,7 +45,6 @@ from tacit.query.plan import (
     Union,
 )
 from tacit.query.size_limit import Node, below, expressions_of, nodes_of, parts_of, written_out
-from tacit.query.stairs import stairs
 
 NUMBER = 8  # bytes
 HELD = 32  # bytes of a number in a row that is held and sorted

@@ -23,14 +23,13 @@ from tacit.errors import NotAllowed, Refused, WrongType
 from tacit.mechanisms.noise import discrete
 from tacit.privacy.loss import Pure
 from tacit.query.free import public_tables
-from tacit.query.groups import domain, private
 from tacit.query.language.sql import parse
 from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
-from tacit.query.plan import Question
 from tacit.query.price import price as pricing
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.work import Work, worst
+from tacit.query.question import Question, domain, private
 from tacit.release.noisy import ran, released
 from tacit.session import DataSet
 from worlds import opened

@@ -1,14 +1,69 @@
-"""The groups of an answer: whether they are public, how many there are, and what their keys mean."""
+"""A question and its groups: everything that was asked, which groups an answer has, and what their keys mean."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN
+from fractions import Fraction
 from math import prod
 from typing import Any
 
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_near
-from tacit.query.plan import BooleanType, CategoryType, DateType, Key, NumberType, Question, Term, TextColumn
+from tacit.query.plan import BooleanType, CategoryType, DateType, Group, Key, NumberType, Term, TextColumn
+from tacit.query.released.numbers import Order, Output, Test
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An aggregate as it was asked: its name, what it is over, the share of a quantile, and the second of two columns."""
+
+    name: str
+    over: Term | None = None
+    share: Fraction | None = None
+    together: int | None = None
+    other: Term | None = None
+
+    @property
+    def is_date(self) -> bool:
+        """Whether the value is a date: a quantile of dates is one, a count of dates is a number."""
+        return self.name == "quantile" and self.over is not None and isinstance(self.over.type, DateType)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Everything that was asked. What comes after `group` works on released values and costs nothing.
+
+    A question may have several parts, each with a group and calls of its own. Those in `beside` have no keys and one output,
+    which every part may use. The rows of those in `below` stand below its own: they have as many outputs and orders, and the
+    limit of the first is that of all. `among` is the number of parts that have rows.
+    """
+
+    group: Group
+    calls: tuple[Call, ...]
+    outputs: tuple[Output, ...]
+    having: Test | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    qualify: Test | None = None
+    beside: tuple[Question, ...] = ()
+    below: tuple[Question, ...] = ()
+    among: int = 1
+
+    @property
+    def shown(self) -> tuple[Question, ...]:
+        """The parts that have rows in the answer, in order."""
+        return self, *self.below
+
+    @property
+    def parts(self) -> tuple[Question, ...]:
+        """All parts, each of which is measured and paid for."""
+        return self, *self.beside, *self.below
+
+
+# --- groups: whether they are public, how many there are, and what their keys mean -------------------------------------------
+
 
 MOST_CELLS = 10**7
 DISTINCT = 2**52  # up to this many steps from zero, no two multiples of a step have the same nearest double

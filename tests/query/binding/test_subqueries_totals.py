@@ -10,7 +10,7 @@ from tacit.errors import RangeTooLarge
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.curves import FINEST
 from tacit.query.binding.scope import Scope
-from tacit.query.binding.totals import Totals
+from tacit.query.binding.subqueries import Totals
 from tacit.query.plan import Column, NumberType, Term
 
 

@@ -16,7 +16,7 @@ from guide import quoted
 from tacit.errors import Refused
 from tacit.query.price.explain import explained
 
-FILE = Path(__file__).parent.parent / "queries" / "hospital" / "aggregates.sql"
+FILE = Path(__file__).parents[2] / "queries" / "hospital" / "aggregates.sql"
 ENTRY = re.compile(r"^-- (answered|refused): (\d+) .+\n(.+);\n((?:--.*\n)*)", re.MULTILINE)
 ENTRIES = ENTRY.findall(FILE.read_text("utf-8"))
 

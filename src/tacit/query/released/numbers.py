@@ -1,4 +1,4 @@
-"""What is made of released numbers: the nodes of SELECT, HAVING, QUALIFY and ORDER BY. All of it is free, and total.
+"""Released numbers and all that is made of them: the nodes of SELECT, HAVING, QUALIFY and ORDER BY. All of it is free, and total.
 
 Every number is a double or NULL. What has no value (a division by zero, the root of a negative number, a number too large for a
 double) is NULL, never an error. A `Test` is true, false or unknown.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal as Choice
 
-from tacit.query.fields import fields_of
+from tacit.query.size_limit import fields_of
 
 
 @dataclass(frozen=True, slots=True)

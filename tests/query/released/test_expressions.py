@@ -12,7 +12,7 @@ from guide import quoted
 from tacit.errors import RangeTooLarge, Refused
 from tacit.query.price.explain import explained
 
-FILE = Path(__file__).parent.parent / "queries" / "hospital" / "results.sql"
+FILE = Path(__file__).parents[2] / "queries" / "hospital" / "results.sql"
 ENTRY = re.compile(r"^-- (answered|refused): (\d+) .+\n(.+);\n((?:--   .*\n)*)", re.MULTILINE)
 ENTRIES = ENTRY.findall(FILE.read_text("utf-8"))
 

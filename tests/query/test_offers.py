@@ -8,8 +8,8 @@ import pytest
 import tacit
 from tacit.errors import TooManyGroups
 from tacit.query import offers
+from tacit.query.offers import LONGEST, Remembered
 from tacit.query.price.request import Request
-from tacit.query.remembered import LONGEST, Remembered
 
 CATALOG = """
 [budget]

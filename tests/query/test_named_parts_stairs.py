@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.query import stairs as module
+from tacit.query import named_parts as module
 from tacit.query.binding.dates import steps
+from tacit.query.named_parts import Stairs, stairs
 from tacit.query.plan import Choose, Column, Compare, Literal
-from tacit.query.stairs import Stairs, stairs
 
 
 def in_buckets(found: Stairs, number: int, low: int, high: int) -> int | None:

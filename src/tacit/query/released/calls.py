@@ -1,4 +1,4 @@
-"""What is asked of the groups: the calls of aggregates; what is made of their released results is in results.py."""
+"""The calls of aggregates that a question asks of its groups; expressions.py reads what is made of their released results."""
 
 from __future__ import annotations
 
@@ -9,25 +9,14 @@ from fractions import Fraction
 from tacit.errors import NeverTrue, NotAllowed, RangeTooLarge, WrongType
 from tacit.query import plan
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, Binder
+from tacit.query.binding.binder import AGGREGATES, PAIRS, Binder, has_aggregate, is_column, paired
 from tacit.query.binding.comparisons import as_number
-from tacit.query.binding.pairs import PAIRS, paired
 from tacit.query.binding.possible import always_null
-from tacit.query.binding.scope import Declared, Identity, Scope, Source
-from tacit.query.language.syntax import Apply, At, Constant, Expression, InQuery, Name, Scalar, Star
-from tacit.query.plan import (
-    BooleanType,
-    Call,
-    CategoryType,
-    DateType,
-    IsNull,
-    Key,
-    Literal,
-    NumberType,
-    Term,
-    TextColumn,
-)
-from tacit.query.results import Fixed, KeyValue, Number, Out, Result
+from tacit.query.binding.scope import Declared, Identity, Source
+from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Star
+from tacit.query.plan import BooleanType, CategoryType, DateType, IsNull, Key, Literal, NumberType, Term, TextColumn
+from tacit.query.question import Call
+from tacit.query.released.numbers import Fixed, KeyValue, Number, Out, Result
 
 MOST_VALUES = 10_000  # among which a mode is chosen
 QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
@@ -239,17 +228,6 @@ def is_released(expression: Expression) -> bool:
 
 def _written(call: Apply) -> str:
     return call.function.upper().replace("_DISTINCT", "(DISTINCT ...)")
-
-
-def has_aggregate(expression: Expression) -> bool:
-    if not isinstance(expression, Apply):
-        return isinstance(expression, InQuery) and has_aggregate(expression.value)
-    return expression.function in AGGREGATES or any(has_aggregate(argument) for argument in expression.arguments)
-
-
-def is_column(name: Name, scope: Scope) -> bool:
-    """Whether some table of the question has such a column."""
-    return any(name.parts[-1].lower() in source.names for source in scope.sources)
 
 
 def _presence(term: Term) -> Term:

@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidSQL, NotAllowed
-from tacit.query.binding.regular import (
+from tacit.query.binding.patterns import (
     LONGEST_PATTERN,
     MOST_KEPT,
     MOST_WORK,
     Machine,
-    Parser,
     _matching,
     matching,
     one_question,
     program_of,
 )
+from tacit.query.binding.regular import Parser
 from tacit.query.pauses import pausing
 
 TEXTS = ["a" * 64 + "!", *("a" * 60 + str(at) for at in range(500))]

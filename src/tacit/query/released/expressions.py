@@ -1,22 +1,22 @@
-"""What is made of released numbers: SELECT, HAVING, QUALIFY and ORDER BY over aggregates, keys and constants."""
+"""Expressions over released numbers: SELECT, HAVING, QUALIFY and ORDER BY over aggregates, keys and constants."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 from functools import partial
 
 from tacit.errors import NotAllowed, RangeTooLarge, Refused, WrongType
+from tacit.privacy.catalog import day_number
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, placed
 from tacit.query.binding.comparisons import those_that_can_be, undeclared
-from tacit.query.binding.kinds import as_day, constant_out, kind_of
-from tacit.query.binding.select_list import Asked, not_alone
-from tacit.query.binding.windows import window
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
-from tacit.query.plan import CategoryType
-from tacit.query.results import (
+from tacit.query.plan import BooleanType, CategoryType, DateType, NumberType, Type
+from tacit.query.released.calls import Asked, not_alone
+from tacit.query.released.numbers import (
     Arithmetic,
     Chosen,
     Coalesced,
@@ -35,6 +35,48 @@ from tacit.query.results import (
     Test,
     Window,
 )
+from tacit.query.released.windows import window
+
+# --- kinds of constants and keys: a number, a date, a text or a truth --------------------------------------------------------
+
+
+def constant_out(value: Fraction | str | bool | date | None) -> Out:
+    """A constant of a question."""
+    match value:
+        case Fraction():
+            return Number(value)
+        case date():
+            return Day(day_number(value))
+        case _:
+            return Fixed(value)
+
+
+def kind_of(meaning: Type) -> str:
+    """What a key is; "value" if it has values of several kinds."""
+    match meaning:
+        case CategoryType(values):
+            kinds = {terms.typed(value)[0] for value in values}
+            return kinds.pop() if len(kinds) == 1 else "value"
+        case DateType():
+            return "date"
+        case BooleanType():
+            return "truth"
+        case NumberType():
+            return "number"
+        case _:
+            return "text"
+
+
+def as_day(text: Out) -> Out:
+    """A constant text beside a date, read as one."""
+    try:
+        return Day(day_number(date.fromisoformat(str(text.value if isinstance(text, Fixed) else ""))))
+    except ValueError:
+        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'") from None
+
+
+# --- expressions and conditions ----------------------------------------------------------------------------------------------
+
 
 MOST_MADE = 10_000  # expressions that are read for one question, where a part that is named twice is read twice
 

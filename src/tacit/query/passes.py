@@ -1,0 +1,145 @@
+"""From the query text to a plan that can be priced: the passes, in order.
+
+qualify   names and functions get their meaning; SELECT, HAVING and ORDER BY become arithmetic on released numbers
+bound     every private table is limited to the declared rows of a unit, below every other step
+totals    per-unit totals that are cheaper together than one by one
+split     aggregates become moments: exact integers, counted once even where several aggregates need them
+excluded  groups that WHERE excludes by the catalog alone are left out
+keys      every group of the answer is known in advance, or must pass a threshold
+fit       the expression for the engine is not too large
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+from tacit.errors import TooManyGroups
+from tacit.privacy.catalog import Catalog
+from tacit.query.binding.patterns import one_question
+from tacit.query.binding.scope import PublicFacts
+from tacit.query.excluded import excluded
+from tacit.query.intervals.aggregates import moments_of
+from tacit.query.language.syntax import Select
+from tacit.query.plan import Bound, Column, Group, Join, Moment, PublicScan, Relation, Scan, Semi, UnitJoin, Where
+from tacit.query.price.stability import copies, rows_of
+from tacit.query.question import MOST_CELLS, MOST_QUANTILES, Call, Question, drawn_in_groups, private, size
+from tacit.query.released.qualify import qualify
+from tacit.query.size_limit import Extent, below, expressions_of
+
+
+def passes() -> tuple[Callable[[Question], Question], ...]:
+    """The passes after `qualify`, in their order."""
+    return (bound, totals, split, excluded, keys, fit)
+
+
+def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
+    """The query as a plan; a function of the text, the catalog and the public tables alone."""
+    with one_question():
+        question = qualify(select, catalog, public, rows_of)
+    beside = tuple(map(_through, question.beside))
+    below = tuple(replace(_through(part), beside=beside) for part in question.below)
+    return replace(_through(question), beside=beside, below=below)
+
+
+def _through(question: Question) -> Question:
+    """One part of a question, after all passes."""
+    for rewritten in passes():
+        question = rewritten(question)
+    return question
+
+
+# --- bound: the limits of a unit ---------------------------------------------------------------------------------------------
+
+
+def bound(question: Question) -> Question:
+    """The query with its rows in one group limited if that is declared; raises if a table has no limit of its own."""
+    group = question.group
+    limited = {id(step.child) for step in below(group) if isinstance(step, Bound)}
+    if any(isinstance(step, Scan) and id(step) not in limited for step in below(group)):
+        raise TypeError("a scan without a row limit has no stability; the binder puts one above it")
+    return replace(question, group=replace(group, per_group=_per_group(group)))
+
+
+def _per_group(group: Group) -> int | None:
+    """The declared limit of the table that the rows come from, if a row of the query is a row of that table.
+
+    Tables that are joined along a reference, or only tested, add no row. If rows multiply or are merged, the declared limit would
+    mean something else, so no limit applies.
+    """
+    step: Relation = group.child
+    while isinstance(step, Join | UnitJoin | Semi | Where):
+        if isinstance(step, UnitJoin) and not step.once and not _one_row(step.other):
+            return None
+        step = step.child
+    if not group.keys or not isinstance(step, Bound):
+        return None
+    table = step.child.table
+    return table.max_rows_per_group if table.rows_per_group < table.max_rows else None
+
+
+def _one_row(relation: Relation) -> bool:
+    """Whether a unit has at most one row there."""
+    while isinstance(relation, Where) and not isinstance(relation.child, PublicScan):
+        relation = relation.child
+    return isinstance(relation, Bound) and relation.max_rows == 1
+
+
+# --- totals: those that a unit moves less together than one by one (stability.md) --------------------------------------------
+
+
+def totals(question: Question) -> Question:
+    """The query with the maximum total of all rows of one unit, for each SUM and AVG over a per-unit total."""
+    return replace(question, calls=tuple(_known(call, question) for call in question.calls))
+
+
+def _known(call: Call, question: Question) -> Call:
+    """The combined total is used if it is less than what the rows of a unit cost one by one; otherwise an average is centered."""
+    node = call.over.node if call.over is not None else None
+    if call.name not in ("sum", "avg") or not isinstance(node, Column) or node.together is None:
+        return call
+    rows, times = rows_of(question.group.child), copies(question.group.child, node.source)
+    if times is None:
+        return call
+    apart = rows * max(abs(node.low), abs(node.high)) if call.name == "sum" else rows * (node.high - node.low) // 2
+    return replace(call, together=times * node.together) if times * node.together < apart else call
+
+
+# --- split: aggregates to moments, each computed and paid for once -----------------------------------------------------------
+
+
+def split(question: Question) -> Question:
+    """The query with the moments that its calls need, each once, in the order of first use."""
+    needed: dict[Moment, None] = {}
+    for call in question.calls:
+        needed.update(dict.fromkeys(moments_of(call, question.calls)))
+    if private(question):
+        needed[Moment("units")] = None  # the threshold of private keys reads it
+    return replace(question, group=replace(question.group, moments=tuple(needed)))
+
+
+# --- keys: groups that are known in advance, or must pass a threshold --------------------------------------------------------
+
+
+def keys(question: Question) -> Question:
+    """The query itself; raises if it has too many public groups."""
+    cells = prod(size(key) for key in question.group.keys)
+    drawn = drawn_in_groups(question)
+    most = MOST_QUANTILES // drawn if drawn else MOST_CELLS
+    if cells > most:
+        many = str(cells) if cells < 10**15 else "more than 10^15"
+        raise TooManyGroups(
+            f"the question has {many} groups, including empty ones; the limit is {most}",
+            remedy="group by fewer or coarser expressions, for example FLOOR(x / 10) * 10",
+        )
+    return question
+
+
+# --- fit: small enough to be written out for an engine -----------------------------------------------------------------------
+
+
+def fit(question: Question) -> Question:
+    """The query itself; raises if its expressions are too large together."""
+    Extent().check(*expressions_of(question.group))
+    return question

@@ -1,0 +1,1 @@
+"""The language of released numbers: SELECT, HAVING, QUALIFY and ORDER BY over aggregates and keys; free, and total."""
