@@ -29,27 +29,6 @@ from tacit.query.released.qualify import qualify
 from tacit.query.size_limit import Extent, below, expressions_of
 
 
-def passes() -> tuple[Callable[[Question], Question], ...]:
-    """The passes after `qualify`, in their order."""
-    return (bound, totals, split, excluded, keys, fit)
-
-
-def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
-    """The query as a plan; a function of the text, the catalog and the public tables alone."""
-    with one_question():
-        question = qualify(select, catalog, public, rows_of)
-    beside = tuple(map(_through, question.beside))
-    below = tuple(replace(_through(part), beside=beside) for part in question.below)
-    return replace(_through(question), beside=beside, below=below)
-
-
-def _through(question: Question) -> Question:
-    """One part of a question, after all passes."""
-    for rewritten in passes():
-        question = rewritten(question)
-    return question
-
-
 # --- bound: the limits of a unit ---------------------------------------------------------------------------------------------
 
 
@@ -142,4 +121,25 @@ def keys(question: Question) -> Question:
 def fit(question: Question) -> Question:
     """The query itself; raises if its expressions are too large together."""
     Extent().check(*expressions_of(question.group))
+    return question
+
+
+# --- all of them, in their order ---------------------------------------------------------------------------------------------
+
+PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, excluded, keys, fit)
+
+
+def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
+    """The query as a plan; a function of the text, the catalog and the public tables alone."""
+    with one_question():
+        question = qualify(select, catalog, public, rows_of)
+    beside = tuple(map(_through, question.beside))
+    below = tuple(replace(_through(part), beside=beside) for part in question.below)
+    return replace(_through(question), beside=beside, below=below)
+
+
+def _through(question: Question) -> Question:
+    """One part of a question, after all passes."""
+    for rewritten in PASSES:
+        question = rewritten(question)
     return question
