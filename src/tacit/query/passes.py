@@ -28,7 +28,6 @@ from tacit.query.question import MOST_CELLS, MOST_QUANTILES, Call, Question, dra
 from tacit.query.released.qualify import qualify
 from tacit.query.size_limit import Extent, below, expressions_of
 
-
 # --- bound: the limits of a unit ---------------------------------------------------------------------------------------------
 
 
