@@ -21,7 +21,7 @@ from tacit.publish.tables.conditions import KAnonymity
 from tacit.publish.tables.hierarchy import Hierarchy, read_hierarchies
 from tacit.publish.tables.lattice import Lattice
 from tacit.publish.tables.measures import Losses
-from tacit.publish.tables.mondrian import mondrian
+from tacit.publish.tables.partitions import mondrian
 from tacit.publish.tables.search import Found, search
 from tacit.publish.tables.table import Column, Table
 

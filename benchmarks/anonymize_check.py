@@ -19,12 +19,10 @@ import pyarrow as pa
 
 from benchmarks.tables import REPEATS, machine, markdown, peer_python, write_table
 from tacit.data.files.columns import read_columns
-from tacit.data.files.level_rows import level_rows
-from tacit.publish.tables.models.closeness import Closeness
-from tacit.publish.tables.models.delta_disclosure import DeltaDisclosure
-from tacit.publish.tables.models.entropy import EntropyDiversity
+from tacit.data.files.kinds import level_rows
+from tacit.publish.tables.models.closeness import Closeness, DeltaDisclosure
+from tacit.publish.tables.models.diversity import EntropyDiversity, RecursiveDiversity
 from tacit.publish.tables.models.k_anonymity import KAnonymity
-from tacit.publish.tables.models.recursive import RecursiveDiversity
 from tacit.publish.tables.models.rows import rows_of
 
 ROOT = Path(__file__).parents[1]

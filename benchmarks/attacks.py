@@ -14,8 +14,7 @@ import numpy as np
 
 from benchmarks.tables import machine, markdown, write_table
 from tacit.evidence.attacks.answerers import Noise, fair_bits
-from tacit.evidence.attacks.linear_programming import least_absolute
-from tacit.evidence.attacks.reconstruction import Subsets, reconstruct
+from tacit.evidence.attacks.reconstruction import Subsets, least_absolute, reconstruct
 from tacit.evidence.attacks.reconstruction_curves import attempt
 from tacit.evidence.attacks.samplers import samplers
 from tacit.evidence.attacks.tracing import tracing

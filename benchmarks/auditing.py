@@ -15,11 +15,11 @@ import numpy as np
 
 from benchmarks.tables import best_seconds, machine, markdown, write_table
 from tacit.publish.audited.auditor import Auditor
+from tacit.publish.audited.examples import Utility, utility
 from tacit.publish.audited.max_min import MaxMinAuditor
 from tacit.publish.audited.maximum import MaxAuditor
 from tacit.publish.audited.question import Question, question
 from tacit.publish.audited.sums import SumAuditor
-from tacit.publish.audited.utility import Utility, utility
 
 FULL = os.environ.get("FULL") == "1"
 PAST = 1000

@@ -11,9 +11,8 @@ import resource
 import time
 
 from benchmarks.tables import machine, markdown, write_table
-from tacit.evidence.attacks.graphs.pattern import walk_plan
 from tacit.evidence.attacks.graphs.planted import aims, recover_planted
-from tacit.evidence.attacks.graphs.planting import plant, relabel
+from tacit.evidence.attacks.graphs.planting import plant, relabel, walk_plan
 from tacit.evidence.attacks.graphs.power_law import power_law
 from tacit.evidence.attacks.graphs.recovery import EXACT, Tolerance
 from tacit.evidence.attacks.graphs.reidentify import re_identify

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.tables import REPEATS, machine, markdown, peer_python, write_table
-from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import KAry
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
 from tacit.publish.local.randomizers.hashing import LocalHashing
 from tacit.publish.local.randomizers.numeric import compared
-from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.rappor import BloomRappor, Rappor
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary
 

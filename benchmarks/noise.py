@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.tables import REPEATS, best_seconds, machine, markdown, write_table
-from tacit.evidence.attacks.timing import rank_correlation
+from tacit.evidence.attacks.samplers import rank_correlation
 from tacit.evidence.verify.clock import epsilon_with_clock, timed
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.noise import bits

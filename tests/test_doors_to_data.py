@@ -16,7 +16,7 @@ MAY_OPEN = {
     "release/curators.py": "the owner's door: reports that compare with the real data, for those who hold it",
 }
 OWNERS = {
-    "publish/synthetic/commuters/check.py": "counts, for the owner, what is in a file of flows",
+    "publish/synthetic/commuters/flows.py": "counts, for the owner, what is in a file of flows",
     "publish/synthetic/commuters/report.py": "compares a published map with the real one, on the owner's page",
     "publish/synthetic/rows/utility.py": "compares synthetic rows with the real ones, on the owner's page",
     "evidence/attacks/longest_commute.py": "an attack knows everybody else's homes, and checks its guesses",

@@ -28,7 +28,7 @@ from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue, StoreUnusab
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import Pure
 from tacit.publish.synthetic.commuters.model import ONE_JOB
-from tacit.publish.synthetic.commuters.spending import ledger_beside, sold_beside
+from tacit.publish.synthetic.commuters.sources import ledger_beside, sold_beside
 from tacit.release.once import Form, Till, once
 
 ROWS = Units((("visits", '["row",null]'),), public=("wards",))

@@ -87,8 +87,8 @@ def uses(pattern: str) -> Callable[[Iterable[str]], set[str]]:
 
 
 WAITING = "accounting/ledger/group_commit.py"  # one constant sentence, by whoever waits for a lock
-SCREEN, BARS, OUTPUT, ONE_PLACE = "doors/cli/screen.py", "doors/cli/bars.py", "doors/cli/output.py", "untrusted.py"
-DIGESTS = ("privacy/catalog.py", "data/store.py", "data/declaration/lines.py")  # hashed, stored, and escaped for TOML
+SCREEN, BARS, OUTPUT, ONE_PLACE = "doors/cli/screen.py", "doors/cli/screen.py", "doors/cli/output.py", "untrusted.py"
+DIGESTS = ("privacy/catalog.py", "data/store.py", "data/declaration.py")  # hashed, stored, and escaped for TOML
 RULES = {  # a search, who may have it, and what it must find
     "print": (uses(r"print\(\)|\.s?echo\(\)|sys\.std\w+\.write\(\)|from rich import print"), (OUTPUT, WAITING), "print(x)"),
     "console": (uses(r"from rich.console import Console|Console\(\)"), (SCREEN, "evidence/attacks/hostile_key.py"), "Console()"),

@@ -51,7 +51,7 @@ def prepared(place: Path, memory: str) -> dict[str, Any]:
     """What preparation takes; a cluster runs, and has imported what it needs, before the clock starts."""
     import tacit
     from tacit.data.prepare import prepare
-    from tacit.data.spark_session import started
+    from tacit.data.spark.session import started
 
     with tacit.open(place) as data:
         if data.catalog.store_engine == "spark":
@@ -64,8 +64,7 @@ def prepared(place: Path, memory: str) -> dict[str, Any]:
 
 def _bytes(described: Any) -> int:
     """The size of a store in Parquet."""
-    from tacit.data.parquet_store import parquet_store
-    from tacit.data.store import store_file
+    from tacit.data.store import parquet_store, store_file
 
     tables = Path(parquet_store(store_file(described)).folder)
     return sum(each.stat().st_size for each in tables.rglob("*.parquet") if each.is_file())
@@ -99,9 +98,8 @@ def asked(place: Path, turns: int, beside: bool) -> dict[str, Any]:
 
 def _plain(described: Any) -> Callable[[str], object]:
     """Asks Spark itself, in the session that tacit starts, with the settings that tacit uses."""
-    from tacit.data.parquet_store import parquet_store
-    from tacit.data.spark_session import started
-    from tacit.data.store import store_file
+    from tacit.data.spark.session import started
+    from tacit.data.store import parquet_store, store_file
 
     spark = started(described.store_master)
     spark.read.parquet(parquet_store(store_file(described)).table("visits")).createOrReplaceTempView("stored")

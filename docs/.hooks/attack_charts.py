@@ -6,36 +6,28 @@ from pathlib import Path
 from typing import Any
 
 from tacit.evidence.attacks.answerers import fair_bits
-from tacit.evidence.attacks.auxiliary import auxiliary
 from tacit.evidence.attacks.definitions import released_sample
-from tacit.evidence.attacks.exponential_adversary import exponential_adversary
+from tacit.evidence.attacks.exponential_adversary import HalfWay, exponential_adversary
 from tacit.evidence.attacks.graphs.collusion import EMAIL, collude, email_graph
-from tacit.evidence.attacks.graphs.curves import SuccessCurve, points_of
-from tacit.evidence.attacks.graphs.pattern import walk_plan
-from tacit.evidence.attacks.graphs.planted import aims, attack
-from tacit.evidence.attacks.graphs.planting import relabel
+from tacit.evidence.attacks.graphs.planted import SuccessCurve, aims, attack, points_of
+from tacit.evidence.attacks.graphs.planting import relabel, walk_plan
 from tacit.evidence.attacks.graphs.power_law import power_law
 from tacit.evidence.attacks.graphs.reidentify import re_identify
 from tacit.evidence.attacks.isolation import Gallery, gallery
 from tacit.evidence.attacks.local_sensitivity import local_sensitivity
 from tacit.evidence.attacks.longest_commute import longest_commute
-from tacit.evidence.attacks.posterior import posterior_of
+from tacit.evidence.attacks.posterior import auxiliary, posterior_of, wrong_prior
 from tacit.evidence.attacks.questioner import isolate_people
-from tacit.evidence.attacks.reconstruction_curves import feasible, over_noise
-from tacit.evidence.attacks.regimes import regimes
+from tacit.evidence.attacks.reconstruction_curves import feasible, over_noise, regimes
 from tacit.evidence.attacks.samplers import samplers
-from tacit.evidence.attacks.subset_answers import HalfWay
-from tacit.evidence.attacks.tables.cells import hair_and_eyes
 from tacit.evidence.attacks.tables.downcoding import downcode, made_output
-from tacit.evidence.attacks.tables.homogeneity import example, homogeneity
-from tacit.evidence.attacks.tables.linkage import demonstration
-from tacit.evidence.attacks.tables.rebuild import made_blocks, rebuilding
-from tacit.evidence.attacks.tables.tutorial import tutorial
+from tacit.evidence.attacks.tables.linkage import demonstration, example, homogeneity
+from tacit.evidence.attacks.tables.marginals import hair_and_eyes, made_blocks, rebuilding
+from tacit.evidence.attacks.tables.minimality import tutorial
 from tacit.evidence.attacks.tracing import tracing
-from tacit.evidence.attacks.wrong_prior import wrong_prior
 from tacit.mechanisms.laplace import Laplace
-from tacit.publish.synthetic.commuters.model import Terms, offered
 from tacit.publish.synthetic.commuters.example_state import made_state
+from tacit.publish.synthetic.commuters.model import Terms, offered
 from tacit.publish.tables.adversary.report import group_report
 
 FOLDER = Path(__file__).parent.parent / "ideas" / "attacks"

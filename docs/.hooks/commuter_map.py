@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.publish.synthetic.commuters.model import Terms, drawn, offered
-from tacit.publish.synthetic.commuters.maps import side_by_side
 from tacit.publish.synthetic.commuters.example_state import made_state
+from tacit.publish.synthetic.commuters.model import Terms, drawn, offered
+from tacit.publish.synthetic.commuters.report import side_by_side
 
 PLACE = Path(__file__).parent.parent / "guides" / "commuter-map.png"
 

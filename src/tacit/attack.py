@@ -25,28 +25,26 @@ from tacit.evidence.attacks import hostile_key
 from tacit.evidence.attacks.against_session import attack_session as session
 from tacit.evidence.attacks.answerers import Exact, MinimumSize, Noise, Noisy, Rounding, Suppressing, fair_bits
 from tacit.evidence.attacks.definitions import told_apart
-from tacit.evidence.attacks.floating_point import floating_point
 from tacit.evidence.attacks.graphs.coalition import attempt as coalition
 from tacit.evidence.attacks.graphs.collusion import collude, email_graph
 from tacit.evidence.attacks.graphs.grouping import Grouping
 from tacit.evidence.attacks.graphs.grouping import attack_grouping as grouping
-from tacit.evidence.attacks.graphs.pattern import simple_plan, walk_plan
 from tacit.evidence.attacks.graphs.planted import aims
 from tacit.evidence.attacks.graphs.planted import attack as planted
+from tacit.evidence.attacks.graphs.planting import simple_plan, walk_plan
 from tacit.evidence.attacks.graphs.recovery import Tolerance
 from tacit.evidence.attacks.graphs.reidentify import re_identify
 from tacit.evidence.attacks.isolation import averaging, differencing, tracker
 from tacit.evidence.attacks.posterior import posterior_of as posterior
 from tacit.evidence.attacks.questioner import Target
 from tacit.evidence.attacks.reconstruction import against as reconstruction
+from tacit.evidence.attacks.samplers import floating_point
 from tacit.evidence.attacks.tables.downcoding import downcode
-from tacit.evidence.attacks.tables.homogeneity import homogeneity
-from tacit.evidence.attacks.tables.linkage import Person, link
+from tacit.evidence.attacks.tables.linkage import Person, homogeneity, link
+from tacit.evidence.attacks.tables.marginals import rebuild
 from tacit.evidence.attacks.tables.minimality import Attacker
 from tacit.evidence.attacks.tables.minimality import against as minimality
-from tacit.evidence.attacks.tables.publishers import BlackBox, FullDomain, LocalRecoding
-from tacit.evidence.attacks.tables.rebuild import rebuild
-from tacit.evidence.attacks.tables.rules import DifferentValues, GroupSize, MostShare
+from tacit.evidence.attacks.tables.publishers import BlackBox, DifferentValues, FullDomain, GroupSize, LocalRecoding, MostShare
 from tacit.evidence.attacks.tracing import against as tracing
 
 __all__ = [

@@ -67,7 +67,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
 
     `begun` opens the ledger of the data set, if it has one.
     """
-    from tacit.data.files.memory import given_tables
+    from tacit.data.files.sources import given_tables
     from tacit.data.prepare import prepare
     from tacit.data.registering import registration
 
@@ -105,7 +105,7 @@ def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
 
 def begin_registered(catalog: Catalog, reason: str, sources: Mapping[str, Any] | None = None) -> Ledger:
     """Begin the ledger of a data set, once, and record it in the register."""
-    from tacit.data.files.memory import given_tables
+    from tacit.data.files.sources import given_tables
     from tacit.data.registering import registration
 
     found = registration(catalog, os.environ, given_tables(catalog, sources))

@@ -18,22 +18,18 @@ from __future__ import annotations
 
 from tacit.publish.local.estimates.choose import choose
 from tacit.publish.local.estimates.compare import compare
-from tacit.publish.local.estimates.ends import End
 from tacit.publish.local.estimates.estimate import Request, Tally, estimate
-from tacit.publish.local.estimates.heavy_hitters import PrefixTree, heavy_hitters
+from tacit.publish.local.estimates.heavy_hitters import PrefixTree, Words, heavy_hitters
 from tacit.publish.local.estimates.planning import plan, plan_difference, reach
 from tacit.publish.local.estimates.posterior import posterior
 from tacit.publish.local.estimates.quantiles import quantiles
-from tacit.publish.local.estimates.simulate import simulate
-from tacit.publish.local.estimates.word_codes import Words
-from tacit.publish.local.randomizers.bloom import BloomRappor
+from tacit.publish.local.estimates.simulate import End, simulate
 from tacit.publish.local.randomizers.categories import Binary, KAry
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
 from tacit.publish.local.randomizers.hashing import LocalHashing
-from tacit.publish.local.randomizers.longitudinal import Account
+from tacit.publish.local.randomizers.longitudinal import Account, permanent
 from tacit.publish.local.randomizers.numeric import Numeric
-from tacit.publish.local.randomizers.permanent import permanent
-from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.rappor import BloomRappor, Rappor
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.several_questions import Sampled, Split
 from tacit.publish.local.randomizers.unary import Unary

@@ -31,8 +31,7 @@ from tacit.publish.local.survey.declaration import Survey
 from tacit.publish.local.survey.form import build_form as page
 from tacit.publish.local.survey.reading import parse_survey as parse
 from tacit.publish.local.survey.reading import read_survey as load
-from tacit.publish.local.survey.report import Form
-from tacit.publish.local.survey.reports import Store
+from tacit.publish.local.survey.reports import Form, Store
 from tacit.publish.local.survey.results import comparisons as compare
 from tacit.publish.local.survey.results import results as estimate
 from tacit.publish.local.survey.results import to_csv

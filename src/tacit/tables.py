@@ -19,8 +19,7 @@
 
 from __future__ import annotations
 
-from tacit.publish.tables.adversary.beliefs import Prior
-from tacit.publish.tables.adversary.classes import ClassI, ClassII, ClassIII, ClassIV
+from tacit.publish.tables.adversary.beliefs import ClassI, ClassII, ClassIII, ClassIV, Prior
 from tacit.publish.tables.adversary.numeric import Normal, Pareto, Poisson, range_beliefs
 from tacit.publish.tables.adversary.report import group_report
 from tacit.publish.tables.anonymized import Anonymized, anonymize
@@ -31,23 +30,16 @@ from tacit.publish.tables.cells.released import released
 from tacit.publish.tables.cells.suppression import suppress
 from tacit.publish.tables.configuration import read_configuration
 from tacit.publish.tables.consistent import Release, consistent
-from tacit.publish.tables.hierarchy import Hierarchy
-from tacit.publish.tables.models.alpha_k import AlphaK
-from tacit.publish.tables.models.closeness import Closeness
-from tacit.publish.tables.models.delta_disclosure import DeltaDisclosure
-from tacit.publish.tables.models.distinct import DistinctDiversity
-from tacit.publish.tables.models.entropy import EntropyDiversity
-from tacit.publish.tables.models.frequency import FrequencyDiversity
-from tacit.publish.tables.models.k_anonymity import KAnonymity
+from tacit.publish.tables.hierarchy import Hierarchy, dates, intervals, prefixes
+from tacit.publish.tables.models.closeness import Closeness, DeltaDisclosure
+from tacit.publish.tables.models.diversity import DistinctDiversity, EntropyDiversity, FrequencyDiversity, RecursiveDiversity
+from tacit.publish.tables.models.k_anonymity import AlphaK, KAnonymity
 from tacit.publish.tables.models.named import strictest
 from tacit.publish.tables.models.personalized import PersonalizedPrivacy
-from tacit.publish.tables.models.recursive import RecursiveDiversity
 from tacit.publish.tables.models.rows import rows_of
 from tacit.publish.tables.models.tree import Tree
-from tacit.publish.tables.ranges import dates, intervals, prefixes
 from tacit.publish.tables.requirements import Requirements
-from tacit.publish.tables.risk import journalist, prosecutor
-from tacit.publish.tables.sampling import sample_risk
+from tacit.publish.tables.risk import journalist, prosecutor, sample_risk
 from tacit.publish.tables.table import Table
 
 __all__ = [

@@ -10,7 +10,7 @@ from filtering import how_many, spent
 from tacit.accounting.composition import Cost, cost_of, restated
 from tacit.accounting.filter import GRID, NOTHING_SPENT, Filter, Left, State, on_grid_down, on_grid_up
 from tacit.errors import InvalidBudget, LawViolated, WrongRelation
-from tacit.evidence.verify.adversary import Move, check_filter, concentrated_move, failing_move, pure_move, worst_delta
+from tacit.evidence.verify.composing import Move, check_filter, concentrated_move, failing_move, pure_move, worst_delta
 from tacit.privacy.conversion import largest_rho_down, pure_rho_up
 from tacit.privacy.loss import CHANGE_ONE, Concentrated, Pure
 from tacit.privacy.rounding import exp_down, exp_up

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-import tacit.data.prepare.executors as executors
+import tacit.data.spark.executors as executors
 from tacit.data.catalog import read_catalog
-from tacit.data.parquet_store import FILE_ROWS
 from tacit.data.prepare import FACTORS
+from tacit.data.store import FILE_ROWS
 from tacit.errors import InvalidCatalog, TooMuchWork
 from tacit.privacy.catalog import MOST_CORES, PARTS_PER_CORE, Catalog
 from tacit.query.binding.ties import MOST_CODES

@@ -30,8 +30,8 @@ from tacit.query.engines import duckdb as engines
 from tacit.query.engines import rows as compiled_rows
 from tacit.query.engines.engine import Limits
 from tacit.query.engines.exact import statements_of
-from tacit.query.engines.like import spark_compiler
-from tacit.query.engines.shared_parts import shared
+from tacit.query.engines.spark.like import spark_compiler
+from tacit.query.engines.spark.shared_parts import shared
 from tacit.query.language.sql import parse
 from tacit.query.named_parts import Named, _Parts
 from tacit.query.passes import rewrite

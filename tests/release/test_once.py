@@ -291,7 +291,7 @@ def calls_that_spend(text: str) -> list[int]:
 def test_nothing_is_paid_for_elsewhere() -> None:
     """But for an attack on a ledger itself, on a copy that is gone afterwards: it spends and reads no row."""
     found = {str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py") if calls_that_spend(file.read_text())}
-    assert found == {"release/once.py", "accounting/ledger/ledger.py", "evidence/attacks/changed_unit.py"}
+    assert found == {"release/once.py", "accounting/ledger/ledger.py", "evidence/attacks/against_session.py"}
 
 
 @pytest.mark.parametrize("planted", ["data.ledger.spend(event, 'ana', 'q', 'v')", "self._ledger.reserve(sale)"])

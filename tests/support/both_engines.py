@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 
 from equality import EQUAL
 from tacit.data.ownership import code_name, coded
-from tacit.data.parquet_store import parquet_store
 from tacit.data.prepare import Prepared, prepare
 from tacit.data.prepare.ranking import KEY_FILE
-from tacit.data.store import open_store, store_file
+from tacit.data.store import open_store, parquet_store, store_file
 from tacit.privacy.catalog import Catalog
 
 Rows = list[dict[str, Any]]

@@ -37,7 +37,7 @@ def quick_session(master: str = "local[2]") -> Iterator[Any]:
         import pyspark  # noqa: F401
     except ImportError:
         raise Missing(INSTALL_SPARK) from None
-    from tacit.data.spark_session import STACK, started
+    from tacit.data.spark.session import STACK, started
 
     session = started(master, {"spark.driver.memory": "1g", "spark.driver.extraJavaOptions": f"{LIGHT} {STACK}"})
     try:
@@ -66,7 +66,7 @@ def hospital_on_spark(folder: Path, master: str = "local[2]") -> Path:
 @contextmanager
 def hospital_beside_spark(folder: Path, spark: Any) -> Iterator[tuple[Session, Any, Path]]:
     """A session on the hospital, an engine with the same store on Spark, and the description of that store."""
-    from tacit.query.engines.spark import SparkEngine
+    from tacit.query.engines.spark.engine import SparkEngine
 
     with hospital_session(folder) as session:
         (folder / "parquet").mkdir()

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from listed import counted
 from tacit.data.moving import to_parquet
-from tacit.data.parquet_store import ParquetStore
+from tacit.data.store import ParquetStore
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Engine, Opening
 from tacit.query.question import Question
@@ -63,7 +63,7 @@ def written_on_spark(catalog: Any, rows: Mapping[str, Stored], folder: Path, ses
 
 
 def _engine(described: ParquetStore, folder: Path, session: Any) -> Any:
-    from tacit.query.engines.spark import SparkEngine
+    from tacit.query.engines.spark.engine import SparkEngine
 
     file = folder / "store.json"
     file.write_text(described.written(), "utf-8")

@@ -16,10 +16,10 @@ import numpy as np
 
 from tacit.evidence.verify.score import label_of
 from tacit.mechanisms.noise import binomial, choice, urn
-from tacit.publish.local.randomizers import bloom, categories, hadamard, hashing, one_bit, piecewise, rappor, sets, unary
+from tacit.publish.local.randomizers import categories, hadamard, hashing, numeric, rappor, sets, unary
 from tacit.publish.local.randomizers import several_questions as several
 
-MODULES = (bloom, categories, hadamard, hashing, one_bit, piecewise, several, sets)
+MODULES = (rappor, categories, hadamard, hashing, numeric, numeric, several, sets)
 
 
 class Walker:
@@ -84,7 +84,7 @@ def law_of_randomize(randomizer, value, monkeypatch):
             for module in MODULES:
                 if hasattr(module, "uniform_integers"):
                     patch.setattr(module, "uniform_integers", uniform_integers)
-            for module in (unary, bloom, rappor):
+            for module in (unary, rappor, rappor):
                 patch.setattr(module, "noise_bits", noise_bits)
             return randomizer.randomize(value)
 

@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 from tacit.doors.cli.survey.endpoint import Endpoint
 from tacit.publish.local.survey.declaration import Number, Survey
 from tacit.publish.local.survey.form import build_form
-from tacit.publish.local.survey.report import Form
-from tacit.publish.local.survey.reports import Store
+from tacit.publish.local.survey.reports import Form, Store
 
 # Everything in which a page can leave something behind on a device, as one text.
 LEFT_BEHIND = """async () => JSON.stringify({

@@ -20,8 +20,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from stored import catalog, category, number, table, write_parquet
+from tacit.data.dialect import name as quoted
 from tacit.data.prepare import prepare
-from tacit.data.quoting import name as quoted
 from tacit.data.store import store_file
 from tacit.privacy.catalog import Catalog, Column, Owner, Table
 from tacit.query.engines.duckdb import DuckDBEngine

@@ -35,7 +35,7 @@ class Project:
     package: str = "tacit.mechanisms"
     source: Path = ROOT / "src" / "tacit" / "mechanisms"
     tests: Path = ROOT / "tests" / "mechanisms"
-    rows: tuple[str, ...] = ("tests/evidence/verify/test_suite.py::test_every_mechanism_is_within_its_claim",)
+    rows: tuple[str, ...] = ("tests/evidence/verify/test_plants_suite.py::test_every_mechanism_is_within_its_claim",)
     survivors: Path = ROOT / "tests" / "mechanisms" / "survivors.toml"
     kept: Path = ROOT / ".mutants"
     page: Path | None = ROOT / "docs" / "reference" / "assurance.md"

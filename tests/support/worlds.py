@@ -15,7 +15,7 @@ import pyarrow as pa
 from stored import catalog as catalog_of
 from stored import category, days, number
 from stored import table as table_of
-from tacit.data.quoting import name
+from tacit.data.dialect import name
 from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.duckdb import DuckDBEngine

@@ -11,7 +11,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from tacit.data.quoting import text
+
+def name(identifier: str) -> str:
+    """An identifier as SQL.
+
+    >>> print(name('a "b" c'))
+    "a ""b"" c"
+    """
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text as SQL, which cannot contain NUL.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''").replace("\0", "\ufffd") + "'"
+
+
+# --- the SQL in which engines differ -----------------------------------------------------------------------------------------
+
 
 Nature = Literal["integer", "wide", "decimal", "double", "truth", "day", "moment", "bytes", "nested", "text"]
 Word = Callable[[str], str]

@@ -18,8 +18,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import duckdb
 
-from tacit.data.dialect import DUCKDB, Dialect
-from tacit.data.quoting import name, text
+from tacit.data.dialect import DUCKDB, Dialect, name, text
 from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of
 

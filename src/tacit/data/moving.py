@@ -11,10 +11,9 @@ from pathlib import Path
 
 import duckdb
 
-from tacit.data.parquet_store import FILE_ROWS, ParquetStore
-from tacit.data.quoting import name as quoted
-from tacit.data.quoting import text
-from tacit.data.store import open_store
+from tacit.data.dialect import name as quoted
+from tacit.data.dialect import text
+from tacit.data.store import FILE_ROWS, ParquetStore, open_store
 
 ABOUT = "tacit_store"
 ROWS_TOGETHER = 122_880  # of a row group, as the engine writes them by default

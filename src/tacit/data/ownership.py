@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tacit.data.quoting import name
+from tacit.data.dialect import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Owner, Table
 

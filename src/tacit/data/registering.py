@@ -17,7 +17,7 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog
 
 if TYPE_CHECKING:
-    from tacit.data.files.memory import Given
+    from tacit.data.files.sources import Given
 
 KEY_BYTES = 32
 

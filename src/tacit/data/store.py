@@ -1,4 +1,10 @@
-"""The prepared store on disk: where it is, how it is replaced as a whole, and its description of itself (store.md)."""
+"""The prepared store on disk, as a file or in Parquet: where it is, how it is replaced as a whole, its description (store.md).
+
+A prepared store in Parquet: a small description, replaced as a whole, and a folder of tables that it names.
+
+The folder may lie wherever the cluster reads; the description lies with what tacit keeps. The tables hold the same columns and
+integers as the embedded engine's file (store.md).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,15 +20,77 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import duckdb
 
-from tacit.data.parquet_store import FILE_ROWS, TABLES, parquet_store
-from tacit.data.quoting import text
+from tacit.data.dialect import text
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner, opened, put_private, write
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
+
+FILE_ROWS = 2**20  # of one file at most: the largest task of a question is known, however well the rows compress
+HIDDEN = ("_", ".")  # how names begin that Spark does not list
+TABLES = "tables-"  # how the name of a folder of tables begins
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetStore:
+    """Which version lies where, with the description of itself (`details` of store.py).
+
+    `file_rows` is the most rows of a file of a private table; None in stores of before, whose files have no limit.
+    """
+
+    version: str
+    prepared_at: str
+    folder: str
+    details: dict[str, Any]
+    file_rows: int | None = None
+
+    def table(self, name: str) -> str:
+        """The place of a stored table."""
+        return f"{self.folder.rstrip('/')}/{name}.parquet"
+
+    def written(self) -> str:
+        """The description as text."""
+        known = {"version": self.version, "prepared_at": self.prepared_at, "folder": self.folder, "details": self.details}
+        return json.dumps(known | {"file_rows": self.file_rows}, indent=1) + "\n"
+
+
+def still_here(place: str, files: Collection[str]) -> bool:
+    """Whether a table on this disk has exactly these files, of which Spark has listed the addresses; no file is opened.
+
+    False also where that cannot be seen from here: then Spark has to list them again.
+
+    >>> still_here("s3a://bucket/visits.parquet", {"s3a://bucket/visits.parquet/part-0.parquet"})
+    False
+    """
+    known = [urlsplit(each) for each in files]
+    if not known or any(each.scheme != "file" or each.netloc for each in known):
+        return False
+    try:
+        inside = [place] if os.path.isfile(place) else [each.path for each in os.scandir(place)]
+    except OSError:
+        return False
+    shown = {each for each in inside if not os.path.basename(each).startswith(HIDDEN)}
+    return {unquote(each.path) for each in known} == shown and all(map(os.path.isfile, shown))
+
+
+def parquet_store(file: Path) -> ParquetStore:
+    """The store that a description names."""
+    if not file.exists():
+        raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
+    try:
+        known = json.loads(file.read_text("utf-8"))
+        version, prepared_at, folder, details = (known[name] for name in ("version", "prepared_at", "folder", "details"))
+        return ParquetStore(version, prepared_at, folder, details, known.get("file_rows"))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise StoreUnusable("cannot read the prepared store", remedy="run `tacit prepare`") from None
+
+
+# --- the store of either engine ----------------------------------------------------------------------------------------------
+
 
 BEGINNING, LOCK = "preparing-", "prepare.lock"
 NAMES: Mapping[str, str] = {"duckdb": "store.duckdb", "spark": "store.json"}  # the file name of the store in its folder, by engine

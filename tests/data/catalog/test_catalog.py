@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from tacit.data.catalog import parse_catalog, read_catalog
 from tacit.data.catalog.columns import APPLIES
-from tacit.data.declaration.lines import has_endless_key, key_lines, key_text, whole_text
-from tacit.data.declaration.shape import schema
+from tacit.data.declaration import has_endless_key, key_lines, key_text, schema, whole_text
 from tacit.data.store import store_file
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import LARGEST, Budget, Catalog, Column, Notation, Owner, Source, canonical, day_number, fingerprint

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.draft import draft
-from tacit.data.files.schema import Field, Found
+from tacit.data.files.columns import Field, Found
 from tacit.errors import InvalidCatalog
 
 TYPES = ["BIGINT", "HUGEINT", "DOUBLE", "DECIMAL(9,2)", "DECIMAL(38,30)", "DECIMAL(5,0)", "BOOLEAN", "DATE", "TIMESTAMP", "VARCHAR"]

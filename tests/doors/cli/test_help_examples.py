@@ -20,11 +20,11 @@ from tacit.doors.cli import app
 from tacit.doors.cli.demo import hospital
 from tacit.doors.client import Remote
 from tacit.evidence.attacks import against_session, questioner
-from tacit.evidence.attacks.door.reply_times import reply_times
-from tacit.evidence.verify import suite
+from tacit.evidence.attacks.reply_times import reply_times
+from tacit.evidence.verify import plants
 from tacit.evidence.verify.trial import Effort
 from tacit.publish.local.survey.reading import read_survey
-from tacit.publish.local.survey.report import Form
+from tacit.publish.local.survey.reports import Form
 from tacit.session import open as open_data
 
 EXAMPLE = re.compile(r"^Example: (?P<line>tacit .+?)(?: \(exits with (?P<code>\d+)\))?$", re.MULTILINE)
@@ -89,15 +89,15 @@ def small(monkeypatch):
     monkeypatch.setattr(hospital, "PATIENTS", 400)
     demo = import_module("tacit.doors.cli.demo")  # the package has the command under that name
     monkeypatch.setattr(Remote, "catalog", lambda self: {})  # nobody answers under the name of the example
-    timing = import_module("tacit.doors.cli.attack.timing")
+    timing = import_module("tacit.doors.cli.attack.sessions")
     monkeypatch.setattr(timing, "of_own_server", lambda count: reply_times("", (bool, bool), count, rest=0))
     monkeypatch.setattr(demo, "SUBSETS", 16)
     monkeypatch.setattr(demo, "DRAWS", 1_000)
     monkeypatch.setattr(questioner, "MOST_PEOPLE", 26)
     monkeypatch.setattr(against_session, "ATTACKS", against_session.ATTACKS[:1])
-    everything = suite.cases
-    monkeypatch.setattr(suite, "QUICK", Effort(samples=16))
-    monkeypatch.setattr(suite, "cases", lambda plant=None: everything()[-1:])
+    everything = plants.cases
+    monkeypatch.setattr(plants, "QUICK", Effort(samples=16))
+    monkeypatch.setattr(plants, "cases", lambda plant=None: everything()[-1:])
 
 
 FRESH = ("prepare", "ledger begin", "ledger units")  # without a ledger, or with one whose units have changed

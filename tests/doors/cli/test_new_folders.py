@@ -36,7 +36,7 @@ def test_a_folder_that_is_not_there_is_made(commands, written, tmp_path, monkeyp
 
 def test_so_do_estimates_as_a_file_and_as_a_chart(tmp_path, monkeypatch):
     from tacit.publish.local.survey.reading import read_survey
-    from tacit.publish.local.survey.report import Form
+    from tacit.publish.local.survey.reports import Form
 
     monkeypatch.chdir(tmp_path)
     report = Form.of(read_survey(Path(EXAMPLE))).text_of({"home": 1, "way": 2, "minutes": 35, "missing": [0]}, bytes(32), 0)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tacit.doors.cli import app
 from tacit.doors.cli.verify import Plant
-from tacit.evidence.verify import suite
+from tacit.evidence.verify import plants
 from tacit.evidence.verify.plants import PLANTED
 from tacit.evidence.verify.trial import Effort
 
@@ -20,9 +20,9 @@ LAWS = ("loss:", "coverage:", "smoothness:", "grid:", "filter:", "sampler:", "ce
 @pytest.fixture
 def small(monkeypatch):
     """A suite of the planted case alone, or of the last one, with few draws: what is checked here is the command."""
-    everything = suite.cases
-    monkeypatch.setattr(suite, "QUICK", Effort(samples=16))
-    monkeypatch.setattr(suite, "cases", lambda plant=None: [PLANTED[plant][1]] if plant else everything()[-1:])
+    everything = plants.cases
+    monkeypatch.setattr(plants, "QUICK", Effort(samples=16))
+    monkeypatch.setattr(plants, "cases", lambda plant=None: [PLANTED[plant][1]] if plant else everything()[-1:])
 
 
 def test_the_choices_are_the_planted_bugs():
@@ -48,8 +48,8 @@ def test_a_planted_bug_exits_with_one_and_names_the_law(plant):
 
 
 def test_the_table_shows_the_shares_and_why_some_are_small(monkeypatch):
-    shown = [case for case in suite.cases() if case.name in ("Ledger's filter", "Local, yes or no")]
-    monkeypatch.setattr(suite, "cases", lambda plant=None: shown)
+    shown = [case for case in plants.cases() if case.name in ("Ledger's filter", "Local, yes or no")]
+    monkeypatch.setattr(plants, "cases", lambda plant=None: shown)
     result = run(app, ["verify", "--quick"])
     lines = {line.split("  ")[0].strip(): line.split() for line in result.output.splitlines()}
     assert "1.00" in lines["Local, yes or no"]

@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 
 from served import served
-from tacit.data.spark_connect import ROOTS, unreachable
+from tacit.data.spark.connect import ROOTS, unreachable
 from tacit.data.store import StoreInfo
 from tacit.doors.server import pool as pool_module
 from tacit.doors.server.engine import Answering
@@ -26,7 +26,7 @@ from tacit.doors.server.wire import ASK, FAILED, TOLD, UNUSABLE, Malformed, rece
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines.engine import Limits, out_of_limits
-from tacit.query.engines.reasons import GONE, SILENT, packed_reason
+from tacit.query.engines.spark.reasons import GONE, SILENT, packed_reason
 from tacit.query.price.price import Request
 from tacit.release.running import Paid
 from tacit.session import DataSet

@@ -12,7 +12,7 @@ from clusters import SPARK, connect_server
 from served import self_signed
 from services import Missing, _free_port
 from serving import Server, serving
-from tacit.data.spark_connect import ROOTS
+from tacit.data.spark.connect import ROOTS
 from tacit.doors.server.sandbox.kernel import KNOWN
 from valve import Valve, tls_before
 

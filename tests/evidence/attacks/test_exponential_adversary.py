@@ -7,8 +7,7 @@ import pytest
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.answerers import fair_bits
-from tacit.evidence.attacks.exponential_adversary import _digits, between, counts, exponential_adversary
-from tacit.evidence.attacks.subset_answers import HalfWay
+from tacit.evidence.attacks.exponential_adversary import HalfWay, _digits, between, counts, exponential_adversary
 
 
 @pytest.mark.parametrize("seed", range(20))

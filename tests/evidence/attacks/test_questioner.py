@@ -9,8 +9,8 @@ import pytest
 
 from tacit.data.catalog import parse_catalog
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.linear_programming import least_absolute
 from tacit.evidence.attacks.questioner import PEOPLE, Questioner, Target, chosen_target, known_people, reconstruct_people
+from tacit.evidence.attacks.reconstruction import least_absolute
 from tacit.evidence.attacks.scratch import copied_data, people_data
 from tacit.mechanisms.noise import discrete
 

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from tacit.evidence.attacks.answerers import Noise, fair_bits
-from tacit.evidence.attacks.linear_programming import least_absolute
-from tacit.evidence.attacks.reconstruction import Subsets, predicted_share, reconstruct
+from tacit.evidence.attacks.reconstruction import Subsets, Trials, least_absolute, predicted_share, reconstruct
 from tacit.evidence.attacks.reconstruction_curves import attempt, breaking, feasible, over_noise, over_questions
-from tacit.evidence.attacks.trials import Trials
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.loss import largest_concentrated_down
 

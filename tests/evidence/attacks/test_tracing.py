@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.regimes import regimes
+from tacit.evidence.attacks.reconstruction_curves import regimes
 from tacit.evidence.attacks.tracing import against, generated, predicted_rate, tracing, tracing_noise, true_positives
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.loss import largest_concentrated_down

@@ -6,7 +6,7 @@ from math import prod
 
 import pytest
 
-from tacit.evidence.verify.listing import disagreement
+from tacit.evidence.verify.contract import disagreement
 from tacit.evidence.verify.local_answers import Told, cases, draw, every_ratio, planted, randomizers, several_reports
 from tacit.evidence.verify.trial import Effort
 from tacit.publish.local.randomizers.categories import KAry

@@ -14,9 +14,8 @@ from tacit.evidence.verify.small_tables import ROWS, Rows, _sound, column_counts
 from tacit.evidence.verify.trial import Effort
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.sealed import Sealed
-from tacit.publish.synthetic.rows import selection
-from tacit.publish.synthetic.rows.marginals import Design, Noise
-from tacit.publish.synthetic.rows.selection import measure
+from tacit.publish.synthetic.rows import marginals
+from tacit.publish.synthetic.rows.marginals import Design, Noise, measure
 from tacit.query.engines.exact import Exact
 from tacit.query.plan import Column, Group, Lookup
 
@@ -90,11 +89,11 @@ def test_the_counts_and_the_chances_are_those_that_run() -> None:
     design, rows = _sound().design, (*ROWS, ROWS[0])
     engine = InMemory(rows)
     for place, axis in enumerate(design.axes):
-        found = selection.counted(design.table, [axis], engine).unseal()  # type: ignore[arg-type]
+        found = marginals.counted(design.table, [axis], engine).unseal()  # type: ignore[arg-type]
         assert found.tolist() == column_counts(rows)[2 * place : 2 * place + 2]
     for pair, counts in pair_counts(design, rows).items():
         axes = [design.axes[place] for place in pair]
-        assert selection.counted(design.table, axes, engine).unseal().tolist() == counts.tolist()  # type: ignore[arg-type]
+        assert marginals.counted(design.table, axes, engine).unseal().tolist() == counts.tolist()  # type: ignore[arg-type]
     guess, exact = [np.zeros(4, dtype=np.int64)] * 2, [np.array([3, 0, 0, 0]), np.array([0, 5, 0, 0])]
     assert math.isclose(sum(exponential(design, guess, exact)), 1)
     assert design.choice is not None

@@ -7,8 +7,7 @@ import random
 import pytest
 
 from auditing_oracles import Orders, walk
-from tacit.publish.audited.max_min import Asked, MaxMinAuditor
-from tacit.publish.audited.max_min_duplicates import MaxMinDuplicatesAuditor
+from tacit.publish.audited.max_min import Asked, MaxMinAuditor, MaxMinDuplicatesAuditor
 from tacit.publish.audited.question import question
 
 BOUNDS = [(None, None), (None, 9.0), (0.0, 9.0)]

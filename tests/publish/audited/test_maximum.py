@@ -9,8 +9,7 @@ import pytest
 
 from auditing_oracles import Orders, walk
 from tacit.errors import InvalidInput
-from tacit.publish.audited.maximum import AT_HAND, MaxAuditor
-from tacit.publish.audited.minimum import MinAuditor
+from tacit.publish.audited.maximum import AT_HAND, MaxAuditor, MinAuditor
 from tacit.publish.audited.question import question
 
 BOUNDS = [(None, None), (None, 9.0), (0.0, None), (0.0, 9.0)]

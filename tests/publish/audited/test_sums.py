@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from auditing_oracles import Spaces, all_questions, walk
-from tacit.publish.audited import modular
-from tacit.publish.audited.lifting import combination, enough_digits
+from tacit.publish.audited import sums
 from tacit.publish.audited.question import question
-from tacit.publish.audited.sums import SumAuditor, find
+from tacit.publish.audited.sums import SumAuditor, combination, enough_digits, find
 
 
 def test_every_history_of_four_rows_agrees_with_ranks_of_fractions():
@@ -38,7 +37,7 @@ def test_no_prime_is_unlucky_enough_to_change_a_decision(primes, monkeypatch):
     """Small primes divide many minors: false alarms are raised, found out, and change nothing."""
     if primes:
         source = cycle(primes)
-        monkeypatch.setattr(modular, "random_prime", lambda: next(source))
+        monkeypatch.setattr(sums, "random_prime", lambda: next(source))
     generator, unlucky = random.Random(11), []
     monkeypatch.setattr("tacit.publish.audited.sums._built", watched(unlucky))
     for _ in range(5):
@@ -60,7 +59,7 @@ def watched(seen):
 
 def test_trusting_one_prime_would_be_wrong(monkeypatch):
     """The planted bug: alarms believed without confirmation refuse what is harmless."""
-    monkeypatch.setattr(modular, "random_prime", lambda: 2)
+    monkeypatch.setattr(sums, "random_prime", lambda: 2)
     auditor, state = SumAuditor(), SumAuditor().begin(4)
     for members in ([0, 1, 2], [0, 1, 3]):
         state = auditor.learn(state, question("sum", members), 0)
@@ -93,7 +92,7 @@ def test_large_coefficients_are_lifted():
     """Rows of a matrix with a large determinant: one prime shows the combination, many digits prove it."""
     generator = np.random.default_rng(4)
     asked = generator.random((30, 30)) < 0.5
-    echelon = modular.empty(30, 101)
+    echelon = sums.empty(30, 101)
     for vector in asked:
         residue = echelon.residue(vector.astype(float))
         assert residue.any()
@@ -122,4 +121,4 @@ def test_remainders_are_exact_to_two_to_the_52():
     for prime in (2, 3, 33554467, 67108859):
         numbers = [generator.randrange(-limit, limit) for _ in range(400)]
         numbers += [prime * (limit // prime) + more for more in (-1, 0)] + [-prime * (limit // prime) + more for more in (0, 1)]
-        assert modular.remainder(np.array(numbers, dtype=float), prime).tolist() == [number % prime for number in numbers]
+        assert sums.remainder(np.array(numbers, dtype=float), prime).tolist() == [number % prime for number in numbers]

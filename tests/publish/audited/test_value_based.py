@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from auditing_oracles import Orders, all_questions
-from tacit.publish.audited.maximum import MaxAuditor
-from tacit.publish.audited.minimum import MinAuditor
+from tacit.publish.audited.maximum import MaxAuditor, MinAuditor
 from tacit.publish.audited.question import Denial, ExactAnswer, question
 from tacit.publish.audited.value_based import PeekingDesk, leak_report
 

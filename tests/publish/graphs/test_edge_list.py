@@ -50,7 +50,7 @@ def test_numbers_and_texts_in_different_blocks(tmp_path, monkeypatch):
 
 
 def test_blocks_cut_anywhere_give_the_same_lines(tmp_path):
-    from tacit.data.files.line_blocks import line_blocks
+    from tacit.data.files.kinds import line_blocks
 
     place = given(tmp_path, "\ufeff" + "".join(f"{each}\t{each + 1}\n" for each in range(50)) + "50\t51")
     whole = b"".join(line_blocks(place))

@@ -23,8 +23,8 @@ from tacit.publish.tables.conditions import (
     TreeCloseness,
 )
 from tacit.publish.tables.hierarchy import Hierarchy
+from tacit.publish.tables.requirements import Models
 from tacit.publish.tables.table import Table
-from tacit.publish.tables.wanted import Models
 
 PARENTS = ((0, 0, 1, 1), (0, 0))  # four values in two pairs under one top
 counts_of_groups = st.lists(st.lists(st.integers(0, 6), min_size=4, max_size=4).filter(any), min_size=1, max_size=6)

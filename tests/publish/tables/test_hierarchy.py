@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.hierarchy import Hierarchy
-from tacit.publish.tables.ranges import dates, intervals, prefixes
+from tacit.publish.tables.hierarchy import Hierarchy, dates, intervals, prefixes
 from tacit.publish.tables.table import Table
 
 AGES = [("31", "30-39", "*"), ("34", "30-39", "*"), ("42", "40-49", "*")]

@@ -316,7 +316,7 @@ def test_a_look_at_rows_of_others_is_caught(stores: Stores) -> None:
 
 def test_a_range_per_person_without_the_row_limit_is_caught(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not caught(stores.asked(CLAIMED), TOTAL)
-    monkeypatch.setattr(subqueries, "rows_of", lambda rows: 1)
+    monkeypatch.setattr(passes, "rows_of", lambda rows: 1)
     assert caught(stores.asked(CLAIMED), TOTAL)
 
 

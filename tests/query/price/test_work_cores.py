@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tacit.data.spark_session as sessions
+import tacit.data.spark.session as sessions
 from questions import clinic_questions
-from tacit.data.declaration.shape import schema
-from tacit.data.parquet_store import FILE_ROWS
+from tacit.data.declaration import schema
+from tacit.data.store import FILE_ROWS
 from tacit.doors.server.quotes import derived, pricing_of
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, Catalog

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog.tables import read_tables
-from tacit.data.declaration.lines import MOST_PARTS, has_endless_key, key_lines
-from tacit.data.declaration.problems import Reading
-from tacit.data.declaration.shape import BROKEN, shaped
+from tacit.data.declaration import BROKEN, MOST_PARTS, Reading, has_endless_key, key_lines, shaped
 from tacit.errors import InvalidCatalog, Problem
 from tacit.privacy.catalog import CLUSTER, QUESTIONS_AT_MOST, REACH_SECONDS, Analyst, Budget, Catalog, analyst_name
 from tacit.privacy.rounding import exact

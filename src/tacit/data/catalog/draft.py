@@ -12,12 +12,10 @@ from decimal import Decimal
 from unicodedata import category
 
 from tacit.data.catalog.columns import MOST_DIGITS
-from tacit.data.declaration.lines import key_text, whole_text
-from tacit.data.declaration.problems import OURS, folded
-from tacit.data.declaration.shape import PLACEHOLDER
+from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, whole_text
 from tacit.data.dialect import Nature
+from tacit.data.files.columns import Field, Found
 from tacit.data.files.raw import Raw
-from tacit.data.files.schema import Field, Found
 from tacit.untrusted import UNSEEN
 
 HEAD = f"""\

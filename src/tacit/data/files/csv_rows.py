@@ -9,6 +9,7 @@ The engine's own reader is not used: it guesses where rows begin when it divides
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import re
 import zlib
@@ -22,14 +23,44 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.declaration.problems import folded
+from tacit.data.declaration import folded
 from tacit.data.files.kinds import is_compressed
-from tacit.data.files.transcoding import Transcoded
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import BLANKS
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+DECODED = 1 << 18
+
+
+class Transcoded:
+    r"""Reads a file as UTF-8, whatever its encoding; keeps only the requested part in memory.
+
+    >>> from io import BytesIO
+    >>> Transcoded(BytesIO(b"caf\xe9 \x81"), "cp1252").read(100).decode()
+    'café \ufffd'
+    """
+
+    def __init__(self, raw: BinaryIO, encoding: str) -> None:
+        self.raw, self.decoder = raw, codecs.getincrementaldecoder(encoding)("replace")
+        self.rest, self.ended = b"", False
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes; fewer only at the end."""
+        parts, there = [self.rest], len(self.rest)
+        while there < size and not self.ended:
+            chunk = self.raw.read(DECODED)
+            self.ended = not chunk
+            parts.append(self.decoder.decode(chunk, self.ended).encode("utf-8", "replace"))
+            there += len(parts[-1])
+        read = b"".join(parts)
+        self.rest = read[size:]
+        return read[:size]
+
+
+# --- rows --------------------------------------------------------------------------------------------------------------------
+
 
 DELIMITERS = ",;\t|"
 BLOCK = 1 << 19

@@ -1,14 +1,15 @@
-"""The file type that a name implies, and the messages about files that cannot be read.
-
-No message quotes a row. The first line of a CSV file may be one, so messages do not name its columns either.
-"""
+"""Files by their names: the type that a name implies, text files without a header, and messages about files that cannot be read."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal, cast
 
 from tacit.errors import InvalidInput
 
@@ -84,3 +85,60 @@ def missing_columns(missing: Sequence[str], where: str, there: Iterable[str], as
     named = f"column{'s' if len(missing) > 1 else ''} {', '.join(map(repr, missing))}"
     told = "its first line must name its columns (not shown here: it may be a row)" if as_text else f"it has: {', '.join(there)}"
     return f"missing {named} in {where}; {told}"
+
+
+# --- the rows of a file that has no header, such as a hierarchy of values ----------------------------------------------------
+
+
+LARGEST = 1 << 26  # bytes: a hierarchy is read whole
+
+
+def level_rows(path: str | Path, delimiter: str = ";") -> list[tuple[str, ...]]:
+    """The cells of each line, trimmed; blank lines are skipped, and quotes are read as in CSV."""
+    file = existing(path)
+    if file.stat().st_size > LARGEST:
+        raise InvalidInput(f"{file.name} is too large for a hierarchy: at most {LARGEST:,} bytes; check the path")
+    try:
+        text = file.read_text("utf-8-sig")
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    except (UnicodeDecodeError, csv.Error):
+        raise InvalidInput(f"{file.name} cannot be read as a hierarchy; expected UTF-8 text with levels separated by ;") from None
+    return [tuple(cell.strip() for cell in row) for row in rows if any(cell.strip() for cell in row)]
+
+
+# --- the bytes of a text file in blocks of whole lines, decompressed where the name says so ----------------------------------
+
+
+BLOCK = 1 << 24
+BOM = b"\xef\xbb\xbf"
+LONGEST_LINE = 1 << 26  # in bytes; nothing that is a list of edges has a longer one
+
+
+def line_blocks(path: str | Path, block: int = BLOCK) -> Iterator[bytes]:
+    """Blocks that end with a line, the last one with the end of the file; a byte order mark is left out."""
+    file = existing(path)
+    try:
+        with file.open("rb") as on_disk:
+            raw = cast("BinaryIO", gzip.GzipFile(fileobj=on_disk)) if is_compressed(file) else on_disk
+            yield from _whole_lines(raw, file.name, block)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InvalidInput(f"{file.name} cannot be decompressed; compress it again") from None
+    except OSError as error:
+        raise InvalidInput(f"{file.name} cannot be read: {error.strerror or 'unknown reason'}") from None
+
+
+def _whole_lines(raw: BinaryIO, name: str, block: int) -> Iterator[bytes]:
+    rest = raw.read(max(block, len(BOM) + 1)).removeprefix(BOM)
+    while rest:
+        more = raw.read(block)
+        cut = len(rest) if not more else rest.rfind(b"\n") + 1
+        if cut:
+            yield rest[:cut]
+        rest = rest[cut:] + more
+        if len(rest) > LONGEST_LINE + block:
+            raise InvalidInput(f"{name} has a line of more than {LONGEST_LINE:,} bytes; an edge list has one edge on each line")
+
+
+def compressed(text: bytes) -> bytes:
+    """The text in the form of a .gz file, the same bytes for the same text."""
+    return gzip.compress(text, compresslevel=6, mtime=0)

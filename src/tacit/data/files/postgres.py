@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tacit.data.declaration.problems import folded
+from tacit.data.declaration import folded
+from tacit.data.dialect import name
 from tacit.data.files.tolerant import mended
-from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Source
 

@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING, BinaryIO
 import duckdb
 
 from tacit.accounting.ledger.register import mark_of, server_places
-from tacit.data.declaration.problems import folded
+from tacit.data.declaration import folded
+from tacit.data.dialect import name, text
 from tacit.data.files.kinds import is_compressed
 from tacit.data.files.sources import source_files
-from tacit.data.quoting import name, text
 from tacit.privacy.catalog import Catalog, Source, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tacit.data.files.memory import Given
+    from tacit.data.files.sources import Given
 
 SAMPLE, SAMPLES = 1 << 16, 16  # bytes of one sample, and the number of samples of a larger file
 BEGINNING, LONGEST_HEADER = 1 << 20, 1 << 24  # bytes of CSV read to see how its rows begin, and the most bytes before them

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacit.data.declaration.lines import key_text
-from tacit.data.dialect import DIALECTS
+from tacit.data.declaration import key_text
+from tacit.data.dialect import DIALECTS, name
 from tacit.data.engine import EngineError, Maker, OutOfMemory, Progress, Unreachable, Workshop
-from tacit.data.files.memory import placed
 from tacit.data.files.raw import Raw
-from tacit.data.files.sources import Rows
+from tacit.data.files.sources import Rows, placed
 from tacit.data.ownership import (
     Link,
     Reference,
@@ -29,13 +28,9 @@ from tacit.data.ownership import (
     owners,
     staged_name,
 )
-from tacit.data.prepare.bit_packing import packing
-from tacit.data.prepare.distributed import reached, stage_all
-from tacit.data.prepare.keys import Keys
-from tacit.data.prepare.making import MAKING
+from tacit.data.prepare.packing import Keys, packing
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
-from tacit.data.prepare.sharing import sharing
 from tacit.data.prepare.staging import (
     check_columns,
     cleaned,
@@ -46,14 +41,14 @@ from tacit.data.prepare.staging import (
     tally,
     with_examples,
 )
-from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms
-from tacit.data.quoting import name
+from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms, sharing
+from tacit.data.spark.making import MAKING, reached, stage_all
 from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 
 if TYPE_CHECKING:
-    from tacit.data.files.memory import Given
+    from tacit.data.files.sources import Given
 
 MEMORY = "60%"
 FACTORS = (2, 4)  # times max_rows: the report states how many rows these would keep

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from tacit.data.dialect import Dialect, Nature
+from tacit.data.dialect import Dialect, Nature, name
 from tacit.data.engine import Workshop
 from tacit.data.files.raw import Raw, filled, named, without_missing
 from tacit.data.prepare.grids import (
@@ -26,11 +26,10 @@ from tacit.data.prepare.grids import (
     from_decimal,
     from_double,
     from_integer,
+    from_plain,
     from_text,
     measures,
 )
-from tacit.data.prepare.plain_numbers import from_plain
-from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
 

@@ -1,8 +1,15 @@
-"""Numbers onto their grid, in SQL that cannot fail: the offset of x is floor((x - low) / step + 1/2), inside the bounds.
+"""Numbers onto their grid, in SQL and outside of the engine: the offset of x is floor((x - low) / step + 1/2), inside the bounds.
+
+Numbers onto their grid, in SQL that cannot fail: the offset of x is floor((x - low) / step + 1/2), inside the bounds.
 
 Integers, decimals and numbers written as text are rounded in exact integer arithmetic, at a scale of 10^digits at which bounds
 and step are whole. Doubles (and texts with an exponent) are rounded in double arithmetic, in the order (x - low) * q / p + 1/2
 for step = p / q: every engine with IEEE doubles gives the same point.
+
+Plain numbers onto their grid outside the engine, as SQL does it: exactly, in integers of 64 bits.
+
+The reader of texts finds numbers that are plain in all rows of a block. It places them itself, which takes a tenth of the time of
+the engine. Both ways give every number the same point and the same fate (store.md).
 """
 
 from __future__ import annotations
@@ -13,9 +20,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.data.dialect import Dialect
-from tacit.data.files.raw import Raw, filled
-from tacit.data.quoting import text
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.data.dialect import DUCKDB, Dialect, text
+from tacit.data.files.raw import DIGITS, OnGrid, Places, Raw, Scaled, filled
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Notation
 
@@ -218,3 +227,62 @@ def decimals(column: Column, number: Fraction) -> int:
         if (number * 10**digits).denominator == 1:
             return digits
     raise InvalidCatalog(f"the bounds and the step of {column.name} have no decimal form of 38 digits; write shorter ones")
+
+
+# --- plain numbers onto their grid outside the engine, as grids.py does it in SQL --------------------------------------------
+
+
+def is_plain(column: Column) -> bool:
+    """Whether numbers of a column are written with a decimal point, and its grid fits integers at the scale of plain numbers."""
+    notation = column.notation
+    written = (notation.decimal, notation.thousands, notation.missing) == (".", "", ())
+    if not written or column.kind != "number" or max(decimals(column, number) for number in measures(column)) > DIGITS:
+        return False
+    points = grid(column, DUCKDB, DIGITS)
+    return 2 * max(abs(points.low), abs(points.high), points.step) < SMALL
+
+
+def on_grid(column: Column) -> OnGrid:
+    """What gives the numbers of a column their points and fates."""
+    points = grid(column, DUCKDB, DIGITS)
+    scaled = (points.low, points.high, points.step)
+    whole = tuple(each // 10**DIGITS for each in scaled) if all(each % 10**DIGITS == 0 for each in scaled) else None
+
+    def placed(given: Scaled) -> tuple[Places, NDArray[np.uint8]]:
+        if given.digits == 0 and whole is not None:
+            return _placed(given, *whole)
+        return _placed(_at_scale(given), *scaled)
+
+    return placed
+
+
+def _at_scale(given: Scaled) -> Scaled:
+    return given if given.digits else Scaled(given.numbers * 10**DIGITS, DIGITS, given.missing)
+
+
+def _placed(given: Scaled, low: int, high: int, step: int) -> tuple[Places, NDArray[np.uint8]]:
+    """floor((x - low) / step + 1/2) of x held between the bounds, with the fate of x; all integers are at one scale."""
+    held = np.clip(given.numbers, low, high)
+    offsets = held - low
+    points = (offsets + step // 2) // step if step > 1 else offsets
+    fates = np.full(len(held), CLEAN, np.uint8)
+    if step > 1:
+        fates[points * step != offsets] = ROUNDED
+    outside = held != given.numbers
+    if outside.any():
+        fates[outside] = np.where(given.numbers[outside] < low, BELOW, ABOVE)
+    if given.missing is not None:
+        fates[given.missing] = MISSING
+    return points, fates
+
+
+def from_plain(column: Column, raw: Raw) -> Cleaning:
+    """Numbers that the reader of texts has placed already, and the others by their text."""
+    as_text, point, fate = from_text(column, raw), raw.part("n"), raw.part("f")
+    layers = ({**as_text.layers[0], point: raw.number or "NULL", fate: raw.fate or "NULL"}, *as_text.layers[1:])
+    either = "CASE WHEN {fate} IS NOT NULL THEN {ours} ELSE {theirs} END"
+    return Cleaning(
+        layers,
+        either.format(fate=fate, ours=fate, theirs=as_text.fate),
+        either.format(fate=fate, ours=point, theirs=as_text.code),
+    )

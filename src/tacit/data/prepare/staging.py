@@ -8,20 +8,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from tacit.data.dialect import Dialect
+from tacit.data.dialect import Dialect, name
 from tacit.data.engine import EngineError, Maker, OutOfMemory, UnknownTable, Unreachable, UnreadableRow, Workshop
 from tacit.data.files.kinds import missing_columns
-from tacit.data.files.raw import Raw, named, without_missing, written
+from tacit.data.files.raw import OnGrid, Raw, named, without_missing, written
 from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
-from tacit.data.files.tidy import OnGrid
 from tacit.data.ownership import key_name, staged_name
-from tacit.data.prepare.bit_packing import packing
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
-from tacit.data.prepare.grids import Cleaning
-from tacit.data.prepare.keys import KeyForm, text_name
-from tacit.data.prepare.plain_numbers import is_plain, on_grid
+from tacit.data.prepare.grids import Cleaning, is_plain, on_grid
+from tacit.data.prepare.packing import KeyForm, packing, text_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
-from tacit.data.quoting import name
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
 

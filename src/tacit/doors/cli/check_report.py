@@ -7,9 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tacit.data.declaration.lines import key_text, value_text
-from tacit.data.declaration.problems import folded
-from tacit.data.declaration.shape import nearest
+from tacit.data.declaration import folded, key_text, nearest, value_text
 from tacit.data.ownership import own_key
 from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
 from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
@@ -182,7 +180,7 @@ def _about_sizes(catalog: Catalog) -> Iterator[str]:
 
 def _about_sources(catalog: Catalog) -> Iterator[str]:
     """What can be told of the sources from their names and headers."""
-    from tacit.data.files.schema import fields_of
+    from tacit.data.files.columns import fields_of
 
     for table in catalog.tables.values():
         path = Path(table.source.location)

@@ -26,7 +26,7 @@ def init(
     Example: tacit init patients.parquet --out draft.toml
     """
     from tacit.data.catalog.draft import draft
-    from tacit.data.files.schema import tables_in
+    from tacit.data.files.columns import tables_in
 
     keep_what_is_read(out, *files)
     found = [table for file in files for table in tables_in(file, _seen_from(out, file))]

@@ -106,7 +106,7 @@ def progress(items: Iterable[Item], total: int, what: str) -> Iterator[Item]:
     if not sys.stderr.isatty():
         yield from items
         return
-    from tacit.doors.cli.bars import bars
+    from tacit.doors.cli.screen import bars
 
     with bars() as shown:
         yield from shown.track(items, total=total, description=what)
@@ -118,7 +118,7 @@ def bar(what: str) -> Iterator[Callable[[str, float], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from tacit.doors.cli.bars import bars
+    from tacit.doors.cli.screen import bars
 
     with bars() as shown:
         task = shown.add_task(what, total=1.0)
@@ -138,7 +138,7 @@ def clock(what: str) -> Iterator[None]:
 
     def show() -> None:
         if not done.wait(PATIENCE):
-            from tacit.doors.cli.bars import elapsed
+            from tacit.doors.cli.screen import elapsed
 
             with elapsed() as shown:
                 shown.add_task(what, total=None)

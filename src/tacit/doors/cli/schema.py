@@ -16,6 +16,6 @@ def schema(
 
     Example: tacit schema
     """
-    from tacit.data.declaration.shape import schema as of_the_catalog
+    from tacit.data.declaration import schema as of_the_catalog
 
     print_json(dict(of_the_catalog()))

@@ -79,7 +79,7 @@ def verify(
 
     Example: tacit verify --quick
     """
-    from tacit.evidence.verify.suite import FULL, QUICK, cases
+    from tacit.evidence.verify.plants import FULL, QUICK, cases
 
     chosen, effort = cases(plant), QUICK if quick else FULL
     rows = list(progress((case.run(effort) for case in chosen), len(chosen), "measuring"))

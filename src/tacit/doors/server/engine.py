@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 from tacit.accounting.ledger.caps import Admission
 from tacit.accounting.policy import policy_of
 from tacit.data.catalog import read_catalog
-from tacit.data.spark_connect import ROOTS, Address, end_sessions, located
+from tacit.data.spark.connect import ROOTS, Address, end_sessions, located
 from tacit.data.store import StoreInfo, column_json, require_small_files, store_info
 from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
 from tacit.doors.server.sandbox.profiles import (
@@ -49,7 +49,7 @@ from tacit.privacy.catalog import Catalog, expanded
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, Opening, StoredFacts
 from tacit.query.engines.public import REFUSALS
-from tacit.query.engines.reasons import GONE, packed_reason
+from tacit.query.engines.spark.reasons import GONE, packed_reason
 from tacit.query.free import check_free, public_tables
 from tacit.query.language.given import given
 from tacit.query.language.sql import read as read_sql

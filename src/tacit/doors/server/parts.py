@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tacit.data.spark_connect import ROOTS
+from tacit.data.spark.connect import ROOTS
 from tacit.doors.server.sandbox.profiles import program_folders
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, Settings
 from tacit.privacy.catalog import Catalog

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from threading import Condition, Thread, local
 from typing import Any
 
-from tacit.data.spark_connect import unreachable
+from tacit.data.spark.connect import unreachable
 from tacit.data.store import StoreInfo
 from tacit.doors.server.facts import HeldFacts, described, unusable
 from tacit.doors.server.quotes import fingerprint_of, pricing_of, request_written
@@ -26,7 +26,7 @@ from tacit.errors import InvalidValue, StoreUnusable
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import EMBEDDED
 from tacit.query.engines.engine import Limits, out_of_limits
-from tacit.query.engines.reasons import SILENT, unpacked_reason
+from tacit.query.engines.spark.reasons import SILENT, unpacked_reason
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote
 from tacit.release.frames import GRACE

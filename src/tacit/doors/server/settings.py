@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from tacit.data.spark_connect import CONNECT, place_of
+from tacit.data.spark.connect import CONNECT, place_of
 from tacit.doors.server.crowding.crowd import PER_ADDRESS, origin_of
 from tacit.doors.server.sandbox.limits import User
 from tacit.errors import InvalidInput

@@ -1,36 +1,178 @@
-"""All applicable attacks against one data set: a copy, with a scratch ledger for each attack. For the data owner only.
+"""All applicable attacks against one data set of tacit.
+
+All applicable attacks against one data set: a copy, with a scratch ledger for each attack. For the data owner only.
 
 Each attack spends the whole of `epsilon`, once for each seed. The report (`session_report.py`) has figures and no released value;
 it compares with the truth all the same, and is not for publication.
+
+A changed unit: spend for one unit, have another one declared, and spend on as if what was spent still meant the same.
+
+Under `unit = "row"` a question of epsilon 7 promises 7 for a row, and 70 for a person with ten rows. If a ledger that had counted
+rows went on when persons are declared, it would admit the rest of its budget and claim a total that is far from true. It must
+refuse until its entries are restated; then what is left is what is left for persons.
+
+The fate of a query as its answer: a refusal or a time-out that depends on one person discloses that person.
+
+Two ways to bring that about. Joins that multiply rows if one person has the secret, and only then: `CASE WHEN badge = 4 AND ...`
+as the side of twenty joins, each of which matches several rows. And a pattern of many `_`, which an engine tries at every place
+of a text, so that one long text of one person takes as long as all others together. At an epsilon that counts for nothing,
+answers are noise; the fate of each question is one exact bit.
 """
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.errors import InvalidInput
+from tacit.accounting.events import Event, ExponentialChoice
+from tacit.accounting.ledger.ledger import Ledger, open_ledger
+from tacit.accounting.policy import policy_of
+from tacit.data.dialect import name, text
+from tacit.errors import BudgetExceeded, InvalidInput, Refused, UnitsChanged
 from tacit.evidence.attacks.answerers import Bits
-from tacit.evidence.attacks.changed_unit import changed_unit
-from tacit.evidence.attacks.fates import joining_questions, pattern_questions, told_apart
 from tacit.evidence.attacks.hostile_key import broken_out, hostile_names, released_keys
 from tacit.evidence.attacks.isolation import averaging, differencing, predicted_share, tracker
-from tacit.evidence.attacks.linear_programming import least_absolute
 from tacit.evidence.attacks.questioner import Questioner, Target, known_people
-from tacit.evidence.attacks.reconstruction import Subsets, reconstruct
+from tacit.evidence.attacks.reconstruction import Subsets, least_absolute, reconstruct
 from tacit.evidence.attacks.reconstruction import predicted_share as predicted_bits
+from tacit.evidence.attacks.samplers import spearman
 from tacit.evidence.attacks.scratch import copied_data
 from tacit.evidence.attacks.session_report import Correlation, Never, Part, SessionReport, Tries, pooled
-from tacit.evidence.attacks.timing import spearman
 from tacit.evidence.attacks.tracing import QUANTILE
-from tacit.privacy.catalog import Catalog
+from tacit.privacy.catalog import Catalog, Owner, Table
 from tacit.privacy.rounding import Number, exact
-from tacit.session import DataSet
+from tacit.session import DataSet, Session
+
+ROWS = 10  # of one new unit among the old ones
+PARTS = 8  # shares of the budget
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedUnit:
+    """What was admitted after the units had changed: before they were restated, and after; in shares of the budget.
+
+    `true` is the loss of one new unit that the ledger would have allowed, as a share of the budget.
+    """
+
+    before: float
+    after: float
+    true: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing was admitted that should have been refused."""
+        return self.before == 0 and self.after == 0
+
+
+def changed_unit(catalog: Catalog, table: str, epsilon: Number = 1) -> ChangedUnit:
+    """Spend all but an eighth of `epsilon` on a copy, change the unit of a table, and try to spend the rest.
+
+    One unit as declared then touches ten of those before, so that nothing may be left after the entries are restated either.
+    """
+    whole = exact(epsilon)
+    with copied_data(catalog, whole) as data:
+        event: Event = ExponentialChoice(whole / PARTS, data.catalog.neighbours)
+        spent = _spend(data.ledger, event, PARTS - 1)
+        tables = {**data.catalog.tables, table: _with_another_unit(data.catalog.tables[table])}
+        others = policy_of(replace(data.catalog, tables=tables))
+        changed = open_ledger(data.catalog.ledger_address(os.environ), others)
+        before = _spend(changed, event, PARTS)
+        changed.accept_units(ROWS, "attack", "ten old units in one")
+        after = _spend(changed, event, PARTS)
+    return ChangedUnit(float(before / whole), float(after / whole), float((ROWS * spent + before + after) / whole))
+
+
+def _spend(ledger: Ledger, event: Event, times: int) -> Fraction:
+    """What was admitted of several spends; an attacker goes on after each refusal."""
+    spent = ledger.spent().epsilon or Fraction(0)
+    for _ in range(times):
+        try:
+            ledger.spend(event, "attack", "a share of the budget", "a copy")
+        except (UnitsChanged, BudgetExceeded):
+            continue
+    return (ledger.spent().epsilon or Fraction(0)) - spent
+
+
+def _with_another_unit(table: Table) -> Table:
+    """The same table with persons in the place of rows, or rows in the place of persons."""
+    return replace(table, unit=Owner("person") if table.unit is None else None)
+
+
+# --- the fate of a query as its answer ---------------------------------------------------------------------------------------
+
+
+FATES_OF = 8
+JOINS = 20
+PLACES = 450  # of any character, in a pattern
+Fate = tuple[str, str]
+
+
+def fate(session: Session, question: str, epsilon: Fraction) -> Fate:
+    """Answered, or the code and the words of the refusal; never the numbers of an answer."""
+    try:
+        session.sql(question, epsilon=epsilon)
+    except Refused as refusal:
+        return refusal.code, refusal.message
+    return "answered", ""
+
+
+def told_apart(session: Session, questions: Iterable[str], epsilon: Fraction) -> float:
+    """The share of questions whose fate is not that of most others: what was learnt without a number of an answer."""
+    fates = [fate(session, question, epsilon) for question in questions]
+    return 1 - Counter(fates).most_common(1)[0][1] / len(fates)
+
+
+def joining_questions(data: DataSet, target: Target) -> list[str]:
+    """For each of a few people a question of many rows if they have the secret; none where no public table repeats a value."""
+    public = _multiplying(data)
+    if public is None:
+        return []
+    table, column, value = public
+    return [_joined(target, person, table, column, value) for person in target.values[:FATES_OF]]
+
+
+def _joined(target: Target, person: int, table: str, column: str, value: str) -> str:
+    matched = f"CASE WHEN {name(target.column)} = {person} AND ({target.secret}) THEN {value} END"
+    joins = " ".join(f"JOIN {name(table)} w{at} ON w{at}.{name(column)} = {matched}" for at in range(JOINS))
+    return f"SELECT COUNT(*) FROM {name(target.table)} {joins}"  # noqa: S608  # asked of a session, which reads it as a question
+
+
+def _multiplying(data: DataSet) -> tuple[str, str, str] | None:
+    """The public table, its column and one of the column's values by which a join makes most rows of one."""
+    found = [
+        (data.public.fan_out(table.name, column.name), table.name, column.name, text(str(column.values[0])))
+        for table in data.catalog.tables.values()
+        if table.public
+        for column in data.public.columns(table.name).values()
+        if column.values and isinstance(column.values[0], str)
+    ]
+    repeating = [each for each in found if each[0] > 1]
+    return max(repeating)[1:] if repeating else None
+
+
+def pattern_questions(data: DataSet, target: Target) -> list[str]:
+    """For each of a few people a question that takes long if this person has a long text; none where no text is private."""
+    columns = data.catalog.tables[target.table.lower()].columns.values()
+    texts = [column.name for column in columns if column.kind == "text"]
+    if not texts:
+        return []
+    pattern = text("%" + "_" * PLACES + "b")
+    return [
+        f"SELECT COUNT(*) FROM {name(target.table)} WHERE {name(target.column)} = {person} AND {name(texts[0])} LIKE {pattern}"  # noqa: S608
+        for person in target.values[:FATES_OF]
+    ]
+
+
+# --- all applicable attacks against one data set -----------------------------------------------------------------------------
+
 
 Progress = Callable[[Iterable[Any], int, str], Iterable[Any]]
 FINDINGS = 14  # at most: of a data set without public tables or without private text there are fewer

@@ -1,4 +1,6 @@
-"""The exponential adversary: answering all subset counts within alpha discloses all but 4 alpha rows.
+"""The exponential adversary: whoever answers all subset counts within alpha, the search for candidates, and the disclosed rows.
+
+The exponential adversary: answering all subset counts within alpha discloses all but 4 alpha rows.
 
 Dinur and Nissim (2003), Theorem 1. Among all 2^n candidates, keep those whose every subset count lies within alpha of the
 answer. The truth is among them; and any other one, c, is near it: the rows where c has a one and the truth a zero are a subset,
@@ -6,7 +8,22 @@ so that both counts of it lie within alpha of one answer, and differ by 2 alpha 
 round. Answers that are wrong by n/40 at most therefore give 9/10 of the rows away: *blatant non-privacy*, an adversary who has all
 but few rows right. The bound is reached by answers half way between the truth and another candidate (`HalfWay`).
 
-Up to `MOST_LISTED` people all candidates are held against all answers; for more, `candidate_search.py` finds those that agree.
+Up to `MOST_LISTED` people all candidates are held against all answers; for more, a search finds those that agree.
+
+All candidates that agree with the answers, without trying 2^n of them: person by person, as in a search with backtracking.
+
+Alive are partial candidates for the first k people. For person k + 1 each becomes two; then questions are asked that rule some of
+them out. Two candidates of which one has more than 2 alpha ones where the other has none cannot both agree with the answer about
+these rows, since it is within alpha of one count: the question about the rows in which they differ rules out at least one. So
+after each person all that are alive differ by at most 2 alpha rows either way. The truth agrees with every answer and stays, so
+all others are within 4 alpha of it: for a small alpha these are some hundreds, and not 2^n.
+
+That is the proof of Dinur and Nissim (2003), Theorem 1, run as a program. It asks some thousands of the 2^n questions.
+
+Whoever answers every subset count of n people within alpha: with random errors, or with the errors that hide most.
+
+There are 2^n answers. They are functions of the subset here, so that nobody has to write all of them down; a subset asked about
+again gets the same answer. Seeded generators stand for somebody's answers, never for tacit's.
 """
 
 from __future__ import annotations
@@ -15,14 +32,168 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import floor
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from tacit.evidence.attacks.candidate_search import Candidates, search
+from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars, told
-from tacit.evidence.attacks.subset_answers import SLACK, Answers, Bits, Floats, HalfWay, Listed, RandomErrors, checked
+
+Bits = NDArray[np.int64]
+Rows = NDArray[np.int64]  # one subset in each row, a one for each of its people
+Floats = NDArray[np.float64]
+SLACK = 1e-9  # of sums of halves in floats
+
+
+class Answers(Protocol):
+    """The answers to all subset counts of some people, each within `alpha` of the truth."""
+
+    @property
+    def truth(self) -> Bits:
+        """The secret bits."""
+
+    @property
+    def alpha(self) -> float:
+        """The largest error of an answer."""
+
+    def to(self, subsets: Rows) -> Floats:
+        """The answer to each subset."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomErrors:
+    """Each count with an error of its own, uniform in [-alpha, alpha].
+
+    >>> answers = RandomErrors(np.array([1, 0, 1]), alpha=1.0)
+    >>> subset = np.array([[1, 0, 1]])
+    >>> bool((answers.to(subset) == answers.to(subset)).all()), bool(abs(answers.to(subset)[0] - 2) <= 1)
+    (True, True)
+    """
+
+    truth: Bits
+    alpha: float
+    seed: int = 0
+
+    def to(self, subsets: Rows) -> Floats:
+        """The answers to subsets, given as rows of zeros and ones."""
+        return subsets @ self.truth + self.alpha * (2 * self._uniform(subsets) - 1)
+
+    def _uniform(self, subsets: Rows) -> Floats:
+        """A number in [0, 1) for each subset: its people's random words summed, and the sum mixed (splitmix64)."""
+        words = np.random.default_rng([self.seed, 5]).integers(0, 2**64, subsets.shape[1], dtype=np.uint64, endpoint=False)
+        mixed = subsets.astype(np.uint64) @ words
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        return (mixed ^ (mixed >> np.uint64(31))).astype(np.float64) / 2.0**64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HalfWay:
+    """Half way between the truth and another candidate: both agree with every answer, so they are indistinguishable.
+
+    >>> answers = HalfWay.worst([1, 1, 0, 0, 0, 1], alpha=1)
+    >>> answers.other.tolist(), int((answers.other != answers.truth).sum())
+    ([0, 0, 1, 1, 0, 1], 4)
+    """
+
+    truth: Bits
+    alpha: float
+    other: Bits
+
+    @classmethod
+    def worst(cls, truth: ArrayLike, alpha: float) -> HalfWay:
+        """The other has 2 alpha ones fewer and 2 alpha more (or as many as there are): no answer is off by more than alpha."""
+        bits = np.asarray(truth).astype(np.int64)
+        other, most = bits.copy(), floor(2 * alpha + SLACK)
+        for value in (0, 1):
+            other[np.flatnonzero(bits == value)[:most]] = 1 - value
+        return cls(bits, float(alpha), other)
+
+    def to(self, subsets: Rows) -> Floats:
+        """The answers to subsets, given as rows of zeros and ones."""
+        return np.asarray(subsets @ (self.truth + self.other) / 2, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """Answers that were written down, by the binary number of the subset: person k is in it if its binary digit k is one."""
+
+    truth: Bits
+    alpha: float
+    listed: Floats
+
+    def to(self, subsets: Rows) -> Floats:
+        """The answers to subsets, given as rows of zeros and ones."""
+        return self.listed[subsets @ (1 << np.arange(subsets.shape[1]))]
+
+
+def checked(truth: ArrayLike, alpha: float) -> Bits:
+    """The bits to attack, checked; alpha is an error, so it is at least 0."""
+    bits = np.asarray(truth).astype(np.int64)
+    if bits.ndim != 1 or not bits.size or not alpha >= 0:
+        raise InvalidInput("bits must not be empty, and alpha must be at least 0")
+    return bits
+
+
+# --- all candidates that agree with the answers, without trying 2^n of them --------------------------------------------------
+
+
+Candidates = NDArray[np.int64]  # one in each row
+MOST_ALIVE = 3000
+GUESSES = 64  # random subsets that are asked about with every new person
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Searched:
+    """The candidates that agree with every answer that was asked for, and how many those were."""
+
+    candidates: Candidates
+    questions: int
+
+
+def search(answers: Answers, seed: int = 0) -> Searched:
+    """Search for all candidates; `seed` rules the random questions.
+
+    >>> from tacit.evidence.attacks.exponential_adversary import HalfWay
+    >>> found = search(HalfWay.worst([1, 1, 0, 0, 0, 1, 0, 1], alpha=1))
+    >>> sorted((found.candidates != [1, 1, 0, 0, 0, 1, 0, 1]).sum(axis=1).tolist())
+    [0, 2, 2, 2, 2, 4]
+    """
+    people, generator = len(answers.truth), np.random.default_rng([seed, 13])
+    alive, asked = np.zeros((1, people), dtype=np.int64), 0
+    for person in range(people):
+        alive = np.concatenate([alive, alive + np.eye(1, people, person, dtype=np.int64)])
+        guesses = generator.integers(0, 2, (GUESSES, people))
+        guesses[:, person], guesses[:, person + 1 :] = 1, 0
+        alive, asked = _agreeing(alive, guesses, answers), asked + GUESSES
+        while len(questions := _telling_apart(alive, answers.alpha)):
+            alive, asked = _agreeing(alive, questions, answers), asked + len(questions)
+        if len(alive) > MOST_ALIVE:
+            raise InvalidInput(
+                f"more than {MOST_ALIVE:,} candidates agree with the answers about {person + 1} people; "
+                "use fewer people or a smaller alpha, for example n=40 and alpha=1"
+            )
+    return Searched(alive, asked)
+
+
+def _agreeing(candidates: Candidates, questions: Rows, answers: Answers) -> Candidates:
+    """Those within alpha of every answer."""
+    errors = np.abs(candidates @ questions.T - answers.to(questions))
+    return candidates[(errors <= answers.alpha + SLACK).all(axis=1)]
+
+
+def _telling_apart(candidates: Candidates, alpha: float) -> Rows:
+    """For each candidate that has too many ones where another has none: the rows of these ones, most of them first."""
+    more = candidates @ (1 - candidates).T  # ones of the first where the second has none
+    farthest = more.argmax(axis=1)
+    far = np.flatnonzero(more[np.arange(len(candidates)), farthest] > 2 * alpha + SLACK)
+    rows: Rows = np.unique(candidates[far] * (1 - candidates[farthest[far]]), axis=0)
+    return rows
+
+
+# --- the exponential adversary -----------------------------------------------------------------------------------------------
+
 
 MOST_LISTED = 14  # 2^14 candidates times 2^14 questions
 BLOCK = 2**22

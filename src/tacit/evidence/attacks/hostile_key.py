@@ -25,7 +25,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from tacit.chart import page, svg
-from tacit.data.quoting import name as quoted
+from tacit.data.dialect import name as quoted
 from tacit.errors import Refused
 from tacit.evidence.attacks.scratch import made_data
 from tacit.privacy.rounding import Number, exact

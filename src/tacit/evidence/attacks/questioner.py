@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.quoting import name, text
+from tacit.data.dialect import name, text
 from tacit.errors import BudgetExceeded, InvalidInput
 from tacit.evidence.attacks.answerers import Bits, Subset, fair_bits
 from tacit.evidence.attacks.isolation import ATTACKS, Isolation, predicted_share

@@ -15,10 +15,14 @@ twice) is looked for in draws, and there a sound mechanism is accused with proba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import blake2b
+from itertools import accumulate
 from numbers import Real
 from typing import Any
 
@@ -39,13 +43,152 @@ from tacit.evidence.verify.claims import (
 from tacit.evidence.verify.composing import composed, surviving, together
 from tacit.evidence.verify.coverage import coverage_of_law, coverage_of_outputs, interval_for
 from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
-from tacit.evidence.verify.functions import FUNCTIONS, telling_sets
-from tacit.evidence.verify.listing import disagreement
+from tacit.evidence.verify.proportion import proportion_down, proportion_up
 from tacit.evidence.verify.score import label_of, read
 from tacit.evidence.verify.trial import Effort, Pair, Trial
 from tacit.mechanisms.mechanism import Mechanism, WithError
+from tacit.privacy.law import Law
 from tacit.privacy.loss import Concentrated, Loss, Pure, weakened
 from tacit.privacy.rounding import as_text
+
+Function = Callable[[Any], Hashable]
+SALTS = ("one", "two", "three", "four")
+
+
+def text_of(output: Any) -> str:
+    """All that an output shows: its type and its digits, so that 1, 1.0, True and -0.0 differ."""
+    if hasattr(output, "tolist"):
+        return f"{type(output).__name__} {getattr(output, 'dtype', '')} {output.tolist()!r}"
+    return f"{type(output).__name__} {output!r}"
+
+
+def random_half(salt: str) -> Function:
+    """A random set of outputs, the same at every call: whether the output is in it."""
+    return lambda output: blake2b(f"{salt} {text_of(output)}".encode(), digest_size=1).digest()[0] < 128
+
+
+def last_digits(output: Any) -> str:
+    """The end of the mantissa of a float, where careless arithmetic leaves its traces; of a vector, of its first entry."""
+    entry = _first(output)
+    return math.frexp(entry)[0].hex()[-6:-3] if isinstance(entry, float) and math.isfinite(entry) else str(entry)[-1:]
+
+
+def kind(output: Any) -> str:
+    """The types in an output, without its digits."""
+    return " ".join([type(output).__name__, type(_first(output)).__name__, str(getattr(output, "dtype", ""))])
+
+
+def sign_of_zero(output: Any) -> Hashable:
+    """Whether a zero is negative."""
+    entry = _first(output)
+    return math.copysign(1, entry) if isinstance(entry, float) and entry == 0 else "no zero"
+
+
+def length(output: Any) -> int:
+    """How many characters an output takes, which is also what a packet on the wire shows."""
+    return len(text_of(output))
+
+
+FUNCTIONS: dict[str, Function] = {
+    "its last digits": last_digits,
+    "its type": kind,
+    "the sign of zero": sign_of_zero,
+    "its length": length,
+    **{f"random set {salt}": random_half(salt) for salt in SALTS},
+}
+
+
+def telling_sets(one: Law, other: Law) -> dict[str, Function]:
+    """The sets of outcomes likelier under one law: the ratio above 1, above 2, and the single outcome of largest ratio."""
+
+    def ratio(outcome: Hashable) -> float:
+        probability, against = one.probabilities.get(outcome, 0), other.probabilities.get(outcome, 0)
+        return math.inf if not against else float(probability) / float(against) if float(against) else 0.0
+
+    worst = max(one.probabilities, key=ratio)
+    return {
+        "likelier under one": lambda outcome: ratio(outcome) > 1,
+        "twice as likely under one": lambda outcome: ratio(outcome) > 2,
+        "the most telling outcome": lambda outcome: outcome == worst,
+    }
+
+
+def _first(output: Any) -> Any:
+    listed = output.tolist() if hasattr(output, "tolist") else output
+    while isinstance(listed, list | tuple) and listed:
+        listed = listed[0]
+    return listed
+
+
+# --- does a sampler draw from the law that it lists? -------------------------------------------------------------------------
+
+
+MOST_EVENTS = 60  # of each kind
+ROUNDING = 1e-12  # of a sum of floats; no number of draws resolves it
+
+
+def disagreement(outputs: Iterable[Any], law: Law, error: float) -> str | None:
+    """Where draws disagree with a law, in words, or None; a sampler of that law is accused with probability at most `error`.
+
+    Events are fixed by the law before the draws are seen: all outcomes that are equally likely, which cost the same, outcomes one
+    by one, outcomes up to each point, and the likeliest ones together. Each is tested by the bounds of Clopper and Pearson at an
+    equal share of `error`.
+
+    >>> from decimal import Decimal
+    >>> coin = Law({0: Decimal("0.25"), 1: Decimal("0.75")})
+    >>> disagreement([0, 1, 1, 1] * 100, coin, 1e-6)
+    >>> disagreement([0, 1] * 100, coin, 1e-6)
+    'an event of probability 0.7500 came 100 times in 200 draws'
+    """
+    counts = Counter(label_of(output) for output in outputs)
+    total = counts.total()
+    unlisted = sum(count for outcome, count in counts.items() if outcome not in law.probabilities)
+    missing = float(law.missing)
+    if float(proportion_down(unlisted, total, error / 2)) > missing:
+        return f"outputs that the law does not list came {unlisted} times in {total} draws"
+    events = _events(law, counts)
+    share = error / (4 * len(events))
+    low, high = (bound([hits for hits, _ in events], total, share) for bound in (proportion_down, proportion_up))
+    for place, (hits, weight) in enumerate(events):
+        if low[place] > weight + missing + ROUNDING or high[place] < weight - ROUNDING:
+            return f"an event of probability {weight:.4f} came {hits} times in {total} draws"
+    return None
+
+
+def _events(law: Law, counts: Counter[Hashable]) -> list[tuple[int, float]]:
+    """The hits and the probability of each event."""
+    likeliest = sorted(law.probabilities, key=law.probabilities.__getitem__, reverse=True)
+    single = [(counts[outcome], float(law.probabilities[outcome])) for outcome in likeliest[:MOST_EVENTS]]
+    return _classes(law, counts) + single + _together(likeliest, law, counts) + _together(_in_order(law), law, counts)
+
+
+def _classes(law: Law, counts: Counter[Hashable]) -> list[tuple[int, float]]:
+    """All outcomes of one probability together, the heaviest classes first: draws of many rare cells are compared by their cost."""
+    classes: dict[Decimal, list[Hashable]] = {}
+    for outcome, weight in law.probabilities.items():
+        classes.setdefault(weight, []).append(outcome)
+    heaviest = sorted(classes.items(), key=lambda each: each[0] * len(each[1]), reverse=True)[:MOST_EVENTS]
+    return [(sum(counts[outcome] for outcome in same), float(weight * len(same))) for weight, same in heaviest]
+
+
+def _together(outcomes: list[Hashable], law: Law, counts: Counter[Hashable]) -> list[tuple[int, float]]:
+    """The first outcomes of a list together, for lengths whose probabilities are spread evenly."""
+    hits = np.array(list(accumulate(counts[outcome] for outcome in outcomes)))
+    weights = np.array(list(accumulate(float(law.probabilities[outcome]) for outcome in outcomes)))
+    ends = np.unique(np.searchsorted(weights, np.linspace(0, weights[-1], MOST_EVENTS), "left"))
+    return [(int(hits[end]), float(weights[end])) for end in ends if end < len(outcomes)]
+
+
+def _in_order(law: Law) -> list[Hashable]:
+    """The outcomes from least to largest where they can be compared, else as listed."""
+    try:
+        return sorted(law.probabilities)  # type: ignore[type-var]
+    except TypeError:
+        return list(law.probabilities)
+
+
+# --- the laws that every mechanism obeys, checked on ours or on yours --------------------------------------------------------
+
 
 CONFIDENCES = (0.5, 0.9, 0.99)
 CONVERTED_AT = 0.01  # the delta at which draws are held against a concentrated claim

@@ -19,16 +19,12 @@ from tacit.evidence.verify.trial import Pair
 from tacit.mechanisms.noise import choice
 from tacit.privacy.law import Law
 from tacit.privacy.loss import CHANGE_ONE, Pure
-from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.channel import Channel
-from tacit.publish.local.randomizers.folded_laplace import FoldedLaplace
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
 from tacit.publish.local.randomizers.hashing import LocalHashing
-from tacit.publish.local.randomizers.one_bit import OneBit
-from tacit.publish.local.randomizers.piecewise import Piecewise
-from tacit.publish.local.randomizers.randomizer import LocalMechanism
-from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, OneBit, Piecewise
+from tacit.publish.local.randomizers.randomizer import Channel, LocalMechanism
+from tacit.publish.local.randomizers.rappor import BloomRappor, Rappor
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.several_questions import Sampled, Split
 from tacit.publish.local.randomizers.unary import Unary, unpack

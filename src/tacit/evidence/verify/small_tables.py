@@ -24,8 +24,7 @@ from tacit.privacy.catalog import Column, Source, Table
 from tacit.privacy.law import Law, worst_log_ratio
 from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic.rows.cells import Axis
-from tacit.publish.synthetic.rows.marginals import Counts, Design, Measured, Noise, Pair, tree_designs
-from tacit.publish.synthetic.rows.selection import guesses
+from tacit.publish.synthetic.rows.marginals import Counts, Design, Measured, Noise, Pair, guesses, tree_designs
 from tacit.query.plan import Literal, NumberType, Term
 from tacit.query.price import quote
 from tacit.query.price.price import UNIT, request

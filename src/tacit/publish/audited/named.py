@@ -8,10 +8,8 @@ from tacit.errors import InvalidInput
 from tacit.publish.audited.auditor import Auditor
 from tacit.publish.audited.bounded_sums import BooleanSumAuditor, BoundedSumAuditor
 from tacit.publish.audited.data import Private
-from tacit.publish.audited.max_min import MaxMinAuditor
-from tacit.publish.audited.max_min_duplicates import MaxMinDuplicatesAuditor
-from tacit.publish.audited.maximum import MaxAuditor
-from tacit.publish.audited.minimum import MinAuditor
+from tacit.publish.audited.max_min import MaxMinAuditor, MaxMinDuplicatesAuditor
+from tacit.publish.audited.maximum import MaxAuditor, MinAuditor
 from tacit.publish.audited.probabilistic_max import ProbabilisticMaxAuditor
 from tacit.publish.audited.sums import SumAuditor
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.publish.audited.maximum import MaxAuditor, Maxima
-from tacit.publish.audited.minimum import MinAuditor
+from tacit.publish.audited.maximum import MaxAuditor, Maxima, MinAuditor
 from tacit.publish.audited.question import Decision, Denial, ExactAnswer, Number, Question, Reply, number_text
 
 Rule = MaxAuditor | MinAuditor

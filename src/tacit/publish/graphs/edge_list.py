@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.data.files.line_blocks import compressed, line_blocks
+from tacit.data.files.kinds import compressed, line_blocks
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.edge_text import BAD, BLANKS, COMMENT, EDGE, LONGER, joined, parsed, written
 from tacit.publish.graphs.graph import Graph

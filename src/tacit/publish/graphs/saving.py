@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacit.data.files.line_blocks import compressed
+from tacit.data.files.kinds import compressed
 from tacit.files import write_together
 from tacit.release.outputs import receipt_beside
 from tacit.untrusted import for_json

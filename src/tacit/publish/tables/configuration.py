@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import read_toml
-from tacit.data.declaration.lines import key_lines
-from tacit.data.declaration.problems import Reading
-from tacit.data.declaration.shape import BROKEN, shaped
+from tacit.data.declaration import BROKEN, Reading, key_lines, shaped
 from tacit.errors import InvalidCatalog
 
 Declared = Mapping[str, Any]

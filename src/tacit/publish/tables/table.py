@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data.declaration.problems import folded
+from tacit.data.declaration import folded
 from tacit.data.files.columns import column_names, read_columns
 from tacit.data.files.kinds import kind_of
 from tacit.errors import InvalidInput

@@ -84,7 +84,7 @@ def _load_duckdb() -> None:
 
 
 def _spark(wanted: Opening) -> Engine:
-    from tacit.query.engines.spark import SparkEngine
+    from tacit.query.engines.spark.engine import SparkEngine
 
     return SparkEngine(wanted)
 
@@ -93,7 +93,7 @@ def _load_spark() -> None:
     import ibis
 
     import tacit.query.engines.compile
-    import tacit.query.engines.spark  # noqa: F401
+    import tacit.query.engines.spark.engine  # noqa: F401
 
     _ = ibis.pyspark
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.deadline import stopped_after
-from tacit.data.quoting import name as quoted
-from tacit.data.quoting import text
+from tacit.data.dialect import name as quoted
+from tacit.data.dialect import text
 from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed

@@ -19,7 +19,7 @@ from tacit.query.engines.public import Columns, PublicTable, asked_of_public
 from tacit.query.plan import Bound, Group
 
 if TYPE_CHECKING:
-    from tacit.data.spark_connect import Address
+    from tacit.data.spark.connect import Address
 
 TALLY = "tacit_tally"  # the column of counts; no column of a catalog begins with tacit_
 

@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any
 
 from tacit.data.deadline import stopped_after
-from tacit.data.quoting import name as quoted
+from tacit.data.dialect import name as quoted
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.privacy.catalog import Column
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from math import prod
 
-from tacit.data.parquet_store import FILE_ROWS
+from tacit.data.store import FILE_ROWS
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Table
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, PublicScan, Relation, Row, Semi, Union, UnitJoin, Where

@@ -18,8 +18,7 @@ import pytest
 from tacit.doors.cli.survey import endpoint as survey_endpoint
 from tacit.doors.cli.survey.endpoint import Endpoint, Places, Waiting
 from tacit.publish.local.survey.reading import parse_survey
-from tacit.publish.local.survey.report import LARGEST, Form
-from tacit.publish.local.survey.reports import Store
+from tacit.publish.local.survey.reports import LARGEST, Form, Store
 
 SURVEY = parse_survey('id = "two"\ntitle = "T"\ncloses = 2090-01-01\nepsilon = 1\n[questions.yes]\nask = "Yes?"\nkind = "yes/no"')
 REPORT = Form.of(SURVEY).text_of({"yes": 1}, bytes(range(32))).encode()

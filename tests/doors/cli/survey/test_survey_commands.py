@@ -10,7 +10,7 @@ import pytest
 
 from pages import ROOT, tacit
 from tacit.publish.local.survey.reading import read_survey
-from tacit.publish.local.survey.report import Form
+from tacit.publish.local.survey.reports import Form
 
 EXAMPLE = str(ROOT / "examples" / "survey.toml")
 

@@ -7,10 +7,8 @@ import pytest
 
 from small_graphs import random_graph
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.graphs.curves import SuccessCurve, points, points_of
-from tacit.evidence.attacks.graphs.pattern import simple_plan, walk_plan
-from tacit.evidence.attacks.graphs.planted import aims, attack
-from tacit.evidence.attacks.graphs.planting import disturb, k_neighbourhood, plant, relabel, sized_groups
+from tacit.evidence.attacks.graphs.planted import SuccessCurve, aims, attack, points, points_of
+from tacit.evidence.attacks.graphs.planting import disturb, k_neighbourhood, plant, relabel, simple_plan, sized_groups, walk_plan
 from tacit.evidence.attacks.graphs.power_law import power_law
 from tacit.evidence.attacks.graphs.recovery import Tolerance
 from tacit.publish.graphs.graph import Graph

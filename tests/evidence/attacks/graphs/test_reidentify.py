@@ -58,7 +58,7 @@ def fits(graph: Graph, pattern: np.ndarray, root: int) -> bool:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_known_edges_fit_where_some_placement_has_them(seed):
-    from tacit.evidence.attacks.graphs.knowledge_loops import containing
+    from tacit.evidence.attacks.graphs.loops import containing
 
     graph, rng = random_graph(7, 0.4, seed), np.random.default_rng(seed)
     person = int(np.flatnonzero(graph.degrees)[0])

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.tables.labels import Columns, Receipt, Register, boxes, receipt_of
-from tacit.evidence.attacks.tables.published import Families, read_bag
+from tacit.evidence.attacks.tables.labels import Columns, Families, Receipt, Register, boxes, read_bag, receipt_of
 from tacit.publish.tables.anonymized import anonymize
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.requirements import Requirements

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.tables.bags import bag, groups_of
 from tacit.evidence.attacks.tables.downcoding import ANYTHING, downcode, made_output
-from tacit.evidence.attacks.tables.homogeneity import example, homogeneity, values_of
-from tacit.evidence.attacks.tables.linkage import Person, demonstration, link
-from tacit.evidence.attacks.tables.publishers import BlackBox, LocalRecoding
-from tacit.evidence.attacks.tables.rules import GroupSize
+from tacit.evidence.attacks.tables.linkage import Person, demonstration, example, homogeneity, link, values_of
+from tacit.evidence.attacks.tables.publishers import BlackBox, GroupSize, LocalRecoding
 
 BELOW = {"*": {"a", "b"}, "a": {"a"}, "b": {"b"}}
 

@@ -11,10 +11,30 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.tables.bags import bag, drawn, fitting, groups_of, rows_of
-from tacit.evidence.attacks.tables.minimality import Settings, minimality
-from tacit.evidence.attacks.tables.publishers import REFUSED, BlackBox, FullDomain, LocalRecoding, blind, satisfies
-from tacit.evidence.attacks.tables.rules import Both, DifferentValues, GroupSize, MostShare
-from tacit.evidence.attacks.tables.tutorial import LEAVES, OUTPUT, PARENTS, ROWS, SHARE, YES, attacked, tutorial
+from tacit.evidence.attacks.tables.minimality import (
+    LEAVES,
+    OUTPUT,
+    PARENTS,
+    ROWS,
+    SHARE,
+    YES,
+    Settings,
+    attacked,
+    minimality,
+    tutorial,
+)
+from tacit.evidence.attacks.tables.publishers import (
+    REFUSED,
+    BlackBox,
+    Both,
+    DifferentValues,
+    FullDomain,
+    GroupSize,
+    LocalRecoding,
+    MostShare,
+    blind,
+    satisfies,
+)
 from tacit.publish.tables.blind import AtLeast, Blind
 
 HALF = Fraction(1, 2)

@@ -12,7 +12,7 @@ from tacit.publish.local.estimates.compare import compare
 from tacit.publish.local.estimates.concentration import GUARANTEED
 from tacit.publish.local.estimates.estimate import Request, Tally, Total, mean_scatter
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.one_bit import OneBit
+from tacit.publish.local.randomizers.numeric import OneBit
 
 
 def compared(oracle, first, second, request):

@@ -23,14 +23,11 @@ from tacit.publish.local.estimates.estimate import (
     share_variance,
 )
 from tacit.publish.local.estimates.results import Frequencies, Mean
-from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.folded_laplace import FoldedLaplace
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
 from tacit.publish.local.randomizers.hashing import LocalHashing
-from tacit.publish.local.randomizers.one_bit import OneBit
-from tacit.publish.local.randomizers.piecewise import Piecewise
-from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, OneBit, Piecewise
+from tacit.publish.local.randomizers.rappor import BloomRappor, Rappor
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.several_questions import Split
 from tacit.publish.local.randomizers.unary import Unary

@@ -14,9 +14,8 @@ from tacit.evidence.verify import coverage_of_draws
 from tacit.privacy.law import worst_log_ratio
 from tacit.privacy.rounding import log_up
 from tacit.publish.local.estimates import heavy_hitters as module
-from tacit.publish.local.estimates.heavy_hitters import PrefixTree, heavy_hitters, search
-from tacit.publish.local.estimates.word_codes import Words
-from tacit.publish.local.randomizers.fields import ORDERS
+from tacit.publish.local.estimates.heavy_hitters import PrefixTree, Words, heavy_hitters, search
+from tacit.publish.local.randomizers.hashing import ORDERS
 
 
 def people_of(size, shares, count, seed):

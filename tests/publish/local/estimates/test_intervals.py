@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.randomized_response import BOUNDS as LECTURE
-from tacit.publish.local.estimates.chernoff import deviation, divergence
 from tacit.publish.local.estimates.intervals import (
     BOUNDS,
     Setting,
+    deviation,
+    divergence,
     margin,
     read_miss,
     share_ends,

@@ -14,7 +14,7 @@ from tacit.publish.local.estimates.estimate import Request, Tally, Total, estima
 from tacit.publish.local.estimates.intervals import BOUNDS
 from tacit.publish.local.estimates.planning import least_people, plan, plan_difference, reach
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.one_bit import OneBit
+from tacit.publish.local.randomizers.numeric import OneBit
 from tacit.publish.local.randomizers.unary import Unary
 
 

@@ -11,8 +11,8 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.randomized_response import posterior as posterior_of_a_bit
 from tacit.publish.local.estimates.posterior import posterior
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.channel import Channel
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
+from tacit.publish.local.randomizers.randomizer import Channel
 from tacit.publish.local.randomizers.unary import Unary
 
 

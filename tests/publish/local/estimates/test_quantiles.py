@@ -10,11 +10,10 @@ from enumeration import moments, surveys
 from tacit.errors import InvalidInput
 from tacit.publish.local.estimates.estimate import Request, Tally, corrected
 from tacit.publish.local.estimates.quantiles import distribution, quantiles
-from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import KAry
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
 from tacit.publish.local.randomizers.hashing import LocalHashing
-from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.rappor import BloomRappor, Rappor
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary
 

@@ -8,7 +8,7 @@ import pytest
 from tacit.errors import InvalidInput
 from tacit.publish.local.estimates.estimate import Tally, Total, estimate
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.one_bit import OneBit
+from tacit.publish.local.randomizers.numeric import OneBit
 from tacit.publish.local.randomizers.sets import Sets
 
 

@@ -9,8 +9,7 @@ from tacit.errors import InvalidInput
 from tacit.publish.local.estimates.estimate import Tally, corrected, estimate
 from tacit.publish.local.estimates.simulate import population, simulate
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.numeric import Numeric
-from tacit.publish.local.randomizers.one_bit import OneBit
+from tacit.publish.local.randomizers.numeric import Numeric, OneBit
 from tacit.publish.local.randomizers.unary import Unary
 
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.privacy.rounding import exp_down
 from tacit.publish.local.randomizers import hashing
-from tacit.publish.local.randomizers.fields import ORDERS, field_of
-from tacit.publish.local.randomizers.hashing import LocalHashing, best_cells, digits_of, linear_hash, tally
+from tacit.publish.local.randomizers.hashing import ORDERS, LocalHashing, best_cells, digits_of, field_of, linear_hash, tally
 
 NORMAL = 6.5  # a normal deviation beyond this, either side, has a chance of 1e-10; fifty categories stay below 1e-7
 

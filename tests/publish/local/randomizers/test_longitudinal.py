@@ -13,10 +13,8 @@ from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue
 from tacit.privacy.loss import CHANGE_ONE, Pure
 from tacit.publish.local.estimates.estimate import Tally, estimate
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.longitudinal import Account, stream_of
-from tacit.publish.local.randomizers.one_bit import OneBit
-from tacit.publish.local.randomizers.permanent import permanent
-from tacit.publish.local.randomizers.piecewise import Piecewise
+from tacit.publish.local.randomizers.longitudinal import Account, permanent, stream_of
+from tacit.publish.local.randomizers.numeric import OneBit, Piecewise
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.several_questions import Split
 from tacit.publish.local.randomizers.unary import Unary

@@ -13,14 +13,11 @@ from hypothesis import strategies as st
 
 from every_path import law_of
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.evidence.verify.listing import disagreement
+from tacit.evidence.verify.contract import disagreement
 from tacit.mechanisms.noise import bits
-from tacit.publish.local.randomizers import folded_laplace
-from tacit.publish.local.randomizers.folded_laplace import FoldedLaplace
-from tacit.publish.local.randomizers.numeric import Numeric, compared, nearest
-from tacit.publish.local.randomizers.one_bit import OneBit
-from tacit.publish.local.randomizers.permanent import FreshCoins
-from tacit.publish.local.randomizers.piecewise import Piecewise, best_window
+from tacit.publish.local.randomizers import numeric as folded_laplace
+from tacit.publish.local.randomizers.longitudinal import FreshCoins
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, Numeric, OneBit, Piecewise, best_window, compared, nearest
 from tacit.publish.local.randomizers.randomizer import Ratio
 
 KINDS = (OneBit, Piecewise, FoldedLaplace)

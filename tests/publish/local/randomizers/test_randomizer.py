@@ -18,15 +18,13 @@ from tacit.mechanisms.mechanism import Listed
 from tacit.privacy.loss import CHANGE_ONE, Pure
 from tacit.privacy.rounding import exp_down, exp_up
 from tacit.privacy.sealed import Sealed
-from tacit.publish.local.randomizers.bloom import BloomRappor
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.channel import Channel
-from tacit.publish.local.randomizers.folded_laplace import FoldedLaplace
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
 from tacit.publish.local.randomizers.hashing import LocalHashing
-from tacit.publish.local.randomizers.permanent import FreshCoins
-from tacit.publish.local.randomizers.piecewise import Piecewise
+from tacit.publish.local.randomizers.longitudinal import FreshCoins
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, Piecewise
 from tacit.publish.local.randomizers.randomizer import (
+    Channel,
     FrequencyOracle,
     LocalMechanism,
     Randomizer,
@@ -34,7 +32,7 @@ from tacit.publish.local.randomizers.randomizer import (
     read_reports,
     read_size,
 )
-from tacit.publish.local.randomizers.rappor import Rappor
+from tacit.publish.local.randomizers.rappor import BloomRappor, Rappor
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary
 

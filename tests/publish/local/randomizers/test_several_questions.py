@@ -10,7 +10,7 @@ from every_path import law_of_derive, law_of_randomize, row
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.privacy.rounding import exp_down
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.one_bit import OneBit
+from tacit.publish.local.randomizers.numeric import OneBit
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.several_questions import Sampled, Split
 

@@ -13,8 +13,7 @@ import pytest
 
 from surveys import ANSWERS, every_method
 from tacit.errors import StoreUnusable
-from tacit.publish.local.survey.report import Form, Report, SetAside
-from tacit.publish.local.survey.reports import Store
+from tacit.publish.local.survey.reports import Form, Report, SetAside, Store
 
 SURVEY = every_method()
 FORM = Form.of(SURVEY)

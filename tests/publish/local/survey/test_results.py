@@ -18,8 +18,7 @@ from tacit.publish.local.estimates.intervals import BOUNDS
 from tacit.publish.local.estimates.results import Frequencies, Mean
 from tacit.publish.local.survey.chart import chart, chart_texts
 from tacit.publish.local.survey.reading import parse_survey, read_survey
-from tacit.publish.local.survey.report import Form
-from tacit.publish.local.survey.reports import Store
+from tacit.publish.local.survey.reports import Form, Store
 from tacit.publish.local.survey.results import comparisons, labels, results, to_csv
 
 OPEN = datetime(2029, 1, 1, tzinfo=UTC)

@@ -43,8 +43,16 @@ from tacit.publish.synthetic.commuters.flows import Columns
 from tacit.publish.synthetic.commuters.model import ONE_JOB, Terms
 from tacit.publish.synthetic.commuters.release import Release, publish_map, synthesize_map
 from tacit.publish.synthetic.commuters.report import report_page, utility_of, write_report
-from tacit.publish.synthetic.commuters.sources import DeclaredFlows, FlowsFile, require_undeclared, undeclared
-from tacit.publish.synthetic.commuters.spending import HOMES, NO_CAP, for_person, ledger_beside
+from tacit.publish.synthetic.commuters.sources import (
+    HOMES,
+    NO_CAP,
+    DeclaredFlows,
+    FlowsFile,
+    for_person,
+    ledger_beside,
+    require_undeclared,
+    undeclared,
+)
 from tacit.release import outputs
 from tacit.release.outputs import check_output, receipt_beside
 from tacit.session import DataSet

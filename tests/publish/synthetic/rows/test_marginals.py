@@ -29,13 +29,15 @@ from tacit.publish.synthetic.rows.marginals import (
     Design,
     Measured,
     Noise,
+    chosen_pairs,
     counted,
     counted_pairs,
     groups_of,
+    guesses,
     independent_designs,
+    measure,
     tree_designs,
 )
-from tacit.publish.synthetic.rows.selection import chosen_pairs, guesses, measure
 from tacit.query.plan import Bound
 from tacit.query.price.price import Request, request
 from worlds import World, without, world_in_memory

@@ -11,13 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.adversary.beliefs import Belief, Prior, beliefs, shape_of
-from tacit.publish.tables.adversary.classes import ClassI, ClassII, ClassIII, ClassIV
-from tacit.publish.tables.adversary.groups import group_counts, judge_table
-from tacit.publish.tables.adversary.known_rows import belief_with_known
-from tacit.publish.tables.adversary.limits import absent_value, implied, measured
+from tacit.publish.tables.adversary.beliefs import (
+    Belief,
+    ClassI,
+    ClassII,
+    ClassIII,
+    ClassIV,
+    Prior,
+    belief_with_known,
+    beliefs,
+    group_counts,
+    judge_table,
+    shape_of,
+)
 from tacit.publish.tables.adversary.numeric import Normal, Pareto, Poisson, private, range_beliefs
-from tacit.publish.tables.adversary.report import group_report
+from tacit.publish.tables.adversary.report import absent_value, group_report, implied, measured
 from tacit.publish.tables.table import Table
 
 SHAPE = (Fraction(1, 10), Fraction(9, 20), Fraction(9, 20))

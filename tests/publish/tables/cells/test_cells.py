@@ -13,9 +13,8 @@ from hypothesis.extra.numpy import arrays
 from tacit.errors import InvalidInput
 from tacit.publish.tables.cells import bounds as bounds_module
 from tacit.publish.tables.cells import suppression
-from tacit.publish.tables.cells.bounds import cell_bounds
+from tacit.publish.tables.cells.bounds import cell_bounds, closed_bounds, tree
 from tacit.publish.tables.cells.counting import count_tables, tables
-from tacit.publish.tables.cells.decomposable import closed_bounds, tree
 from tacit.publish.tables.cells.released import Released, marginal, released
 from tacit.publish.tables.cells.suppression import suppress
 

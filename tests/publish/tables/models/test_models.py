@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 
 import anonymity_oracles as slow
 from tacit.errors import InvalidInput
-from tacit.publish.tables.models.alpha_k import AlphaK
-from tacit.publish.tables.models.closeness import Closeness
+from tacit.publish.tables.models.closeness import Closeness, DeltaDisclosure, largest_disclosure
 from tacit.publish.tables.models.counts import counts_of
-from tacit.publish.tables.models.delta_disclosure import DeltaDisclosure, largest_disclosure
-from tacit.publish.tables.models.distinct import DistinctDiversity
-from tacit.publish.tables.models.entropy import EntropyDiversity
-from tacit.publish.tables.models.frequency import FrequencyDiversity
-from tacit.publish.tables.models.k_anonymity import KAnonymity
+from tacit.publish.tables.models.diversity import DistinctDiversity, EntropyDiversity, FrequencyDiversity, RecursiveDiversity
+from tacit.publish.tables.models.k_anonymity import AlphaK, KAnonymity
 from tacit.publish.tables.models.named import strictest
 from tacit.publish.tables.models.personalized import PersonalizedPrivacy
-from tacit.publish.tables.models.recursive import RecursiveDiversity
 from tacit.publish.tables.models.rows import Rows, rows_of
 from tacit.publish.tables.models.tree import Tree
 

@@ -6,14 +6,9 @@ from collections.abc import Callable
 
 import typer
 
-from tacit.doors.cli.anonymize.adversary import adversary
-from tacit.doors.cli.anonymize.check import check_table
-from tacit.doors.cli.anonymize.graph import graph
-from tacit.doors.cli.anonymize.hierarchy import hierarchy
-from tacit.doors.cli.anonymize.lattice import lattice
-from tacit.doors.cli.anonymize.sample_risk import sample_risk
-from tacit.doors.cli.anonymize.suppress import suppress_cells
-from tacit.doors.cli.anonymize.table import table
+from tacit.doors.cli.anonymize.checks import adversary, check_table, sample_risk
+from tacit.doors.cli.anonymize.graphs import graph
+from tacit.doors.cli.anonymize.tables import hierarchy, lattice, suppress_cells, table
 
 anonymize = typer.Typer(
     no_args_is_help=True,

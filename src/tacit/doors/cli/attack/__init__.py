@@ -7,20 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tacit.doors.cli.attack.cells import cells, rebuild
-from tacit.doors.cli.attack.coalition import coalition
-from tacit.doors.cli.attack.collude import collude
-from tacit.doors.cli.attack.commute import longest_commute
-from tacit.doors.cli.attack.counts import averaging, differencing, exponential, reconstruct, regimes, trace, tracker
-from tacit.doors.cli.attack.degree import degree
-from tacit.doors.cli.attack.denial import denial
-from tacit.doors.cli.attack.grouping import grouping
-from tacit.doors.cli.attack.linkage import downcoding, homogeneity, linkage
-from tacit.doors.cli.attack.minimality import minimality
-from tacit.doors.cli.attack.plant import plant
+from tacit.doors.cli.attack.answers import averaging, denial, differencing, exponential, reconstruct, regimes, trace, tracker
+from tacit.doors.cli.attack.graphs import coalition, collude, degree, grouping, plant
 from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
-from tacit.doors.cli.attack.session import session
-from tacit.doors.cli.attack.timing import timing
+from tacit.doors.cli.attack.sessions import session, timing
+from tacit.doors.cli.attack.tables import cells, downcoding, homogeneity, linkage, longest_commute, minimality, rebuild
 from tacit.doors.cli.output import console, print_json
 
 attack = typer.Typer(no_args_is_help=True, help="Run a known attack against a release method or against a tacit session.")

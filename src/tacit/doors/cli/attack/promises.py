@@ -100,7 +100,7 @@ def auxiliary(
     """
     import numpy as np
 
-    from tacit.evidence.attacks.auxiliary import auxiliary as measured
+    from tacit.evidence.attacks.posterior import auxiliary as measured
     from tacit.privacy.loss import positive_budget
 
     (mean, deviation), bounds, usual = MADE_UP[of]
@@ -124,8 +124,7 @@ def posterior(
 
     Example: tacit attack posterior --epsilon 0.5
     """
-    from tacit.evidence.attacks.posterior import posterior_of
-    from tacit.evidence.attacks.wrong_prior import wrong_prior
+    from tacit.evidence.attacks.posterior import posterior_of, wrong_prior
     from tacit.privacy.loss import probability
     from tacit.privacy.rounding import exact
 

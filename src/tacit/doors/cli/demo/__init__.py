@@ -125,7 +125,7 @@ def _parts(here: Path) -> Iterator[Part]:
     """The demonstration, part by part, each as soon as it is done."""
     from tacit.data.prepare import prepare
     from tacit.doors.cli.demo import hospital
-    from tacit.evidence.attacks.floating_point import floating_point
+    from tacit.evidence.attacks.samplers import floating_point
     from tacit.session import open as open_data
 
     started = time.perf_counter()

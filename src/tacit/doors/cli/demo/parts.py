@@ -14,8 +14,8 @@ from tacit.privacy.rounding import as_text, decimal_text
 if TYPE_CHECKING:
     from tacit.data_set import Account
     from tacit.errors import Refused
-    from tacit.evidence.attacks.floating_point import FloatingPoint
     from tacit.evidence.attacks.reconstruction import Reconstruction
+    from tacit.evidence.attacks.samplers import FloatingPoint
     from tacit.release.answer import Answer, Column
 
 BLOCKS = "▁▂▃▄▅▆▇█"

@@ -88,7 +88,7 @@ def _own(store: Path) -> set[Path]:
 
 def _collect_file(store: Store, path: Path, day: datetime | None) -> list[dict[str, Any]]:
     """Takes the reports of one file; returns those that were set aside."""
-    from tacit.publish.local.survey.report import SetAside
+    from tacit.publish.local.survey.reports import SetAside
 
     try:
         opened: AbstractContextManager[BinaryIO] = nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb")
@@ -111,7 +111,7 @@ def _size(path: Path) -> int:
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers; of a line that is too long for a report, the beginning."""
-    from tacit.publish.local.survey.report import LARGEST
+    from tacit.publish.local.survey.reports import LARGEST
 
     number = 0
     while line := file.readline(LARGEST + 2):

@@ -19,8 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tacit.errors import StoreUnusable
-from tacit.publish.local.survey.report import LARGEST, SAME, Report
-from tacit.publish.local.survey.reports import Store
+from tacit.publish.local.survey.reports import LARGEST, SAME, Report, Store
 
 MOST_AT_ONCE = 64
 PATIENCE = 2.0  # seconds that a sender waits for a place before it is sent away

@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from tacit.doors.cli.synthesize.check import check_flows
-from tacit.doors.cli.synthesize.map import commuter_map, state
-from tacit.doors.cli.synthesize.noise_table import noise_table
+from tacit.doors.cli.synthesize.map import check_flows, commuter_map, noise_table, state
 from tacit.doors.cli.synthesize.table import table
 
 synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a commuter map, or rows of any table.")

@@ -1,4 +1,4 @@
-"""`tacit synthesize map` and `tacit synthesize state`: a synthetic commuter map, and a simulated state to try it on."""
+"""`tacit synthesize map`, `state`, `check` and `noise-table`: a synthetic commuter map, and a simulated state to try it on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import InvalidCatalog, InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
+    from tacit.mechanisms.dirichlet_calibration import PublicFacts
     from tacit.publish.synthetic.commuters.model import Terms
+    from tacit.publish.synthetic.commuters.noise_table import NoiseRow
     from tacit.publish.synthetic.commuters.release import Release
     from tacit.publish.synthetic.commuters.sources import Source
 
@@ -187,7 +189,7 @@ def _drawn(release: Release) -> list[str]:
 def _spent(release: Release) -> list[str]:
     from tacit.accounting.ledger.caps import at_least
     from tacit.publish.synthetic.commuters.model import ratio_text
-    from tacit.publish.synthetic.commuters.spending import claimed
+    from tacit.publish.synthetic.commuters.sources import claimed
 
     paid = release.paid
     entry = f"Entry {paid.entry} of {paid.ledger}"
@@ -223,3 +225,125 @@ def _more(release: Release) -> list[str]:
         said.append(f"Without dropping, the same total ratio gives {undropped(offer).fake:.1%} fake jobs.")
         said.append("Fewer fake jobs do not always mean a smaller error.")
     return [*said, f"Ledger: {release.paid.note}."] if release.paid.note else said
+
+
+# --- `tacit synthesize check` ------------------------------------------------------------------------------------------------
+
+
+def check_flows(
+    flows: Annotated[Path, typer.Argument(metavar="FLOWS", help="CSV or Parquet file of flows.")],
+    blocks: Annotated[
+        Path, typer.Option("--blocks", help="Public map with the columns block, lat, lon and blockgroup, tract, county.")
+    ],
+    destinations: Annotated[str | None, typer.Option(help=f"Zones of the workplaces: {LEVELS}; {USUAL}.")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns DESTINATION,ORIGIN,JOBS of the flows; JOBS is optional. w_geocode,h_geocode,S000 if omitted."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count unreadable rows and jobs outside the map. For the data owner only; releases nothing and spends nothing.
+
+    Example: tacit synthesize check flows.csv --blocks blocks.csv
+    """
+    from tacit.publish.synthetic.commuters import flows as checking
+    from tacit.publish.synthetic.commuters.flows import Columns
+    from tacit.publish.synthetic.commuters.geography import read_blocks
+
+    found = checking.check_flows(flows, Columns.read(columns) if columns else Columns(), read_blocks(blocks), destinations)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for sentence in found.sentences():
+        console().print(sentence, soft_wrap=True)
+
+
+# --- `tacit synthesize noise-table` ------------------------------------------------------------------------------------------
+
+
+def noise_table(
+    n: Annotated[str, typer.Option("--n", help="Public number of real workers at the destination.")] = "1e6",
+    m: Annotated[str, typer.Option("--m", help="Number of synthetic workers; the number of real ones if omitted.")] = "",
+    blocks: Annotated[str, typer.Option(help="Number of blocks of the map.")] = "1e5",
+    delta: Annotated[str, typer.Option(help="Probability that the ratio bound is exceeded.")] = "1e-5",
+    ratios: Annotated[str, typer.Option(help="Ratios r = e^epsilon, comma-separated.")] = "5,10,20,50",
+    keep: Annotated[str, typer.Option(help="Probability that an empty block keeps its noise.")] = "1",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compute the fake workers that each block needs, for pure and for probabilistic differential privacy.
+
+    Example: tacit synthesize noise-table --n 1000 --blocks 100 --ratios 5,20
+    """
+    from tacit.mechanisms.dirichlet_calibration import PublicFacts
+    from tacit.mechanisms.noise.urn import BlockClass
+    from tacit.publish.synthetic.commuters import noise_table as table
+
+    facts = PublicFacts(_whole("n", n), _whole("m", m or n), (BlockClass(_whole("blocks", blocks), keep),))
+    rows = table.noise_table(facts, delta, [part.strip() for part in ratios.split(",")])
+    if as_json:
+        print_json(_as_json(facts, delta, rows))
+    else:
+        _show_rows(facts, delta, rows)
+
+
+def _whole(name: str, written: str) -> int:
+    from tacit.privacy.rounding import exact
+
+    number = exact(written, name)
+    if number.denominator != 1 or number < 1:
+        raise InvalidInput(f"--{name} must be a whole number above 0, such as 1000000 or 1e6, not {written}")
+    return int(number)
+
+
+def _as_json(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> dict[str, Any]:
+    from tacit.accounting.ledger.caps import at_least
+    from tacit.publish.synthetic.commuters.noise_table import RELATION
+    from tacit.publish.synthetic.commuters.sources import ratio_of
+
+    listed = [
+        {
+            "ratio": float(row.ratio),
+            "epsilon": float(row.epsilon),
+            "pure": str(row.pure),
+            "probabilistic": str(row.probable),
+            "probabilistic_noise_counted": str(row.counted),
+            "pure_total": str(row.pure * row.blocks),
+            "probabilistic_total": str(row.probable * row.blocks),
+            "fake_share": float(row.fakes),
+            "epsilon_of_dropping": float(row.extra),
+            "ratio_in_all": ratio_of(row.whole) if row.extra else at_least(row.ratio),
+            "epsilon_in_all": at_least(row.whole),
+        }
+        for row in rows
+    ]
+    public = {"workers": facts.workers, "draws": facts.draws, "blocks": facts.blocks, "keep": str(facts.classes[0].keep)}
+    return {**public, "delta": delta, "relation": RELATION, "rows": listed}
+
+
+def _show_rows(facts: PublicFacts, delta: str, rows: tuple[NoiseRow, ...]) -> None:
+    from rich.table import Table
+
+    from tacit.publish.synthetic.commuters.noise_table import RELATION, total_up, written_up
+    from tacit.publish.synthetic.commuters.sources import ratio_of
+
+    dropped = facts.classes[0].keep < 1
+    names = ["ratio", "epsilon", "pure", "probabilistic", "noise counted", "pure, total", "probabilistic, total", "fake share"]
+    table = Table(box=None, header_style="bold")
+    for name in [*names, *(["dropping", "total ratio", "total epsilon"] if dropped else [])]:
+        table.add_column(name, justify="right")
+    for row in rows:
+        cells = [f"{float(row.ratio):g}", f"{float(row.epsilon):.4f}", *map(written_up, (row.pure, row.probable, row.counted))]
+        totals = [total_up(noise, row.blocks) for noise in (row.pure, row.probable)]
+        more = [f"+ {float(row.extra):.4f}", ratio_of(row.whole), f"{float(row.whole):.4f}"] if dropped else []
+        table.add_row(*cells, *totals, f"{float(row.fakes):.1%}", *more)
+    screen = console()
+    screen.print(
+        f"Fake workers per block: {facts.workers:,} workers, {facts.draws:,} synthetic, {facts.blocks:,} blocks, delta {delta}"
+    )
+    screen.print(table)
+    screen.print(f"{RELATION} A person with j jobs is protected at ratio^j (epsilon times j; delta grows with it).", style="dim")
+    screen.print(
+        "All figures are rounded up. A total is the noise of one block times the number of blocks. Only the column `noise counted` "
+        "relies on the noise of other blocks, and only on blocks that are always kept.",
+        style="dim",
+    )

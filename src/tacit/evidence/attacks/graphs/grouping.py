@@ -20,8 +20,7 @@ from math import factorial, log10, prod
 from pathlib import Path
 from typing import Any
 
-from tacit.data.files.kinds import existing
-from tacit.data.files.line_blocks import line_blocks
+from tacit.data.files.kinds import existing, line_blocks
 from tacit.errors import InvalidInput
 from tacit.release.outputs import receipt_beside
 

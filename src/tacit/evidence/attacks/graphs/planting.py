@@ -1,14 +1,205 @@
-"""From the attacker's plan to the published graph: accounts are added, noise may be, and the names are taken off."""
+"""From the attacker's plan to the published graph: a secret pattern, planted before the names are taken off.
+
+What an attacker plants in a graph before it is published: accounts with a secret pattern between them, and links to targets.
+
+The accounts form a path, and every other pair of them is linked by a fair coin. Each target gets a set of accounts of its own, and
+links to strangers bring every account to the degree that was drawn for it (Backstrom, Dwork and Kleinberg 2007). A plan is refused
+or drawn again if it could not be found again for certain:
+
+* the pattern must match itself in one way only, degrees included;
+* the accounts of a target or of a stranger must not be the neighbours of some account, or the person could be mistaken for it;
+* strangers are linked once and targets at least twice, so that no stranger is mistaken for a target.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb, log2
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.graphs.pattern import Plan
 from tacit.publish.graphs.graph import MOST_NODES, Graph, Integers
+
+FEWEST = 4  # accounts; with three, the accounts of any target are the neighbours of an account
+SUBSET_SIZES = (2, 3)  # accounts linked to one target
+MOST_DRAWS = 300  # of a pattern; with seven accounts or more a few suffice
+DEGREES = (20, 60)  # the links of one account to people; few people have as many, and no account stands out
+
+Pattern = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """The attacker's secret: the links between accounts, the accounts of every target, and the strangers of every account."""
+
+    internal: Pattern
+    targets: Integers
+    subsets: tuple[tuple[int, ...], ...]
+    strangers: tuple[tuple[int, ...], ...]
+
+    @property
+    def accounts(self) -> int:
+        """How many accounts the attacker registers."""
+        return len(self.internal)
+
+    @property
+    def degrees(self) -> Integers:
+        """The number of links of every account: to accounts, to targets and to strangers."""
+        return np.asarray(self.internal.sum(axis=1) + outside(self), dtype=np.int64)
+
+
+def outside(plan: Plan) -> Integers:
+    """The number of links of every account to people."""
+    linked = np.array([account for subset in plan.subsets for account in subset], dtype=np.int64)
+    strangers = np.array([len(row) for row in plan.strangers], dtype=np.int64)
+    return np.asarray(np.bincount(linked, minlength=plan.accounts) + strangers, dtype=np.int64)
+
+
+def proved_accounts(nodes: int, delta: float = 0.0) -> int:
+    """(2 + delta) log2 N, rounded down: with more accounts the pattern is unique in any graph of N nodes with high probability.
+
+    Backstrom, Dwork and Kleinberg 2007, Theorem 2.1; delta is any positive constant, so at 0 this is what the proof needs at least.
+
+    >>> proved_accounts(4_400_000)
+    44
+    """
+    return int((2 + delta) * log2(max(nodes, 2)))
+
+
+def self_matches(internal: Pattern, degrees: Integers, most: int = 2) -> int:
+    """In how many ways the pattern matches itself with the degrees respected, counted up to `most`; the identity is one.
+
+    >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=bool)
+    >>> self_matches(path, np.array([5, 9, 5])), self_matches(path, np.array([5, 9, 6]))
+    (2, 1)
+    """
+    found, accounts = 0, len(internal)
+    stack: list[tuple[int, ...]] = [()]
+    while stack and found < most:
+        image = stack.pop()
+        here = len(image)
+        if here == accounts:
+            found += 1
+            continue
+        for other in range(accounts):
+            fits = other not in image and degrees[other] == degrees[here]
+            if fits and all(internal[image[earlier], other] == internal[earlier, here] for earlier in range(here)):
+                stack.append((*image, other))
+    return found
+
+
+def mistakable(internal: Pattern, subset: tuple[int, ...]) -> bool:
+    """Whether a target linked to these accounts has the links of some account, and could be taken for it."""
+    linked = np.zeros(len(internal), dtype=bool)
+    linked[list(subset)] = True
+    return any(
+        np.array_equal(np.where(np.arange(len(internal)) == place, False, linked), row) for place, row in enumerate(internal)
+    )
+
+
+def clear(internal: Pattern, degrees: Integers) -> bool:
+    """Whether nothing but the pattern looks like it: one self-match, and no account that a person with one link could stand for."""
+    one_link = any(mistakable(internal, (account,)) for account in range(len(internal)))
+    return not one_link and self_matches(internal, degrees) == 1
+
+
+def walk_plan(nodes: int, accounts: int, aims: Integers, seed: int = 0, degrees: tuple[int, int] = DEGREES) -> Plan:
+    """A plan of the walk-based attack on the people `aims`: each is linked to two or three accounts that no other target has.
+
+    >>> plan = walk_plan(5000, accounts=10, aims=np.arange(50), seed=1)
+    >>> len(set(plan.subsets)), self_matches(plan.internal, plan.degrees), bool(20 <= outside(plan).min())
+    (50, 1, True)
+    """
+    (low, high), targets = degrees, len(aims)
+    _check(nodes, accounts, aims)
+    if not 1 <= low <= high:
+        raise InvalidInput(f"invalid external degrees {low}:{high}: the first must be at least 1 and at most the second")
+    most = sum(comb(accounts, size) for size in SUBSET_SIZES)
+    if targets > most:
+        raise InvalidInput(f"{accounts} accounts have {most} sets of two or three; plant more accounts, or aim at {most} targets")
+    rng = np.random.default_rng([seed, accounts, 0])
+    for _ in range(MOST_DRAWS if SUBSET_SIZES[0] * targets <= accounts * high else 0):
+        internal, wanted = _draw(accounts, rng), rng.integers(low, high, accounts, endpoint=True)
+        if not clear(internal, internal.sum(axis=1) + wanted):
+            continue
+        subsets = _subsets(internal, wanted, targets, rng)
+        if subsets is not None:
+            return _with_strangers(nodes, (internal, wanted), aims, subsets, rng)
+    raise InvalidInput(
+        f"{targets} targets do not fit: {accounts} accounts have {low} to {high} links to people each; "
+        "raise --degrees, plant more accounts, or aim at fewer targets"
+    )
+
+
+def simple_plan(nodes: int, aims: Integers, seed: int = 0) -> Plan:
+    """A plan of the simple form: one account for every target, linked to it and to no other person.
+
+    >>> plan = simple_plan(5000, aims=np.arange(12), seed=1)
+    >>> plan.subsets[:3], self_matches(plan.internal, plan.degrees)
+    (((0,), (1,), (2,)), 1)
+    """
+    accounts = len(aims)
+    _check(nodes, accounts, aims)
+    rng = np.random.default_rng([seed, len(aims), 1])
+    subsets = tuple((account,) for account in range(accounts))
+    wanted = np.ones(accounts, dtype=np.int64)
+    for _ in range(MOST_DRAWS):
+        internal = _draw(accounts, rng)
+        if clear(internal, internal.sum(axis=1) + wanted):
+            return _with_strangers(nodes, (internal, wanted), aims, subsets, rng)
+    raise InvalidInput(f"no pattern of {accounts} accounts matches itself in one way only; plant at least 8 accounts")
+
+
+def _check(nodes: int, accounts: int, aims: Integers) -> None:
+    if accounts < FEWEST:
+        raise InvalidInput(f"an attack needs at least {FEWEST} accounts, not {accounts}")
+    if not 1 <= len(aims) <= nodes or len(np.unique(aims)) < len(aims) or aims.min() < 0 or aims.max() >= nodes:
+        raise InvalidInput(f"targets must be different people, from 1 to {nodes:,} of them")
+
+
+def _draw(accounts: int, rng: np.random.Generator) -> Pattern:
+    """A path, and every other pair by a fair coin."""
+    above = np.triu(rng.integers(0, 2, (accounts, accounts), dtype=np.int8).astype(bool), 2) | np.eye(accounts, k=1, dtype=bool)
+    return above | above.T
+
+
+def _subsets(internal: Pattern, wanted: Integers, targets: int, rng: np.random.Generator) -> tuple[tuple[int, ...], ...] | None:
+    """Distinct sets of accounts, within the links that each account has; None if they do not suffice."""
+    left = wanted.copy()
+    found: list[tuple[int, ...]] = []
+    every = [subset for size in SUBSET_SIZES for subset in combinations(range(len(internal)), size)]
+    for place in rng.permutation(len(every)):
+        subset = every[place]
+        if len(found) == targets:
+            break
+        if all(left[list(subset)] > 0) and not mistakable(internal, subset):
+            left[list(subset)] -= 1
+            found.append(subset)
+    return tuple(found) if len(found) == targets else None
+
+
+def _with_strangers(
+    nodes: int, drawn: tuple[Pattern, Integers], aims: Integers, subsets: tuple[tuple[int, ...], ...], rng: np.random.Generator
+) -> Plan:
+    """Strangers for the links that are still missing: every one another person, and none of them a target."""
+    internal, wanted = drawn
+    lacking = wanted - np.bincount(np.array([account for subset in subsets for account in subset]), minlength=len(internal))
+    needed = len(aims) + int(lacking.sum())
+    if needed > nodes:
+        raise InvalidInput(
+            f"the plan needs {needed:,} different people and the graph has {nodes:,}; lower --degrees, or plant fewer accounts"
+        )
+    drawn_people = rng.choice(nodes, needed, replace=False)
+    people = drawn_people[~np.isin(drawn_people, aims)][: needed - len(aims)].tolist()
+    ends = np.cumsum(lacking).tolist()
+    strangers = tuple(tuple(people[end - many : end]) for end, many in zip(ends, lacking.tolist(), strict=True))
+    return Plan(internal, np.array(aims, dtype=np.int64), subsets, strangers)
+
+
+# --- from the attacker's plan to the published graph -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +245,7 @@ def relabel(graph: Graph, seed: int = 0) -> Published:
     >>> sorted(published.graph.degrees.tolist()), published.graph.has_edge(*published.label_of[:2].tolist())
     ([1, 1, 2], True)
     """
-    from tacit.evidence.attacks.graphs.row_loops import relabelled
+    from tacit.evidence.attacks.graphs.loops import relabelled
 
     node_of = np.random.default_rng([seed, 3]).permutation(graph.nodes)
     label_of = np.empty_like(node_of)

@@ -23,7 +23,7 @@ def power_law(nodes: int, edges: int, seed: int = 0, exponent: float = EXPONENT)
     >>> graph.nodes, 7000 < graph.edges <= 8000, int(graph.degrees.max()) > 60
     (1000, True, True)
     """
-    from tacit.evidence.attacks.graphs.row_loops import partners
+    from tacit.evidence.attacks.graphs.loops import partners
     from tacit.publish.graphs.rows import built
 
     if not (2 <= nodes <= MOST_NODES and 1 <= edges <= min(MOST_EDGES, nodes * (nodes - 1) // 4)):

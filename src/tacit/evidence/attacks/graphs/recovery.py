@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.graphs.pattern import Pattern, Plan
+from tacit.evidence.attacks.graphs.planting import Pattern, Plan
 from tacit.publish.graphs.graph import Graph, Integers
 
 LEAVES = 16  # matches kept; two already mean that the attacker does not know which is theirs
@@ -74,7 +74,7 @@ def recover(graph: Graph, internal: Pattern, degrees: Integers, tolerance: Toler
     >>> recover(graph, np.array([[0, 1], [1, 0]], dtype=bool), np.array([3, 2])).matches.tolist()
     [[2, 0], [2, 1], [2, 3]]
     """
-    from tacit.evidence.attacks.graphs.search_loops import search
+    from tacit.evidence.attacks.graphs.loops import search
 
     leaves = np.empty((keep, len(internal)), dtype=np.int64)
     slack = np.array([tolerance.degree, tolerance.links], dtype=np.int64)

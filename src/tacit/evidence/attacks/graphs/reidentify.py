@@ -87,14 +87,14 @@ def by_neighbourhood(graph: Graph, detail: int | None, seed: int) -> Candidates:
     Neighbourhoods are compared by refinement inside them: isomorphic ones count as equal, and so do the few others, such as regular
     graphs of one size and degree, that refinement does not tell apart. A candidate set may look larger than it is, never smaller.
     """
-    from tacit.evidence.attacks.graphs.knowledge_loops import neighbourhood_colours
+    from tacit.evidence.attacks.graphs.loops import neighbourhood_colours
 
     return Candidates("neighbourhood", candidate_sizes(neighbourhood_colours(graph.offsets, graph.targets, detail or ROUNDS)))
 
 
 def by_hubs(graph: Graph, detail: int | None, seed: int) -> Candidates:
     """People at the same distances, up to REACH, from the people with the most contacts, who are easily found themselves."""
-    from tacit.evidence.attacks.graphs.knowledge_loops import distances
+    from tacit.evidence.attacks.graphs.loops import distances
 
     hubs = np.argsort(-graph.degrees, kind="stable")[: detail or HUBS]
     rows = np.stack([distances(graph.offsets, graph.targets, int(hub), REACH) for hub in hubs], axis=1).astype(np.int8)
@@ -104,7 +104,7 @@ def by_hubs(graph: Graph, detail: int | None, seed: int) -> Candidates:
 
 def by_edges(graph: Graph, detail: int | None, seed: int) -> Candidates:
     """People around whom some known edges fit: grown at random from each person of a sample, links that are missing not known."""
-    from tacit.evidence.attacks.graphs.knowledge_loops import containing
+    from tacit.evidence.attacks.graphs.loops import containing
 
     rng, many = np.random.default_rng([seed, 6]), detail or 10
     linked = np.flatnonzero(graph.degrees)

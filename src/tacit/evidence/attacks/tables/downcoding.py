@@ -23,8 +23,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars
 from tacit.evidence.attacks.tables.bags import Bag, Row, bag, fitting
-from tacit.evidence.attacks.tables.publishers import LocalRecoding, Publisher
-from tacit.evidence.attacks.tables.rules import GroupSize
+from tacit.evidence.attacks.tables.publishers import GroupSize, LocalRecoding, Publisher
 
 ANYTHING = "any"  # the sensitive column, which is not looked at
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import Number, exact
-from tacit.publish.local.randomizers.channel import Channel
+from tacit.publish.local.randomizers.randomizer import Channel
 
 
 def posterior(channel: Channel, prior: Mapping[Hashable, Number], report: Hashable) -> Mapping[Hashable, Fraction]:

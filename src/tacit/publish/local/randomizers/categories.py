@@ -16,9 +16,9 @@ from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, as_text, log_up
-from tacit.publish.local.randomizers.channel import Channel
 from tacit.publish.local.randomizers.randomizer import (
     MOST_COUNTED,
+    Channel,
     Coins,
     LocalMechanism,
     one_or_all,

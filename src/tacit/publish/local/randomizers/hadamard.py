@@ -15,9 +15,9 @@ from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
-from tacit.publish.local.randomizers.channel import Channel
 from tacit.publish.local.randomizers.randomizer import (
     MOST_COUNTED,
+    Channel,
     Codes,
     Coins,
     LocalMechanism,

@@ -22,9 +22,8 @@ from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
 from tacit.publish.local.randomizers.categories import KAry
-from tacit.publish.local.randomizers.channel import Channel
 from tacit.publish.local.randomizers.hashing import LocalHashing
-from tacit.publish.local.randomizers.randomizer import Codes, Coins, LocalMechanism, ratio_within, read_codes, read_size
+from tacit.publish.local.randomizers.randomizer import Channel, Codes, Coins, LocalMechanism, ratio_within, read_codes, read_size
 from tacit.publish.local.randomizers.unary import Unary
 
 Inner = KAry | Unary | LocalHashing

@@ -18,8 +18,7 @@ from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
-from tacit.publish.local.randomizers.channel import Channel, check_cells
-from tacit.publish.local.randomizers.randomizer import Coins, LocalMechanism, Randomizer
+from tacit.publish.local.randomizers.randomizer import Channel, Coins, LocalMechanism, Randomizer, check_cells
 
 Makers = Sequence[Callable[[Fraction], Randomizer]]
 

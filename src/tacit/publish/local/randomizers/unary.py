@@ -20,10 +20,11 @@ from tacit.mechanisms.noise import choice
 from tacit.mechanisms.noise.coins import packed_coins
 from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, log_up, sqrt_down
-from tacit.publish.local.randomizers.channel import Channel, check_cells
 from tacit.publish.local.randomizers.randomizer import (
+    Channel,
     Coins,
     LocalMechanism,
+    check_cells,
     ratio_within,
     read_code,
     read_codes,

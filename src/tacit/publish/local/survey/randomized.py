@@ -15,10 +15,7 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.local.estimates.choose import Candidate
 from tacit.publish.local.estimates.choose import Choice as Compared
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.folded_laplace import FoldedLaplace
-from tacit.publish.local.randomizers.numeric import compared
-from tacit.publish.local.randomizers.one_bit import OneBit
-from tacit.publish.local.randomizers.piecewise import Piecewise
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, OneBit, Piecewise, compared
 from tacit.publish.local.randomizers.randomizer import Randomizer
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary, pack, unpack

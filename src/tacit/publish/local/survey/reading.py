@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import read_toml
-from tacit.data.declaration.lines import key_lines
-from tacit.data.declaration.problems import Reading, Wrong
-from tacit.data.declaration.shape import BROKEN, nearest, shaped
+from tacit.data.declaration import BROKEN, Reading, Wrong, key_lines, nearest, shaped
 from tacit.errors import InvalidCatalog, SurveyUnusable
 from tacit.privacy.rounding import exact
 from tacit.publish.local.survey.declaration import Choice, Group, Number, Question, SetOf, Survey, YesNo

@@ -13,8 +13,7 @@ from tacit.privacy.rounding import decimal_text, log_up
 from tacit.publish.synthetic.commuters.flows import Homes
 from tacit.publish.synthetic.commuters.geography import ELSEWHERE, Blocks, read_blocks
 from tacit.publish.synthetic.commuters.model import Offer, SyntheticMap, Terms, drawn, offered
-from tacit.publish.synthetic.commuters.sources import FlowsFile, Source, require_undeclared
-from tacit.publish.synthetic.commuters.spending import Paid
+from tacit.publish.synthetic.commuters.sources import FlowsFile, Paid, Source, require_undeclared
 from tacit.publish.synthetic.commuters.utility import Cells
 from tacit.release.outputs import check_output, write_output
 

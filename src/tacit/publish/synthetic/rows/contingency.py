@@ -26,7 +26,7 @@ from tacit.mechanisms.dirichlet import DirichletResampling
 from tacit.privacy.loss import Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, decimal_text, exp_down, log_up
 from tacit.publish.synthetic.rows.cells import Chosen, Codes, chosen_columns
-from tacit.publish.synthetic.rows.draw import read_rows, shuffled
+from tacit.publish.synthetic.rows.inference import read_rows, shuffled
 from tacit.publish.synthetic.rows.marginals import counted
 from tacit.publish.synthetic.rows.release import paid, save_rows, values_of
 from tacit.query.price.work import afford_counts

@@ -1,13 +1,21 @@
-"""From noisy marginals, which contradict each other, to one model of the table, by the package `mbi`, which only this file imports.
+"""From noisy marginals to one model of the table, and rows drawn from it.
+
+From noisy marginals, which contradict each other, to one model of the table, by the package `mbi`, which only this file imports.
 
 The model is that of McKenna, Sheldon and Miklau 2019: among the distributions along the tree, the one whose marginals are nearest
 to the noisy ones. It is computed from released numbers alone, so it costs nothing, and no randomness enters.
+
+Rows drawn from a model with the secure source of randomness. This is post-processing: the number of rows costs nothing.
+
+Shares are kept as well as whole rows allow: of n rows over values with shares p, value i gets n p_i rows up to rounding. The
+rounding is systematic: one uniform number decides it, and each value gets n p_i rows in expectation. A uniform permutation assigns
+the values to rows.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.publish.synthetic.rows.marginals import Measured, Pair
+from tacit.mechanisms.noise import bits
+from tacit.mechanisms.noise.uniform import distinct_integers
+from tacit.publish.synthetic.rows.marginals import Counts, Measured, Pair
 
 Floats = NDArray[np.float64]
 STEPS = 3000  # of mirror descent; it stops earlier if it no longer improves
@@ -156,3 +166,81 @@ def _given(joint: Floats) -> Floats:
     whole = joint.sum(axis=0) / joint.sum()
     rows = joint.sum(axis=1, keepdims=True)
     return np.where(rows > 0, joint / np.where(rows > 0, rows, 1), whole)
+
+
+# --- rows drawn from a model with the secure source of randomness ------------------------------------------------------------
+
+
+MOST_ROWS = 10**7
+
+
+def read_rows(rows: int | None) -> int | None:
+    """The requested number of rows, validated."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 0 <= rows <= MOST_ROWS):
+        raise InvalidInput(f"invalid number of rows {rows!r}; expected a whole number from 0 to {MOST_ROWS:,}")
+    return rows
+
+
+def usual_rows(measured: Measured) -> int:
+    """The default number of rows: the noisy total, capped because noise may make it larger than any machine can hold."""
+    return min(MOST_ROWS, round(measured.total))
+
+
+def drawn_codes(measured: Measured, model: Model, rows: int) -> tuple[Counts, ...]:
+    """For every column, the cell of each of `rows` rows."""
+    groups: dict[int, Counts] = {}
+    for branch in model.branches:
+        if branch.parent is None:
+            groups[branch.place] = spread(branch.shares, rows)
+        else:
+            groups[branch.place] = _along(branch.shares, groups[branch.parent])
+    return tuple(
+        _apart(groups[place], merged, single)
+        for place, (merged, single) in enumerate(zip(measured.merged, measured.singles, strict=True))
+    )
+
+
+def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
+    """`rows` values in random order, value i as often as its share requires, up to rounding.
+
+    >>> spread([0.0, 1.0], 3)
+    array([1, 1, 1])
+    """
+    ends = np.cumsum(np.asarray(shares, dtype=np.float64))
+    ends = ends / ends[-1] * rows
+    counts = np.diff(np.floor(ends + _uniform()), prepend=0).astype(np.int64)
+    return shuffled(np.repeat(np.arange(counts.size), counts))
+
+
+def shuffled(values: Counts) -> Counts:
+    """The values in a random order, all orders equally likely."""
+    return values[distinct_integers(values.size, values.size)]
+
+
+def _along(shares: Floats, parents: Counts) -> Counts:
+    """A value for each row, by the shares that the parent's value gives."""
+    found = np.zeros(parents.size, dtype=np.int64)
+    for value, inside in enumerate(_places(parents, shares.shape[0])):
+        found[inside] = spread(shares[value], inside.size)
+    return found
+
+
+def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
+    """From groups back to cells: inside a group by the positive noisy counts, or evenly if no count is positive."""
+    found = np.zeros(groups.size, dtype=np.int64)
+    number = int(merged.max()) + 1
+    for cells, inside in zip(_places(merged, number), _places(groups, number), strict=True):
+        weights = single[cells].clip(min=0).astype(np.float64)
+        found[inside] = cells[spread(weights if weights.sum() else np.ones(cells.size), inside.size)]
+    return found
+
+
+def _places(values: Counts, number: int) -> list[Counts]:
+    """The positions of each of the values 0, 1, ..., number - 1; one sort for all, since a column may have very many."""
+    ends = np.cumsum(np.bincount(values, minlength=number))
+    return np.split(np.argsort(values, kind="stable"), ends[:-1])
+
+
+def _uniform() -> float:
+    """A multiple of 2^-28 in [0, 1): with `MOST_ROWS` rows added it is still exact, and so below the next integer."""
+    return float(bits.random_words(1)[0] >> np.uint64(36)) * 2.0**-28

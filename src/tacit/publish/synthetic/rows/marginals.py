@@ -1,7 +1,7 @@
 """Noisy marginals of a table within a budget: every column, then pairs of columns along a privately chosen tree.
 
 This follows MST (McKenna, Miklau and Sheldon 2021): two fifths of the budget go to the single columns, a tenth to the choice of
-pairs (selection.py), half to the pairs. Everything about it (cells, noise, number of choices, price) is fixed before the data is
+pairs, half to the pairs. Everything about it (cells, noise, number of choices, price) is fixed before the data is
 read. Only the choice of pairs depends on the data, and it is made with noise. Sensitivities and price: marginals.md.
 """
 
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from tacit.accounting.events import Batch, BoundedRangeChoice, Event
 from tacit.accounting.filter import on_grid_down
-from tacit.errors import NoBudget
+from tacit.errors import InvalidInput, NoBudget
+from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.unseal import marginal
@@ -228,3 +229,65 @@ def blocks_of(sizes: Sequence[int]) -> Iterator[list[int]]:
             block = []
         block.append(place)
     yield block
+
+
+# --- the choice of pairs -----------------------------------------------------------------------------------------------------
+
+
+def measure(design: Design, engine: Engine, told: Told | None = None) -> Measured:
+    """The released marginals of a design: columns first, then the pairs, chosen with what was released about the columns.
+
+    Only the mechanisms see counts: columns and chosen pairs through noise, all other pairs through the choice alone.
+    """
+    say = told or (lambda words, share: None)
+    singles = []
+    for place, axis in enumerate(design.axes):
+        say(f"counting {axis.name}", place / len(design.axes) / 10)
+        singles.append(_released(design.single.over(axis.size).release_units(counted(design.table, [axis], engine))))
+    columns = Measured(design, tuple(singles), {})
+    if design.pair is None:
+        return columns
+    merged, pairs = columns.merged, {}
+    sealed = counted_pairs(design, merged, engine, say)
+    for pair in chosen_pairs(design, guesses(columns), sealed):
+        cells = (int(merged[pair[0]].max()) + 1) * (int(merged[pair[1]].max()) + 1)
+        pairs[pair] = _released(design.pair.over(cells).release_units(sealed[pair]))
+    return Measured(design, columns.singles, pairs)
+
+
+def guesses(columns: Measured) -> dict[Pair, Counts]:
+    """What the single columns imply for every pair if they were independent: integers, from released numbers only."""
+    merged, total = columns.merged, columns.total
+    shares = [_shares(single, groups) for single, groups in zip(columns.singles, merged, strict=True)]
+    return {
+        (one, other): np.rint(total * np.outer(shares[one], shares[other])).astype(np.int64).ravel()
+        for one, other in columns.design.candidates
+    }
+
+
+def chosen_pairs(design: Design, guess: Mapping[Pair, Counts], sealed: Mapping[Pair, Sealed[Any]]) -> tuple[Pair, ...]:
+    """The edges of a tree over all columns, each chosen among those that join two unconnected parts."""
+    part = list(range(len(design.axes)))
+    tree: list[Pair] = []
+    while joining := [pair for pair in design.candidates if part[pair[0]] != part[pair[1]]]:
+        pair = joining[0] if len(joining) == 1 else joining[_chosen(design, joining, guess, sealed)]
+        tree.append(pair)
+        part = [part[pair[0]] if at == part[pair[1]] else at for at in part]
+    return tuple(tree)
+
+
+def _chosen(design: Design, joining: Sequence[Pair], guess: Mapping[Pair, Counts], sealed: Mapping[Pair, Sealed[Any]]) -> int:
+    if design.choice is None:
+        raise InvalidInput("the design has several pairs to choose from, but no budget for the choice")
+    choice = Farthest([guess[pair] for pair in joining], design.table.max_rows, design.choice, UNIT)
+    return choice.release([sealed[pair] for pair in joining])
+
+
+def _shares(single: Counts, groups: Counts) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The share of each group, by its noisy count, or evenly if no count is above zero."""
+    together = np.bincount(groups, weights=single.astype(np.float64)).clip(min=0)
+    return together / together.sum() if together.sum() > 0 else np.full(together.size, 1 / together.size)
+
+
+def _released(units: Any) -> Counts:
+    return np.atleast_1d(np.asarray(units)).astype(np.int64)

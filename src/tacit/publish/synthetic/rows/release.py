@@ -22,10 +22,17 @@ from tacit.errors import NoBudget, StoppedAfterSpending
 from tacit.privacy.loss import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes, chosen_columns
-from tacit.publish.synthetic.rows.draw import drawn_codes, read_rows, usual_rows
-from tacit.publish.synthetic.rows.inference import Model, fitted, require_mbi
-from tacit.publish.synthetic.rows.marginals import COLUMNS_TOGETHER, RARE, Design, Measured, Told, independent_designs, tree_designs
-from tacit.publish.synthetic.rows.selection import measure
+from tacit.publish.synthetic.rows.inference import Model, drawn_codes, fitted, read_rows, require_mbi, usual_rows
+from tacit.publish.synthetic.rows.marginals import (
+    COLUMNS_TOGETHER,
+    RARE,
+    Design,
+    Measured,
+    Told,
+    independent_designs,
+    measure,
+    tree_designs,
+)
 from tacit.query.price.price import Request, request
 from tacit.query.price.work import afford_counts
 from tacit.release.answer import Receipt

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.cells.programs import CLOSE, System
+from tacit.publish.tables.cells.bounds import CLOSE, System
 from tacit.publish.tables.cells.released import Cell, Counts, Released, released
 
 TOO_WIDE = "no set of hidden cells gives intervals that wide; ask for narrower ones, or release fewer marginals"

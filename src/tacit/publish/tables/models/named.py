@@ -6,14 +6,9 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.models.alpha_k import AlphaK
-from tacit.publish.tables.models.closeness import DISTANCES, Closeness
-from tacit.publish.tables.models.delta_disclosure import DeltaDisclosure
-from tacit.publish.tables.models.distinct import DistinctDiversity
-from tacit.publish.tables.models.entropy import EntropyDiversity
-from tacit.publish.tables.models.frequency import FrequencyDiversity
-from tacit.publish.tables.models.k_anonymity import KAnonymity
-from tacit.publish.tables.models.recursive import RecursiveDiversity
+from tacit.publish.tables.models.closeness import DISTANCES, Closeness, DeltaDisclosure
+from tacit.publish.tables.models.diversity import DistinctDiversity, EntropyDiversity, FrequencyDiversity, RecursiveDiversity
+from tacit.publish.tables.models.k_anonymity import AlphaK, KAnonymity
 from tacit.publish.tables.models.rows import Rows
 from tacit.publish.tables.models.tree import Tree
 from tacit.publish.tables.models.verdict import SensitiveModel, Verdict

@@ -1,0 +1,1 @@
+"""The distributed engine: Apache Spark on a prepared store of Parquet files."""
