@@ -27,8 +27,8 @@ from tacit.data import prepare
 from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile_interval import QuantileWithInterval
-from tacit.query import size_limit
-from tacit.query.binding import subqueries, ties
+from tacit.query import passes, size_limit
+from tacit.query.binding import ties
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import rows as compiled_rows
 from tacit.query.intervals import aggregates
