@@ -72,9 +72,7 @@ def test_a_face_holds_no_code_of_its_own():
     for face in FACES:
         for node in tree_of(SOURCE / f"{face}.py").body[1:]:
             listing = isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-            assert isinstance(node, ast.ImportFrom) or listing or getattr(node, "name", "") == "__dir__", (
-                f"{face}: {ast.unparse(node)}"
-            )
+            assert isinstance(node, ast.ImportFrom) or listing, f"{face}: {ast.unparse(node)}"
 
 
 def test_there_are_nine_chapters_and_no_junk_drawer():
@@ -158,3 +156,42 @@ def test_the_map_has_a_line_for_every_folder():
     named = re.findall(r"^\| *\d* *\| *`([a-z_/]+)/` *\|", text, re.MULTILINE)
     folders = sorted({folder(module) for module in MODULES} - {"."})
     assert sorted(named) == folders
+
+
+# --- the map and the tree ----------------------------------------------------------------------------------------------------
+
+LANGUAGE = "tacit.query.language"
+
+
+def of_sqlglot(tree: ast.AST) -> bool:
+    """Whether a tree imports sqlglot, anywhere in it."""
+    return any(
+        name.partition(".")[0] == "sqlglot"
+        for node in nodes(tree, ast.Import, ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    )
+
+
+def test_the_map_says_which_modules_import_sqlglot():
+    (line,) = re.findall(r"^.*`query/language/`.*$", (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    importing = [path.name for module, path in MODULES.items() if not module.startswith(LANGUAGE) and of_sqlglot(tree_of(path))]
+    assert sorted(re.findall(r"`(\w+\.py)`(?!\])", line)) == sorted(importing)
+    assert of_sqlglot(ast.parse("def f():\n    import sqlglot.expressions as sge\n"))
+
+
+def test_the_map_names_every_face():
+    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text()
+    (told,) = re.findall(r"stand the (\w+) public modules: (.*?)\. They list", text, re.DOTALL)
+    assert (told[0], set(re.findall(r"`tacit\.(\w+)`", told[1]))) == ("ten", FACES)
+    assert len(FACES) == 10
+
+
+def test_the_embedded_engine_loads_nothing_of_spark():
+    """Only the server, which hands its engines an address, imports a module of a cluster together with itself."""
+    meeting = {
+        module
+        for module, imports in edges().items()
+        if ".spark." not in module and any(".spark." in f"{name}." for name in imports)
+    }
+    assert {module for module in meeting if not module.startswith("tacit.doors.server.")} == set()
+    assert "tacit.data.spark.session" in edges()["tacit.data.spark.making"], "the search sees what is imported"

@@ -109,8 +109,8 @@ def _plain(described: Any) -> Callable[[str], object]:
 def moved(place: Path) -> dict[str, Any]:
     """Writes the store of a folder, prepared by DuckDB, as Parquet too; questions on Spark then find it."""
     import tacit
-    from tacit.data.moving import to_parquet
     from tacit.data.store import store_file
+    from tests.support.parquet_copies import to_parquet
 
     with tacit.open(place) as data:
         file = store_file(data.catalog)

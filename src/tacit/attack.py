@@ -91,7 +91,3 @@ __all__ = [
     "tracker",
     "walk_plan",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

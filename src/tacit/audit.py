@@ -22,7 +22,3 @@ from tacit.publish.audited.named import auditor_named as auditor
 from tacit.publish.audited.question import Denial, ExactAnswer, question
 
 __all__ = ["Data", "Denial", "Desk", "ExactAnswer", "Private", "auditor", "check_simulatable", "question", "read", "replayed"]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -34,7 +34,3 @@ __all__ = [
     "parallel",
     "sequential",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -79,7 +79,3 @@ __all__ = [
     "unsafe_example",
     "utility",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -64,7 +64,3 @@ __all__ = [
     "reach",
     "simulate",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

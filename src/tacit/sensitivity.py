@@ -58,7 +58,3 @@ __all__ = [
     "sorted_rows",
     "total",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

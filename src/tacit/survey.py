@@ -37,7 +37,3 @@ from tacit.publish.local.survey.results import results as estimate
 from tacit.publish.local.survey.results import to_csv
 
 __all__ = ["Form", "Request", "Store", "Survey", "chart", "compare", "estimate", "load", "page", "parse", "to_csv"]
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -21,7 +21,3 @@ from tacit.publish.synthetic.rows.release import synthesize_table as table
 from tacit.publish.synthetic.rows.utility import workload
 
 __all__ = ["Terms", "contingency", "fake_share", "independent", "made_state", "map", "offered", "table", "undropped", "workload"]
-
-
-def __dir__() -> list[str]:
-    return __all__

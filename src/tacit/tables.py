@@ -86,7 +86,3 @@ __all__ = [
     "strictest",
     "suppress",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

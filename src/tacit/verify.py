@@ -38,7 +38,3 @@ __all__ = [
     "epsilon_with_clock",
     "timed",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

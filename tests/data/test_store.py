@@ -13,12 +13,11 @@ from fractions import Fraction
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 import pytest
 
 import tacit
+from parquet_copies import to_parquet
 from stored import by_unit, catalog, category, days, number, stored, table, write_csv, write_parquet
-from tacit.data import moving
 from tacit.data.prepare import LedgerMark, prepare
 from tacit.data.store import FORMAT, column_from, column_json, open_store, require_small_files, store_file, store_info
 from tacit.errors import InvalidInput, StoreUnusable
@@ -385,32 +384,12 @@ def test_too_little_memory_is_said_in_our_words(tmp_path, monkeypatch):
         prepare(prepared, memory="plenty")
 
 
-def test_files_of_a_moved_table_have_few_rows(tmp_path, monkeypatch):
-    """Whatever the rows are: here all are the same, so that their bytes would say nothing of their number."""
-    monkeypatch.setattr(moving, "FILE_ROWS", 4096)
-    monkeypatch.setattr(moving, "ROWS_TOGETHER", 2048)
-    prepared = people(tmp_path, [(at, 5) for at in range(10_000)])
-    prepare(prepared)
-    (tmp_path / "parquet").mkdir()
-    described = moving.to_parquet(store_file(prepared), tmp_path / "parquet")
-    files = sorted((tmp_path / "parquet" / "people.parquet").iterdir())
-    sizes = [pq.ParquetFile(file).metadata.num_rows for file in files]
-    assert (sum(sizes), max(sizes), described.file_rows) == (10_000, 4096, 4096)
-    moving.from_parquet(described, tmp_path / "back.duckdb")
-    with duckdb.connect(str(tmp_path / "back.duckdb")) as back:
-        assert back.execute("SELECT count(*), count(DISTINCT tacit_unit), sum(x) FROM people").fetchone() == (
-            10_000,
-            10_000,
-            50_000,
-        )
-
-
 def test_a_store_of_large_files_has_no_cores(tmp_path):
     """A store of before cores could be declared is refused with them, and only with them."""
     (tmp_path / "parquet").mkdir()
     prepared = people(tmp_path)
     prepare(prepared)
-    described = moving.to_parquet(store_file(prepared), tmp_path / "parquet")
+    described = to_parquet(store_file(prepared), tmp_path / "parquet")
     on_spark = replace(prepared, store_engine="spark")
     many = replace(on_spark, store_cores=64)
     require_small_files(many)  # there is no store yet
@@ -429,7 +408,7 @@ def test_cores_that_are_declared_later_need_small_files_too(tmp_path):
     prepared = people(tmp_path)
     prepare(prepared)
     (tmp_path / "parquet").mkdir()
-    described = moving.to_parquet(store_file(prepared), tmp_path / "parquet")
+    described = to_parquet(store_file(prepared), tmp_path / "parquet")
     text = f"""
 [budget]
 epsilon = 8

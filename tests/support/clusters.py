@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from hospital import hospital_session
+from parquet_copies import to_parquet
 from services import Missing, _free_port, java_program
-from tacit.data.moving import to_parquet
 from tacit.data.store import store_file
 from tacit.query.engines.engine import Opening
 from tacit.session import Session

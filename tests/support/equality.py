@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from listed import counted
-from tacit.data.moving import to_parquet
+from parquet_copies import to_parquet
 from tacit.data.store import ParquetStore
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Engine, Opening

@@ -243,7 +243,7 @@ def test_encodings_in_which_a_row_changes_the_next_are_not_read_as_they_are(enco
     ("encoding", "bad"), [("windows-1252", b"\x81"), ("utf-16", b"\x00\xd8"), ("shift_jis", b"\x81"), ("latin-1", b"")]
 )
 def test_a_file_in_another_encoding_is_read_and_a_bad_byte_is_one_value(encoding, bad, tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_rows, "BLOCK", 3)
+    monkeypatch.setattr(csv_rows, "DECODED", 3)
     letter = "é" if encoding != "shift_jis" else "東"
     rows = [f"id,n{letter},note\n1,5,{letter}\n2,".encode(encoding), bad]
     rows.append(

@@ -14,9 +14,8 @@ import pytest
 from owned import KEY
 from stored import catalog, category, number, stored, table, write_csv, write_parquet
 from tacit.data.files import csv_rows, raw
-from tacit.data.prepare import prepare
+from tacit.data.prepare import prepare, staging
 from tacit.data.prepare.ranking import Ranking
-from tacit.data.spark import making
 from tacit.privacy.catalog import Catalog, Column, Owner
 
 WHOLE = ["1", "2", "3", "9", "10", "11", ""]
@@ -115,8 +114,8 @@ def hashed_by_its_text(patched: pytest.MonkeyPatch) -> None:
 
 
 def ties_ordered_as_numbers(patched: pytest.MonkeyPatch) -> None:
-    rightly = making.settled
-    patched.setattr(making, "settled", lambda *given: replace(rightly(*given), numbered=None))
+    rightly = staging.settled
+    patched.setattr(staging, "settled", lambda *given: replace(rightly(*given), numbered=None))
 
 
 @pytest.mark.parametrize("planted", [hashed_by_its_text, ties_ordered_as_numbers])

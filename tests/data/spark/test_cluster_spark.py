@@ -42,7 +42,7 @@ engine = "ENGINE"
 """
 PREPARE = """
 import runpy, sys
-from tacit.data.prepare import cluster, cluster_failures, distributed, executors
+from tacit.data.spark import cluster, executors, making
 
 def slowly(work, read):
     "Every task takes some seconds, whatever the machine does."
@@ -52,9 +52,9 @@ def slowly(work, read):
 
 PAUSE, honest = float(sys.argv[2]), executors._cleaned
 executors._cleaned = slowly
-distributed.PART_BYTES = 1  # eight tasks, one for each group of rows
+making.PART_BYTES = 1  # eight tasks, one for each group of rows
 cluster.SETTINGS["spark.sql.adaptive.coalescePartitions.enabled"] = "false"
-cluster_failures.LONGEST_ALONE = 8.0
+cluster.LONGEST_ALONE = 8.0
 sys.argv = ["tacit", "prepare", "--yes", "--catalog", sys.argv[1]]
 runpy.run_module("tacit", run_name="__main__")
 """

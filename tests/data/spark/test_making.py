@@ -20,7 +20,6 @@ from both_engines import LIGHT, compare, holdings, in_duckdb, in_parquet, keyed,
 from clusters import SPARK
 from owned import RAWS, prepared_from
 from stored import catalog, category, days, number, table, write_csv, write_parquet
-from tacit.data.moving import from_parquet, to_parquet
 from tacit.data.prepare import prepare, ranking
 from tacit.data.prepare.verdict import NotAccepted
 from tacit.data.spark import cluster, executors, making
@@ -159,16 +158,6 @@ def test_a_store_prepared_on_spark_is_that_of_the_embedded_engine(both: Catalog)
     assert info is not None
     assert other is not None
     assert (other.fingerprint, other.public) == (info.fingerprint, info.public)
-
-
-def test_it_moves_between_engines(both: Catalog, tmp_path: Path) -> None:
-    """Parquet from Spark becomes a DuckDB file, and that becomes Parquet again, with the same rows."""
-    made, moved = on_spark(both), replace(both, store_path=str(tmp_path))
-    from_parquet(parquet_store(store_file(made)), store_file(moved))
-    assert holdings(both, in_duckdb(moved)) == holdings(both, in_duckdb(both))
-    (tmp_path / "again").mkdir()
-    store_file(on_spark(moved)).write_text(to_parquet(store_file(moved), tmp_path / "again").written())
-    assert in_parquet(on_spark(moved)) == in_duckdb(moved)
 
 
 def test_files_of_a_store_have_few_rows(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

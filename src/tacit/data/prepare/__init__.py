@@ -5,8 +5,8 @@ store.md defines a store, and proves that neighbouring data gives neighbouring s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,14 +36,15 @@ from tacit.data.prepare.staging import (
     cleaned,
     examples_in,
     kept,
+    reached,
     read,
+    stage_all,
     stored_columns,
     tally,
     with_examples,
 )
 from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms, sharing
-from tacit.data.spark.making import MAKING, reached, stage_all
-from tacit.data.store import kept_version, ledger_mark, new_info, replacing, store_file
+from tacit.data.store import StoreInfo, kept_version, ledger_mark, new_info, replacing, store_file, write_info
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 
@@ -408,3 +409,41 @@ def _ranked_name(table: Table) -> str:
 
 def _ranked(table: str) -> str:
     return name(f"tacit_ranked {table}")
+
+
+# --- the engine that makes a store --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """The engine that makes a store, and what it does besides.
+
+    `describe` writes the description of the finished store, `near` gives the catalog with sources that this machine reads, and
+    `replaced` removes what the new store has replaced. `notes` are for the data owner.
+    """
+
+    maker: Maker
+    describe: Callable[[StoreInfo], None]
+    near: Callable[[Catalog], Catalog]
+    replaced: Callable[[], object] = lambda: None
+    notes: tuple[str, ...] = ()
+
+
+@contextmanager
+def made_here(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[Making]:
+    """By the embedded engine, in one file."""
+    with bench.store(folder / store_file(catalog).name):
+        yield Making(bench, lambda info: write_info(bench.engine, "store", info), lambda given: given)
+
+
+def _made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> AbstractContextManager[Making]:
+    """By a cluster, with its module, which the embedded engine never loads."""
+    from tacit.data.spark.making import made_on_spark
+
+    return made_on_spark(bench, catalog, folder)
+
+
+MAKING: Mapping[str, Callable[[Workshop, Catalog, Path], AbstractContextManager[Making]]] = {
+    "duckdb": made_here,
+    "spark": _made_on_spark,
+}

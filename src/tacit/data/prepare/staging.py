@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from itertools import zip_longest
 
 from tacit.data.dialect import Dialect, name
@@ -13,10 +14,10 @@ from tacit.data.engine import EngineError, Maker, OutOfMemory, UnknownTable, Unr
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import OnGrid, Raw, named, without_missing, written
 from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
-from tacit.data.ownership import key_name, staged_name
+from tacit.data.ownership import carried, key_name, staged_name
 from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
 from tacit.data.prepare.grids import Cleaning, is_plain, on_grid
-from tacit.data.prepare.packing import KeyForm, packing, text_name
+from tacit.data.prepare.packing import KeyForm, Keys, packing, settled, text_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
@@ -254,3 +255,31 @@ def unusable(table: Table, error: EngineError) -> InvalidCatalog:
     """The error in tacit's own words: the engine's message quotes cells."""
     words = next((words for kind, words in TROUBLES if isinstance(error, kind)), f"cannot be read as {table.source.kind}")
     return InvalidCatalog(f"the source of {table.name} {words}")
+
+
+# --- all private tables -------------------------------------------------------------------------------------------------------
+
+
+@singledispatch
+def stage_all(maker: Maker, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
+    """Stage every private table; returns the type in which keys are compared. `key` is the ranking key.
+
+    `reach` names the tables whose files every worker of a cluster reads under the same path.
+    """
+    raise TypeError(maker)
+
+
+@stage_all.register
+def _(maker: Workshop, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
+    staged = {table.name: stage(maker, catalog, table, keys) for table, keys in private_tables(catalog)}
+    return settled(maker, catalog.tables, staged)
+
+
+def reached(catalog: Catalog) -> frozenset[str]:
+    """The tables in Parquet files, which every worker of a cluster must read under the same path."""
+    return frozenset(table.name for table in catalog.tables.values() if table.source.kind == "parquet")
+
+
+def private_tables(catalog: Catalog) -> Iterator[tuple[Table, tuple[str, ...]]]:
+    keys = carried(catalog)
+    return ((table, keys[table.name]) for table in catalog.tables.values() if not table.public)

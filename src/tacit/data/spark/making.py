@@ -11,27 +11,30 @@ They lie in the folder of the preparation, which only the owner can open and whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial, singledispatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from tacit.data.dialect import DUCKDB
-from tacit.data.engine import EngineError, Maker, OutOfMemory, Workshop
+from tacit.data.engine import EngineError, OutOfMemory, Workshop
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows, arrow_columns, mended_columns, mended_types, parquet_columns, source_files
-from tacit.data.ownership import carried, key_name, key_sql, own_key, staged_name
+from tacit.data.ownership import key_name, key_sql, own_key, staged_name
+from tacit.data.prepare import Making
 from tacit.data.prepare.packing import KeyForm, Keys, Packing, packing, settled
 from tacit.data.prepare.ranking import Ranking
 from tacit.data.prepare.staging import (
     MOST_LOOKED_AT,
     UNREADABLE,
     fate_name,
+    private_tables,
     stage,
+    stage_all,
     staged_rows,
     stored_columns,
     unusable,
@@ -49,7 +52,6 @@ from tacit.data.store import (
     details_of,
     parquet_store,
     store_file,
-    write_info,
 )
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.files import replace_file, write_scratch
@@ -103,34 +105,19 @@ def _opened(cluster: Cluster, table: Table) -> Remote:
 PART_BYTES = 1 << 27  # of a Parquet file, before compression, that one task cleans
 
 
-@singledispatch
-def stage_all(maker: Maker, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
-    """Stage every private table; returns the type in which keys are compared. `key` is the ranking key.
-
-    `reach` names the tables whose files every worker of a cluster reads under the same path.
-    """
-    raise TypeError(maker)
-
-
-@stage_all.register
-def _(maker: Workshop, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
-    staged = {table.name: stage(maker, catalog, table, keys) for table, keys in _private(catalog)}
-    return settled(maker, catalog.tables, staged)
-
-
 @stage_all.register
 def _(maker: Cluster, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
     """The type of all keys is known before any row is read on the cluster, since its files are typed; the hash depends on it."""
     plans: dict[str, Plan] = {}
     forms: dict[str, dict[str, KeyForm]] = {}
-    for table, keys in _private(catalog):
+    for table, keys in private_tables(catalog):
         if table.name in reach:
             plans[table.name] = plan = _planned(maker, catalog, table, keys)
             forms[table.name] = dict(plan.forms)
         else:
             forms[table.name] = stage(maker.bench, catalog, table, keys)
     held = settled(maker.bench, catalog.tables, forms)
-    for table, _ in _private(catalog):
+    for table, _ in private_tables(catalog):
         finishing = Finishing(table, held, forms[table.name])
         if table.name in reach:
             _cleaned_on_executors(maker, plans[table.name], finishing, key)
@@ -140,16 +127,6 @@ def _(maker: Cluster, catalog: Catalog, reach: frozenset[str], key: str) -> Keys
     types = maker.words.types
     texts = held.as_text or held.type == DUCKDB.types.text
     return Keys(types.text if texts else types.wide if held.type == DUCKDB.types.wide else types.whole)
-
-
-def reached(catalog: Catalog) -> frozenset[str]:
-    """The tables in Parquet files, which every worker of a cluster must read under the same path."""
-    return frozenset(table.name for table in catalog.tables.values() if table.source.kind == "parquet")
-
-
-def _private(catalog: Catalog) -> Iterator[tuple[Table, tuple[str, ...]]]:
-    keys = carried(catalog)
-    return ((table, keys[table.name]) for table in catalog.tables.values() if not table.public)
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,28 +306,6 @@ def _told(table: Table, code: str) -> Exception:
 # --- the folder of tables ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
-    """The engine that makes a store, and what it does besides.
-
-    `describe` writes the description of the finished store, `near` gives the catalog with sources that this machine reads, and
-    `replaced` removes what the new store has replaced. `notes` are for the data owner.
-    """
-
-    maker: Maker
-    describe: Callable[[StoreInfo], None]
-    near: Callable[[Catalog], Catalog]
-    replaced: Callable[[], object] = lambda: None
-    notes: tuple[str, ...] = ()
-
-
-@contextmanager
-def made_here(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[Making]:
-    """By the embedded engine, in one file."""
-    with bench.store(folder / store_file(catalog).name):
-        yield Making(bench, lambda info: write_info(bench.engine, "store", info), lambda given: given)
-
-
 @contextmanager
 def made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[Making]:
     """By a cluster, in a new folder of Parquet tables, which its description names; the description is written last.
@@ -395,12 +350,6 @@ def _described_folder(catalog: Catalog) -> str | None:
         folder = parquet_store(store_file(catalog)).folder
         return folder if folder.rpartition("/")[2].startswith(TABLES) else None
     return None
-
-
-MAKING: Mapping[str, Callable[[Workshop, Catalog, Path], AbstractContextManager[Making]]] = {
-    "duckdb": made_here,
-    "spark": made_on_spark,
-}
 
 
 def _described(cluster: Cluster, catalog: Catalog, folder: Path, info: StoreInfo) -> None:

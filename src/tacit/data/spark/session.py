@@ -111,8 +111,8 @@ def quiet(session: Any, seconds: float = REACH_SECONDS) -> Any:
 
 def cores(session: Any) -> int:
     """How many tasks the cluster runs at a time, as it says of itself; asking reaches it, and reads nothing."""
-    parts = f"SELECT spark_partition_id() AS part FROM range({MOST_CORES})"  # noqa: S608  # a constant
-    found = session.sql(f"SELECT max(part) AS last FROM ({parts})")  # noqa: S608
+    parts = f"SELECT spark_partition_id() AS part FROM range({MOST_CORES})"
+    found = session.sql(f"SELECT max(part) AS last FROM ({parts})")
     return int(found.toArrow().column("last")[0].as_py()) + 1
 
 

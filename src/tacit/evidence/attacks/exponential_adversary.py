@@ -309,7 +309,7 @@ class Consistent:
 def exponential_adversary(truth: ArrayLike, alpha: float, answers: ArrayLike | Answers | None = None, seed: int = 0) -> Consistent:
     """Keep the candidates that agree with every answer within `alpha`.
 
-    `answers` may be any of `subset_answers.py`, or a list for all subsets by their binary number; without them each count gets
+    `answers` may be any of those above, or a list for all subsets by their binary number; without them each count gets
     noise uniform in [-alpha, alpha].
 
     >>> found = exponential_adversary([1, 0, 1, 1, 0, 0, 1, 0], alpha=1)

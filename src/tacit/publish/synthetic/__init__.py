@@ -3,15 +3,14 @@
 The map (`commuters/`)
     flows.py         origins, destinations, jobs (CSV or Parquet)       geography.py      blocks, coarsening, distances
     empty_cells.py   keep probabilities of empty blocks, public         model.py          the run over all destinations
-    release.py       the whole process: offer, pay, read, draw, write   sources.py        a file, or a declared table
-    spending.py      the ledger: the catalog's, or next to the output   worker_counts.py  synthetic workers of a destination
-    utility.py       accuracy of a map, for the data owner              report.py         the owner's page, with maps.py
+    release.py       the whole process: offer, pay, read, draw, write   sources.py        a file or a declared table; the ledger
+    utility.py       accuracy of a map, for the data owner              report.py         the owner's page, with pictures
     example_state.py a simulated state to try everything on
 
 Any table of a catalog (`rows/`)
     release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
-    marginals.py     the split of the budget, and its noise             selection.py      pairs of columns, along a tree
-    inference.py     one model of all noisy marginals, by package mbi   draw.py           rows from it, by secure randomness
+    marginals.py     the split of the budget, its noise, and pairs of columns along a tree
+    inference.py     one model of all noisy marginals, by package mbi, and rows from it, by secure randomness
     contingency.py   the joint table of few cells, by Dirichlet resampling
     utility.py       accuracy of the rows, for the data owner
 

@@ -16,9 +16,7 @@ import pytest
 from clusters import SPARK, hospital_beside_spark, jobs_of
 from equality import assert_equal
 from pages import ROOT
-from tacit.data.moving import from_parquet
 from tacit.errors import StoreUnusable, TimedOut
-from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits, Opening
 from tacit.query.language.given import given
 from tacit.query.language.sql import read
@@ -73,18 +71,6 @@ def test_public_facts_are_asked_once_for_each_version(place: tuple[Session, Any,
     engine.open()
     assert (engine.size("wards"), engine.fan_out("wards", "floor")) == (8, 4)
     engine.close()
-
-
-def test_a_store_comes_back_from_parquet(place: tuple[Session, Any, Path], tmp_path: Path) -> None:
-    from tacit.data.store import parquet_store
-
-    session, _, described = place
-    from_parquet(parquet_store(described), tmp_path / "back.duckdb")
-    back = DuckDBEngine(tmp_path / "back.duckdb", version=session.data.version)
-    for question in QUESTIONS[:5]:
-        statement: Any = read(question, given(None, date(2025, 1, 1))).statement
-        assert_equal(session.data.engine, back, rewrite(statement, session.data.catalog, session.data.public))
-    back.close()
 
 
 DEEP = "ABS(ABS(ABS(ABS(ABS(cost - 50) - 40) - 30) - 20) - 10)"

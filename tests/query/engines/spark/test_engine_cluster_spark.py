@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from parquet_copies import to_parquet
 from services import Missing
 from standalone import Cluster, Driver, standalone
-from tacit.data.moving import to_parquet
 from tacit.data.store import store_file
 from tacit.release.unforeseen import FILE
 from tacit.session import open as open_data

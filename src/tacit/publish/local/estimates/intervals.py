@@ -287,7 +287,7 @@ def _exponent(setting: Setting) -> Fraction:
     return log_up(2 / setting.miss) / setting.people
 
 
-# --- by the relative entropy: n KL(observed, m) <= ln(2 / miss), see chernoff.py
+# --- by the relative entropy: n KL(observed, m) <= ln(2 / miss), see above
 
 
 def _chernoff_ends(setting: Setting, observed: Floats) -> Ends:

@@ -139,7 +139,7 @@ class Ratio(NamedTuple):
 
 @runtime_checkable
 class Coins(Protocol):
-    """Where a single report takes its chances from: fresh secure bits, or a stream derived from a secret (`permanent.py`)."""
+    """Where a single report takes its chances from: fresh secure bits, or a stream derived from a secret (`longitudinal.py`)."""
 
     def coin(self, probability: Chance) -> bool:
         """True with exactly `probability`."""
@@ -162,7 +162,7 @@ class Randomizer(Protocol):  # not runtime_checkable: before Python 3.12 such a 
         """One report of the same law, its chances taken from `coins`: the memoized form, and the one that a browser repeats."""
 
     def written(self, value: Any) -> str:
-        """The true value as it stands in the label of its permanent answer (`permanent.py`)."""
+        """The true value as it stands in the label of its permanent answer (`longitudinal.py`)."""
 
     def input_of(self, value: Any) -> Any:
         """The true value as an input of the channel: a code, the place of a number on its grid, a set as a sorted tuple."""

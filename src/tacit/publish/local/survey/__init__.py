@@ -3,6 +3,6 @@
 declaration.py  reading.py   what is asked; survey.toml (survey.schema.json)
 randomized.py                which randomizer each question gets, and why
 form.py  texts.py  page/     one HTML page, in which each person's browser randomizes
-report.py  store.py          reports, checked; SQLite
+reports.py                   reports, checked; SQLite
 results.py  chart.py         estimates with intervals, by question and by group; their chart, in the survey's language (chart.toml)
 """
