@@ -209,7 +209,8 @@ def test_a_sample_of_a_real_module_is_killed(tmp_path):
         "kept = Path(sys.argv.pop())\n"
         "sys.exit(main(sys.argv[1:], Project(rows=(), page=None, preloaded=(), alone=True, kept=kept)))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(mutants.__file__).parent)}
+    places = [str(Path(mutants.__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(places)}
     run = [sys.executable, "-c", script, "unseal", "--sample", "3", str(tmp_path)]
     done = subprocess.run(run, cwd=passing.ROOT, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
