@@ -1,0 +1,23 @@
+"""The listed law: of no draws too, and as long as it may be."""
+
+from fractions import Fraction
+
+import pytest
+
+from tacit.errors import InvalidInput
+from tacit.mechanisms import dirichlet_law
+from tacit.mechanisms.dirichlet_law import urn_chances
+
+
+def test_no_draws_have_one_output():
+    assert urn_chances([Fraction(1), Fraction(3)], 0) == {(0, 0): 1}
+
+
+def test_as_many_outputs_as_there_may_be_are_listed(monkeypatch):
+    """Three draws of three blocks have ten outputs."""
+    masses = [Fraction(1)] * 3
+    monkeypatch.setattr(dirichlet_law, "MOST_OUTPUTS", 10)
+    assert len(urn_chances(masses, 3)) == 10
+    monkeypatch.setattr(dirichlet_law, "MOST_OUTPUTS", 9)
+    with pytest.raises(InvalidInput, match="too many outputs"):
+        urn_chances(masses, 3)
