@@ -108,7 +108,7 @@ def test_dropping_comes_on_top_or_is_held_within():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        ProbableDirichlet(SPARSE, F(3, 4), F(5), F(0)),
+        ProbableDirichlet(SPARSE, F(3, 4), F(5)),
         ProbableDirichlet.calibrated(PublicFacts(3, 4, (BlockClass(2),), count_noise=True), 2, F(1, 5)),
     ],
     ids=["dropped", "probable"],
