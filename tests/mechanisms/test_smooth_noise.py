@@ -1,14 +1,16 @@
 """What smooth mechanisms share: grids whose step is not 1, what is refused at every limit, and the width of an interval."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.mechanisms import smooth_noise
-from tacit.mechanisms.noise.tails import size_up
+from tacit.mechanisms.noise.tails import rounded_law, size_up
 from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth_calibration import Calibration
 from tacit.mechanisms.smooth_noise import Grid, read_grid
 from tacit.privacy.sealed import Sealed
 
@@ -18,7 +20,14 @@ HALVES = SmoothQuantile(0.5, lower=-3, upper=5, step=F(1, 2), epsilon=1)
 
 @pytest.mark.parametrize(
     ("lower", "upper", "step", "units"),
-    [(-1, 2, F(1, 2), (-2, 4)), (-3, 6, 3, (-1, 2)), (F(1, 3), 1, F(1, 3), (1, 3)), (5, 7, 1, (5, 7)), (-(2**63), 2**63, 8, None)],
+    [
+        (-1, 2, F(1, 2), (-2, 4)),
+        (-3, 6, 3, (-1, 2)),
+        (F(1, 3), 1, F(1, 3), (1, 3)),
+        (5, 7, 1, (5, 7)),
+        (0, F(5, 2), F(1, 2), (0, 5)),
+        (-(2**63), 2**63, 8, None),
+    ],
 )
 def test_bounds_are_units_of_the_step(lower, upper, step, units):
     low, high = units or (-(2**60), 2**60)
@@ -34,6 +43,8 @@ def test_bounds_are_units_of_the_step(lower, upper, step, units):
         (2, 1, 1, "below upper"),
         (F(1, 2), 2, 1, "multiples"),
         (0, F(5, 2), 1, "multiples"),
+        (0, 3, 2, "multiples"),
+        (-3, 0, 2, "multiples"),
         (0, 1, F(1, 2**62), "within 2\\^62 steps"),
         (-1, 0, F(1, 2**62), "within 2\\^62 steps"),
     ],
@@ -73,8 +84,9 @@ def test_values_are_flat(values):
 
 
 def test_terms_are_read_as_they_are_given():
-    assert (HALVES.lower, HALVES.upper, HALVES.step, HALVES.max_rows) == (-3, 5, F(1, 2), 1)
-    assert HALVES.grid == Grid(-6, 10, F(1, 2))
+    fresh = SmoothQuantile(0.5, lower=-3, upper=5, step=F(1, 2), epsilon=1)
+    assert (fresh.lower, fresh.upper, fresh.step, fresh.max_rows) == (-3, 5, F(1, 2), 1)
+    assert fresh.grid == Grid(-6, 10, F(1, 2))
     assert SmoothQuantile(0.5, 0, 1, 1, epsilon=1, delta=1e-3, gamma=None).gamma is None
     for wrong in (True, 0, -1, 1.5):
         with pytest.raises(InvalidInput, match="max_rows"):
@@ -113,3 +125,15 @@ def test_releases_are_clamped_to_both_bounds():
     """A bound of 10^12 steps: a release within is far less likely than one in a million."""
     drawn = {HALVES.noisy(HALVES.grid, F(2), F(10**12)) for _ in range(60)}
     assert drawn == {-6, 10}
+
+
+def test_the_scale_of_the_noise_is_the_smooth_bound_over_alpha(monkeypatch):
+    answer, bound = HALVES.statistic(HALVES.grid.rows([0, 1]))
+    assert list(HALVES.law([0, 1]).probabilities.values()) == list(
+        rounded_law(HALVES.calibration.noise, answer, bound / HALVES.alpha, -6, 10).values()
+    )
+    seen = []
+    noise = SimpleNamespace(draw=lambda: SimpleNamespace(rounded=lambda answer, scale: seen.append((answer, scale)) or 3))
+    monkeypatch.setattr(smooth_noise, "calibrated", lambda *_: Calibration(noise, F(1, 5), F(1, 6)))
+    assert HALVES.noisy(HALVES.grid, F(2), F(7)) == 3
+    assert seen == [(2, 35)]
