@@ -99,3 +99,31 @@ def test_a_million_ties_end():
     side, rate = ridge(500_000)
     found = largest_decayed_gap(side, side, rate, 1, Gap(0, 0))
     assert found.weight(rate) == pytest.approx(500_000 / math.e, rel=1e-6)
+
+
+def test_a_pair_that_decays_less_than_none_is_not_dropped():
+    """The nearest left place may be -1: its gap counts e times its size here, which beats one that is larger by itself."""
+    left, right = Stairs(np.array([-1]), np.array([5])), Stairs(np.array([0]), np.array([0]))
+    assert largest_decayed_gap(left, right, 1.0, 1, Gap(6, 0)) == Gap(5, -1)
+
+
+@pytest.mark.parametrize("part", [1, 1 << 17])
+def test_of_pairs_that_doubles_cannot_tell_apart_the_nearest_is_kept(monkeypatch, part):
+    """At a rate of 1e-30 nothing decays; the first of them is larger than all others in exact arithmetic."""
+    monkeypatch.setattr(decayed_gap, "PART", part)
+    alone, level = Stairs(np.array([0]), np.array([0])), Stairs(np.array([0, 1, 2]), np.array([10, 10, 10]))
+    assert largest_decayed_gap(level, alone, 1e-30, 1, Gap(0, 0)) == Gap(10, 0)
+    assert largest_decayed_gap(alone, level, 1e-30, 1, Gap(0, 0)) == Gap(10, 0)
+
+
+@pytest.mark.parametrize("part", [1, 2, 3, 1 << 17])
+def test_a_scan_sees_its_own_range_and_all_of_it(monkeypatch, part):
+    """Columns beyond the range belong to another residue; its two ends count, also where they are one."""
+    monkeypatch.setattr(decayed_gap, "PART", part)
+    none = np.zeros(0, dtype=np.int64)
+    decay, decayed = np.array([1.0, 0.5, 0.25, 1.0, 0.5, 0.25]), np.array([0.0, 3.0, 1.0, 4.0, 5.0, 9.0])
+    board = decayed_gap._Board(none, 3, None, none, decay, decayed)
+    for low in range(6):
+        for high in range(low, 6):
+            weights = (2 * decay + decayed)[low : high + 1]
+            assert decayed_gap._scanned(board, 2.0, low, high) == (low + int(weights.argmax()), float(weights.max()))

@@ -160,3 +160,15 @@ def test_what_does_not_fit_is_refused():
         DirichletResampling(2, 1, -1)
     with pytest.raises(InvalidInput, match="too many outputs"):
         DirichletResampling(50, 1, 50).law([0] * 50)
+
+
+def test_what_is_not_said_is_pure():
+    assert ProbableDirichlet(SPARSE, F(3, 4), F(5)).delta == 0
+    assert ProbableDirichlet.calibrated(SPARSE, 5) == ProbableDirichlet.calibrated(SPARSE, 5, 0)
+    assert ProbableDirichlet.for_ratio(SPARSE, 20) == ProbableDirichlet.for_ratio(SPARSE, 20, 0)
+    assert ProbableDirichlet.for_ratio(SPARSE, 20).delta == ProbableDirichlet.calibrated(SPARSE, 5).delta == 0
+
+
+def test_a_worker_or_a_certain_block_is_enough_to_draw_from():
+    for facts in (PublicFacts(2, 3, (BlockClass(3, "1/2"),)), PublicFacts(0, 3, (BlockClass(1), BlockClass(2, "1/2")))):
+        assert ProbableDirichlet(facts, F(3, 4), F(5)).facts == facts

@@ -164,3 +164,36 @@ def test_the_noise_is_looked_for_once(monkeypatch):
     first = probable_noise(known, 9, 1e-4)
     monkeypatch.setattr(dirichlet_calibration, "is_enough", None)
     assert probable_noise(known, 9, 1e-4) == first
+
+
+@pytest.mark.parametrize(
+    ("world", "noise", "ratio"),
+    [((3, 30, 10), 1, 5), ((6, 100, 3), 1, 5), ((1, 30, 50), 3, F(3, 2)), ((10, 100, 10), 1, 2), ((200, 50, 9), 6, F(3, 2))],
+)
+def test_every_count_is_looked_at_or_bounded(monkeypatch, world, noise, ratio):
+    """Beside one by one: where even the last count is not bounded by those before it, and where draws are many for the urn."""
+    known, looks = facts(*world, count_noise=True), []
+
+    def look(known, noise, ratio, workers, last=None):
+        looks.append((workers, last))
+        return excess_up(known, noise, ratio, workers, last)
+
+    monkeypatch.setattr(dirichlet_calibration, "excess_up", look)
+    worst = max(excess_up(known, F(noise), F(ratio), workers) for workers in range(known.workers + 1))
+    assert bad_weight_up(known, F(noise), F(ratio)) == min(F(1), known.blocks * F(worst))
+    assert all(isinstance(last, int) for _, last in looks[1:]), "a threshold in floats could be on the wrong side of a tooth"
+
+
+def test_the_limits_themselves_are_allowed():
+    assert facts(10**15, 10**15, 10**15).blocks == 10**15
+    nearest, largest = 1 + F(1, 10**9), F(10**100)
+    assert (allowed_ratio(nearest), allowed_ratio(largest)) == (nearest, largest)
+    for ratio in (1 + F(999, 10**12), largest + F(10**97)):
+        with pytest.raises(InvalidBudget, match="from 1 \\+ 1e-9"):
+            allowed_ratio(ratio)
+
+
+def test_one_step_of_noise_is_tried_and_none_is_never_returned():
+    assert (pure_noise(0, 3), pure_noise(1, 3), pure_noise(2, 3)) == (F(1, 2), F(1, 2), F(1))
+    assert [probable_noise(facts(5, draws, 3), 3, F(1, 100)) for draws in (0, 1)] == [F(1, 2), F(1, 2)]
+    assert probable_noise(facts(1000, 3, 1), 2, F(1, 2)) == 1

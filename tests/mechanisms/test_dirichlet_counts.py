@@ -67,3 +67,12 @@ def test_a_cut_in_proportion_would_move_more():
 
     worst = max(moved(homes, more, 2, proportional) for homes in ([0, 1, 2], [0, 0, 1, 2, 3], [0, 2, 3, 4]) for more in range(5))
     assert worst > 1
+
+
+def test_each_destination_has_its_own_jobs():
+    """Three destinations, of which the middle one has none; blocks are cells, and the last cell is elsewhere."""
+    work, home = np.array([0, 2, 0, 2, 2]), np.array([1, 0, 0, 1, 1])
+    homes = by_destination(work, home, None, np.arange(3))
+    cells = [(np.arange(3), 3)] * 3
+    counted = [[part.tolist() for part in each.unseal()] for each in by_cell(homes, cells, np.array([2, 1, 3]))]
+    assert counted == [[[0, 1], [1, 1]], [[2], [1]], [[0, 1], [1, 2]]]

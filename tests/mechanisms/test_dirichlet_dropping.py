@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from itertools import permutations
 
+import mpmath
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from tacit.mechanisms import dirichlet_dropping as module
 from tacit.mechanisms.dirichlet_calibration import PublicFacts, bad_weight_up, probable_noise
 from tacit.mechanisms.dirichlet_dropping import dropping, split_ratio
 from tacit.mechanisms.noise.urn import BlockClass
-from tacit.privacy.rounding import exp_up, log_down
+from tacit.privacy.rounding import exp_up, log_down, log_up
 
 F = Fraction
 KEEPS = st.sampled_from([F(1, 20), F(1, 4), F(1, 2), F(9, 10), F(1)])
@@ -156,3 +157,84 @@ def test_a_total_too_small_for_dropping_is_refused():
 def test_classes_may_come_in_any_order():
     classes = (BlockClass(2), BlockClass(3, "1/2"), BlockClass(4, "1/8"), BlockClass(0, "1/100"))
     assert len({dropping(PublicFacts(9, 9, order), F(1)).epsilon for order in permutations(classes)}) == 1
+
+
+# --- each number by its formula, and each rounding by its direction ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("certain", [0, 1, 2, 5])
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_urn_is_as_light_as_it_can_be_and_no_lighter(workers, certain):
+    """A_1 and A_2 of the proof: with a worker in an otherwise empty block, and with two such blocks."""
+    noise, keep, draws = F(3, 4), F(1, 4), 5
+    price = dropping(PublicFacts(workers, draws, (BlockClass(certain), BlockClass(3, keep))), noise)
+
+    def entering(blocks):
+        mass = workers + blocks * noise
+        return log_up(keep + (1 - keep) * math.prod((mass + i) / (mass + i - noise) for i in range(draws)))
+
+    assert price.entering == entering(max(certain + 1, 2))
+    assert price.both == price.leaving + entering(max(certain + 2, min(workers, 2) + 1))
+
+
+def test_blocks_that_are_all_kept_cost_nothing_however_large_the_noise():
+    assert dropping(PublicFacts(10, 10**4, (BlockClass(5),)), F(5000)).epsilon == 0
+
+
+def digits(value):
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def test_logarithms_are_rounded_up(monkeypatch):
+    """Beside a hundred digits; the sum before the last logarithm is taken as exact."""
+    with mpmath.workdps(100):
+        for chance in (F(1, 3), F(1, 20), F(9, 10)):
+            leaving = dropping(PublicFacts(2, 3, (BlockClass(3, chance),)), F(1)).leaving
+            assert 0 <= digits(leaving) + mpmath.log(digits(chance)) < mpmath.mpf(10) ** -40
+            monkeypatch.setattr(module, "_log_gain_up", lambda *_: F(1))
+            entering = module._entering_up(F(10), F(1), 100, chance)
+            exact = mpmath.log(digits(chance) + digits(1 - chance) * mpmath.e)
+            assert 0 <= digits(entering) - exact < mpmath.mpf(10) ** -40
+
+
+def test_the_integral_is_above_whatever_its_logarithms_err(monkeypatch):
+    """Each logarithm is made to err by a thousandth in the direction of its name: all four errors raise the bound."""
+    mass, noise, draws = F(100), F(7), 1000
+    plain = module._integral_up(mass, noise, draws)
+    monkeypatch.setattr(module, "log_up", lambda value: log_up(value) + F(1, 1000))
+    monkeypatch.setattr(module, "log_down", lambda value: log_down(value) - F(1, 1000))
+    low, high = mass - F(1, 2), mass + draws - F(1, 2)
+    assert module._integral_up(mass, noise, draws) - plain == (high + (high - noise) + low + (low - noise)) / 1000
+
+
+def test_masses_and_shares_beyond_floats_have_a_bound_of_their_own():
+    largest, smallest, draws = F(2**1000), F(1, 2**900), 65
+    most = module._log_gain_up(largest + 1, largest / 4, draws)
+    assert module._log_gain_up(largest, largest / 4, draws) < most / 2
+    with mpmath.workdps(100):
+        assert 0 <= digits(most) / (draws * mpmath.log(2)) - 1 < mpmath.mpf(10) ** -40
+    for mass in (F(1, 4), F(4)):
+        for noise in (mass * smallest * F(9, 10), mass * smallest / 2**20):
+            assert module._log_gain_up(mass, noise, draws) == 2 * draws * noise / mass
+        assert module._log_gain_up(mass, mass * smallest, draws) < draws * mass * smallest * F(3, 2) / mass
+    assert F(1, 2**40) == module.SUM_ERROR, "the margin that dirichlet.md derives"
+
+
+@pytest.mark.parametrize("total", [F(3), F(30)])
+def test_a_total_is_used_up_to_a_thousandth(monkeypatch, total):
+    """The price of dropping is fixed, and logarithms err by one: the same error on both sides of a comparison."""
+    facts, extra = PublicFacts(5, 3, (BlockClass(3, "1/2"),)), F(7, 10)
+    monkeypatch.setattr(module, "dropping", lambda facts, noise: module.Dropping(F(0), F(0), extra))
+    monkeypatch.setattr(module, "log_up", lambda value: log_up(value) + 1)
+    monkeypatch.setattr(module, "log_down", lambda value: log_down(value) - 1)
+    split = split_ratio(facts, total)
+    assert (split.ratio, split.extra) == (F(math.floor(1000 * float(total) * math.exp(-0.7)), 1000), extra)
+    assert split.noise == 3 / (split.ratio - 1), "no delta, unless one is given"
+
+
+def test_a_ratio_that_does_not_fit_is_not_tried_again(monkeypatch):
+    """Even where rounding would keep it: planted is an exp that says 1 for what is a little less."""
+    facts, extra = PublicFacts(5, 3, (BlockClass(3, "1/2"),)), F(103, 10**4)
+    monkeypatch.setattr(module, "dropping", lambda facts, noise: module.Dropping(F(0), F(0), extra))
+    monkeypatch.setattr(module, "exp_up", lambda value: F(1))
+    assert split_ratio(facts, 3).ratio == F(2969, 1000)  # 3 exp(-0.0103) is 2.96926

@@ -134,3 +134,87 @@ def test_the_smallest_tails_do_not_vanish():
 def test_masses_are_not_negative():
     with pytest.raises(InvalidInput, match="masses"):
         tail_up(3, Fraction(0), Fraction(1), 1)
+
+
+# --- the margins and limits that the proof names -----------------------------------------------------------------------------
+
+
+def test_the_margins_are_those_of_the_proof():
+    """Four times 2^-47 of |lgamma(x)| + x + 1 for each value, and 16 (N + 16) units of a float for N terms."""
+    assert dirichlet_tails.LGAMMA_ERROR == 4 * 2.0**-47
+    assert dirichlet_tails._log_sum_up([(1, 1.0)]) == dirichlet_tails.LGAMMA_ERROR * 2  # ln Gamma(1) is 0
+    assert dirichlet_tails._series_up(5, 1.0, 1.0, 5) == 1 + 16 * 16 * 2.0**-53  # no term follows
+    assert dirichlet_tails._series_up(5, 1.0, 1.0, 4) == 2 * (1 + 16 * 17 * 2.0**-53)  # one follows, and is as large
+
+
+def test_masses_are_trusted_to_the_limits_of_the_assumption():
+    least, largest = Fraction(1, 2**400), Fraction(2**200)
+    assert not dirichlet_tails._out_of_range(least, largest)
+    assert dirichlet_tails._out_of_range(least * Fraction(999, 1000))
+    assert dirichlet_tails._out_of_range(largest * Fraction(1001, 1000))
+
+
+@pytest.mark.parametrize("own", [Fraction(1, 2), Fraction(1), Fraction(3), Fraction(7)])
+@pytest.mark.parametrize("others", [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(9)])
+def test_a_tail_still_rises_where_the_next_outcome_is_more_probable(own, others):
+    chances = {count: chance for (count, _), chance in urn_chances([own, others], 7).items()}
+    rising = [dirichlet_tails._still_rising(7, own, others, least) for least in range(8)]
+    assert rising == [*(chances[least + 1] > chances[least] for least in range(7)), False]
+
+
+@pytest.mark.parametrize(
+    ("draws", "own", "others", "last"),
+    [
+        (50, Fraction(1, 2), Fraction(4), 10),
+        (50, Fraction(9), Fraction(64), 12),
+        (90, Fraction(9), Fraction(1000), 3),
+        (40, Fraction(1), Fraction(5, 4), 20),  # the terms fall so slowly that their number is the better bound
+        (10**6, Fraction(1), Fraction(5, 2), 2**10),  # a ratio of 1 - 1.5e-6, where every unit of a float counts
+        (10**7, Fraction(1), Fraction(5, 2), 2**10),  # a ratio too near to 1: the number of terms
+    ],
+)
+def test_the_rest_of_a_series_is_bounded_as_proved(draws, own, others, last):
+    """g / (1 - g) or the number of terms, whichever is less: 16 units more for g, and 10^-9 more for the quotient."""
+    ratio = max(Fraction(1), (own + last) / (last + 1)) * (draws - last) / (others + draws - last - 1)
+    raised = ratio * (1 + 16 * Fraction(1, 2**53))
+    series = raised / (1 - raised) * (1 + Fraction(1, 10**9)) if ratio < 1 - Fraction(1, 10**6) else draws
+    found = Fraction(dirichlet_tails._rest_up(draws, float(own), float(others), last))
+    assert abs(found / min(Fraction(series), Fraction(draws - last)) - 1) < Fraction(1, 4 * 10**9)
+
+
+@pytest.mark.parametrize("own", [Fraction(1, 2), Fraction(5)])
+def test_a_series_that_is_cut_has_its_terms_and_the_bound_on_the_rest(monkeypatch, own):
+    for name in ("FIRST_TERMS", "ALL_TERMS", "MOST_TERMS"):
+        monkeypatch.setattr(dirichlet_tails, name, 4)
+    draws, others, least = 60, Fraction(30), 20
+    terms = [Fraction(1)]
+    for at in range(least, least + 4):
+        terms.append(terms[-1] * (draws - at) * (own + at) / ((at + 1) * (others + draws - at - 1)))
+    rest = Fraction(dirichlet_tails._rest_up(draws, float(own), float(others), least + 4)) * terms[-1]
+    found = Fraction(dirichlet_tails._series_up(draws, float(own), float(others), least))
+    assert 1 < found / (sum(terms) + rest) < 1 + Fraction(1, 10**12)
+
+
+def test_a_tail_that_rises_again_is_summed_to_its_end(monkeypatch):
+    """With less than one other worker all draws of one block are as probable as none: no ratio bounds what follows."""
+    for name in ("FIRST_TERMS", "ALL_TERMS", "MOST_TERMS"):
+        monkeypatch.setattr(dirichlet_tails, name, 4)
+    small = Fraction(1, 1000)
+    assert Fraction(tail_up(50, small, small, 1)) >= exact_tail(50, small, small, 1) > Fraction(49, 100)
+
+
+@pytest.mark.parametrize("below", [20, 40, 80, 200])
+def test_the_far_bound_is_near_the_best_of_all_steps(below):
+    draws, mass, ratio = 1000, 10_010, Fraction(3, 2)
+
+    def logarithm(steps):
+        grown = [(1, below + 1), (-1, ratio * below + 1), (1, mass + draws), (-1, mass)]
+        return math.fsum(sign * (math.lgamma(at + steps) - math.lgamma(at)) for sign, at in grown)
+
+    best = min(map(logarithm, range(1, 1000)))
+    assert best <= math.log(far_tail_up(draws, Fraction(below), Fraction(mass), ratio)) <= best + 0.01 * abs(best)
+
+
+def test_the_far_bound_at_its_ends():
+    assert far_tail_up(10, Fraction(10), Fraction(20), Fraction(2)) == 0.0  # more than all draws
+    assert far_tail_up(10**12 // 2 - 1, Fraction(1), Fraction(10**12), Fraction(2)) == 1.0  # not e, which floats would give

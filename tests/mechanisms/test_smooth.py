@@ -275,3 +275,16 @@ def test_long_laws_are_not_listed():
 def test_the_relation_is_carried():
     assert MEDIAN.loss.neighbours == ADD_REMOVE
     assert SmoothQuantile(0.5, 0, 1, 1, 1, neighbours=CHANGE_ONE).loss.neighbours == CHANGE_ONE
+
+
+def test_a_trimmed_mean_is_of_units_of_one_row_with_gamma_4_unless_said_otherwise():
+    short = SmoothTrimmedMean(1, 0, 10, 1, epsilon=1)
+    assert (short.delta, short.gamma, short.max_rows, short.neighbours) == (0, 4, 1, ADD_REMOVE)
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_no_smooth_bound_of_a_trimmed_mean_is_above_the_largest(max_rows):
+    """That of no rows is the largest there is, up to 2^-40."""
+    means = SmoothTrimmedMean(1, -5, 20, Fraction(1, 2), epsilon=1, max_rows=max_rows)
+    _, bound = means.statistic(means.grid.rows([]))
+    assert 1 <= means.largest_bound / (bound * means.step) < 1 + Fraction(1, 2**40)

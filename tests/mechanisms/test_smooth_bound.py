@@ -1,5 +1,6 @@
 """A public bound on the private scale: pure, on its grid, and high enough as often as it says."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
 from tacit.mechanisms.smooth_bound import SmoothBound
 from tacit.privacy.law import worst_log_ratio
 from tacit.privacy.loss import Pure
+from tacit.privacy.rounding import exp_down, exp_up, log_up
 
 MEDIAN = SmoothQuantile(0.5, lower=0, upper=1000, step=1, epsilon=1)
 SOLD = SmoothBound(MEDIAN, epsilon=2, failure=0.05)
@@ -82,3 +84,42 @@ def test_event_and_loss():
 def test_what_is_no_parameter_is_refused(epsilon, failure, error):
     with pytest.raises(error):
         SmoothBound(MEDIAN, epsilon, failure)
+
+
+@pytest.mark.parametrize("failure", ["0.001", "0.05", "0.3"])
+@pytest.mark.parametrize("epsilon", [2, 20, 64, 150])
+def test_the_lift_is_the_least_that_fails_as_seldom_as_it_must(epsilon, failure):
+    """P[noise <= -k] is p^k / (1 + p); in floats, which are far from a tie here."""
+    sold = SmoothBound(MEDIAN, epsilon, failure)
+    ratio = math.exp(-1 / sold.event.scale)
+    at, before = (ratio**k / (1 + ratio) for k in (sold.lift, sold.lift - 1))
+    assert at <= float(failure) < before
+    assert SmoothBound(MEDIAN, epsilon, "0.99").lift == 1, "a unit covers the rounding of the logarithm"
+
+
+def test_roundings_make_the_bound_larger(monkeypatch):
+    """What is rounded up is doubled, and what is rounded down halved: the lift and the bound only grow."""
+    lift, bound = SOLD.lift, SOLD._at(100)
+    monkeypatch.setattr(smooth_bound, "exp_up", lambda value: 2 * exp_up(value))
+    monkeypatch.setattr(smooth_bound, "exp_down", lambda value: exp_down(value) / 2)
+    assert SOLD.lift > lift
+    assert SOLD._at(100) >= 2 * bound
+
+
+def test_the_logarithm_is_rounded_to_its_nearest_unit():
+    for bound in (Fraction(1, 7), Fraction(3), Fraction(50), Fraction(999)):
+        assert abs(SOLD._log_units(bound) * SOLD.log_step - log_up(bound)) <= SOLD.log_step / 2
+
+
+@pytest.mark.parametrize("step", [Fraction(1, 4), Fraction(4)])
+def test_the_bound_is_in_the_unit_of_the_values(step):
+    sold = SmoothBound(SmoothQuantile(0.5, lower=0, upper=1000, step=step, epsilon=1), epsilon=2)
+    assert sold._at(10**6) == pytest.approx(1000, rel=1e-11)  # the largest there is
+    for units in (-400, -100, 0):
+        assert sold._at(units) == pytest.approx(float(step) * math.exp((units + sold.lift) * sold.log_step), rel=1e-12)
+
+
+def test_the_grid_of_the_logarithm_is_just_fine_enough():
+    """A beta of 1 is the limit: 64 units, and not 128."""
+    assert SmoothBound(SmoothQuantile(0.5, 0, 1000, 1, epsilon=6), epsilon=1).log_step == Fraction(1, 64)
+    assert SmoothBound(MEDIAN, 1).failure == Fraction(1, 100)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidBudget
+from tacit.mechanisms import smooth_calibration
 from tacit.mechanisms.noise.heavy import HeavyTails
 from tacit.mechanisms.noise.laplace_tails import LaplaceTails
 from tacit.mechanisms.noise.tails import rounded_law
@@ -17,6 +18,7 @@ from tacit.mechanisms.smooth_calibration import calibrated, heavy_calibration, l
 from tacit.mechanisms.smooth_sensitivity import smooth_order_statistic
 from tacit.mechanisms.sorted_rows import sorted_rows
 from tacit.privacy.law import Law, hockey_stick, worst_log_ratio
+from tacit.privacy.rounding import exp_down, exp_up
 
 POINTS = np.concatenate([np.linspace(-12, 12, 24_001), np.logspace(1, 12, 600), -np.logspace(1, 12, 600)])
 
@@ -154,3 +156,41 @@ def test_the_chosen_beta_is_within_delta_and_nearly_the_largest(epsilon, exponen
 def test_a_delta_without_use_and_a_use_without_delta_are_refused(delta, gamma):
     with pytest.raises(InvalidBudget):
         calibrated(Fraction(1), delta, gamma)
+
+
+# Roundings
+
+
+@pytest.fixture
+def exaggerated(monkeypatch):
+    """What is rounded up is doubled, and what is rounded down halved; nothing is taken from the cache."""
+    monkeypatch.setattr(smooth_calibration, "exp_up", lambda value: 2 * exp_up(value))
+    monkeypatch.setattr(smooth_calibration, "exp_down", lambda value: exp_down(value) / 2)
+
+
+@pytest.mark.usefixtures("exaggerated")
+def test_every_rounding_raises_the_delta_of_a_stretch():
+    epsilon, beta = 2.0, 0.5
+    rise = 2 * math.exp(beta) - 1
+    ends = 2 * math.exp(-(epsilon / 2 + beta) / rise) + 2 * math.exp(-(3 * epsilon / 2 + beta) / rise)
+    found = float(stretch_delta_up(Fraction(epsilon), Fraction(beta)))
+    assert found == pytest.approx((1 - math.exp(-beta) / 2) / 2 * ends, rel=1e-12)
+
+
+@pytest.mark.usefixtures("exaggerated")
+def test_the_rounding_of_the_slope_makes_the_noise_larger():
+    slope = 2 * 3 ** (3 / 4)  # of gamma 4
+    assert float(heavy_calibration.__wrapped__(Fraction(1), Fraction(4)).alpha) == pytest.approx(1 / (2 * slope), rel=1e-12)
+
+
+def test_a_slope_of_one_is_not_rounded():
+    assert heavy_calibration(Fraction(1, 3), Fraction(2)).alpha == Fraction(1, 6)
+
+
+def test_a_beta_that_doubles_got_wrong_is_lowered_until_it_holds(monkeypatch):
+    """Planted: 2.3 parts in 2^30 too large. Three steps down, the third to 0.7 parts below the largest that holds."""
+    true = smooth_calibration._largest_beta(1.0, 1e-6)
+    monkeypatch.setattr(smooth_calibration, "_largest_beta", lambda epsilon, delta: true * (1 + 2.3 * 2.0**-30))
+    beta = laplace_calibration.__wrapped__(Fraction(1), Fraction(1, 10**6)).beta
+    assert stretch_delta_up(Fraction(1), beta) <= Fraction(1, 10**6)
+    assert float(beta / Fraction(true) - 1) * 2**30 == pytest.approx(-0.7, abs=0.05)

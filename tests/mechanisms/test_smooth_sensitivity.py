@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
 
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms import smooth_sensitivity as module
+from tacit.mechanisms.decayed_gap import Gap
 from tacit.mechanisms.smooth_sensitivity import (
     LEAST,
     order_place,
@@ -22,7 +24,7 @@ from tacit.mechanisms.smooth_sensitivity import (
 )
 from tacit.mechanisms.sorted_rows import sorted_rows
 from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE
-from tacit.privacy.rounding import exp_down
+from tacit.privacy.rounding import exp_down, exp_up
 
 HALF = Fraction(1, 2)
 LEVELS = [Fraction(1, 4), HALF, Fraction(9, 10)]
@@ -366,3 +368,41 @@ def test_ten_million_sorted_rows_agree_with_the_formula(beta):
     found = float(smooth_order_statistic(sorted_rows(np.arange(1, 10**7 + 1), 0, 10**7 + 1), HALF, Fraction(beta)))
     gaps = np.arange(1, 10**7 + 1)
     assert found == pytest.approx(float(np.max(gaps * np.exp(-rate * (gaps - 1)))), rel=1e-6)
+
+
+# --- the numbers that the proof names ----------------------------------------------------------------------------------------
+
+
+def test_the_roundings_are_those_of_the_proof():
+    """B is at least S and at most S (1 + 2^-40): the search loses 2^-42, 2^-41 is added, and multiples of 2^-192 cost less."""
+    assert (Fraction(1, 2**40), Fraction(1, 2**100)) == (module.SLACK, module.LEAST)
+    assert (1 + Fraction(1, 2**41), 2**192) == (module.ROUNDING, module.DENOMINATOR)
+    assert module.smoothness(Fraction(1)) == 1 - Fraction(1, 2**40)
+    with pytest.raises(InvalidBudget, match="above 2\\^-39"):
+        module.smoothness(Fraction(1, 2**39))
+    assert module.smoothness(Fraction(1, 2**39) + Fraction(1, 2**60)) > Fraction(1, 2**40)
+
+
+@pytest.mark.parametrize(("size", "decays", "divisor"), [(7, 0, 1), (7, 3, 1), (10, 5, 4), (2**61, 2, 3)])
+def test_a_decayed_gap_is_rounded_up_to_its_grid(monkeypatch, size, decays, divisor):
+    """With an exp that is exact: 2^-decays."""
+    monkeypatch.setattr(module, "exp_up", lambda value: Fraction(2) ** int(value))
+    exact = size * Fraction(1, 2**decays) * (1 + Fraction(1, 2**41)) / divisor
+    found = module._value(Gap(size, decays), Fraction(1), divisor)
+    assert 0 <= found - exact < Fraction(1, 2**192)
+
+
+def test_small_and_steep_gaps_have_the_least_bound():
+    least = Fraction(1, 2**100)
+    assert module._value(Gap(0, 0), Fraction(1)) == least
+    assert module._value(Gap(2**61, 301), Fraction(1)) == least
+    assert module._value(Gap(1, 300), Fraction(1)) == least
+
+
+def test_the_bounds_met_on_the_way_are_rounded_up(monkeypatch):
+    """What is rounded up is doubled, and what is rounded down halved."""
+    assert module.units_passed(Fraction(1, 2), 1) == 1
+    monkeypatch.setattr(module, "exp_up", lambda value: 2 * exp_up(value))
+    monkeypatch.setattr(module, "exp_down", lambda value: exp_down(value) / 2)
+    expected = (2 * math.exp(3) - 1) / (math.exp(1.5) / 2 - 1)
+    assert float(module.units_passed(Fraction(3), 2)) == pytest.approx(expected, rel=1e-12)

@@ -20,8 +20,9 @@ from typing import Any
 
 import pytest
 
-OPTIONS = ("-m", "not slow", "-q", "-s", "--no-header", "--doctest-modules", "-p", "no:cacheprovider", "-p", "no:xdist")
+OPTIONS = ("-m", "not slow", "-q", "-s", "--no-header", "--tb=no", "--doctest-modules", "-p", "no:cacheprovider", "-p", "no:xdist")
 OPTIONS += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what is loaded before
+OPTIONS += ("-o", "timeout=120")  # seconds: a test that waits for a process which a mutant has stopped takes no processor time
 MEMORY = 8 * 2**30
 NOT_WHOLE = 71  # the exit code where a function cannot have its new code
 MISPLACED = "the module is not the mutant"

@@ -338,6 +338,7 @@ def main(words: Sequence[str], project: Project | None = None) -> int:
     given = parser.parse_args(words)
     project = project or Project()
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
+    sys.path.insert(0, str(project.root))  # as `python -m pytest` does: processes that a test starts import the test from there
     for name in project.preloaded:
         importlib.import_module(name)
     total: Counter[str] = Counter()

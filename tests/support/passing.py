@@ -61,12 +61,20 @@ class Project:
         return {str(path.relative_to(self.root)): _imported(path) for path in sorted(self.tests.rglob("test_*.py"))}
 
     def chosen_tests(self, module: str) -> list[str]:
-        """The files with the tests of a module: its own, the examples in its docstrings, files that import it, and the rows."""
+        """The files with the tests of a module: its own, the examples in its docstrings, files that pass its code, and the rows.
+
+        Files that import the module come before those that reach it through another one.
+        """
         name, own = self.name(module), self.own_tests(module)
-        examples = str(self.modules[module].relative_to(self.root))
-        others = [file for file, names in self.importing.items() if name in names and file != own]
         near = [own] if own else []
-        return near if self.alone else [*near, examples, *others, *self.rows]
+        if self.alone:
+            return near
+        examples = str(self.modules[module].relative_to(self.root))
+        passing = [file for file in self.importing if file != own and (name in self.importing[file] or self._pass(file, module))]
+        return [*near, examples, *sorted(passing, key=lambda file: name not in self.importing[file]), *self.rows]
+
+    def _pass(self, file: str, module: str) -> bool:
+        return any(each.test and module in each.lines for each in measured(self, file))
 
     @cached_property
     def explained(self) -> dict[str, dict[str, str]]:

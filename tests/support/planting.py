@@ -42,7 +42,7 @@ COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
 }
 SWAPPED = {"min": "max", "floor": "ceil", "any": "all", "minimum": "maximum", "left": "right", "low": "high", "lower": "upper"}
 SWAPPED |= {new: old for old, new in SWAPPED.items()}
-UNSEEN = {"__repr__", "__str__", "chart"}
+UNSEEN = {"__repr__", "__str__", "chart", "curve"}
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 TOP = "<module>"
 
