@@ -68,6 +68,13 @@ def test_at_least_two_words_are_known_and_never_only_zeros(monkeypatch):
     assert extended((3, 64), iter([9])) == (3 << 64 | 9, 128)
 
 
+def test_two_words_are_enough_where_they_say_anything():
+    """128 bits exactly: heavy.md counts on them for the rarity of a second look, and no more are drawn."""
+    assert draw_of(1, plain, (3, 128), iter([])).known == (3, 128)
+    assert draw_of(1, plain, (3, 64), iter([9])).known == (3 << 64 | 9, 128)
+    assert draw_of(1, plain, (0, 128), iter([9])).known == (9, 192)
+
+
 def test_uniform_integers_pass_over_the_incomplete_round():
     last = 2**64 // 3 * 3
     assert uniform_from(3, iter([last, 2**64 - 1, 7])) == 1
