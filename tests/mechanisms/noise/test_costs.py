@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms.noise.costs import FAR, MixedCosts, NumberCosts
+from tacit.mechanisms.noise import costs as module
+from tacit.mechanisms.noise.costs import FAR, MixedCosts, NumberCosts, slices
 
 WHOLE = slice(0, 3)
 
@@ -50,6 +51,14 @@ def test_the_least_is_that_of_the_possible_ones():
         costs = NumberCosts.read(numbers, np.array([False, True, True]))
         assert [costs.exponent(index, Fraction(1)) for index in range(3)] == [-4, 0, 2]
         assert costs.exponents(Fraction(1), WHOLE).tolist()[1:] == [0, 2]  # what is impossible has any exponent
+
+
+@pytest.mark.parametrize("numbers", [[9, 4, 8, 7, 6], [4, 9, 8, 7, 6], [9, 8, 7, 6, 4]])
+def test_the_least_is_found_in_whichever_part_it_is(numbers, monkeypatch):
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    assert [(part.start, part.stop) for part in slices(5)] == [(0, 2), (2, 4), (4, 5)]
+    costs = NumberCosts.read(np.array([*numbers, 1]), np.array([True] * 5 + [False]))
+    assert [costs.exponent(index, Fraction(1)) for index in range(5)] == [number - 4 for number in numbers]
 
 
 @pytest.mark.parametrize("factor", [Fraction(1, 10**300), Fraction(10**300)])

@@ -44,6 +44,14 @@ def test_the_law_is_that_of_the_definition(gamma, z):
     assert abs(noise.within(size, 50) + noise.beyond(size, 50) - Decimal("0.5")) < Decimal("1e-27")
 
 
+@pytest.mark.parametrize("gamma", [1.5, 2, 4])
+@pytest.mark.parametrize("z", [0.0, 0.3, -1.7, 40.0])
+def test_the_density_is_that_of_the_definition(gamma, z):
+    """1 / (1 + |z|^gamma) over its integral, which is 2 (pi / gamma) / sin(pi / gamma)."""
+    total = 2 * special.beta(1 / gamma, 1 - 1 / gamma) / gamma
+    assert HeavyTails(gamma).density(z) == pytest.approx(1 / (1 + abs(z) ** gamma) / total, rel=1e-12)
+
+
 def test_half_and_three_quarters_lie_within_one():
     assert f"{2 * HeavyTails(2).within(Fraction(1), 40):.20f}" == "0.50000000000000000000"
     assert f"{2 * HeavyTails(4).within(Fraction(1), 40):.5f}" == "0.78055"
@@ -174,6 +182,11 @@ def test_a_gamma_whose_draws_take_their_time_is_refused(gamma):
 def test_a_gamma_of_long_terms_is_refused(gamma):
     with pytest.raises(InvalidInput, match=r"terms of at most 64.*gamma=4"):
         HeavyTails(gamma)
+
+
+def test_the_longest_terms_are_accepted():
+    assert HeavyTails(64).gamma == 64
+    assert HeavyTails("63/40").gamma == Fraction(63, 40)
 
 
 def test_the_least_gamma_is_drawn():

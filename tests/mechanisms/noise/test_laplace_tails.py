@@ -1,6 +1,7 @@
 """Continuous Laplace noise by comparisons of lazily drawn numbers."""
 
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +23,29 @@ def test_the_law_is_that_of_the_definition(z):
     size = Fraction(z)
     assert float(LaplaceTails().within(size, 40)) == pytest.approx(-math.expm1(-float(size)) / 2, rel=1e-14)
     assert float(LaplaceTails().beyond(size, 40).ln()) == pytest.approx(-float(size) - math.log(2), rel=1e-14)
+
+
+@pytest.mark.parametrize("digits", [20, 50])
+@pytest.mark.parametrize("z", ["1e-40", "1e-6", "1/3", "1", "50", "1/1000000007"])
+def test_as_many_digits_are_right_as_are_asked_for(z, digits):
+    """Also where 1 - exp(-size) cancels nearly all of them."""
+    size, fine = Fraction(z), Context(prec=300)
+    tail = fine.divide(fine.exp(fine.divide(Decimal(-size.numerator), Decimal(size.denominator))), 2)
+    for found, true in (
+        (LaplaceTails().beyond(size, digits), tail),
+        (LaplaceTails().within(size, digits), fine.subtract(Decimal("0.5"), tail)),
+    ):
+        assert abs(Fraction(found) / Fraction(true) - 1) < Fraction(1, 10**digits)
+
+
+def test_nothing_lies_within_zero_and_half_beyond_it():
+    assert LaplaceTails().within(Fraction(0), 50) == 0
+    assert LaplaceTails().beyond(Fraction(0), 50) == Decimal("0.5")
+
+
+@pytest.mark.parametrize("z", [0.0, 1.0, -1.0, 30.0])
+def test_the_density_is_that_of_the_definition(z):
+    assert LaplaceTails().density(z) == pytest.approx(stats.laplace.pdf(z), rel=1e-14)
 
 
 def test_draws_follow_the_law():

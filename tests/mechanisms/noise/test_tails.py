@@ -1,6 +1,6 @@
 """Laws of noise on a grid: they sum to one, they are symmetric, and far tails keep their digits."""
 
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import reduce
 
@@ -41,6 +41,40 @@ def test_far_cells_keep_their_digits(noise):
         power = 1 - float(noise.gamma)
         expected = (20.5**power - 21.5**power) / (29.5**power - 30.5**power)
         assert float(law[21] / law[30]) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        ("10", "10.000000000000000000000000000000000001"),
+        ("1e-30", "2e-30"),
+        ("1/3", "1"),
+        ("1/3", "4/3"),
+        ("1", "1.00000000000000000000000000000000000001"),
+        ("900", "2000"),
+        ("-1/7", "1e-20"),
+        ("-3", "-2.999999999999999999999999999999"),
+        ("0", "1e-50"),
+        ("-1e-50", "0"),
+    ],
+)
+def test_fifty_digits_are_right_also_where_nearly_all_cancel(low, high):
+    """Against the definition of the Laplace law with 400 digits."""
+    fine = Context(prec=400)
+
+    def below(size):
+        """P[Z < size]."""
+        tail = fine.divide(fine.exp(fine.divide(Decimal(-abs(size.numerator)), Decimal(size.denominator))), 2)
+        return Fraction(tail) if size < 0 else 1 - Fraction(tail)
+
+    one, other = Fraction(low), Fraction(high)
+    found = between(LaplaceTails(), one, other)
+    assert abs(Fraction(found) / (below(other) - below(one)) - 1) < Fraction(1, 10**49)
+    assert len(found.as_tuple().digits) <= 50
+
+
+def test_an_empty_interval_has_no_mass():
+    assert between(LaplaceTails(), Fraction(3), Fraction(3)) == 0
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)
