@@ -42,6 +42,9 @@ def test_a_tie_goes_on(monkeypatch):
     assert not queue
     inject(monkeypatch, third, third + 1)
     assert bernoulli(Fraction(1, 3), size=1).tolist() == [False]
+    queue = inject(monkeypatch, 0, third, third + 1, third, third - 1, third + 1)  # those that tie go on, and only those
+    assert bernoulli(Fraction(1, 3), size=4).tolist() == [True, True, False, False]
+    assert not queue
 
 
 def test_coins_of_bias_0_and_1_are_certain():
