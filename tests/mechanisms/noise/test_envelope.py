@@ -162,6 +162,22 @@ def test_every_depth_of_a_small_weight():
                 assert made.keeps(index, depth) == (depth + 1 <= low)
 
 
+def test_what_is_kept_without_a_look_lies_below_the_true_weight(monkeypatch):
+    """Around the end of that part, for weights of 2^20 to 2^52 units, where the slack reaches across a unit now and then."""
+    monkeypatch.setattr(Envelope, "decides", lambda self, index, depth: False)
+    made = enveloped(np.ones(600, dtype=np.int64), np.concatenate([[0.0], np.linspace(0.01, 22, 599)]))
+    reached = 0
+    for index in range(600):
+        weight, (low, _) = made.weight(index), true_weight_bounds(made, index)
+        for depth in range(weight - (weight >> 36) - 5, weight):
+            if made.keeps(index, depth):
+                assert depth + 1 <= low
+            if depth > weight - (weight >> 36) + 3:
+                break
+        reached += weight - 1 > low  # a whole unit is above the true weight
+    assert reached > 100
+
+
 def test_nearly_every_draw_is_kept_without_computing(monkeypatch):
     """The exact weight is computed once in 2^36 draws and less often for each candidate: false alarm 4e-7 over 20,000."""
     monkeypatch.setattr(Envelope, "decides", forbidden)
@@ -175,6 +191,20 @@ def test_keeping_refines_until_it_is_sure(words):
     assert is_below(0, Fraction(1), Fraction(1))
     assert not is_below(0, Fraction(1), Fraction(1))
     assert not left
+
+
+@pytest.mark.parametrize(("drawn", "word", "below"), [(0, 0, True), (1, 2**64 - 1, False)])
+def test_a_weight_that_ends_at_a_whole_number_is_refined(drawn, word, below, words):
+    """40 digits of e^-1 leave open on which side of 1 the weight ends: nothing is decided before the next word."""
+    scaled = 2 / (exp_down(Fraction(-1), envelope.DIGITS) + exp_up(Fraction(-1), envelope.DIGITS))
+    left = words([word])
+    assert is_below(drawn, scaled, Fraction(1)) is below
+    assert not left
+
+
+def test_a_sure_event_survives_without_a_word(words):
+    words([])
+    assert envelope.survives(Fraction(0))
 
 
 def test_far_exponents_are_products(monkeypatch):
@@ -204,6 +234,11 @@ def test_nothing_is_drawn_but_the_proposal(monkeypatch):
     monkeypatch.setattr(bits, "random_words", forbidden)
     made = enveloped([1, 1, 1], [0, 1, 2])
     assert all(made.keeps(index, depth) for index in range(3) for depth in (0, 1, made.weight(index) // 2))
+
+
+def test_a_factor_below_zero_is_refused():
+    with pytest.raises(InvalidInput, match="factor of at least 0"):
+        enveloped([1, 1], [0, 1], Fraction(-1, 10**9))
 
 
 def test_a_length_without_a_cost_is_refused():

@@ -67,6 +67,22 @@ def test_fifty_digits_against_an_independent_computation():
             assert abs(found / expected - 1) < mpmath.mpf(10) ** -48
 
 
+@pytest.mark.parametrize(
+    ("gamma", "size"), [("2", "1/3"), ("2", "7"), ("3/2", "9/10"), ("3/2", "11/10"), ("17/11", "1e-20"), ("64", "2")]
+)
+def test_as_many_digits_are_right_as_are_asked_for(gamma, size):
+    """The integral of 1 / (1 + z^gamma) from 0 on is z F(1, 1/gamma; 1 + 1/gamma; -z^gamma), here by another library."""
+    mpmath = pytest.importorskip("mpmath")
+    noise, size, digits = HeavyTails(gamma), Fraction(size), 30
+    with mpmath.workdps(120):
+        order = mpmath.mpf(noise.gamma.denominator) / noise.gamma.numerator
+        z = mpmath.mpf(size.numerator) / size.denominator
+        total = 2 * mpmath.pi * order / mpmath.sin(mpmath.pi * order)
+        within = z * mpmath.hyp2f1(1, order, 1 + order, -(z ** (1 / order))) / total
+        for found, true in ((noise.within(size, digits), within), (noise.beyond(size, digits), mpmath.mpf("0.5") - within)):
+            assert abs(mpmath.mpf(str(found)) / true - 1) < mpmath.mpf(10) ** -digits
+
+
 def binned(values, gamma, bins=40):
     """Counts of the values in bins of equal probability."""
     share = special.betaincinv(1 / gamma, 1 - 1 / gamma, np.arange(1, bins // 2) / (bins // 2))
@@ -110,6 +126,25 @@ def test_comparisons_keep_exactly_what_they_should(monkeypatch, top, power):
     assert doubtful <= 100
 
 
+@pytest.mark.parametrize(("top", "power"), [(4, 1), (4, 3), (2, 1), (3, 2), (1, 1)])
+def test_a_comparison_is_decided_where_it_is_the_same_in_a_whole_cell(monkeypatch, top, power):
+    """U^top W^power - (1 - W)^power grows in both numbers: the upper corner of a cell decides to keep, the lower one to reject."""
+    monkeypatch.setattr(heavy, "WORD", 5)
+    monkeypatch.setattr(heavy, "extended", _stop)
+
+    def excess(u, w):
+        return Fraction(u, 32) ** top * Fraction(w, 32) ** power - (1 - Fraction(w, 32)) ** power
+
+    for u in range(32):
+        for w in range(32):
+            try:
+                decided = "kept" if heavy._kept(top, power, iter([u, w])) else "rejected"
+            except _DoubtError:
+                decided = "open"
+            expected = "kept" if excess(u + 1, w + 1) <= 0 else "rejected" if excess(u, w) >= 0 else "open"
+            assert decided == expected
+
+
 class _DoubtError(Exception):
     pass
 
@@ -129,6 +164,17 @@ def test_a_doubtful_comparison_draws_more_bits_of_both_numbers():
 def test_integer_roots(number, degree):
     root = integer_root(number, degree)
     assert root**degree <= number < (root + 1) ** degree
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 7])
+def test_roots_of_small_numbers(degree):
+    for number in range(300):
+        root = integer_root(number, degree)
+        assert root**degree <= number < (root + 1) ** degree
+
+
+def test_the_size_up_to_one_is_the_uniform_number_itself():
+    assert heavy._size_within((5, 128)) == (5, 6)
 
 
 @given(st.integers(1, 2**128 - 1), st.sampled_from([(1, 1), (1, 3), (2, 1), (3, 5)]))

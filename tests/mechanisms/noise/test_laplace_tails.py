@@ -10,6 +10,7 @@ from scipy import stats
 
 from tacit.mechanisms.noise import laplace_tails
 from tacit.mechanisms.noise.laplace_tails import LaplaceTails, laplace_draws
+from tacit.mechanisms.noise.lazy import Draw
 
 FALSE_ALARM = 1e-6
 
@@ -84,6 +85,42 @@ def test_ties_draw_more_bits_of_both_and_the_bits_are_kept():
     longer, larger, short = laplace_tails._compared((5 << 64 | 7, 128), (5, 64), iter([3]))
     assert (longer, larger, short) == ((5 << 64 | 7, 128), True, (5 << 64 | 3, 128))
     assert laplace_tails._kept(iter([5, 5, 0, 1])) == (5 << 64, 128)
+
+
+LARGE, SMALL = 2**63 + 9, 5  # prefixes far above and below the number of their bits
+
+
+@pytest.mark.parametrize("prefix", [SMALL, LARGE])
+def test_a_tie_is_settled_whichever_number_is_longer(prefix):
+    """The shorter one is extended to the length of the other, then both, for as long as they tie."""
+    long, short = (prefix << 64 | 7, 128), (prefix, 64)
+    source = iter([7, 1, 2])
+    assert laplace_tails._compared(short, long, source) == (
+        (prefix << 128 | 7 << 64 | 1, 192),
+        False,
+        (prefix << 128 | 7 << 64 | 2, 192),
+    )
+    assert laplace_tails._compared(short, long, iter([3])) == ((prefix << 64 | 3, 128), False, long)
+    assert laplace_tails._compared(long, short, iter([3])) == (long, True, (prefix << 64 | 3, 128))
+    assert laplace_tails._compared(short, short, iter([4, 3])) == ((prefix << 64 | 4, 128), True, (prefix << 64 | 3, 128))
+    assert list(source) == []
+
+
+@pytest.mark.parametrize(("one", "other"), [((LARGE, 64), (SMALL << 64, 128)), ((SMALL << 64, 128), (LARGE, 64))])
+def test_numbers_of_different_lengths_are_compared_at_one_length(one, other):
+    found = laplace_tails._compared(one, other, iter([3]))
+    assert found[1] == (one == (LARGE, 64))
+    assert (found[0][1], found[2][1]) == (128, 128)
+
+
+def test_the_size_is_between_what_is_known_and_a_unit_more():
+    assert laplace_tails._size(3, (9, 128)) == (3 * 2**128 + 9, 3 * 2**128 + 10)
+
+
+def test_a_draw_is_used_once_and_blocks_are_drawn_ahead():
+    drawn = [LaplaceTails().draw() for _ in range(3)]
+    assert all(isinstance(draw, Draw) for draw in drawn)
+    assert len({id(draw) for draw in drawn}) == 3
 
 
 def test_the_whole_part_counts_the_rejections():
