@@ -71,7 +71,9 @@ def test_bounds_beyond_a_word_are_python_integers():
     assert drawn[1] == 0
 
 
-@pytest.mark.parametrize("bounds", [np.array([0], dtype=np.uint64), np.array([3], dtype=np.int64)])
+@pytest.mark.parametrize(
+    "bounds", [np.array([0], dtype=np.uint64), np.array([3, 0, 5], dtype=np.uint64), np.array([3], dtype=np.int64)]
+)
 def test_a_bound_is_a_word_of_at_least_one(bounds):
     with pytest.raises(InvalidInput, match="at least 1"):
         uniform_below(bounds)
