@@ -66,12 +66,13 @@ def test_integers_round_as_defined_alone_and_in_arrays(value, step):
     assert grid.to_units(np.array([value], dtype=object), step).tolist() == [expected]
 
 
-@pytest.mark.parametrize(
-    "step", [Fraction(1, 100), Fraction(1, 3), Fraction(7, 5), Fraction(1, 10**12), Fraction(10**9, 7)], ids=str
-)
+TIED_STEPS = [Fraction(1, 100), Fraction(3, 13), Fraction(7, 17), Fraction(6, 13), Fraction(1, 10**12), Fraction(10**9, 7)]
+
+
+@pytest.mark.parametrize("step", TIED_STEPS, ids=str)
 def test_floats_beside_a_tie_round_as_defined_in_arrays(step):
-    """The doubles nearest to ties, and those next to them: of small units and of large ones, up to where doubles end."""
-    units = [*range(-20, 20), *(sign * (2**e + odd) for e in range(6, 56) for odd in (-1, 0, 1) for sign in (-1, 1))]
+    """The doubles nearest to ties, and those next to them: some of their quotients lie far more than 2^-49 on the wrong side."""
+    units = [*range(-600, 600), *(sign * (2**e + odd) for e in range(6, 56) for odd in (-1, 0, 1) for sign in (-1, 1))]
     ties = np.array([float((unit + Fraction(1, 2)) * step) for unit in units])
     for values in (ties, np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf)):
         assert grid.to_units(values, step).tolist() == [by_definition(value, step) for value in values.tolist()]
@@ -88,7 +89,7 @@ def test_floats_at_the_end_of_a_word_round_as_defined_in_arrays(exponent):
 
 
 @pytest.mark.parametrize(
-    "step", [Fraction(1), Fraction(1, 8), Fraction(3), Fraction(7, 5), Fraction(2**61), Fraction(2**62, 3)], ids=str
+    "step", [Fraction(1), Fraction(1, 8), Fraction(2), Fraction(2, 3), Fraction(7, 5), Fraction(2**61), Fraction(2**62, 3)], ids=str
 )
 def test_integers_at_the_end_of_a_word_round_as_defined_in_arrays(step):
     for value in (2**58, 2**59, 2**60, 2**61, 2**62, 2**63 - 1):
@@ -177,6 +178,23 @@ def test_units_that_words_and_doubles_do_not_hold_become_the_nearest_numbers(uni
     assert array.dtype == (np.int64 if fits else object if step.denominator == 1 else np.float64)
 
 
+@pytest.mark.parametrize(
+    ("step", "numbers"), [(Fraction(3), [3, -6]), (Fraction(3, 2), [1.5, -3.0]), (Fraction(3, 7), [3 / 7, -6 / 7])]
+)
+@pytest.mark.parametrize("dtype", [np.int64, object])
+def test_the_type_of_numbers_follows_from_the_step(step, numbers, dtype):
+    """Also where the units are Python integers: whole steps give integers, others floats."""
+    array = grid.from_units(np.array([1, -2], dtype=dtype), step)
+    assert array.tolist() == numbers
+    assert array.dtype == (np.int64 if step.denominator == 1 else np.float64)
+
+
+def test_zeros_stay_zeros_on_grids_that_words_do_not_hold():
+    for step in (Fraction(2) ** 1000, Fraction(1, 10**400)):
+        assert grid.to_units(np.zeros(2, dtype=np.int64), step).tolist() == [0, 0]
+    assert grid.from_units(np.zeros(2, dtype=np.int64), Fraction(2) ** 1000).tolist() == [0, 0]
+
+
 def test_units_survive_the_way_there_and_back():
     for step in (Fraction(1, 256), Fraction(1, 100), Fraction(5)):
         units = np.arange(-1000, 1000)
@@ -193,12 +211,19 @@ def test_a_release_too_large_for_a_float_says_so():
 @example([(2**63 - 1, 1)])
 @example([(-(2**63), -1)])
 @example([(2**63, -1)])
+@example([(2**63 - 1, 1), (0, 0)])  # one of several wraps around
+@example([(0, 0), (-(2**63), -1)])
 def test_sums_are_exact_and_their_type_follows_from_the_sum(pairs):
     one, other = (grid.compact(np.array(side, dtype=object)) for side in zip(*pairs, strict=True))
     total = grid.add_units(one, other)
     assert total.tolist() == [a + b for a, b in pairs]
     fits = all(-(2**63) <= a + b < 2**63 for a, b in pairs)
     assert total.dtype == (np.int64 if fits else object)
+
+
+def test_a_number_is_added_to_a_number_and_to_an_array():
+    assert grid.add_units(2**70, 3) == 2**70 + 3
+    assert np.asarray(grid.add_units(np.array([1, 2]), 3)).tolist() == [4, 5]
 
 
 def test_values_declared_on_the_grid_are_checked():
@@ -238,7 +263,7 @@ def test_what_is_not_a_finite_number_is_refused_without_being_quoted(bad):
     assert "2020" not in str(caught.value)
 
 
-@pytest.mark.parametrize("bad", [1.5, "1", [1.5], None, Fraction(1, 2), np.array([0.5]), math.nan])
+@pytest.mark.parametrize("bad", [1.5, "1", [1.5], None, Fraction(1, 2), np.array([0.5]), math.nan, [1, Fraction(1, 2)]])
 def test_units_are_whole_numbers(bad):
     with pytest.raises(InvalidValue, match="whole number"):
         grid.read_units(bad)
@@ -256,3 +281,7 @@ def test_units_are_read_exactly():
 def test_a_step_is_finite_and_above_zero(bad):
     with pytest.raises(InvalidInput, match="step must be a"):
         grid.read_step(bad)
+
+
+def test_a_step_may_be_any_number_above_zero():
+    assert [grid.read_step(step) for step in (0.5, 1, "1/3", 2)] == [Fraction(1, 2), 1, Fraction(1, 3), 2]
