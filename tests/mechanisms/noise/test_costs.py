@@ -61,11 +61,16 @@ def test_the_least_is_found_in_whichever_part_it_is(numbers, monkeypatch):
     assert [costs.exponent(index, Fraction(1)) for index in range(5)] == [number - 4 for number in numbers]
 
 
-@pytest.mark.parametrize("factor", [Fraction(1, 10**300), Fraction(10**300)])
+@pytest.mark.parametrize("factor", [Fraction(1, 3 * 10**315), Fraction(1, 10**300), Fraction(10**300), Fraction(10**310)])
 def test_factors_that_doubles_do_not_hold_are_multiplied_exactly(factor):
     number = NumberCosts.read(np.array([0, 10**18, 1]), np.ones(3, dtype=np.bool_))
     assert is_near(number, factor)
     assert is_near(MixedCosts(np.array([0, 10**18, 1]), np.zeros(3, dtype=np.int8), (0,), 1), factor)
+
+
+def test_numbers_that_doubles_do_not_hold_are_cut_off_exactly():
+    costs = NumberCosts.read([Fraction(10**400), Fraction(0), Fraction(1, 3)], np.ones(3, dtype=np.bool_))
+    assert costs.exponents(Fraction(1), WHOLE).tolist() == [4096, 0, 1 / 3]
 
 
 @pytest.mark.parametrize("numbers", [[1.0, float("nan")], [1.0, float("inf")], ["x", "y"], [1, 2, 3], [1j, 2j]])
