@@ -114,6 +114,15 @@ def test_an_ineffective_test_lets_mutants_survive_until_they_are_explained(tmp_p
     assert "explained, but a test kills it: scaled: HALF * value -> HALF" in tried(folder).stdout
 
 
+def test_a_mutant_that_cannot_be_loaded_is_killed(tmp_path):
+    """Its tests are not collected then, and none of them can fail."""
+    folder = toy(tmp_path, INEFFECTIVE)
+    (folder / "src/toy/scaling.py").write_text(TOY.replace("HALF = 0.5", "HALF = [0.1, 0.5][1]"), "utf-8")
+    done = tried(folder)
+    assert "[0.1, 0.5][1] -> [0.1, 0.5][0]" in done.stdout
+    assert "[0.1, 0.5][1] -> [0.1, 0.5][2]" not in done.stdout
+
+
 def test_tests_that_fail_by_themselves_kill_nothing(tmp_path):
     """Without an edit the module must survive; a test that needs another one to run first would kill everything."""
     folder = toy(tmp_path, "import toy.scaling\nseen = []\ndef test_a():\n    toy.scaling.scaled(1)\n    assert False\n")

@@ -269,6 +269,8 @@ class Trial:
                     say(MISPLACED)
                     return
                 items = {item.nodeid: item for item in session.items}
+                if not items or session.items[0].session.testsfailed:
+                    return  # a file of tests cannot be loaded with the mutant, which kills it
                 chosen = [items[name] for name in names if name in items]
                 code[0] = int(bool(session.first_failed(chosen, self._allowed, say)))
 

@@ -42,6 +42,9 @@ def test_a_tie_goes_on(monkeypatch):
     assert not queue
     inject(monkeypatch, third, third + 1)
     assert bernoulli(Fraction(1, 3), size=1).tolist() == [False]
+    queue = inject(monkeypatch, 0, third, third + 1, third, third - 1, third + 1)  # those that tie go on, and only those
+    assert bernoulli(Fraction(1, 3), size=4).tolist() == [True, True, False, False]
+    assert not queue
 
 
 def test_coins_of_bias_0_and_1_are_certain():
@@ -148,6 +151,11 @@ def test_a_public_limit_sets_the_work(monkeypatch, below):
     assert asked == [16]  # 63 bits of the limit, and 64 to spare
 
 
+def test_a_word_with_a_sign_holds_integers_below_its_limit():
+    assert uniform_integers(2**63, 1).dtype == np.int64
+    assert uniform_integers(2**63 + 1, 1).dtype == object
+
+
 @pytest.mark.parametrize("below", [0, -3])
 def test_nothing_to_choose_from(below):
     with pytest.raises(InvalidInput, match="must be at least 1"):
@@ -178,6 +186,14 @@ def test_choose_follows_its_law():
     assert not far_off(counts, law(LENGTHS, COSTS, 0.5), size)
 
 
+def test_one_index_is_chosen_with_the_costs_as_they_are(monkeypatch):
+    """Without a factor it is 1, and without a size one index comes back."""
+    drawn = []
+    monkeypatch.setattr(choice, "_drawn", lambda envelope: drawn.append(envelope) or 7)
+    assert choose([1, 2], [0, 3]).tolist() == [7]
+    assert [envelope.factor for envelope in drawn] == [1]
+
+
 def test_rounded_weights_would_be_seen():
     """Planted: the factor is a tenth too large. The same number of draws sees it."""
     size = 20_000
@@ -205,6 +221,8 @@ def test_costs_of_every_kind_give_one_law():
         ([1], [float("nan")]),
         ([1], ["x"]),
         ([2**1000], [0]),
+        ([1, Fraction(1, 2)], [0, 0]),
+        ([[1, 2]], [[0, 0]]),
     ],
 )
 def test_bad_choices_are_refused(lengths, costs):

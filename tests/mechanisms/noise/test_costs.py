@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms.noise.costs import FAR, MixedCosts, NumberCosts
+from tacit.mechanisms.noise import costs as module
+from tacit.mechanisms.noise.costs import FAR, MixedCosts, NumberCosts, slices
 
 WHOLE = slice(0, 3)
 
@@ -52,11 +53,31 @@ def test_the_least_is_that_of_the_possible_ones():
         assert costs.exponents(Fraction(1), WHOLE).tolist()[1:] == [0, 2]  # what is impossible has any exponent
 
 
-@pytest.mark.parametrize("factor", [Fraction(1, 10**300), Fraction(10**300)])
+@pytest.mark.parametrize("numbers", [[9, 4, 8, 7, 6], [4, 9, 8, 7, 6], [9, 8, 7, 6, 4]])
+def test_the_least_is_found_in_whichever_part_it_is(numbers, monkeypatch):
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    assert [(part.start, part.stop) for part in slices(5)] == [(0, 2), (2, 4), (4, 5)]
+    costs = NumberCosts.read(np.array([*numbers, 1]), np.array([True] * 5 + [False]))
+    assert [costs.exponent(index, Fraction(1)) for index in range(5)] == [number - 4 for number in numbers]
+
+
+@pytest.mark.parametrize("factor", [Fraction(1, 10**300), Fraction(10**300), Fraction(10**310)])
 def test_factors_that_doubles_do_not_hold_are_multiplied_exactly(factor):
     number = NumberCosts.read(np.array([0, 10**18, 1]), np.ones(3, dtype=np.bool_))
     assert is_near(number, factor)
     assert is_near(MixedCosts(np.array([0, 10**18, 1]), np.zeros(3, dtype=np.int8), (0,), 1), factor)
+
+
+def test_a_factor_with_few_digits_as_a_double_is_multiplied_exactly():
+    """3.3e-316 is below the least normal double; what it gives with 10^18 is not, and has all of its digits."""
+    factor = Fraction(1, 3 * 10**315)
+    assert is_near(NumberCosts.read(np.array([0, 10**18, 10**18 + 7]), np.ones(3, dtype=np.bool_)), factor)
+    assert is_near(MixedCosts(np.array([0, 10**18, 10**18 + 7]), np.zeros(3, dtype=np.int8), (0,), 1), factor)
+
+
+def test_numbers_that_doubles_do_not_hold_are_cut_off_exactly():
+    costs = NumberCosts.read([Fraction(10**400), Fraction(0), Fraction(1, 3)], np.ones(3, dtype=np.bool_))
+    assert costs.exponents(Fraction(1), WHOLE).tolist() == [4096, 0, 1 / 3]
 
 
 @pytest.mark.parametrize("numbers", [[1.0, float("nan")], [1.0, float("inf")], ["x", "y"], [1, 2, 3], [1j, 2j]])

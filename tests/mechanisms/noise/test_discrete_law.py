@@ -24,6 +24,14 @@ def test_masses_sum_to_the_tails(scale):
     assert law.at_least(reach + 1) < Decimal("1e-60")
 
 
+@pytest.mark.parametrize("scale", [Fraction(1, 200), Fraction(1, 3), *SCALES])
+def test_nothing_beyond_the_reach_shows_in_fifty_digits(scale):
+    """Also of noise that is nearly always 0."""
+    law = DiscreteLaplaceLaw(scale)
+    assert law.reach() >= 0
+    assert 2 * law.at_least(law.reach() + 1) < Decimal("1e-60")
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_it_is_the_law_of_the_laplace_mechanism(scale):
     listed = Laplace(1, 1 / scale, step=1, on_grid=True).law(0).probabilities

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, LawViolated
-from tacit.mechanisms.noise import bits, choice, envelope
+from tacit.mechanisms.noise import bits, choice, costs, envelope
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.costs import FAR, MixedCosts, NumberCosts
 from tacit.mechanisms.noise.envelope import Envelope, is_below, negative_exponentials
@@ -103,6 +103,21 @@ def test_exponentials_by_additions_and_multiplications():
         assert abs(found / exp_down(-Fraction(point)) - 1) < Fraction(1, 2**46)
 
 
+def test_the_sum_of_weights_is_below_a_public_limit():
+    """Also where they are largest: a mantissa of nearly 1 makes a weight above 2^52."""
+    made = enveloped([2**40 - 1] * 3, [0] * 3)
+    assert made.weight(0) > 2**52
+    assert 3 * 2**52 < made.total < made.most <= 4 * 2**53
+
+
+def test_candidates_some_at_a_time_have_the_weights_of_all_at_once(monkeypatch):
+    lengths, exponents = [1, 2, 3, 4, 5], [0, 7, 1, 0, 3]
+    together = enveloped(lengths, exponents).weights.tolist()
+    for module in (costs, envelope):
+        monkeypatch.setattr(module, "TOGETHER", 2)
+    assert enveloped(lengths, exponents).weights.tolist() == together
+
+
 # ---- proposing ----
 
 
@@ -123,6 +138,7 @@ def test_proposals_follow_the_weights():
 def test_proposals_cross_rows_of_one_length(size):
     made = enveloped(np.ones(size, dtype=np.int64), np.zeros(size, dtype=np.int64))
     each = made.weight(0)
+    assert made.total == size * each
     for index in {0, size // 3, size // 2, size - 1}:
         assert made.proposed(index * each) == (index, 0)
         assert made.proposed((index + 1) * each - 1) == (index, each - 1)
@@ -135,10 +151,11 @@ def forbidden(*_):
     raise AssertionError("nothing was to be drawn or computed")
 
 
+@pytest.mark.parametrize("length", [1, 5])
 @pytest.mark.parametrize("cost", [1, 5, 30])
-def test_what_is_kept_lies_below_the_true_weight(words, cost):
+def test_what_is_kept_lies_below_the_true_weight(words, cost, length):
     """Around the end of the true weight: the unit before is kept, the unit after is not, the last one by the bits that follow."""
-    made = enveloped([1, 1], [0, cost])
+    made = enveloped([1, length], [0, cost])
     low, high = true_weight_bounds(made, 1)
     last = math.floor(low)
     assert last == math.floor(high)
@@ -162,6 +179,22 @@ def test_every_depth_of_a_small_weight():
                 assert made.keeps(index, depth) == (depth + 1 <= low)
 
 
+def test_what_is_kept_without_a_look_lies_below_the_true_weight(monkeypatch):
+    """Around the end of that part, for weights of 2^20 to 2^52 units, where the slack reaches across a unit now and then."""
+    monkeypatch.setattr(Envelope, "decides", lambda self, index, depth: False)
+    made = enveloped(np.ones(600, dtype=np.int64), np.concatenate([[0.0], np.linspace(0.01, 22, 599)]))
+    reached = 0
+    for index in range(600):
+        weight, (low, _) = made.weight(index), true_weight_bounds(made, index)
+        for depth in range(weight - (weight >> 36) - 5, weight):
+            if made.keeps(index, depth):
+                assert depth + 1 <= low
+            if depth > weight - (weight >> 36) + 3:
+                break
+        reached += weight - 1 > low  # a whole unit is above the true weight
+    assert reached > 100
+
+
 def test_nearly_every_draw_is_kept_without_computing(monkeypatch):
     """The exact weight is computed once in 2^36 draws and less often for each candidate: false alarm 4e-7 over 20,000."""
     monkeypatch.setattr(Envelope, "decides", forbidden)
@@ -175,6 +208,30 @@ def test_keeping_refines_until_it_is_sure(words):
     assert is_below(0, Fraction(1), Fraction(1))
     assert not is_below(0, Fraction(1), Fraction(1))
     assert not left
+
+
+def test_keeping_refines_beyond_the_first_digits(words):
+    """The first 320 bits, more than 90 digits, agree with e^-1."""
+    exact = exp_down(Fraction(-1), 400)
+    digits = [math.floor(exact * 2 ** (64 * place)) % 2**64 for place in range(1, 6)]
+    left = words([*digits[:4], digits[4] - 1, *digits[:4], digits[4] + 1])
+    assert is_below(0, Fraction(1), Fraction(1))
+    assert not is_below(0, Fraction(1), Fraction(1))
+    assert not left
+
+
+@pytest.mark.parametrize(("drawn", "word", "below"), [(0, 0, True), (1, 2**64 - 1, False)])
+def test_a_weight_that_ends_at_a_whole_number_is_refined(drawn, word, below, words):
+    """The first digits of e^-1 leave open on which side of 1 the weight ends: nothing is decided before the next word."""
+    scaled = 2 / (exp_down(Fraction(-1), envelope.DIGITS) + exp_up(Fraction(-1), envelope.DIGITS))
+    left = words([word])
+    assert is_below(drawn, scaled, Fraction(1)) is below
+    assert not left
+
+
+def test_a_sure_event_survives_without_a_word(words):
+    words([])
+    assert envelope.survives(Fraction(0))
 
 
 def test_far_exponents_are_products(monkeypatch):
@@ -204,6 +261,11 @@ def test_nothing_is_drawn_but_the_proposal(monkeypatch):
     monkeypatch.setattr(bits, "random_words", forbidden)
     made = enveloped([1, 1, 1], [0, 1, 2])
     assert all(made.keeps(index, depth) for index in range(3) for depth in (0, 1, made.weight(index) // 2))
+
+
+def test_a_factor_below_zero_is_refused():
+    with pytest.raises(InvalidInput, match="factor of at least 0"):
+        enveloped([1, 1], [0, 1], Fraction(-1, 10**9))
 
 
 def test_a_length_without_a_cost_is_refused():

@@ -33,6 +33,12 @@ def test_the_default_step_is_the_largest_power_of_two_within_a_thousandth(scale)
     assert step <= scale / 1000 < 2 * step
 
 
+def test_the_default_step_at_its_limits():
+    assert grid.default_step(Fraction(1000)) == 1
+    assert grid.default_step(Fraction(999)) == Fraction(1, 2)
+    assert grid.default_step(Fraction(0)) == Fraction(1, 2**20)
+
+
 @settings(max_examples=200)
 @given(FLOATS, STEPS)
 @example(0.49999999999999994, Fraction(1))  # adding 1/2 in floats gives 1
@@ -58,6 +64,37 @@ def test_integers_round_as_defined_alone_and_in_arrays(value, step):
     assert grid.to_units(value, step) == expected
     assert grid.to_units([value], step).tolist() == [expected]
     assert grid.to_units(np.array([value], dtype=object), step).tolist() == [expected]
+
+
+TIED_STEPS = [Fraction(1, 100), Fraction(3, 13), Fraction(7, 17), Fraction(6, 13), Fraction(1, 10**12), Fraction(10**9, 7)]
+
+
+@pytest.mark.parametrize("step", TIED_STEPS, ids=str)
+def test_floats_beside_a_tie_round_as_defined_in_arrays(step):
+    """The doubles nearest to ties, and those next to them: some of their quotients lie far more than 2^-49 on the wrong side."""
+    units = [*range(-600, 600), *(sign * (2**e + odd) for e in range(6, 56) for odd in (-1, 0, 1) for sign in (-1, 1))]
+    ties = np.array([float((unit + Fraction(1, 2)) * step) for unit in units])
+    for values in (ties, np.nextafter(ties, np.inf), np.nextafter(ties, -np.inf)):
+        assert grid.to_units(values, step).tolist() == [by_definition(value, step) for value in values.tolist()]
+
+
+@pytest.mark.parametrize("exponent", [-3, 0, 3, 40])
+def test_floats_at_the_end_of_a_word_round_as_defined_in_arrays(exponent):
+    """A step that is a power of two, in units up to 2^62, 2^63 and beyond."""
+    step = Fraction(2) ** exponent
+    for unit in (2**61, 2**62, 2**62 + 2**20, 2**63, 2**64):
+        for value in (float(unit * step), float(-unit * step)):
+            array = grid.to_units(np.array([value, 0.5]), step)
+            assert array.tolist() == [by_definition(value, step), by_definition(0.5, step)]
+
+
+@pytest.mark.parametrize(
+    "step", [Fraction(1), Fraction(1, 8), Fraction(2), Fraction(2, 3), Fraction(7, 5), Fraction(2**61), Fraction(2**62, 3)], ids=str
+)
+def test_integers_at_the_end_of_a_word_round_as_defined_in_arrays(step):
+    for value in (2**58, 2**59, 2**60, 2**61, 2**62, 2**63 - 1):
+        for numbers in ([value, 0], [-value, 0], [value, -value], [0, 1]):
+            assert grid.to_units(np.array(numbers), step).tolist() == [by_definition(number, step) for number in numbers]
 
 
 @pytest.mark.parametrize(
@@ -115,6 +152,49 @@ def test_units_become_the_nearest_numbers_alone_and_in_arrays(units, step):
     assert grid.from_units(grid.compact(np.array(units, dtype=object)), step).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    ("units", "step"),
+    [
+        (2**53 + 1, Fraction(1, 3)),
+        (-(2**53) - 1, Fraction(1, 3)),
+        (2**52 + 1, Fraction(3, 7)),
+        (1, Fraction(1, 2**53 + 1)),
+        (3, Fraction(2, 2**53 + 1)),
+        (2**62, Fraction(2)),
+        (-(2**62), Fraction(2)),
+        (2**62 - 1, Fraction(2)),
+        (2**63 - 1, Fraction(1)),
+        (-(2**63), Fraction(1)),
+    ],
+)
+def test_units_that_words_and_doubles_do_not_hold_become_the_nearest_numbers(units, step):
+    """Of an array as of one number: neither wrapped around nor rounded twice."""
+    exact = units * step
+    number = int(exact) if step.denominator == 1 else exact.numerator / exact.denominator
+    assert grid.from_units(units, step) == number
+    array = grid.from_units(np.array([units, 0]), step)
+    assert array.tolist() == [number, 0]
+    fits = step.denominator == 1 and -(2**63) <= number < 2**63
+    assert array.dtype == (np.int64 if fits else object if step.denominator == 1 else np.float64)
+
+
+@pytest.mark.parametrize(
+    ("step", "numbers"), [(Fraction(3), [3, -6]), (Fraction(3, 2), [1.5, -3.0]), (Fraction(3, 7), [3 / 7, -6 / 7])]
+)
+@pytest.mark.parametrize("dtype", [np.int64, object])
+def test_the_type_of_numbers_follows_from_the_step(step, numbers, dtype):
+    """Also where the units are Python integers: whole steps give integers, others floats."""
+    array = grid.from_units(np.array([1, -2], dtype=dtype), step)
+    assert array.tolist() == numbers
+    assert array.dtype == (np.int64 if step.denominator == 1 else np.float64)
+
+
+def test_zeros_stay_zeros_on_grids_that_words_do_not_hold():
+    for step in (Fraction(2) ** 1000, Fraction(1, 10**400)):
+        assert grid.to_units(np.zeros(2, dtype=np.int64), step).tolist() == [0, 0]
+    assert grid.from_units(np.zeros(2, dtype=np.int64), Fraction(2) ** 1000).tolist() == [0, 0]
+
+
 def test_units_survive_the_way_there_and_back():
     for step in (Fraction(1, 256), Fraction(1, 100), Fraction(5)):
         units = np.arange(-1000, 1000)
@@ -131,12 +211,19 @@ def test_a_release_too_large_for_a_float_says_so():
 @example([(2**63 - 1, 1)])
 @example([(-(2**63), -1)])
 @example([(2**63, -1)])
+@example([(2**63 - 1, 1), (0, 0)])  # one of several wraps around
+@example([(0, 0), (-(2**63), -1)])
 def test_sums_are_exact_and_their_type_follows_from_the_sum(pairs):
     one, other = (grid.compact(np.array(side, dtype=object)) for side in zip(*pairs, strict=True))
     total = grid.add_units(one, other)
     assert total.tolist() == [a + b for a, b in pairs]
     fits = all(-(2**63) <= a + b < 2**63 for a, b in pairs)
     assert total.dtype == (np.int64 if fits else object)
+
+
+def test_a_number_is_added_to_a_number_and_to_an_array():
+    assert grid.add_units(2**70, 3) == 2**70 + 3
+    assert np.asarray(grid.add_units(np.array([1, 2]), 3)).tolist() == [4, 5]
 
 
 def test_values_declared_on_the_grid_are_checked():
@@ -146,6 +233,17 @@ def test_values_declared_on_the_grid_are_checked():
     for value in (3, 0.5, np.array([8, 9]), Fraction(1, 3)):
         with pytest.raises(InvalidValue, match="declared to be on the"):
             grid.grid_units(value, Fraction(8))
+
+
+@pytest.mark.parametrize(("unit", "most"), [(0, 1), (5, 1), (-7, 1), (2**30 - 1, 1), (2**30, 2), (-(2**30), 2), (2**31, 3)])
+def test_how_far_from_the_grid_a_value_may_be(unit, most):
+    """A millionth of a step (2^-20), and beyond 2^30 units what a float of that size may be off by."""
+    away = 1 if unit >= 0 else -1
+    for off in (-1, 0, most):
+        assert grid.grid_units(unit + Fraction(away * off, 2**20), Fraction(1)) == unit
+    for off in (most + 1, 2**19, -most - 1):
+        with pytest.raises(InvalidValue, match="declared to be on the"):
+            grid.grid_units(unit + Fraction(away * off, 2**20), Fraction(1))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +263,7 @@ def test_what_is_not_a_finite_number_is_refused_without_being_quoted(bad):
     assert "2020" not in str(caught.value)
 
 
-@pytest.mark.parametrize("bad", [1.5, "1", [1.5], None, Fraction(1, 2), np.array([0.5]), math.nan])
+@pytest.mark.parametrize("bad", [1.5, "1", [1.5], None, Fraction(1, 2), np.array([0.5]), math.nan, [1, Fraction(1, 2)]])
 def test_units_are_whole_numbers(bad):
     with pytest.raises(InvalidValue, match="whole number"):
         grid.read_units(bad)
@@ -183,3 +281,7 @@ def test_units_are_read_exactly():
 def test_a_step_is_finite_and_above_zero(bad):
     with pytest.raises(InvalidInput, match="step must be a"):
         grid.read_step(bad)
+
+
+def test_a_step_may_be_any_number_above_zero():
+    assert [grid.read_step(step) for step in (0.5, 1, "1/3", 2)] == [Fraction(1, 2), 1, Fraction(1, 3), 2]

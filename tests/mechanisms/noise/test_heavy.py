@@ -44,6 +44,14 @@ def test_the_law_is_that_of_the_definition(gamma, z):
     assert abs(noise.within(size, 50) + noise.beyond(size, 50) - Decimal("0.5")) < Decimal("1e-27")
 
 
+@pytest.mark.parametrize("gamma", [1.5, 2, 4])
+@pytest.mark.parametrize("z", [0.0, 0.3, -1.7, 40.0])
+def test_the_density_is_that_of_the_definition(gamma, z):
+    """1 / (1 + |z|^gamma) over its integral, which is 2 (pi / gamma) / sin(pi / gamma)."""
+    total = 2 * special.beta(1 / gamma, 1 - 1 / gamma) / gamma
+    assert HeavyTails(gamma).density(z) == pytest.approx(1 / (1 + abs(z) ** gamma) / total, rel=1e-12)
+
+
 def test_half_and_three_quarters_lie_within_one():
     assert f"{2 * HeavyTails(2).within(Fraction(1), 40):.20f}" == "0.50000000000000000000"
     assert f"{2 * HeavyTails(4).within(Fraction(1), 40):.5f}" == "0.78055"
@@ -57,6 +65,22 @@ def test_fifty_digits_against_an_independent_computation():
             expected = mpmath.quad(lambda t, gamma=gamma: 1 / (1 + t**gamma), [low, high]) / total
             found = mpmath.mpf(str(between(HeavyTails(gamma), Fraction(low), Fraction(high))))
             assert abs(found / expected - 1) < mpmath.mpf(10) ** -48
+
+
+@pytest.mark.parametrize(
+    ("gamma", "size"), [("2", "1/3"), ("2", "7"), ("3/2", "9/10"), ("3/2", "11/10"), ("17/11", "1e-20"), ("64", "2")]
+)
+def test_as_many_digits_are_right_as_are_asked_for(gamma, size):
+    """The integral of 1 / (1 + z^gamma) from 0 on is z F(1, 1/gamma; 1 + 1/gamma; -z^gamma), here by another library."""
+    mpmath = pytest.importorskip("mpmath")
+    noise, size, digits = HeavyTails(gamma), Fraction(size), 30
+    with mpmath.workdps(120):
+        order = mpmath.mpf(noise.gamma.denominator) / noise.gamma.numerator
+        z = mpmath.mpf(size.numerator) / size.denominator
+        total = 2 * mpmath.pi * order / mpmath.sin(mpmath.pi * order)
+        within = z * mpmath.hyp2f1(1, order, 1 + order, -(z ** (1 / order))) / total
+        for found, true in ((noise.within(size, digits), within), (noise.beyond(size, digits), mpmath.mpf("0.5") - within)):
+            assert abs(mpmath.mpf(str(found)) / true - 1) < mpmath.mpf(10) ** -digits
 
 
 def binned(values, gamma, bins=40):
@@ -102,6 +126,25 @@ def test_comparisons_keep_exactly_what_they_should(monkeypatch, top, power):
     assert doubtful <= 100
 
 
+@pytest.mark.parametrize(("top", "power"), [(4, 1), (4, 3), (2, 1), (3, 2), (1, 1)])
+def test_a_comparison_is_decided_where_it_is_the_same_in_a_whole_cell(monkeypatch, top, power):
+    """U^top W^power - (1 - W)^power grows in both numbers: the upper corner of a cell decides to keep, the lower one to reject."""
+    monkeypatch.setattr(heavy, "WORD", 5)
+    monkeypatch.setattr(heavy, "extended", _stop)
+
+    def excess(u, w):
+        return Fraction(u, 32) ** top * Fraction(w, 32) ** power - (1 - Fraction(w, 32)) ** power
+
+    for u in range(32):
+        for w in range(32):
+            try:
+                decided = "kept" if heavy._kept(top, power, iter([u, w])) else "rejected"
+            except _DoubtError:
+                decided = "open"
+            expected = "kept" if excess(u + 1, w + 1) <= 0 else "rejected" if excess(u, w) >= 0 else "open"
+            assert decided == expected
+
+
 class _DoubtError(Exception):
     pass
 
@@ -121,6 +164,17 @@ def test_a_doubtful_comparison_draws_more_bits_of_both_numbers():
 def test_integer_roots(number, degree):
     root = integer_root(number, degree)
     assert root**degree <= number < (root + 1) ** degree
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 7])
+def test_roots_of_small_numbers(degree):
+    for number in range(300):
+        root = integer_root(number, degree)
+        assert root**degree <= number < (root + 1) ** degree
+
+
+def test_the_size_up_to_one_is_the_uniform_number_itself():
+    assert heavy._size_within((5, 128)) == (5, 6)
 
 
 @given(st.integers(1, 2**128 - 1), st.sampled_from([(1, 1), (1, 3), (2, 1), (3, 5)]))
@@ -174,6 +228,11 @@ def test_a_gamma_whose_draws_take_their_time_is_refused(gamma):
 def test_a_gamma_of_long_terms_is_refused(gamma):
     with pytest.raises(InvalidInput, match=r"terms of at most 64.*gamma=4"):
         HeavyTails(gamma)
+
+
+def test_the_longest_terms_are_accepted():
+    assert HeavyTails(64).gamma == 64
+    assert HeavyTails("63/40").gamma == Fraction(63, 40)
 
 
 def test_the_least_gamma_is_drawn():

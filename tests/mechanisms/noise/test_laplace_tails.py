@@ -1,6 +1,7 @@
 """Continuous Laplace noise by comparisons of lazily drawn numbers."""
 
 import math
+from decimal import Context, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy import stats
 
 from tacit.mechanisms.noise import laplace_tails
 from tacit.mechanisms.noise.laplace_tails import LaplaceTails, laplace_draws
+from tacit.mechanisms.noise.lazy import Draw
 
 FALSE_ALARM = 1e-6
 
@@ -22,6 +24,29 @@ def test_the_law_is_that_of_the_definition(z):
     size = Fraction(z)
     assert float(LaplaceTails().within(size, 40)) == pytest.approx(-math.expm1(-float(size)) / 2, rel=1e-14)
     assert float(LaplaceTails().beyond(size, 40).ln()) == pytest.approx(-float(size) - math.log(2), rel=1e-14)
+
+
+@pytest.mark.parametrize("digits", [20, 50])
+@pytest.mark.parametrize("z", ["1e-40", "1e-6", "1/3", "1", "50", "1/1000000007"])
+def test_as_many_digits_are_right_as_are_asked_for(z, digits):
+    """Also where 1 - exp(-size) cancels nearly all of them."""
+    size, fine = Fraction(z), Context(prec=300)
+    tail = fine.divide(fine.exp(fine.divide(Decimal(-size.numerator), Decimal(size.denominator))), 2)
+    for found, true in (
+        (LaplaceTails().beyond(size, digits), tail),
+        (LaplaceTails().within(size, digits), fine.subtract(Decimal("0.5"), tail)),
+    ):
+        assert abs(Fraction(found) / Fraction(true) - 1) < Fraction(1, 10**digits)
+
+
+def test_nothing_lies_within_zero_and_half_beyond_it():
+    assert LaplaceTails().within(Fraction(0), 50) == 0
+    assert LaplaceTails().beyond(Fraction(0), 50) == Decimal("0.5")
+
+
+@pytest.mark.parametrize("z", [0.0, 1.0, -1.0, 30.0])
+def test_the_density_is_that_of_the_definition(z):
+    assert LaplaceTails().density(z) == pytest.approx(stats.laplace.pdf(z), rel=1e-14)
 
 
 def test_draws_follow_the_law():
@@ -60,6 +85,42 @@ def test_ties_draw_more_bits_of_both_and_the_bits_are_kept():
     longer, larger, short = laplace_tails._compared((5 << 64 | 7, 128), (5, 64), iter([3]))
     assert (longer, larger, short) == ((5 << 64 | 7, 128), True, (5 << 64 | 3, 128))
     assert laplace_tails._kept(iter([5, 5, 0, 1])) == (5 << 64, 128)
+
+
+LARGE, SMALL = 2**63 + 9, 5  # prefixes far above and below the number of their bits
+
+
+@pytest.mark.parametrize("prefix", [SMALL, LARGE])
+def test_a_tie_is_settled_whichever_number_is_longer(prefix):
+    """The shorter one is extended to the length of the other, then both, for as long as they tie."""
+    long, short = (prefix << 64 | 7, 128), (prefix, 64)
+    source = iter([7, 1, 2])
+    assert laplace_tails._compared(short, long, source) == (
+        (prefix << 128 | 7 << 64 | 1, 192),
+        False,
+        (prefix << 128 | 7 << 64 | 2, 192),
+    )
+    assert laplace_tails._compared(short, long, iter([3])) == ((prefix << 64 | 3, 128), False, long)
+    assert laplace_tails._compared(long, short, iter([3])) == (long, True, (prefix << 64 | 3, 128))
+    assert laplace_tails._compared(short, short, iter([4, 3])) == ((prefix << 64 | 4, 128), True, (prefix << 64 | 3, 128))
+    assert list(source) == []
+
+
+@pytest.mark.parametrize(("one", "other"), [((LARGE, 64), (SMALL << 64, 128)), ((SMALL << 64, 128), (LARGE, 64))])
+def test_numbers_of_different_lengths_are_compared_at_one_length(one, other):
+    found = laplace_tails._compared(one, other, iter([3]))
+    assert found[1] == (one == (LARGE, 64))
+    assert (found[0][1], found[2][1]) == (128, 128)
+
+
+def test_the_size_is_between_what_is_known_and_a_unit_more():
+    assert laplace_tails._size(3, (9, 128)) == (3 * 2**128 + 9, 3 * 2**128 + 10)
+
+
+def test_a_draw_is_used_once_and_blocks_are_drawn_ahead():
+    drawn = [LaplaceTails().draw() for _ in range(3)]
+    assert all(isinstance(draw, Draw) for draw in drawn)
+    assert len({id(draw) for draw in drawn}) == 3
 
 
 def test_the_whole_part_counts_the_rejections():

@@ -40,6 +40,23 @@ def test_rounds_as_the_definition_says(sign, prefix, centre, scale):
     assert draw.rounded(centre, scale) in (ends if ends[0] != ends[1] else ends[:1])
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("eighth", [1, 3, 7])
+@pytest.mark.parametrize(("centre", "scale"), [("0", "1000"), ("1/3", "1000/7"), ("-22/7", "99/101"), ("10/9", "123456789/1000")])
+def test_a_draw_far_from_zero_is_stretched_and_shifted(sign, eighth, centre, scale):
+    """Eighths, which no example near 0 stands for: all four terms of the two fractions count."""
+    draw = Draw.of(sign, plain, (eighth << 125 | 12345, 128))
+    exact = Fraction(centre) + sign * Fraction(scale) * Fraction(eighth << 125 | 12345, 2**128)
+    assert draw.rounded(Fraction(centre), Fraction(scale)) == math.floor(exact + Fraction(1, 2))
+
+
+def test_what_is_carried_has_one_length_whatever_was_drawn():
+    """In digits of 30 bits, as Python keeps integers: the time of the arithmetic says nothing of the draw."""
+    sizes = [0, 1, 2**64, 2**127, 2**128 + 5, 2**160, 2**190]
+    drawn = [Draw.of(sign, lambda known, size=size: (size, size + 1), (1, 128)) for sign in (-1, 1) for size in sizes]
+    assert len({-(-end.bit_length() // 30) for draw in drawn for end in draw.carried}) == 1
+
+
 def test_no_bits_are_drawn_without_need(monkeypatch):
     calls = injected(monkeypatch, [])
     assert Draw.of(1, plain, (1 << 126, 128)).rounded(Fraction(7), Fraction(1)) == 7
@@ -68,9 +85,17 @@ def test_at_least_two_words_are_known_and_never_only_zeros(monkeypatch):
     assert extended((3, 64), iter([9])) == (3 << 64 | 9, 128)
 
 
+def test_two_words_are_enough_where_they_say_anything():
+    """128 bits exactly: heavy.md counts on them for the rarity of a second look, and no more are drawn."""
+    assert draw_of(1, plain, (3, 128), iter([])).known == (3, 128)
+    assert draw_of(1, plain, (3, 64), iter([9])).known == (3 << 64 | 9, 128)
+    assert draw_of(1, plain, (0, 128), iter([9])).known == (9, 192)
+
+
 def test_uniform_integers_pass_over_the_incomplete_round():
     last = 2**64 // 3 * 3
     assert uniform_from(3, iter([last, 2**64 - 1, 7])) == 1
+    assert uniform_from(3, iter([last - 1])) == 2  # the last word of the last full round
     assert [uniform_from(5, iter([word])) for word in range(7)] == [0, 1, 2, 3, 4, 0, 1]
     assert {sign_of(word) for word in range(4)} == {-1, 1}
 

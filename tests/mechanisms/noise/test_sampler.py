@@ -69,6 +69,25 @@ def worst_tail_error(law: Sampler) -> Fraction:
     return worst
 
 
+@given(st.fractions(Fraction(1, 10**6), 10**6), st.integers(0, 10**9))
+def test_the_exponents_are_those_of_the_definitions(scale: Fraction, magnitude: int) -> None:
+    assert laplace(scale).exponent(magnitude) == magnitude / scale
+    assert gaussian(scale).exponent(magnitude) == magnitude**2 / (2 * scale**2)
+    assert laplace(scale).slope(magnitude) == 1 / scale
+    assert gaussian(scale).slope(magnitude) == magnitude / scale**2
+
+
+@pytest.mark.parametrize("decay", [*LAWS, laplace(Fraction(10**40)), gaussian(Fraction(10**40))])
+def test_every_outcome_has_one_weight_known_to_its_precision(decay: Decay) -> None:
+    """Two for each block, as many for its wedges, and two tails: one weight more would be drawn, too."""
+    law = Sampler(decay)
+    weights = law.weights(128)
+    assert len(weights) == law.tails + 2
+    assert law.tails == (2 if law.width == 1 else 4) * law.blocks
+    if decay.scale >= 128:  # of smaller scales, weights of e^-1000 and less are below any unit
+        assert all(high - low <= low >> 90 for low, high in weights)
+
+
 @pytest.mark.parametrize("decay", LAWS)
 def test_blocks_wedges_and_tails_add_up_to_the_law(decay: Decay) -> None:
     law = Sampler(decay)
@@ -98,6 +117,16 @@ def test_blocks_tile_the_axis(decay: Decay, monkeypatch: pytest.MonkeyPatch) -> 
     assert np.array_equal((np.abs(placed) - side) // law.width, block)
     if law.width > 1:
         assert np.array_equal(law._placed(outcomes + np.int16(law.wedges)), placed)
+
+
+def test_wide_blocks_hold_python_integers(words) -> None:
+    """Scale 2^60: blocks of 2^54 integers, on either side of 0."""
+    law = Sampler(laplace(Fraction(2**60)))
+    assert law.shift == 54
+    words([low << 10 for low in (0, 2**54 - 1, 5, 7)])
+    placed = law._placed(np.array([0, 1, 2, 3 + law.wedges], dtype=np.int16))
+    assert placed.tolist() == [0, -1, 2**54 + 5, -(2**55) + 7]
+    assert {type(value) for value in placed} == {int}
 
 
 def test_low_bits_are_all_used(words) -> None:
@@ -178,6 +207,47 @@ def test_a_wedge_keeps_its_peak_and_drops_its_floor(words) -> None:
     words([2**64 - 1, 0, 1, 1])  # certain and impossible, but both tie with their 64 bits
     magnitudes, outcomes = np.array([0, law.width - 1]), np.array([0, 0], dtype=np.int16)
     assert law._kept(magnitudes, outcomes).tolist() == [True, False]
+
+
+def test_a_wedge_is_decided_where_floats_are_sure(monkeypatch: pytest.MonkeyPatch, words) -> None:
+    """Far from a tie: kept below the share of its value, dropped above it, and nothing is computed exactly."""
+    law = sampler(laplace(Fraction(1000)))
+    monkeypatch.setattr(law, "keeps", lambda *_: pytest.fail("the floats are sure"))
+    share = float(law._share(np.array([3]), np.array([0]))[0])
+    assert 0.4 < share < 0.7
+    words([int((share - 0.01) * 2**64), int((share + 0.01) * 2**64)])
+    assert law._kept(np.array([3, 3]), np.array([0, 0], dtype=np.int16)).tolist() == [True, False]
+
+
+def test_a_rejected_wedge_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three wedges the second is rejected; each is decided by its magnitude and by the block that it belongs to."""
+    law, asked = Sampler(laplace(Fraction(1000))), []
+    outcomes = np.array([law.wedges, law.wedges + 3, 1, law.wedges + 4], dtype=np.int16)
+    draws = iter([outcomes, np.array([6], dtype=np.int16)])
+    monkeypatch.setattr(law.table, "draw", lambda count: next(draws))
+    monkeypatch.setattr(module, "_short_words", lambda count, width: np.arange(count))
+
+    def kept(magnitudes: np.ndarray, wedges: np.ndarray) -> np.ndarray:
+        asked.append((magnitudes.tolist(), wedges.tolist()))
+        return np.array([True, False, True])
+
+    monkeypatch.setattr(law, "_kept", kept)
+    assert law.draw(4).tolist() == [0, 24, -8 + 2, 16 + 3]
+    assert asked == [([0, 15, 19], [0, 3, 4])]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_tail_begins_after_the_last_block(side: int) -> None:
+    """Of one integer, and of many: at least 25 at scale 2, at least 12,504 at scale 1000, and on its side."""
+    for law, least in ((Sampler(laplace(Fraction(2))), 25), (Sampler(laplace(Fraction(1000))), 12_504)):
+        assert law.blocks * law.width == least
+        drawn = [law._tail(side) for _ in range(20)]
+        assert all(value is not None and (-value if side else value) >= least + side for value in drawn)
+
+
+def test_a_value_fits_in_a_word_up_to_its_limits() -> None:
+    assert [module._integers(value).dtype for value in (-(2**63), 2**63 - 1)] == [np.int64, np.int64]
+    assert [module._integers(value).dtype for value in (-(2**63) - 1, 2**63)] == [object, object]
 
 
 @pytest.mark.parametrize("side", [0, 1])

@@ -116,3 +116,20 @@ def test_a_rational_law_is_met_to_the_last_cell(words) -> None:
     every = np.arange(CELLS, dtype=np.uint16).view(np.uint64).tolist()
     words([*every, 0, 2**64 - 1, 2**20, 1])  # the first cell of an outcome begins at its threshold: more bits, twice for 0
     assert np.bincount(table.draw(CELLS)).tolist() == [CELLS // 8, CELLS // 4, CELLS // 2, CELLS // 8]
+
+
+def test_a_threshold_on_the_edge_of_a_cell_decides_neither_side(monkeypatch: pytest.MonkeyPatch, words) -> None:
+    """Known to a unit only, it may lie in either of the two cells; so both take more bits, and both numbers tie."""
+    edge = 5 << 48
+    monkeypatch.setattr(Table, "thresholds", lambda self, precision: ([edge - 1], [edge]))
+    table = Table(lambda precision: [])
+    assert table.cells[3:7].tolist() == [0, -1, -1, 1]
+    refined: list[int] = []
+    monkeypatch.setattr(table, "refined", lambda drawn: refined.append(drawn) or 0)
+    for drawn, outcome in ((edge - 2, 0), (edge + 1, 1)):
+        words([drawn << 16 & (2**64 - 1)])
+        assert table._searched(np.array([drawn >> 48], dtype=np.uint16)).tolist() == [outcome]
+    for drawn in (edge - 1, edge):
+        words([drawn << 16 & (2**64 - 1)])
+        table._searched(np.array([drawn >> 48], dtype=np.uint16))
+    assert refined == [edge - 1, edge]

@@ -44,6 +44,16 @@ def test_a_word_is_kept_unless_it_falls_into_what_is_left_over(pairs):
         assert value == ((2**64 - 1 if again else word) * bound) >> 64
 
 
+@pytest.mark.parametrize("bound", [3, 7, 11, 2**33 + 1, 2**63 + 1, 2**64 - 59])
+def test_the_last_word_that_is_refused_and_the_first_that_is_kept(bound, words):
+    """An odd bound has an inverse: a word for every lower half, those at 2^64 mod bound and just below it among them."""
+    left_over = 2**64 % bound
+    refused, kept = (lower * pow(bound, -1, 2**64) % 2**64 for lower in (left_over - 1, left_over))
+    waiting = words([refused, kept])
+    assert uniform_below(np.array([bound], dtype=np.uint64)).tolist() == [kept * bound >> 64]
+    assert waiting == []
+
+
 def test_large_bounds_have_no_bias():
     """floor(3 w / 4) without refusals is a multiple of 3 every second time; with them every third time."""
     size = 60_000
@@ -61,7 +71,9 @@ def test_bounds_beyond_a_word_are_python_integers():
     assert drawn[1] == 0
 
 
-@pytest.mark.parametrize("bounds", [np.array([0], dtype=np.uint64), np.array([3], dtype=np.int64)])
+@pytest.mark.parametrize(
+    "bounds", [np.array([0], dtype=np.uint64), np.array([3, 0, 5], dtype=np.uint64), np.array([3], dtype=np.int64)]
+)
 def test_a_bound_is_a_word_of_at_least_one(bounds):
     with pytest.raises(InvalidInput, match="at least 1"):
         uniform_below(bounds)

@@ -9,16 +9,17 @@ import pytest
 
 from tacit.mechanisms.noise import unlisted
 from tacit.mechanisms.noise.costs import MixedCosts
-from tacit.mechanisms.noise.unlisted import FARTHEST, RARE, choose_listed, reach
+from tacit.mechanisms.noise.unlisted import FARTHEST, choose_listed, reach
 from tacit.privacy.rounding import exp_up
 
 
 @pytest.mark.parametrize("candidates", [1, 10**4, 2**62])
 @pytest.mark.parametrize("factor", [Fraction(1, 10**4), Fraction(2, 7), Fraction(30)])
 def test_what_is_not_listed_is_rare(candidates, factor):
+    """In plain numbers: choice.md counts on 2^-64."""
     farthest = reach(candidates, factor)
-    assert candidates * exp_up(-factor * farthest) <= Fraction(1, RARE)
-    assert candidates * exp_up(-factor * (farthest - 1)) > Fraction(1, RARE)
+    assert candidates * exp_up(-factor * farthest) <= Fraction(1, 2**64)
+    assert candidates * exp_up(-factor * (farthest - 1)) > Fraction(1, 2**64)
 
 
 @pytest.mark.parametrize("factor", [Fraction(0), Fraction(1, 10**30)])

@@ -146,7 +146,19 @@ def test_nothing_to_draw_and_nothing_to_draw_from():
 
 
 @pytest.mark.parametrize(
-    "workers", [([0, 0], [1, 1]), ([0], [-1]), ([7], [1]), ([-1], [1]), ([0], [1, 2]), ([0.5], [1]), ([[0]], [[1]])], ids=str
+    "workers",
+    [
+        ([0, 0], [1, 1]),
+        ([0], [-1]),
+        ([0, 1], [-1, 5]),
+        ([7], [1]),
+        ([0, 7], [1, 1]),
+        ([-1], [1]),
+        ([0], [1, 2]),
+        ([0.5], [1]),
+        ([[0]], [[1]]),
+    ],
+    ids=str,
 )
 def test_workers_off_the_map_or_counted_twice_are_refused(workers):
     with pytest.raises(InvalidValue):
@@ -157,6 +169,29 @@ def test_workers_that_a_word_cannot_count_are_refused():
     """Their sum would wrap around, and the draws would follow another law."""
     with pytest.raises(InvalidValue, match="64 bits"):
         polya_urn(([0, 1, 2, 3, 4], [2**62, 2**62, 2**62, 2**62, 5]), HALF, [BlockClass(7)], draws=1)
+
+    with pytest.raises(InvalidValue, match="64 bits"):
+        polya_urn(([0], [2**62]), HALF, [BlockClass(7)], draws=1)
+    assert polya_urn(([0, 1], [2**61, 2**61 - 2**10]), HALF, [BlockClass(7)], draws=3)[1].sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("whole", "share", "draws"), [(2**60, 2**60, 20), (5, 2**62, 3), (2**63 - 9, 8, 1), (2**63 - 9, 8, 4), (7, 3**50, 2)]
+)
+def test_draw_number_i_is_one_of_the_shares_that_the_urn_then_holds(monkeypatch, whole, share, draws):
+    """Exactly, also where the shares together pass a word: none wraps around."""
+    bounds = []
+    monkeypatch.setattr(urn, "uniform_below", lambda given: bounds.extend(given.tolist()) or given)
+    urn._picked(whole, share, draws)
+    assert bounds == [whole + number * share for number in range(draws)]
+
+
+def test_slots_of_one_class_are_not_those_of_the_next():
+    """All empty blocks of a class that is kept by chance, and the first of the next one."""
+    nobody = np.array([], dtype=np.int64)
+    placed = urn._placed(np.arange(3), [2, 1], [nobody, nobody], [BlockClass(2, HALF), BlockClass(1)]).tolist()
+    assert sorted(placed[:2]) == [0, 1]
+    assert placed[2] == 2
 
 
 def test_noise_on_occupied_blocks_only_is_refused_with_the_reason():
