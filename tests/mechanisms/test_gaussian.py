@@ -15,7 +15,7 @@ from tacit.accounting.events import CalibratedGaussian, GaussianNoise
 from tacit.accounting.gaussian_curve import Moves, calibrated_rho
 from tacit.accounting.gaussian_sums import gaussian_tail_up
 from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue
-from tacit.mechanisms import sensitivity
+from tacit.mechanisms import gaussian, sensitivity
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.mechanism import Listed, WithError
 from tacit.mechanisms.noise import discrete
@@ -352,7 +352,7 @@ def test_a_finer_grid_has_as_many_more_units(dimension, on_grid):
 
 
 @pytest.mark.parametrize("epsilon", ["1/4", "1", "8"])
-def test_a_budget_on_any_grid_is_calibrated_on_the_grid_that_is_used(epsilon):
+def test_a_budget_on_any_grid_is_calibrated_on_the_grid_that_is_used(epsilon, monkeypatch):
     """One number: at least 1000 steps to a scale, on the largest such grid; several stay on that of the concentrated loss."""
     budget = Fraction(epsilon), Fraction(1, 10**6)
     made = Gaussian.for_budget(1, *budget)
@@ -361,6 +361,9 @@ def test_a_budget_on_any_grid_is_calibrated_on_the_grid_that_is_used(epsilon):
     assert made.units == 1 / made.step
     coarser = Gaussian.for_budget(1, *budget, step=2 * made.step)
     assert coarser.scale < 1000
+    monkeypatch.setattr(gaussian, "STEPS_PER_SCALE", made.scale)
+    assert Gaussian.for_budget(1, *budget) == made, "just as many steps are enough"
+    monkeypatch.undo()
     rough = Gaussian(1, largest_rho_down(*budget), dimension=3)
     several = Gaussian.for_budget(1, *budget, dimension=3)
     assert several.step == rough.step
@@ -385,6 +388,9 @@ def test_an_interval_off_the_grid_is_the_least_whose_two_tails_hold(rho):
         missed = Fraction(percent, 100)
         least = next(steps for steps in range(1, 60) if tails[steps - 1] + tails[steps] <= 2 * missed)
         assert mechanism.interval(1 - missed).above == least
+    for steps in range(1, 9):
+        just = (tails[steps - 1] + tails[steps]) / 2
+        assert mechanism.interval(1 - just).above == steps, "a chance that is just met"
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
