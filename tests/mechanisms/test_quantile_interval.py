@@ -184,6 +184,30 @@ def test_the_middle_of_both_ends_is_as_near_as_one_draw_with_all_of_epsilon():
     assert far < Decimal("1.15") * alone
 
 
+@pytest.mark.parametrize("q", ["0", "0.1", "0.5", "0.9", "1"])
+@pytest.mark.parametrize("last", [100, 2**56])
+def test_a_margin_is_what_a_draw_may_miss_and_where_a_quantile_may_be_read(q, last):
+    """In 40 digits. Drawn apart, each of two ends has half of epsilon and half of the chance of a miss."""
+    mechanism, share = QuantileWithInterval(q, 0, last, 1, "3/2", "0.9", max_rows=2), Fraction(q)
+    points, miss = Decimal(last + 1), Decimal("0.1")
+    rest = Decimal("1.5") * (1 if mechanism.extreme else Decimal("0.96"))
+    spread = 4 * Decimal(max(float(share), 1 - float(share))).quantize(Decimal("0.1"))
+    together = Decimal(Cells.of(101).total) / miss if last == 100 else None
+    odds = points / miss if mechanism.extreme else together or (2 * points / miss) ** 2
+    for margins, epsilon in ((mechanism.margins, rest), (mechanism._margins(mechanism._rest / 2), rest / 2)):
+        missed = odds.ln() * spread / epsilon
+        assert margins == (math.ceil(missed + Decimal(q)), math.ceil(missed + 1 - Decimal(q)))
+    if not mechanism.extreme:
+        assert mechanism.many == math.ceil(2 * max(mechanism.margins) / min(share, 1 - share))
+        shifts = [(ends.low.shift, ends.high.shift) for ends in (mechanism.of_many, mechanism.of_few.ends)]
+        assert shifts == [(-down, up) for down, up in (mechanism.margins, margins)]
+        assert mechanism.of_few.value.shift == 0
+
+
+def test_the_interval_is_of_95_percent_by_default():
+    assert QuantileWithInterval(0.5, 0, 100, 1, 3) == QuantileWithInterval(0.5, 0, 100, 1, 3, Fraction(19, 20), 1, ADD_REMOVE)
+
+
 def test_many_rows_are_told_from_few():
     mechanism = QuantileWithInterval(0.5, 0, 9999, 1, 3)
     assert mechanism.many == 4 * max(mechanism.margins)

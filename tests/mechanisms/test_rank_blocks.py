@@ -213,6 +213,9 @@ def test_bad_pairs_are_refused(pair):
 def test_long_grids_are_not_listed():
     with pytest.raises(InvalidInput, match="too long to list"):
         blocks_of([1], points=10**6).law(Fraction(1), Fraction(1))
+    assert len(blocks_of([1], points=100_000).distances(Fraction(1))) == 100_000
+    with pytest.raises(InvalidInput, match="more than 100000 points"):
+        blocks_of([1], points=100_001).distances(Fraction(1))
 
 
 def test_the_law_sums_to_one():
