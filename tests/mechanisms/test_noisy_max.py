@@ -155,6 +155,15 @@ def test_the_step_is_a_thousandth_of_the_noise(sensitivity, epsilon, scale):
     assert 1000 * mechanism.step <= scale < 2000 * mechanism.step
 
 
+@pytest.mark.parametrize("sensitivity", ["1", "1.1", "7/3", "1/10"])
+def test_rounding_adds_a_thousandth_to_the_sensitivity_at_most(sensitivity):
+    """Also where the noise alone would allow a step longer than the sensitivity."""
+    mechanism, most = NoisyMax(sensitivity, "1/10000"), Fraction(sensitivity) * Fraction(1001, 1000)
+    assert Fraction(sensitivity) <= mechanism.units * mechanism.step <= most
+    longer = 2 * mechanism.step
+    assert math.ceil(Fraction(sensitivity) / longer) * longer > most or 1000 * longer > 2 * Fraction(sensitivity) * 10000
+
+
 def test_noise_of_up_to_200_steps_is_listed():
     assert noisy_max.listed_noise(Fraction(200)).reach() > 200
     with pytest.raises(InvalidInput, match="more than 200 steps"):
