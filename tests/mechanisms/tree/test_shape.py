@@ -107,7 +107,16 @@ def test_all_tests_together_miss_as_rarely_as_the_interval_may():
 
 def test_a_forecast_is_that_of_a_usual_bound():
     """A quarter of the way into each level from the side of the share."""
-    expected = {(2, 1): (0, 0), (2, 3): (1, 0), (4, 1): (1, 0), (4, 3): (2, 1), (10, 1): (2, 1), (10, 2): (2, 1), (10, 3): (7, 6)}
+    expected = {
+        (2, 1): (0, 0),
+        (2, 3): (1, 0),
+        (3, 3): (2, 1),
+        (4, 1): (1, 0),
+        (4, 3): (2, 1),
+        (10, 1): (2, 1),
+        (10, 2): (2, 1),
+        (10, 3): (7, 6),
+    }
     for (branches, quarters), (place, bound) in expected.items():
         tree, share = Tree(branches**3, branches, 3, Fraction(1, 2), max_rows=2), Fraction(quarters, 4)
         width = margins(branches, (place, place), share, Fraction(1, 120), tree.noise.scale)[bound]
