@@ -370,6 +370,13 @@ def test_a_budget_on_any_grid_is_calibrated_on_the_grid_that_is_used(epsilon, mo
     assert several.rho == calibrated_rho((Moves(several.units, entries=3),), (Fraction(1),), *budget)
 
 
+def test_a_sensitivity_between_grid_points_is_calibrated_by_whole_steps():
+    budget = Fraction(1), Fraction(1, 10**6)
+    made = Gaussian.for_budget("1.3", *budget)
+    assert made.units == math.ceil(Fraction("1.3") / made.step) > Fraction("1.3") / made.step
+    assert made.rho == calibrated_rho((Moves(made.units, entries=1),), (Fraction(1),), *budget)
+
+
 def test_every_number_may_lose_what_its_noise_leaves_out(monkeypatch):
     lost = Fraction(1, 10**9)
     monkeypatch.setattr(discrete, "gaussian_truncation", lambda scale: lost)
