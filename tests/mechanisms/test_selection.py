@@ -74,6 +74,7 @@ def test_without_noise_to_speak_of_one_unit_is_shown():
 
 def test_a_key_may_require_just_as_many_units_as_are_allowed(monkeypatch):
     """2 + ceil(ln(10^6)), the number up to which a threshold is looked for."""
+    assert selection.MOST_UNITS == 2**60, "with noise, counts are then exact in 64 bits"
     monkeypatch.setattr(selection, "MOST_UNITS", 16)
     assert KeyThreshold(1, "1e-6", 1).threshold == 15
     monkeypatch.setattr(selection, "MOST_UNITS", 15)
