@@ -100,6 +100,7 @@ def test_the_ends_grow_with_the_count_and_hold_it() -> None:
 @pytest.mark.parametrize("scale", [4, 8, 32])
 def test_ends_are_moved_outward_by_the_slack_of_a_scale(scale: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of a scale instead of a millionth: a whole number, which both ends must be farther out by."""
+    assert shown_counts.SLACK == 1e-6, "ten times what doubles are off by"
     counts, threshold, missed = np.arange(200, 200 + 9 * scale), 200, Fraction(1, 20)
 
     def ends(slack: float) -> tuple[Any, Any]:
@@ -113,11 +114,6 @@ def test_ends_are_moved_outward_by_the_slack_of_a_scale(scale: int, monkeypatch:
     farther = high - plain_high
     assert (farther[plain_high > counts] == scale // 4).all()
     assert (farther >= 0).all()
-
-
-def test_the_slack_is_a_millionth() -> None:
-    """Ten times what doubles are off by."""
-    assert shown_counts.SLACK == 1e-6
 
 
 def test_a_raised_threshold_is_the_one_that_counts() -> None:
