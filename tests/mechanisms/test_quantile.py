@@ -226,8 +226,9 @@ def test_the_least_epsilon_for_a_rank_error():
     mechanism = Quantile.for_error(7, 0.95, q=0.9, lower=0, upper=100, step=1, max_rows=3)
     assert mechanism.rank_error(0.95) == pytest.approx(7)
     assert mechanism.max_rows == 3
-    with pytest.raises(InvalidInput, match="error"):
-        Quantile.for_error(-1, 0.95, q=0.9, lower=0, upper=100, step=1)
+    for error in (0, -1):
+        with pytest.raises(InvalidInput, match="error"):
+            Quantile.for_error(error, 0.95, q=0.9, lower=0, upper=100, step=1)
 
 
 def test_an_error_of_less_than_a_row_has_its_epsilon():
