@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
@@ -251,6 +251,14 @@ def test_the_rank_error_is_its_formula_rounded_up(q, relation, max_rows, spread)
 
 
 # ---- as a value ----
+
+
+def test_a_shift_beyond_the_digits_of_a_double_is_whole_and_exact():
+    with localcontext(prec=60):
+        for more in range(8):
+            expected = math.ceil(2 * (2**51 + more) * Decimal(2020).ln())
+            shifts = [Quantile(q, 0, 100, 1, Fraction(1, 2**51 + more)).shift for q in (0, 1)]
+            assert shifts == [expected, -expected]
 
 
 def test_a_shift_is_at_most_two_to_the_60():
