@@ -12,6 +12,7 @@ import pytest
 
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
+from tacit.mechanisms.ends.intervals import Intervals
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import BothEnds, Quantile
 from tacit.mechanisms.rank_blocks import Blocks
@@ -251,6 +252,14 @@ def test_the_rank_error_is_its_formula_rounded_up(q, relation, max_rows, spread)
 
 
 # ---- as a value ----
+
+
+def test_the_law_of_both_ends_aims_below_and_above():
+    low, high = (Quantile(0.5, 0, 20, 1, 3, shift=shift) for shift in (-2, 4))
+    blocks = Blocks.of(low.grid.rows(range(0, 20, 2)), 21)
+    expected = Intervals(blocks, low.aim(10), high.aim(10)).law(Fraction(3))
+    assert BothEnds(low, high).law_from(blocks) == expected
+    assert (Fraction(*low.aim(10)), Fraction(*high.aim(10))) == (3, 9)
 
 
 def test_a_shift_beyond_the_digits_of_a_double_is_whole_and_exact():
