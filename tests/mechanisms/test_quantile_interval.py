@@ -15,6 +15,7 @@ from interval_cells import cells_with_costs
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.evidence.verify import hard_pairs
+from tacit.mechanisms import quantile_interval
 from tacit.mechanisms.ends.cells import Cells
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import BothEnds, Quantile
@@ -202,6 +203,20 @@ def test_a_margin_is_what_a_draw_may_miss_and_where_a_quantile_may_be_read(q, la
         shifts = [(ends.low.shift, ends.high.shift) for ends in (mechanism.of_many, mechanism.of_few.ends)]
         assert shifts == [(-down, up) for down, up in (mechanism.margins, margins)]
         assert mechanism.of_few.value.shift == 0
+
+
+@pytest.mark.parametrize("tenths", range(10, 20))
+@pytest.mark.parametrize("q", ["0.03", "0.97"])
+def test_the_larger_margin_counts(q, tenths, monkeypatch):
+    """For the number of rows that are many, and for the limit, which is that of ends with half of the rest."""
+    made = QuantileWithInterval(q, 0, 100, 1, Fraction(tenths, 10))
+    assert made.many == math.ceil(2 * max(made.margins) / Fraction("0.03"))
+    most = max(made._margins(made._rest / 2))
+    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most)
+    assert QuantileWithInterval(q, 0, 100, 1, made.epsilon) == made
+    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most - 1)
+    with pytest.raises(InvalidBudget):
+        QuantileWithInterval(q, 0, 100, 1, made.epsilon)
 
 
 def test_the_interval_is_of_95_percent_by_default():
