@@ -34,6 +34,39 @@ def test_a_joint_law_is_the_product():
     assert len(law.probabilities) == 9
 
 
+def test_what_a_joint_law_leaves_out_is_at_most_all_of_it():
+    def left_out(weight, missing):
+        return additive.law_around(np.array([0, 10]), Fraction(1), [Decimal(weight)], Decimal(missing)).missing
+
+    assert left_out("0.75", "0.25") == Decimal("0.5")
+    assert left_out("0.25", "0.75") == 1
+
+
+def test_a_law_lists_at_most_two_million_outcomes():
+    """One number has an odd number of outcomes: one outcome more than the limit is refused before any is listed."""
+    assert additive.MOST_OUTCOMES == 2_000_000
+    with pytest.raises(InvalidInput, match="2000001 outcomes"):
+        additive.law_around(0, Fraction(1), [Decimal(0)] * 1_000_001, Decimal(0))
+
+
+def test_a_law_leaves_out_a_millionth_of_a_millionth_by_default():
+    assert Fraction(1, 10**12) == additive.MISSING
+    assert 0 < Laplace(1, 1).law(0).missing <= Decimal("1e-12")
+
+
+def test_a_budget_for_an_error_has_six_digits():
+    epsilon = Laplace.for_simultaneous_error(7, 0.95, sensitivity=1, step=1, on_grid=True).epsilon
+    assert (epsilon * 10**6).denominator == 1
+    assert (epsilon * 10**5).denominator > 1
+
+
+def test_an_error_of_one_step_allows_one_step():
+    assert additive.whole_steps(Fraction(1, 4), Fraction(1, 4), on_grid=False) == 1
+    assert additive.whole_steps(Fraction(1, 8), Fraction(1, 4), on_grid=True) == 0
+    with pytest.raises(InvalidInput, match="at least the step"):
+        additive.whole_steps(Fraction(249, 1000), Fraction(1, 4), on_grid=False)
+
+
 def test_grids_are_read():
     assert additive.read_grid(Fraction(1), None, on_grid=False) is None
     assert additive.read_grid(Fraction(1), 0.25, on_grid=True) == Fraction(1, 4)

@@ -122,6 +122,9 @@ def test_one_sign_costs_half():
         np.array([2**64 - 1, 0], dtype=np.uint64),
         np.array([0.5, 0.1], dtype=np.float32),
         np.array([0.1, 7], dtype=np.longdouble),
+        np.array([2**64 + 1, 7], dtype=object),
+        np.array([0.5, Fraction(1, 3)], dtype=object),
+        np.array([2, 1], dtype=object),
         (Decimal("0.1"), 2),
     ],
     ids=str,
@@ -130,6 +133,23 @@ def test_utilities_are_read_exactly(utilities):
     costs = rationals(costs_of(utilities, None))
     exactly = [Fraction(*map(int, (u.item() if isinstance(u, np.integer) else u).as_integer_ratio())) for u in utilities]
     assert [cost - costs[0] for cost in costs] == [exactly[0] - utility for utility in exactly]
+
+
+@pytest.mark.parametrize(
+    ("utilities", "kind"),
+    [
+        ([1, 2], np.int64),
+        ([0.5, 2.5], np.float64),
+        (np.array([0.5, 2.5], dtype=np.float64), np.float64),
+        (np.array([0.5, 2.5], dtype=np.float32), np.float64),
+        (np.array([0.5, 2.5], dtype=np.longdouble), object),
+        ([0.5, 2], object),
+    ],
+    ids=str,
+)
+def test_plain_numbers_are_never_fractions(utilities, kind):
+    """The time of a choice may depend on `Fraction`s; on integers and doubles it does not."""
+    assert costs_of(utilities, None).dtype == kind
 
 
 def test_choose_is_asked_for_the_law(monkeypatch):
@@ -166,6 +186,7 @@ def test_the_least_epsilon_for_an_error():
     mechanism = Exponential.for_error(5, 0.95, range(10), sensitivity=2)
     assert mechanism.utility_error(0.95) == pytest.approx(5)
     assert float(mechanism.epsilon) == pytest.approx(4 / 5 * math.log(10 / 0.05))
+    assert Exponential.for_error("1/2", 0.95, range(10), sensitivity=1).utility_error(0.95) == pytest.approx(0.5)
 
 
 def test_it_is_a_mechanism():
@@ -176,6 +197,11 @@ def test_it_is_a_mechanism():
     assert hash(mechanism) == hash(Exponential(1, "1/2"))
 
 
+def test_a_candidate_that_is_hopeless_has_no_listed_chance():
+    """No weight is above 1, however far the utilities are apart: a larger one would overflow."""
+    assert Exponential(sensitivity=1, epsilon=1).law([0, 2**70]).probabilities == {0: 0, 1: 1}
+
+
 def test_ten_thousand_to_one_is_still_possible():
     law = Exponential(sensitivity=1, epsilon=1).law([0, 20_000])
     assert 0 < law.probabilities[0] < Decimal("1e-4000")
@@ -184,7 +210,18 @@ def test_ten_thousand_to_one_is_still_possible():
 
 @pytest.mark.parametrize(
     "utilities",
-    [[], [[1, 2]], [math.nan, 1], [math.inf, 1], ["x", "y"], [None, 1], [1j], np.ma.masked_array([1, 2], [0, 1])],
+    [
+        [],
+        [[1, 2]],
+        [math.nan, 1],
+        [math.inf, 1],
+        [math.inf, 1.0],
+        np.array([math.nan, 1.0]),
+        ["x", "y"],
+        [None, 1],
+        [1j],
+        np.ma.masked_array([1, 2], [0, 1]),
+    ],
     ids=str,
 )
 def test_bad_input_is_refused(utilities):

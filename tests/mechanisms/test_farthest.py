@@ -94,3 +94,12 @@ def test_bad_input_is_refused() -> None:
         assert "777" not in str(refusal.value)
     assert str(mechanism.loss) == "pure epsilon 1 (add or remove one unit)"
     assert mechanism.law([[1, 2], [3, 4]]).probabilities == {0: Decimal("0.5"), 1: Decimal("0.5")}
+
+
+def test_a_histogram_holds_at_most_two_to_the_60() -> None:
+    """So that the distance to a guess that holds as much is exact in 64 bits."""
+    mechanism = Farthest(([-(2**60), 0], [0, 0]), max_rows=2**60, epsilon=1)
+    law = mechanism.law([[2**60, 0], [0, 2**60]]).probabilities  # distances 2^61 and 2^60: one e^(1/2) times the other
+    assert float(law[0] / law[1]) == pytest.approx(math.exp(0.5))
+    with pytest.raises(InvalidValue, match=r"at most 2\^60"):
+        mechanism.law([[2**60, 300], [0, 0]])

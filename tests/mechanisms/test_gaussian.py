@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.accounting.calibrate import gaussian_scale_for
+from tacit.accounting.calibrate import drifted_delta_up, gaussian_error, gaussian_scale_for
 from tacit.accounting.events import CalibratedGaussian, GaussianNoise
+from tacit.accounting.gaussian_curve import Moves, calibrated_rho
+from tacit.accounting.gaussian_sums import gaussian_tail_up
 from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue
-from tacit.mechanisms import sensitivity
+from tacit.mechanisms import gaussian, sensitivity
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.mechanism import Listed, WithError
 from tacit.mechanisms.noise import discrete
@@ -336,6 +338,86 @@ def test_a_sensitivity_in_units_of_the_grid(dimension, on_grid, units):
     """Two and a half steps: whole steps between values on the grid, and what rounding adds off it."""
     found = Gaussian("5/2", "1/2", step=1, dimension=dimension, on_grid=on_grid).units
     assert 0 <= found - Fraction(units) < Fraction(1, 10**9)
+
+
+@pytest.mark.parametrize("dimension", [1, 4])
+@pytest.mark.parametrize("on_grid", [True, False])
+def test_a_finer_grid_has_as_many_more_units(dimension, on_grid):
+    """The same noise in the data's own unit, whatever the step: with too few units it would be too small."""
+    rough, fine = (Gaussian("7/2", "1/2", step, dimension, on_grid) for step in ("1/2", "1/16"))
+    added = 0 if on_grid or dimension == 1 else 2
+    assert [rough.units - added, fine.units - added] == pytest.approx([7, 56])
+    assert float(fine.scale) == pytest.approx(float(fine.units))
+
+
+@pytest.mark.parametrize("epsilon", ["1/4", "1", "8"])
+def test_a_budget_on_any_grid_is_calibrated_on_the_grid_that_is_used(epsilon, monkeypatch):
+    """One number: at least 1000 steps to a scale, on the largest such grid; several stay on that of the concentrated loss."""
+    budget = Fraction(epsilon), Fraction(1, 10**6)
+    made = Gaussian.for_budget(1, *budget)
+    assert 1000 <= made.scale < 4000
+    assert made.rho == calibrated_rho((Moves(made.units, entries=1),), (Fraction(1),), *budget)
+    assert made.units == 1 / made.step
+    coarser = Gaussian.for_budget(1, *budget, step=2 * made.step)
+    assert coarser.scale < 1000
+    monkeypatch.setattr(gaussian, "STEPS_PER_SCALE", made.scale)
+    assert Gaussian.for_budget(1, *budget) == made, "just as many steps are enough"
+    monkeypatch.undo()
+    rough = Gaussian(1, largest_rho_down(*budget), dimension=3)
+    several = Gaussian.for_budget(1, *budget, dimension=3)
+    assert several.step == rough.step
+    assert several.rho == calibrated_rho((Moves(several.units, entries=3),), (Fraction(1),), *budget)
+
+
+def test_a_sensitivity_between_grid_points_is_calibrated_by_whole_steps():
+    budget = Fraction(1), Fraction(1, 10**6)
+    made = Gaussian.for_budget("1.3", *budget)
+    assert made.units == math.ceil(Fraction("1.3") / made.step) > Fraction("1.3") / made.step
+    assert made.rho == calibrated_rho((Moves(made.units, entries=1),), (Fraction(1),), *budget)
+
+
+def test_every_number_may_lose_what_its_noise_leaves_out(monkeypatch):
+    lost = Fraction(1, 10**9)
+    monkeypatch.setattr(discrete, "gaussian_truncation", lambda scale: lost)
+    assert Gaussian(1, 1, 1, 5, True).noise.delta == 5 * lost
+    budget = Fraction(1), Fraction(1, 10**6)
+    stated = Gaussian.for_budget(1, *budget, step=1, dimension=5, on_grid=True).stated
+    assert stated.delta == drifted_delta_up(budget[1], budget[0], 5 * lost) > budget[1]
+
+
+@pytest.mark.parametrize("rho", ["1/200", "1/20", "1/2"])
+def test_an_interval_off_the_grid_is_the_least_whose_two_tails_hold(rho):
+    """Of k steps: the mean of the tails at k - 1 and at k is at most the chance of a miss."""
+    mechanism = Gaussian(1, rho, step=1)
+    tails = [gaussian_tail_up(mechanism.scale, steps) for steps in range(60)]
+    for percent in range(2, 60):
+        missed = Fraction(percent, 100)
+        least = next(steps for steps in range(1, 60) if tails[steps - 1] + tails[steps] <= 2 * missed)
+        assert mechanism.interval(1 - missed).above == least
+    for steps in range(1, 9):
+        just = (tails[steps - 1] + tails[steps]) / 2
+        assert mechanism.interval(1 - just).above == steps, "a chance that is just met"
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_an_error_off_the_grid_is_used_up(confidence):
+    found = Gaussian.for_error(error=10, confidence=confidence, sensitivity=1, step=1)
+    assert found.interval(confidence).above == 10
+
+
+@pytest.mark.parametrize("scale", ["1/3", "5/4", "7"])
+def test_a_law_has_the_outcomes_that_it_must_have(scale):
+    """As few as leave out the chance that is missing, each to 40 digits the weight over the sum of all."""
+    mechanism = Gaussian(1, 1 / (2 * Fraction(scale) ** 2), step=1, on_grid=True)
+    reach = gaussian_error(mechanism.scale, Fraction(1, 1000))
+    law = mechanism.law(0, "1/1000")
+    assert sorted(law.probabilities) == list(range(-reach, reach + 1))
+    with localcontext(prec=60):
+        exponent = -1 / (2 * (Decimal(mechanism.scale.numerator) / mechanism.scale.denominator) ** 2)
+        weights = {move: (exponent * move**2).exp() for move in range(-200, 201)}
+        whole = sum(weights.values())
+        for move, found in law.probabilities.items():
+            assert abs(found * whole / weights[move] - 1) < Decimal("1e-40")
 
 
 @pytest.mark.parametrize(("error", "step"), [("10.60", "1/512"), ("10.62", "1/256")])

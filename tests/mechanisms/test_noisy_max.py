@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tacit.accounting import events
+from tacit.accounting import calibrate, events
 from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue
 from tacit.mechanisms import noisy_max
 from tacit.mechanisms.mechanism import Listed
@@ -136,6 +136,37 @@ def test_the_score_error_holds():
         error = mechanism.score_error(5, 0.9)
         law = mechanism.law(scores).probabilities
         assert sum(p for i, p in law.items() if scores[i] < max(scores) - error) <= Decimal("0.1")
+
+
+def test_the_score_error_is_in_the_unit_of_the_scores():
+    """Both noises may be off, one up and one down, and two rounded numbers by half a step each."""
+    mechanism = NoisyMax(1, 1, step="1/4")
+    noise = calibrate.discrete_laplace_error(mechanism.scale, calibrate.miss("0.95", 10))
+    assert mechanism.score_error(10, "0.95") == (2 * noise + 1) / 4
+    assert mechanism.score_error(1, "0.95") < mechanism.score_error(2, "0.95")
+
+
+@pytest.mark.parametrize(("sensitivity", "epsilon", "scale"), [(3, "1/2", 12), (3, 2, 3), (5, 1, 10)])
+def test_the_step_is_a_thousandth_of_the_noise(sensitivity, epsilon, scale):
+    """The largest power of two up to that."""
+    mechanism = NoisyMax(sensitivity, epsilon)
+    assert mechanism.scale * mechanism.step == scale
+    assert 1000 * mechanism.step <= scale < 2000 * mechanism.step
+
+
+@pytest.mark.parametrize("sensitivity", ["1", "1.1", "7/3", "1/10"])
+def test_rounding_adds_a_thousandth_to_the_sensitivity_at_most(sensitivity):
+    """Also where the noise alone would allow a step longer than the sensitivity."""
+    mechanism, most = NoisyMax(sensitivity, "1/10000"), Fraction(sensitivity) * Fraction(1001, 1000)
+    assert Fraction(sensitivity) <= mechanism.units * mechanism.step <= most
+    longer = 2 * mechanism.step
+    assert math.ceil(Fraction(sensitivity) / longer) * longer > most or 1000 * longer > 2 * Fraction(sensitivity) * 10000
+
+
+def test_noise_of_up_to_200_steps_is_listed():
+    assert noisy_max.listed_noise(Fraction(200)).reach() > 200
+    with pytest.raises(InvalidInput, match="more than 200 steps"):
+        noisy_max.listed_noise(Fraction(401, 2))
 
 
 def test_it_is_a_mechanism():

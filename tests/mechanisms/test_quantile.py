@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
@@ -12,8 +12,10 @@ import pytest
 
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
+from tacit.mechanisms.ends.intervals import Intervals
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import BothEnds, Quantile
+from tacit.mechanisms.rank_blocks import Blocks
 from tacit.privacy.law import worst_log_ratio, worst_ratio
 from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours, Pure
 from tacit.privacy.sealed import Sealed
@@ -224,11 +226,78 @@ def test_the_least_epsilon_for_a_rank_error():
     mechanism = Quantile.for_error(7, 0.95, q=0.9, lower=0, upper=100, step=1, max_rows=3)
     assert mechanism.rank_error(0.95) == pytest.approx(7)
     assert mechanism.max_rows == 3
-    with pytest.raises(InvalidInput, match="error"):
-        Quantile.for_error(-1, 0.95, q=0.9, lower=0, upper=100, step=1)
+    for error in (0, -1):
+        with pytest.raises(InvalidInput, match="error"):
+            Quantile.for_error(error, 0.95, q=0.9, lower=0, upper=100, step=1)
+
+
+def test_an_error_of_less_than_a_row_has_its_epsilon():
+    assert Quantile.for_error("1/2", 0.95, q=0.5, lower=0, upper=100, step=1).rank_error(0.95) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("q", "relation", "max_rows", "spread"), [("0.9", ADD_REMOVE, 3, "5.4"), ("0.9", CHANGE_ONE, 3, 6), ("0", ADD_REMOVE, 3, 6)]
+)
+def test_the_rank_error_is_its_formula_rounded_up(q, relation, max_rows, spread):
+    """spread / epsilon * ln(points / miss), in 40 digits; the aim of an extreme is moved by as much, to the next whole row."""
+    mechanism = Quantile(q, 0, 100, 1, "1/4", max_rows, shift=None, neighbours=relation)
+    expected = Decimal(spread) * 4 * (Decimal(101) * 20).ln()
+    assert mechanism.spread == Fraction(spread)
+    assert 0 <= Decimal(mechanism.rank_error("0.95")) / expected - 1 < Decimal("1e-14")
+    assert mechanism.shift == (math.ceil(expected) if q == "0" else 0)
+    assert Quantile("1", 0, 100, 1, "1/4", max_rows, neighbours=relation).shift == -math.ceil(
+        Decimal(2 * max_rows) * 4 * (Decimal(2020)).ln()
+    )
 
 
 # ---- as a value ----
+
+
+def test_the_law_of_both_ends_aims_below_and_above():
+    low, high = (Quantile(0.5, 0, 20, 1, 3, shift=shift) for shift in (-2, 4))
+    blocks = Blocks.of(low.grid.rows(range(0, 20, 2)), 21)
+    expected = Intervals(blocks, low.aim(10), high.aim(10)).law(Fraction(3))
+    assert BothEnds(low, high).law_from(blocks) == expected
+    assert (Fraction(*low.aim(10)), Fraction(*high.aim(10))) == (3, 9)
+
+
+def test_a_shift_beyond_the_digits_of_a_double_is_whole_and_exact():
+    with localcontext(prec=60):
+        for more in range(8):
+            expected = math.ceil(2 * (2**51 + more) * Decimal(2020).ln())
+            shifts = [Quantile(q, 0, 100, 1, Fraction(1, 2**51 + more)).shift for q in (0, 1)]
+            assert shifts == [expected, -expected]
+
+
+def test_a_shift_is_at_most_two_to_the_60():
+    for shift in (2**60, -(2**60)):
+        assert Quantile(0.5, 0, 10, 1, 1, shift=shift).shift == shift
+        with pytest.raises(InvalidBudget, match="2\\^60"):
+            Quantile(0.5, 0, 10, 1, 1, shift=shift + (1 if shift > 0 else -1))
+
+
+def test_both_ends_are_one_draw_on_grids_of_up_to_two_to_the_56_points():
+    for last, together in ((2**56 - 1, True), (2**56, False)):
+        low, high = (Quantile(0.5, 0, last, 1, 1, shift=shift) for shift in (-3, 4))
+        assert BothEnds(low, high).together == together
+    BothEnds(low, low)  # no distance is a whole distance
+
+
+def test_the_exponent_of_both_ends_is_that_of_the_larger_spread():
+    """An extreme at its own rank has half the spread: the other end decides."""
+    own, inside = (Quantile(0, 0, 100, 1, 1, shift=shift) for shift in (0, 5))
+    assert (own.spread, inside.spread) == (1, 2)
+    assert BothEnds(own, inside)._factor == Fraction(1, 2)
+    planted = Quantile(1, 0, 100, 1, 1, shift=-5), Quantile(1, 0, 100, 1, 1, shift=0)
+    assert BothEnds(*planted)._factor == Fraction(1, 2)
+
+
+def test_two_ends_on_a_very_fine_grid_have_half_of_the_exponent_each(monkeypatch):
+    asked = []
+    monkeypatch.setattr(Blocks, "draw", lambda self, rank, factor: asked.append((rank, factor)) or len(asked))
+    low, high = (Quantile(0.5, 0, 2**57, 1, 3, shift=shift) for shift in (-3, 4))
+    assert BothEnds(low, high).release([5, 6]) == (1, 2)
+    assert [(Fraction(*rank), factor) for rank, factor in asked] == [(-2, Fraction(3, 2)), (5, Fraction(3, 2))]
 
 
 def test_it_is_a_mechanism():

@@ -15,6 +15,7 @@ from interval_cells import cells_with_costs
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.evidence.verify import hard_pairs
+from tacit.mechanisms import quantile_interval
 from tacit.mechanisms.ends.cells import Cells
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.quantile import BothEnds, Quantile
@@ -181,6 +182,44 @@ def test_the_middle_of_both_ends_is_as_near_as_one_draw_with_all_of_epsilon():
     far = sum(p for (low, high), p in ends.law(rows).probabilities.items() if abs(low + high - 149) > 8)
     alone = sum(p for v, p in median.law(rows).probabilities.items() if abs(2 * v - 149) > 8)
     assert far < Decimal("1.15") * alone
+
+
+@pytest.mark.parametrize("q", ["0", "0.1", "0.5", "0.9", "1"])
+@pytest.mark.parametrize("last", [100, 2**56])
+def test_a_margin_is_what_a_draw_may_miss_and_where_a_quantile_may_be_read(q, last):
+    """In 40 digits. Drawn apart, each of two ends has half of epsilon and half of the chance of a miss."""
+    mechanism, share = QuantileWithInterval(q, 0, last, 1, "3/2", "0.9", max_rows=2), Fraction(q)
+    points, miss = Decimal(last + 1), Decimal("0.1")
+    rest = Decimal("1.5") * (1 if mechanism.extreme else Decimal("0.96"))
+    spread = 4 * Decimal(max(float(share), 1 - float(share))).quantize(Decimal("0.1"))
+    together = Decimal(Cells.of(101).total) / miss if last == 100 else None
+    odds = points / miss if mechanism.extreme else together or (2 * points / miss) ** 2
+    for margins, epsilon in ((mechanism.margins, rest), (mechanism._margins(mechanism._rest / 2), rest / 2)):
+        missed = odds.ln() * spread / epsilon
+        assert margins == (math.ceil(missed + Decimal(q)), math.ceil(missed + 1 - Decimal(q)))
+    if not mechanism.extreme:
+        assert mechanism.many == math.ceil(2 * max(mechanism.margins) / min(share, 1 - share))
+        shifts = [(ends.low.shift, ends.high.shift) for ends in (mechanism.of_many, mechanism.of_few.ends)]
+        assert shifts == [(-down, up) for down, up in (mechanism.margins, margins)]
+        assert mechanism.of_few.value.shift == 0
+
+
+@pytest.mark.parametrize("tenths", range(10, 20))
+@pytest.mark.parametrize("q", ["0.03", "0.97"])
+def test_the_larger_margin_counts(q, tenths, monkeypatch):
+    """For the number of rows that are many, and for the limit, which is that of ends with half of the rest."""
+    made = QuantileWithInterval(q, 0, 100, 1, Fraction(tenths, 10))
+    assert made.many == math.ceil(2 * max(made.margins) / Fraction("0.03"))
+    most = max(made._margins(made._rest / 2))
+    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most)
+    assert QuantileWithInterval(q, 0, 100, 1, made.epsilon) == made
+    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most - 1)
+    with pytest.raises(InvalidBudget):
+        QuantileWithInterval(q, 0, 100, 1, made.epsilon)
+
+
+def test_the_interval_is_of_95_percent_by_default():
+    assert QuantileWithInterval(0.5, 0, 100, 1, 3) == QuantileWithInterval(0.5, 0, 100, 1, 3, Fraction(19, 20), 1, ADD_REMOVE)
 
 
 def test_many_rows_are_told_from_few():

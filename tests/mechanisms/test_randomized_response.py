@@ -1,7 +1,7 @@
 """Randomized response: the loss exactly, the estimator against the swapped one, the error bounds of a lecture, bad input."""
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
@@ -155,6 +155,49 @@ def test_the_guaranteed_bounds_cover_exactly_as_often_as_they_say(bound, confide
 
     assert max(missed(ones, reach) for ones in range(9)) <= 1 - Decimal(confidence)
     assert max(missed(ones, reach / 8) for ones in range(9)) > 1 - Decimal(confidence)
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.95"])
+def test_the_guaranteed_bounds_are_their_formulas_rounded_up(confidence):
+    """In 50 digits: at least the formula, and hardly more."""
+    answers, people, miss = RandomizedResponse.with_flip("1/5"), 1234, 1 - Decimal(confidence)
+    with localcontext(prec=50):
+        slope = Decimal("0.6")
+        expected = {
+            "chebyshev as printed": (1 / (4 * people * slope**2 * miss)).sqrt(),
+            "chebyshev": (Decimal("0.16") / (people * slope**2 * miss)).sqrt(),
+            "hoeffding": ((2 / miss).ln() / (2 * people)).sqrt() / slope,
+        }
+        for bound, width in expected.items():
+            assert 0 <= Decimal(answers.error(people, confidence, bound).above) / width - 1 < Decimal("1e-14"), bound
+    normal = {"0.5": 0.6744897501960817, "0.95": 1.959963984540054}[confidence]
+    assert answers.error(people, confidence, "normal").above == pytest.approx(normal * math.sqrt(0.16 / (people * 0.36)), rel=1e-12)
+
+
+def test_an_error_is_hoeffdings_at_95_percent_by_default():
+    answers = RandomizedResponse(1)
+    assert answers.error(100) == answers.error(100, "0.95", "hoeffding")
+    assert answers.error(1).above > answers.error(2).above
+
+
+def test_the_law_of_twelve_bits_is_listed():
+    assert len(RandomizedResponse(1).law([0] * 12).probabilities) == 4096
+    with pytest.raises(InvalidInput, match="at most 12 bits"):
+        RandomizedResponse(1).law([0] * 13)
+
+
+def test_ranges_take_in_their_ends():
+    assert RandomizedResponse.two_coin(1).flip == Fraction(1, 2)
+    assert [posterior("1/4", prior, 1) for prior in (0, 1)] == [0, 1]
+    for second in (0, "1.001", -1):
+        with pytest.raises(InvalidInput, match="second"):
+            RandomizedResponse.two_coin(second)
+    for prior in ("-0.001", "1.001"):
+        with pytest.raises(InvalidInput, match="prior"):
+            posterior("1/4", prior, 1)
+    for confidence in (0, 1):
+        with pytest.raises(InvalidInput, match="confidence"):
+            RandomizedResponse(1).error(10, confidence)
 
 
 def test_posteriors_of_the_lecture():

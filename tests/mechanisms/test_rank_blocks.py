@@ -123,6 +123,25 @@ def test_the_distance_of_one_offset(rows, rank):
     assert [blocks_of(rows).distance(v, rank) for v in range(12)] == [distance(rows, v, rank) for v in range(12)]
 
 
+def test_what_is_listed_is_not_drawn_again_and_what_is_not_has_its_own_weight(monkeypatch):
+    asked = []
+    monkeypatch.setattr(rank_blocks, "survives", lambda exponent: asked.append(exponent) or True)
+    kept = [rank_blocks._kept(Fraction(beyond), Fraction(2, 3)) for beyond in ("-1", "0", "1/2", "2")]
+    assert kept == [False, False, True, True]
+    assert asked == [Fraction(1, 3), Fraction(4, 3)]
+
+
+@pytest.mark.parametrize("rows", [[], [0], [11], [0, 11], [0, 0, 3, 3, 3, 11]])
+def test_rows_at_both_ends_of_the_grid(rows):
+    """Their runs have no length, and their values all of a law."""
+    blocks, rank = blocks_of(rows), Fraction(5, 3)
+    assert blocks.size == len(rows)
+    expected = [distance(rows, value, rank) for value in range(12)]
+    assert blocks.distances(rank) == expected
+    weights = [math.exp(-float(cost) / 2) for cost in expected]
+    assert [float(p) for p in blocks.law(rank, Fraction(1, 2))] == pytest.approx([weight / sum(weights) for weight in weights])
+
+
 def test_a_draw_looks_at_no_more_rows_than_are_within_reach():
     """So many different values that all of them would take a second; the rank has a few thousand around it."""
     blocks, farthest = blocks_of(range(10**5), 10**5), reach(10**5, Fraction(1, 10))
@@ -213,6 +232,9 @@ def test_bad_pairs_are_refused(pair):
 def test_long_grids_are_not_listed():
     with pytest.raises(InvalidInput, match="too long to list"):
         blocks_of([1], points=10**6).law(Fraction(1), Fraction(1))
+    assert len(blocks_of([1], points=100_000).distances(Fraction(1))) == 100_000
+    with pytest.raises(InvalidInput, match="more than 100000 points"):
+        blocks_of([1], points=100_001).distances(Fraction(1))
 
 
 def test_the_law_sums_to_one():

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tacit.accounting.calibrate import discrete_laplace_error
 from tacit.accounting.events import ThresholdedKeys
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms import selection
@@ -43,6 +44,46 @@ def test_it_is_the_least_threshold(epsilon, delta, max_groups):
 
     assert some_shown(mechanism.threshold) <= float(mechanism.delta) * (1 + 1e-12)
     assert mechanism.threshold == 1 or some_shown(mechanism.threshold - 1) > float(mechanism.delta) * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("max_groups", [1, 8])
+def test_every_rounding_of_the_threshold_is_against_us(monkeypatch, max_groups):
+    """Much coarser bounds than the real ones must raise it, where they are used, and never lower it."""
+    deltas = [Fraction(1, 2**power) for power in range(1, 30)]
+
+    def thresholds():
+        return np.array([KeyThreshold(1, delta, max_groups).threshold for delta in deltas])
+
+    honest, exp_up, log_down = thresholds(), selection.exp_up, selection.log_down
+    for name, coarse in {
+        "exp_up": lambda x: 50 * exp_up(x),
+        "exp_down": lambda x: Fraction(0),
+        "log_down": lambda x: 2 * log_down(x),  # a number below 0
+    }.items():
+        monkeypatch.setattr(selection, name, coarse)
+        assert (thresholds() >= honest).all(), name
+        assert name == "log_down" or (thresholds() > honest).any(), name
+        monkeypatch.undo()
+
+
+def test_without_noise_to_speak_of_one_unit_is_shown():
+    """So that a threshold of 1 would show a key with certainty, however large delta is."""
+    assert KeyThreshold(10**9, 0.6, 1).threshold == 2
+
+
+def test_a_key_may_require_just_as_many_units_as_are_allowed(monkeypatch):
+    """2 + ceil(ln(10^6)), the number up to which a threshold is looked for."""
+    assert selection.MOST_UNITS == 2**60, "with noise, counts are then exact in 64 bits"
+    monkeypatch.setattr(selection, "MOST_UNITS", 16)
+    assert KeyThreshold(1, "1e-6", 1).threshold == 15
+    monkeypatch.setattr(selection, "MOST_UNITS", 15)
+    with pytest.raises(InvalidBudget):
+        KeyThreshold(1, "1e-6", 1)
+
+
+def test_what_does_not_equal_itself_is_found_in_a_tuple_beside_plain_keys():
+    with pytest.raises(InvalidValue, match="does not equal itself"):
+        KeyThreshold(1, 1e-6, 1).release({("a", math.nan): 5, "b": 3})
 
 
 def test_extreme_parameters_end():
@@ -261,3 +302,30 @@ def test_bad_groups_are_refused_without_being_quoted(groups):
 def test_too_many_outcomes_are_not_listed():
     with pytest.raises(InvalidInput, match="too many outcomes"):
         KeyThreshold("1/10", 1e-6, 1).law(dict.fromkeys(range(5), 500))
+
+
+def test_a_law_lists_as_many_outcomes_as_are_allowed(monkeypatch):
+    mechanism, groups = KeyThreshold(3, "0.01", 1), {"a": 2, "b": 3}
+    listed = mechanism.law(groups, "0.01").probabilities
+    reach = discrete_laplace_error(mechanism.scale, Fraction(1, 100))
+    hidden, counts = [()], {key: range(mechanism.threshold, units + reach + 1) for key, units in groups.items()}
+    each = [hidden + [((key, count),) for count in counts[key]] for key in "ab"]
+    assert set(listed) == {one + other for one in each[0] for other in each[1]}
+    monkeypatch.setattr(selection, "MOST_OUTCOMES", len(listed))
+    assert mechanism.law(groups, "0.01").probabilities == listed
+    monkeypatch.setattr(selection, "MOST_OUTCOMES", len(listed) - 1)
+    with pytest.raises(InvalidInput, match="too many outcomes"):
+        mechanism.law(groups, "0.01")
+
+
+def test_every_group_may_leave_out_what_is_missing():
+    mechanism, groups = KeyThreshold(3, "0.01", 1), {"a": 2, "b": 3}
+    assert mechanism.law(groups, "0.01").missing == Decimal("0.02")
+    assert mechanism.law(groups, "0.9").missing == 1
+
+
+def test_keys_of_all_types_have_one_order():
+    keys = [True, 2.5, 3, "bytes", "zebra", b"a", b"b", ("a", 1), ("a", None), (None,), None]
+    mixed = keys[::-1]
+    mixed.sort(key=selection.order)
+    assert mixed == keys

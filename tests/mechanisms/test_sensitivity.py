@@ -163,6 +163,15 @@ def test_unbounded_data_has_no_finite_sensitivity(name, relation):
         assert with_rows(bounds, neighbours=relation) == math.inf
 
 
+def test_the_variance_of_one_row_is_0_within_any_bounds():
+    for query in (sensitivity.population_variance, sensitivity.sample_variance):
+        assert [query(bounds, 1, CHANGE_ONE) for bounds in (BOUNDS, (-math.inf, math.inf))] == [0, 0]
+
+
+def test_bounds_may_be_one_value():
+    assert (sensitivity.total((2, 2), CHANGE_ONE), sensitivity.total((2, 2), ADD_REMOVE)) == (0, 2)
+
+
 def test_no_mechanism_accepts_an_infinite_sensitivity():
     with pytest.raises(InvalidSensitivity):
         Laplace(sensitivity=sensitivity.mean((0, math.inf), 100, CHANGE_ONE), epsilon=1)

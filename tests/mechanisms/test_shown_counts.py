@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tacit.accounting import calibrate
+from tacit.mechanisms import shown_counts
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.shown_counts import ends_of_shown
@@ -94,6 +95,25 @@ def test_the_ends_grow_with_the_count_and_hold_it() -> None:
     assert (np.diff(high) >= 0).all()
     assert ((low <= counts) & (counts <= high)).all()
     assert (low[-1], high[-1]) == tuple(counts[-1] + np.array([-1, 1]) * KeyThreshold(1, 1e-6, 8).interval(0.95).above)
+
+
+@pytest.mark.parametrize("scale", [4, 8, 32])
+def test_ends_are_moved_outward_by_the_slack_of_a_scale(scale: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of a scale instead of a millionth: a whole number, which both ends must be farther out by."""
+    assert shown_counts.SLACK == 1e-6, "ten times what doubles are off by"
+    counts, threshold, missed = np.arange(200, 200 + 9 * scale), 200, Fraction(1, 20)
+
+    def ends(slack: float) -> tuple[Any, Any]:
+        monkeypatch.setattr(shown_counts, "SLACK", slack)
+        return ends_of_shown(counts, threshold, Fraction(scale), missed)
+
+    (plain_low, plain_high), (low, high) = ends(0.0), ends(0.25)
+    beyond = counts - threshold + scale * math.log(missed / 2)  # below 0, a single unit is as likely as many
+    assert (low == np.where(beyond < scale / 4, 1, np.maximum(plain_low - scale // 4, threshold))).all()
+    assert (plain_low[beyond < 0] == 1).all()
+    farther = high - plain_high
+    assert (farther[plain_high > counts] == scale // 4).all()
+    assert (farther >= 0).all()
 
 
 def test_a_raised_threshold_is_the_one_that_counts() -> None:

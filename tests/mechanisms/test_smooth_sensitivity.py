@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tacit.privacy.neighbours import ADD_REMOVE, CHANGE_ONE
 
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms import smooth_sensitivity as module

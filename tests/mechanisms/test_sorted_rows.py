@@ -1,12 +1,14 @@
 """Rows and (value, count) lists read alike, place by place, and nothing in them can make the reading fail."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.sorted_rows import LARGEST_RANGE, PACKED, sorted_rows
+from tacit.mechanisms.sorted_rows import Grid, sorted_rows
 
 lists = st.lists(st.integers(-3, 12), max_size=25)
 
@@ -55,26 +57,72 @@ def test_ten_thousand_million_rows_need_no_room():
     assert (rows.size, rows.at(6 * 10**9), rows.at(6 * 10**9 + 1)) == (10**10, 5, 7)
 
 
+def test_words_without_a_sign_are_refused_before_they_wrap_around():
+    for values in ([2**63, 1], [2**62]):
+        with pytest.raises(InvalidValue):
+            sorted_rows(np.array(values, dtype=np.uint64), 0, 9)
+    assert sorted_rows(np.array([2**62 - 1, 1], dtype=np.uint64), 0, 9).values.tolist() == [1, 9]
+
+
+def test_a_value_is_there_once_and_only_with_rows():
+    rows = sorted_rows([3, 8, 3, 5], 0, 9, counts=[1, 4, 2, 0])
+    assert (rows.values.tolist(), rows.ends.tolist()) == ([3, 8], [3, 7])
+
+
+def test_the_sum_of_no_rows():
+    assert [sorted_rows([], 0, 9, counts).sum_between(1, 0) for counts in (None, [])] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "step"), [(0, 10, 1), (1, 10, 3), ("1/3", "7/3", "1/4"), (-7, 8, "5/2"), ("1/2", "9/2", 2)]
+)
+def test_values_go_to_the_nearest_point_of_the_grid(lower, upper, step):
+    """By the definition: the distance from the lower end in steps, rounded, and clamped to the ends."""
+    grid = Grid(lower, upper, step)
+    values = [grid.lower + Fraction(part, 3) * grid.step for part in range(-5, 3 * grid.points + 5)]
+    nearest = [min(max(round((value - grid.lower) / grid.step), 0), grid.points - 1) for value in values]
+    assert grid.offsets(values).tolist() == nearest
+    assert [grid.value(offset) for offset in range(grid.points)] == [float(grid.lower + k * grid.step) for k in range(grid.points)]
+
+
+def test_the_rows_of_a_grid_end_where_it_ends():
+    grid = Grid(0, 10, 1)
+    for rows in (grid.rows([3, 99]), grid.rows_of_units(([3, 99], [1, 1]))):
+        assert (rows.lower, rows.upper, rows.values.tolist()) == (0, 10, [3, 10])
+
+
 def test_the_rows_are_not_shown():
     assert repr(sorted_rows([5], 0, 9)) == "SortedRows(...)"
 
 
 @pytest.mark.parametrize(
     ("values", "counts"),
-    [([1.5], None), ([[1]], None), (["a"], None), ([1, 2], [1]), ([1], [-1]), ([1], [0.5]), ([1, 2], [2**62, 2**62])],
+    [
+        ([1.5], None),
+        ([[1]], None),
+        (["a"], None),
+        ([1, 2], [1]),
+        ([1], [-1]),
+        ([1], [0.5]),
+        ([1, 2], [2**62, 2**62]),
+        ([1], [2**62]),
+    ],
 )
 def test_what_is_no_list_of_units_is_refused(values, counts):
     with pytest.raises(InvalidValue):
         sorted_rows(values, 0, 9, counts)
 
 
-@pytest.mark.parametrize(("lower", "upper"), [(3, 3), (4, 3), (0, 2**62), (-(2**62), 0), (-(2**61), 2**61)])
+@pytest.mark.parametrize(
+    ("lower", "upper"),
+    [(3, 3), (4, 3), (0, 2**62), (-(2**62), 0), (-(2**61), 2**61), (2**62 - 5, 2**62), (2**61, 2**62), (-(2**62), 5 - 2**62)],
+)
 def test_bounds_must_leave_room_and_fit(lower, upper):
     with pytest.raises(InvalidInput):
         sorted_rows([1], lower, upper)
 
 
-@pytest.mark.parametrize("upper", [9, PACKED - 1, PACKED, LARGEST_RANGE // 2])
+@pytest.mark.parametrize("upper", [9, 2**31 - 3, 2**31 - 2, 2**31 + 1, 2**32 - 3, 2**40, 2**61])
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=12), st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_both_ways_of_sorting_are_one(upper, pairs, negative):

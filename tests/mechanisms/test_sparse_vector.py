@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from tacit.accounting import calibrate
 from tacit.accounting.events import AboveThreshold
 from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue, Refused
 from tacit.mechanisms import sparse_vector
@@ -212,6 +213,33 @@ def test_the_margin_holds():
 
 
 # ---- the watch ----
+
+
+@pytest.mark.parametrize(
+    ("parameters", "smaller"),
+    [((3, "1/10", "1/2", 1), 12), ((3, 2, "1/2", 5), "3/2"), ((3, "1/100", 1, 3), 18), ((3, "1/100", 4, 2), 3)],
+    ids=str,
+)
+def test_the_step_is_a_thousandth_of_the_smaller_noise(parameters, smaller):
+    """The largest power of two up to that, so rounding is felt in neither of the two."""
+    made = SparseVector(*parameters, threshold=0)
+    assert made.step * min(made.threshold_scale, made.answer_scale) == Fraction(smaller)
+    assert 1000 * made.step <= Fraction(smaller) < 2000 * made.step
+
+
+def test_a_margin_is_in_the_unit_of_the_numbers():
+    coarse, fine = (SparseVector(1, HALF, HALF, 1, threshold=100, step=step) for step in (1, "1/64"))
+    error = calibrate.discrete_laplace_error
+    missed = calibrate.miss("0.95", 11)
+    steps = error(fine.threshold_scale, missed) + error(fine.answer_scale, missed) + 1
+    assert fine.margin(10, "0.95") == steps / 64 < coarse.margin(10, "0.95") == 33
+
+
+def test_the_answers_to_twelve_numbers_are_listed():
+    made = mechanism(threshold_share=Fraction(8), answer_share=Fraction(8))
+    assert len(made.law([0] * 12).probabilities) == 13
+    with pytest.raises(InvalidInput, match="more than 12 numbers"):
+        made.law([0] * 13)
 
 
 def test_a_watch_ends_after_its_positives():

@@ -77,6 +77,25 @@ def test_counts_of_long_grids_are_exact():
     assert meets(cell, box)
 
 
+def test_any_number_of_boxes_is_counted():
+    """More boxes than are counted at a time, and fewer than depths fit in a part."""
+    low, high = np.divmod(np.arange(2 * module.TOGETHER + 1) * 7 % 130**2, 130)
+    boxes = Box(np.zeros_like(low), low, high, np.full_like(low, 129))
+    counted = Cells.of(130).meeting(boxes)
+    for place in (0, 1, module.TOGETHER, len(low) - 1):
+        assert counted[place] == sum(meets(cell, Box(0, low[place], high[place], 129)) for cell in _LISTED)
+
+
+def test_the_time_of_a_draw_does_not_depend_on_the_number_of_cells(monkeypatch):
+    """Whatever is drawn from, the limit that is given with it is one and public, and no grid has more cells."""
+    asked = []
+    monkeypatch.setattr(module, "uniform_integer", lambda below, most: asked.append((below, most)) or 0)
+    Cells.of(130).drawn(Box(0, 3, 5, 9))
+    Cells.of(MOST).drawn(Cells.of(MOST).whole)
+    [(few, limit), (many, same)] = asked
+    assert few < 100 < 2**60 < many == Cells.of(MOST).total < limit == same == 64 * MOST == 2**62
+
+
 def test_planted_cells_that_are_counted_at_every_offset_are_seen(monkeypatch):
     """Two stretches 31 places apart are in one of twice their length if the lower one is at an odd place: not twice."""
     honest = Cells(130).total

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from interval_cells import cells_with_costs, distance
@@ -38,6 +38,9 @@ def expected(rows, between, points=POINTS):
 
 
 @given(many_rows, st.fractions(min_value=0, max_value=1, max_denominator=9), margins, margins, st.integers(0, 30), st.booleans())
+@example(rows=[4, 21, 24, 28], share=Fraction(2, 5), down=3, up=6, farthest=30, one_by_one=True)  # ranks 3/5 above a whole number
+@example(rows=[4, 21, 24], share=Fraction(4, 5), down=1, up=2, farthest=30, one_by_one=False)  # 2/5 above one
+@example(rows=[4, 21, 24], share=Fraction(1, 2), down=1, up=2, farthest=30, one_by_one=False)  # a half above one
 @settings(max_examples=25)
 def test_every_cell_is_in_the_candidate_of_its_distance(rows, share, down, up, farthest, one_by_one):
     """Ties, no rows, ranks that no row has: also beyond the distances that are told apart, where it costs too little."""
@@ -116,6 +119,15 @@ def test_the_longest_grids():
     assert 0 <= low <= high < MOST
     with pytest.raises(InvalidInput, match="too many to list"):
         between.law(Fraction(1))
+
+
+@pytest.mark.parametrize("factor", [Fraction(1, 7), Fraction(1, 2), Fraction(1), Fraction(5)])
+def test_the_farthest_distance_is_the_least_that_is_rare(factor):
+    """All cells at the distances beyond it together weigh less than 2^-36 of one at no distance."""
+    between = intervals([3, 20, 20, 21], Fraction(1, 2), 1, 2)
+    farthest, cells = between.farthest(factor), Decimal(len(expected([], between)))
+    weight = [cells * (Decimal(distance * -factor.numerator) / factor.denominator).exp() for distance in (farthest, farthest - 1)]
+    assert weight[0] <= Decimal(2) ** -36 < weight[1]
 
 
 def test_few_distances_are_weighed_however_many_rows():

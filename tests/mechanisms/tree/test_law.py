@@ -73,6 +73,83 @@ def test_moments_stand_where_the_series_cannot(missed, monkeypatch):
     assert found <= weighted.by_moments(float(missed))[0][0] * 100 * (1 + 1e-8)
 
 
+def test_shared_weights_count_as_if_every_row_had_them():
+    alone = Weighted(np.array([[0.5, 0.3], [0.9, 0.3]]), np.array([[3.0, 5.0], [2.0, 5.0]]))
+    shared = Weighted(np.array([[0.5], [0.9]]), np.array([[3.0], [2.0]]), (np.array([0.3]), np.array([5.0])))
+    larger = Weighted(np.array([[0.3], [0.2]]), np.array([[3.0], [2.0]]), (np.array([0.9]), np.array([5.0])))
+    same = Weighted(np.array([[0.3, 0.9], [0.2, 0.9]]), np.array([[3.0, 5.0], [2.0, 5.0]]))
+    for one, other in ((alone, shared), (same, larger)):
+        assert np.allclose(one.squares, other.squares, rtol=1e-12)
+        assert np.allclose(one.by_moments(0.01), other.by_moments(0.01), rtol=1e-12)
+        assert np.allclose(one.reached(Fraction(1, 50), Fraction(3)), other.reached(Fraction(1, 50), Fraction(3)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("number", [1, 4])
+def test_what_is_left_out_is_the_integral_of_what_falls(number, size):
+    """f(u) / (2 pi k), with k the sum of w^2 u^2 / (1 + w^2 u^2)."""
+    for place in (0.5, 2.0, 20.0):
+        square = (size * place) ** 2
+        expected = (1 + square) ** -number / (2 * math.pi * number * square / (1 + square))
+        assert equal(number, size).left_out(np.array([place]))[0, 0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scale", SCALES[1:])
+@pytest.mark.parametrize("missed", [Fraction(1, 5), Fraction(1, 100), Fraction(1, 10**5)])
+def test_a_drift_and_the_series_share_the_chance(scale, missed, monkeypatch):
+    """P[W >= s t + d] <= P[T >= s t] / (1 - c), for the chance c = e^(-3 d^2 / sum of squares) of a larger drift."""
+    asked = []
+    monkeypatch.setattr(Weighted, "by_series", lambda self, *given: asked.append(given) or np.zeros(len(self.sizes)))
+    weighted = Weighted(np.array([[0.5, 1.0], [0.9, 0.25]]), np.array([[30.0, 4.0], [6.0, 10.0]]))
+    drift = weighted.reached(missed, Fraction(scale)) / law.ROUNDED
+    [(chance, found, far)] = asked
+    larger = np.exp(-3 * drift**2 / weighted.squares)
+    assert (chance <= float(missed) * (1 - larger) * (1 + 1e-12)).all()
+    assert chance > 0.8 * float(missed)
+    assert np.allclose(found, weighted.by_moments(chance)[0], rtol=1e-14)
+    assert np.allclose(far, weighted.by_moments(chance * NEGLECTED)[0], rtol=1e-14)
+
+
+def test_floating_point_is_allowed_for_in_both_bounds(monkeypatch):
+    """A billionth of the margin is more than what doubles lose of it."""
+    weighted = equal(4, 0.5)
+    moments = weighted.by_moments(1e-8)[0] * 7
+    assert weighted.reached(Fraction(1, 10**8), Fraction(7)) >= moments * (1 + 0.999e-9)
+    monkeypatch.setattr(Weighted, "by_series", lambda self, *_: np.full(len(self.sizes), 1e9))
+    moments = weighted.by_moments(0.01)[0] * 7
+    assert weighted.reached(Fraction(1, 100), Fraction(7)) >= moments * (1 + 0.999e-9)
+    assert law.TERMS.tolist() == [16, 32, 64, 128, 256, 512, 1024], "the slack is proved for 1024 terms"
+
+
+def test_the_period_of_the_series_is_that_of_the_row_that_reaches_farthest(monkeypatch):
+    seen, weighted = [], Weighted(np.array([[0.5, 0.25], [1.0, 0.9]]), np.array([[3.0, 5.0], [2.0, 9.0]]))
+    honest = Weighted.left_out
+    monkeypatch.setattr(Weighted, "left_out", lambda self, places: seen.append(places) or honest(self, places))
+    near, far = weighted.by_moments(0.01, 0.01 * NEGLECTED)
+    weighted.by_series(0.01, near, far)
+    assert 2 * math.pi / (seen[0][0] / 16) == pytest.approx(max(near[1] + far[1], near[0] + far[0]))
+
+
+@pytest.mark.parametrize("first", [0.1, 0.5, 0.77, 0.99, 1.5])
+@pytest.mark.parametrize("steps", [1, 2])
+def test_what_is_tried_is_taken_only_where_it_holds(first, steps, monkeypatch):
+    """Newton's method may be anywhere when it ends: the bound holds, and is never beyond that by moments."""
+    monkeypatch.setattr(law, "FIRST", first)
+    monkeypatch.setattr(law, "STEPS", steps)
+    for number, missed in product((1, 3, 30), (0.2, 0.05, 0.001)):
+        found = by_series(equal(number), missed)
+        assert added_tail(found, number)[0] <= missed
+        assert found[0] <= equal(number).by_moments(missed)[0][0]
+
+
+@pytest.mark.parametrize(("name", "part"), [("SLACK", 0.01), ("NEGLECTED", 0.2)])
+def test_what_is_set_aside_is_taken_off_the_chance(name, part, monkeypatch):
+    """With much of it, to see it: 0.01 of the chance 0.05, or a fifth of it."""
+    monkeypatch.setattr(law, name, part)
+    for number in (1, 3, 30):
+        assert added_tail(by_series(equal(number), 0.05), number)[0] <= 0.04
+
+
 @pytest.mark.parametrize("scale", SCALES)
 def test_one_discrete_noise_reaches_it_as_rarely_as_stated(scale):
     for missed in (Fraction(1, 5), Fraction(1, 37), Fraction(1, 900)):

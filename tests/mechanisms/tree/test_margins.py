@@ -77,6 +77,12 @@ def test_noise_exceeds_its_margin_as_rarely_as_stated(path, share):
         assert chance >= missed / 3  # the margin is at most a scale more than the least
 
 
+def test_margins_are_kept_and_cannot_be_changed():
+    """They are computed once for all who ask."""
+    with pytest.raises(ValueError, match="read-only"):
+        margins(3, (1,), Fraction(1, 2), Fraction(1, 20), Fraction(2))[0] = 0
+
+
 def test_planted_a_level_whose_noise_is_left_out_is_seen():
     """The margin of the first level alone, for a bound of the third: missed far more often than stated."""
     missed, path, share, scale = Fraction(1, 100), (4, 4), Fraction(1, 10), Fraction(2)

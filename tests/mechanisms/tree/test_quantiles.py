@@ -131,6 +131,70 @@ def test_a_grid_that_the_cells_do_not_fill():
     assert found == [Enclosed(9, 9, 9)]
 
 
+def known(children, epsilon=1):
+    """The counts of one level, as if they had been drawn."""
+    counts = Counts(Tree(len(children), len(children), 1, Fraction(epsilon)), blocks([], len(children)))
+    counts._noisy[()] = np.array(children, dtype=np.float64)
+    return counts
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 4), Fraction(1, 2), Fraction(7, 8)])
+def test_an_end_is_the_last_bound_that_is_surely_beyond_the_quantile(share):
+    """A quantile may be one row from its rank: by `share` of a row below it and the rest above it. Both sides of each limit."""
+    missed, total = Fraction(1, 40), 1000.0
+    sure = float(quantiles._sure(known([0, total]), (), share, missed)[0])
+    for off, low, high in ((-0.1, 1, 1), (0.1, 0, 0)):
+        below = float(share) * total - float(share) - sure + off
+        assert quantiles.low_end(known([below, total - below]), share, missed) == low
+        below = float(share) * total + 1 - float(share) + sure + off
+        assert quantiles.high_end(known([below, total - below]), share, missed) == high
+
+
+@pytest.mark.parametrize("size", [1.0, 1e15])
+def test_a_margin_covers_what_rounding_loses_of_large_counts(size):
+    """10^-12 of all that is added up, whatever its sign."""
+    children = np.array([2.0, -1.0, 4.0, 1.0]) * size
+    lost = quantiles._sure(known(children), (), Fraction(1, 2), Fraction(1, 40)) - quantiles.margins(
+        4, (), Fraction(1, 2), Fraction(1, 40), Fraction(1)
+    )
+    assert lost == pytest.approx(1e-12 * (np.abs(np.cumsum(children)[:3]) + 8 * size), rel=1e-3 if size > 1 else 1)
+    assert lost.min() > 0
+
+
+def test_the_value_is_read_by_itself_where_its_interval_has_it():
+    counts, asked = known([2] * 16), FromTree(Fraction(1, 2), CONFIDENCE, Tree(16, 16, 1, Fraction(1)))
+    found = enclosed(counts, asked)
+    assert found.low < found.value == quantiles.value(counts, asked.q) == 7 < found.high
+
+
+def test_without_rows_the_value_is_the_lowest():
+    """No row is below any bound, and all of no rows are wanted."""
+    assert quantiles.value(known([0] * 4), Fraction(1, 2)) == 0
+    assert quantiles.value(known([-1, -1, 1, -2]), Fraction(1, 2)) == 3
+
+
+def test_no_end_is_beyond_the_grid():
+    """The last cells of a tree of 16 for 10 points are empty."""
+    tree = Tree(10, 4, 2, Fraction(1))
+    counts = Counts(tree, blocks([], 10))
+    counts._noisy = dict.fromkeys([(), (0,), (1,), (2,), (3,)], np.zeros(4))
+    assert quantiles.high_end(counts, Fraction(1, 2), Fraction(1, 40)) == 9
+
+
+def test_an_extreme_without_a_confidence_is_that_of_95_percent():
+    assert Fraction(1, 20) == quantiles.USUAL_MISS
+    tree = Tree(16, 16, 1, Fraction(1))
+    assert [FromTree(Fraction(share), None, tree).extreme for share in ("0", "1/2", "1")] == [True, False, True]
+    for share in (Fraction(0), Fraction(1)):
+        plain, usual = (enclosed(known([2] * 16), FromTree(share, asked, tree)) for asked in (None, Fraction(19, 20)))
+        assert plain == Enclosed(usual.value, 0, 15)
+
+
+def test_offsets_beyond_the_grid_are_clamped_to_its_end():
+    tree = Tree(10, 4, 2, Fraction(9999))
+    assert release_from_tree([FromTree(Fraction(1, 2), CONFIDENCE, tree)], ([10, 99], [50, 50])) == [Enclosed(9, 9, 9)]
+
+
 @pytest.mark.parametrize("rows", [HOSTILE["heavy tail"], HOSTILE["one point"]])
 def test_the_value_is_near(rows):
     tree, off = Tree(POINTS, 3, 4, Fraction(5)), []

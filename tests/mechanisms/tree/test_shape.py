@@ -9,8 +9,9 @@ import pytest
 
 from tacit.mechanisms.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
+from tacit.mechanisms.tree.margins import margins, variances
 from tacit.mechanisms.tree.quantiles import Counts
-from tacit.mechanisms.tree.shape import MOST_BRANCHES, Tree, fitting, least_branches
+from tacit.mechanisms.tree.shape import MOST_BRANCHES, Tree, each_test, fitting, least_branches
 from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Pure
 
 POINTS, BRANCHES, LEVELS = 5, 2, 3
@@ -80,6 +81,56 @@ def test_the_shape_that_fits_reaches_all_points(points):
     assert tree.branches**tree.levels >= points
     assert 2 <= tree.branches <= MOST_BRANCHES
     assert tree.branches == 2 or (tree.branches - 1) ** tree.levels < points
+
+
+@pytest.mark.parametrize("points", [2, 3, 65, 100, 1296, 65_536, 2**24, 2**48])
+def test_the_shape_that_fits_has_the_narrowest_interval_of_the_median(points):
+    """Of all that reach the points: few levels of many cells, or many of few."""
+    reaching = {levels: [found for found in range(2, 257) if found**levels >= points][:1] for levels in range(1, 17)}
+    shapes = [(found[0], levels) for levels, found in reaching.items() if found and (levels == 1 or found[0] >= 4)]
+    trees = [Tree(points, branches, levels, Fraction(1, 10)) for branches, levels in shapes]
+    widths = [tree.half_width(Fraction(1, 2), Fraction(1, 20)) for tree in trees]
+    assert fitting(points, Fraction(1, 10), 1, ADD_REMOVE) == trees[int(np.argmin(widths))]
+
+
+def test_one_level_may_have_fewer_than_four_branches():
+    assert [fitting(points, Fraction(1), 1, ADD_REMOVE).levels for points in (2, 3)] == [1, 1]
+
+
+def test_all_tests_together_miss_as_rarely_as_the_interval_may():
+    """One test for each level and each end; an extreme has one end."""
+    for share, ends in ((Fraction(0), 1), (Fraction(1, 9), 2), (Fraction(1, 2), 2), (Fraction(1), 1)):
+        for levels in (1, 2, 5):
+            assert each_test(share, Fraction(1, 20), levels) * levels * ends == Fraction(1, 20)
+
+
+def test_a_forecast_is_that_of_a_usual_bound():
+    """A quarter of the way into each level from the side of the share."""
+    expected = {
+        (2, 1): (0, 0),
+        (2, 3): (1, 0),
+        (3, 3): (2, 1),
+        (4, 1): (1, 0),
+        (4, 3): (2, 1),
+        (10, 1): (2, 1),
+        (10, 2): (2, 1),
+        (10, 3): (7, 6),
+    }
+    for (branches, quarters), (place, bound) in expected.items():
+        tree, share = Tree(branches**3, branches, 3, Fraction(1, 2), max_rows=2), Fraction(quarters, 4)
+        width = margins(branches, (place, place), share, Fraction(1, 120), tree.noise.scale)[bound]
+        assert tree.half_width(share, Fraction(1, 20)) == width
+        deviation = float(variances(branches, (place, place), share)[bound]) ** 0.5
+        assert tree.error(share) == pytest.approx(1.8 * float(tree.noise.scale) * deviation)
+        assert tree.noise.scale == 12
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
+def test_a_forecast_is_near_the_mean_over_all_bounds(share):
+    tree = Tree(144, 12, 2, Fraction(1))
+    missed = each_test(share, Fraction(1, 20), 2)
+    everywhere = [margins(12, (place,), share, missed, tree.noise.scale) for place in range(12)]
+    assert tree.half_width(share, Fraction(1, 20)) == pytest.approx(np.mean(everywhere), rel=0.25)
 
 
 def test_the_least_number_of_branches():
