@@ -59,7 +59,7 @@ def rounded_law(noise: Tails, centre: Fraction, scale: Fraction, lower: int, upp
 
 
 def size_up(noise: Tails, confidence: Fraction) -> Fraction:
-    """A number at or above the least z with P[|Z| <= z] >= confidence, and at most 2^-40 of itself above it."""
+    """A number at or above the least z with P[|Z| <= z] >= confidence, and at most 2^-39 of itself above it."""
     rest = Decimal(confidence.denominator - confidence.numerator) / (2 * Decimal(confidence.denominator))
     low, high = Fraction(0), Fraction(1)
     while noise.beyond(high, DIGITS) > rest:
