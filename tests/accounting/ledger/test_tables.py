@@ -71,7 +71,7 @@ def together(*work) -> None:
 
 
 def test_both_databases_hold_the_same_entries(tmp_path, postgres_url, monkeypatch):
-    for module in ("books", "ledger"):
+    for module in ("pages", "ledger"):
         monkeypatch.setattr(f"tacit.accounting.ledger.{module}.now", lambda: "2026-01-01T00:00:00.000+00:00")
     texts = []
     for address in (str(tmp_path / "ledger.sqlite"), fresh_database(postgres_url)):

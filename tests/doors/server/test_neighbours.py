@@ -17,6 +17,7 @@ from tacit import session
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import Desk, desk
 from tacit.doors.server.problems import problem
+from tacit.errors import StoreUnusable
 from tacit.session import open as open_data
 
 CATALOG = """
@@ -176,7 +177,7 @@ def test_an_engines_message_that_is_passed_on_is_caught(worlds, monkeypatch):
     cells = iter(("other", "victim"))
 
     def fails(*_: Any, **__: Any) -> None:
-        raise session.StoreUnusable(f"Could not convert string '{next(cells)}' to INT32")
+        raise StoreUnusable(f"Could not convert string '{next(cells)}' to INT32")
 
     monkeypatch.setattr("tacit.release.running.InProcess.noisy", fails)
     sql = "SELECT COUNT(*) AS n FROM visits WHERE cost > 34"

@@ -31,7 +31,7 @@ class Costs(Protocol):
         """How many candidates there are."""
 
     def exponents(self, factor: Fraction, part: slice) -> Doubles:
-        """factor * cost in doubles, from 0 to 4096, with a relative error below 2^-50 (of subnormals 2^-1074); of the least cost it is 0."""
+        """factor * cost in doubles, from 0 to 4096, with a relative error below 2^-50, or 2^-1074; 0 for the least cost."""
 
     def exponent(self, index: int, factor: Fraction) -> Fraction:
         """factor * cost of one candidate, exactly."""
