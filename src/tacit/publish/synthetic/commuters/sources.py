@@ -37,7 +37,7 @@ from tacit.data.catalog import read_catalog
 from tacit.data.files.columns import read_columns
 from tacit.data.store import read_files
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, InvalidInput, NoLedger, NotAllowed, UnknownName, WrongType
-from tacit.mechanisms.dirichlet_counts import Codes, coded_blocks, named_blocks, tallied_jobs
+from tacit.mechanisms.dirichlet.counts import Codes, coded_blocks, named_blocks, tallied_jobs
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Catalog, Column, Table
 from tacit.privacy.loss import Approximate, Neighbours, Pure, weakened
