@@ -13,7 +13,7 @@ import sqlalchemy as sql
 
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.caps import Standing
-from tacit.accounting.policy import Policy, policy_of
+from tacit.accounting.ledger.units import Policy, policy_of
 from tacit.data_set import REMAINING, Door
 from tacit.doors.server.records import ANALYST, CAPS, FILE, Account, Accounts, Records
 from tacit.doors.server.requests import Requests, Suspects

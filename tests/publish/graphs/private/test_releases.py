@@ -10,7 +10,7 @@ from scipy import stats
 
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.ledger.ledger import begin_ledger
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, WrongRelation
 from tacit.mechanisms.smooth.bound import SmoothBound
 from tacit.mechanisms.smooth.noise import SmoothMechanism
