@@ -6,6 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from chance import (
     CHANCE,
     chi_square,
@@ -20,7 +22,6 @@ from chance import (
     normal_limit,
     plausible_hits,
 )
-from scipy import stats
 
 RATES = [Fraction(1, 1000), Fraction(1, 20), Fraction(1, 2), Fraction(9, 10)]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtrc, ndtri
+from scipy.special import chdtrc, gammaincinv, ndtri, stdtrit
 from scipy.stats import binom
 
 CHANCE = 1e-7
@@ -66,6 +66,19 @@ def heavy_mean_limit(deviation: float, reach: float, draws: int, among: int = 1)
 def normal_limit(deviation: float, draws: int = 1, among: int = 1) -> float:
     """The farthest that the mean of `draws` normal values, or of thousands of others, lies from its expectation."""
     return float(-ndtri(CHANCE / (2 * among))) * deviation / math.sqrt(draws)
+
+
+def variance_limits(draws: int, among: int = 1) -> tuple[float, float]:
+    """The ends of the mean square of `draws` normal values of variance 1."""
+    return tuple(2 / draws * gammaincinv(draws / 2, [CHANCE / (2 * among), 1 - CHANCE / (2 * among)]))
+
+
+def next_run_limit(deviation: float, runs: int, among: int = 1) -> float:
+    """The farthest that a next run lies from the mean of `runs` recorded ones, which had this standard deviation (Student's t).
+
+    For figures whose law is not known: means over many cells, nearly normal.
+    """
+    return float(-stdtrit(runs - 1, CHANCE / (2 * among))) * deviation * math.sqrt(1 + 1 / runs)
 
 
 def laplace_limit(scale: float, among: int = 1) -> float:
