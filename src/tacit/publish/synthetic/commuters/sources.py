@@ -31,8 +31,7 @@ from tacit.accounting.events import Event, Resampling
 from tacit.accounting.ledger.caps import at_least, at_most
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.selling import Granted, Sale
-from tacit.accounting.ledger.units import Units
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy, Units
 from tacit.data.catalog import read_catalog
 from tacit.data.files.columns import read_columns
 from tacit.data.store import read_files

@@ -15,12 +15,11 @@ import pytest
 
 from loops import in_own_loop
 from served import Served, listening, served
-from tacit.doors.server import front, protocol
+from tacit.doors.server import front, gate
 from tacit.doors.server.calls import Call, Reply
-from tacit.doors.server.crowding.crowd import Crowd
 from tacit.doors.server.front import app
-from tacit.doors.server.protocol import Timely
-from tacit.doors.server.settings import Settings
+from tacit.doors.server.gate import Timely
+from tacit.doors.server.settings import Crowd, Settings
 
 MOST = 2
 
@@ -201,4 +200,4 @@ def test_the_front_listens_with_the_limits_of_its_settings(monkeypatch):
     parts._front({"control": 0, "listening": 0, "left_out": [], "settings": json.loads(json.dumps(own))})
     with socket.create_server(("127.0.0.1", 0)) as line, made["line"](line.detach()) as found:
         assert (found._each.most, found._exempt) == (3, {"127.0.0.1"})
-    assert not hasattr(protocol, "MOST_CONNECTIONS"), "counted when a connection is accepted, and not after its handshake"
+    assert not hasattr(gate, "MOST_CONNECTIONS"), "counted when a connection is accepted, and not after its handshake"

@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 from served import COUNT, Served, served
 from tacit.doors.cli import app
-from tacit.doors.server import suspects
+from tacit.doors.server import requests
 from tacit.doors.server.desk import desk
 from tacit.doors.server.pool import Pool
 from tacit.doors.server.records import FILE, SUSPECTS, Records
-from tacit.doors.server.suspects import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, forget, lift, paid
+from tacit.doors.server.requests import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, forget, lift, paid
 from tacit.doors.server.turns import WORKING
 from tacit.doors.server.wire import FAILED
 from tacit.errors import StoreUnusable, TimedOut, TooManyFailures
@@ -58,7 +58,7 @@ def dies_over(records: Records, fingerprint: str, *others: str) -> None:
 
 
 def test_two_ends_are_too_many_and_survive_clerks(records):
-    for _ in range(suspects.ENDS):
+    for _ in range(requests.ENDS):
         next_clerk(records, died=False).require_few("hostile")
         dies_over(records, "hostile", "before", "other")
     with pytest.raises(TooManyFailures, match="tacit ledger resume"):
@@ -73,7 +73,7 @@ def test_a_clerk_that_is_ended_on_purpose_counts_nothing(records):
     """Planted: a mark that is left is counted, whoever ended the clerk."""
     clerk = next_clerk(records, died=False)
     with clerk.working("hostile"):
-        assert b"hostile" in (records.file.parent / suspects.FILE).read_bytes()
+        assert b"hostile" in (records.file.parent / requests.FILE).read_bytes()
         assert ends(next_clerk(records, died=False)) == {}
         clerk.write(0, "hostile ana")
         assert ends(next_clerk(records, died=True)) == {"hostile": 1}
@@ -86,26 +86,26 @@ def ends(clerk: Suspects) -> dict[str, int]:
 
 def test_while_an_engine_works_the_clerk_does_not(records):
     clerk = next_clerk(records, died=False)
-    file = records.file.parent / suspects.FILE
+    file = records.file.parent / requests.FILE
     with clerk.working("question"):
-        with suspects.elsewhere():
+        with requests.elsewhere():
             assert not file.read_bytes().strip(b"\0")
         assert b"question" in file.read_bytes(), "it goes on in the clerk"
         lift()
         assert not file.read_bytes().strip(b"\0")
-    assert len({clerk.place() for _ in range(suspects.PLACES)}) == suspects.PLACES, "every place is given back, once"
+    assert len({clerk.place() for _ in range(requests.PLACES)}) == requests.PLACES, "every place is given back, once"
     assert clerk.place() is None
 
 
 def test_what_is_remembered_is_bounded(records, monkeypatch):
-    monkeypatch.setattr(suspects, "MOST", 5)
+    monkeypatch.setattr(requests, "MOST", 5)
     clerk = next_clerk(records, died=False)
     for number in range(12):
         clerk.count(f"{number:064}", "ana", ENGINE)
     assert sorted(ends(clerk)) == [f"{number:064}" for number in range(7, 12)]
-    assert (records.file.parent / suspects.FILE).stat().st_size <= suspects.PLACES * suspects.SIZE
+    assert (records.file.parent / requests.FILE).stat().st_size <= requests.PLACES * requests.SIZE
     clerk.write(0, "x" * 10_000)
-    assert (records.file.parent / suspects.FILE).stat().st_size <= suspects.PLACES * suspects.SIZE
+    assert (records.file.parent / requests.FILE).stat().st_size <= requests.PLACES * requests.SIZE
 
 
 def test_fingerprints_are_of_an_account_and_its_question():
@@ -131,7 +131,7 @@ def code_of(place: Served, operation: str, by: str = "ana", **given: Any) -> tup
 
 
 def count_clerks_over(place: Served, text: str) -> None:
-    for _ in range(suspects.ENDS):
+    for _ in range(requests.ENDS):
         place.office.suspects.count(fingerprint_of("ana", text, None), "ana", CLERK)
 
 
@@ -158,7 +158,7 @@ def test_the_command_line_forgets_them_too(place):
 def test_a_paid_question_that_does_not_finish_twice_is_refused_to_whoever_was_told_so(place, monkeypatch):
     """Whatever the reason was: an engine that died, its limit, nonsense. Nobody else learns that it did not finish."""
     monkeypatch.setattr(type(place.data.runner), "noisy", lambda *_: (_ for _ in ()).throw(TimedOut("one reply for all")))
-    for _ in range(suspects.ENDS):
+    for _ in range(requests.ENDS):
         assert code_of(place, "ask", sql=COUNT, epsilon="0.01") == (504, "timed_out")
     before = place.data.ledger.head.number
     assert code_of(place, "ask", sql=COUNT, epsilon="0.02") == (409, "too_many_failures")
@@ -169,9 +169,9 @@ def test_a_paid_question_that_does_not_finish_twice_is_refused_to_whoever_was_to
 
 def test_a_refusal_to_everybody_would_be_caught(place, monkeypatch):
     """Planted: failures of paid questions, which may depend on rows, are counted for all analysts together."""
-    monkeypatch.setattr("tacit.doors.server.asking.fingerprint_of", lambda _, text, params: fingerprint_of("all", text, params))
+    monkeypatch.setattr("tacit.doors.server.analysts.fingerprint_of", lambda _, text, params: fingerprint_of("all", text, params))
     monkeypatch.setattr(type(place.data.runner), "noisy", lambda *_: (_ for _ in ()).throw(TimedOut("one reply for all")))
-    for _ in range(suspects.ENDS):
+    for _ in range(requests.ENDS):
         code_of(place, "ask", sql=COUNT, epsilon="0.01")
     assert code_of(place, "ask", "bob", sql=COUNT, epsilon="0.01") == (409, "too_many_failures")
 
@@ -227,13 +227,13 @@ def test_who_lets_others_go_first_is_not_worked_on(records, sound, monkeypatch):
                 waits.wait(0.001)
             pool.seats._used["bob"] = (1.0, time.monotonic())
             pause()
-            marked.append((records.file.parent / suspects.FILE).read_bytes())
+            marked.append((records.file.parent / requests.FILE).read_bytes())
 
     thread, marked = threading.Thread(target=hostile, daemon=True), list[bytes]()
     other = threading.Thread(target=innocent, daemon=True)
     other.start()
     assert taken.wait(PATIENCE)
-    found = (records.file.parent / suspects.FILE).read_bytes()
+    found = (records.file.parent / requests.FILE).read_bytes()
     assert b"hostile mallory" in found
     assert (b"innocent" not in found) is sound
     done.set()

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
-from tacit.doors.server import accounts as accounts_module
-from tacit.doors.server.accounts import DAY, Account, Accounts, Ended, NameTaken, account_name
-from tacit.doors.server.records import Records
+from tacit.doors.server import records as records_module
+from tacit.doors.server.records import DAY, Account, Accounts, Ended, NameTaken, Records, account_name
 from tacit.errors import InvalidInput
 
 
@@ -122,10 +121,10 @@ def test_a_token_that_was_revoked_is_not_renewed(accounts):
 def work(accounts: Accounts, token: str) -> list[str]:
     """What is done to check a token: digests that are computed, and statements that are run."""
     done: list[str] = []
-    engine, digest = accounts._records._engine, accounts_module._digest
+    engine, digest = accounts._records._engine, records_module._digest
     note = lambda _connection, _cursor, statement, *_: done.append(statement)  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accounts_module, "_digest", lambda text: (done.append(f"{len(text)} characters"), digest(text))[1])
+        patch.setattr(records_module, "_digest", lambda text: (done.append(f"{len(text)} characters"), digest(text))[1])
         event.listen(engine, "before_cursor_execute", note)
         try:
             accounts.who(token)
@@ -151,6 +150,6 @@ def test_every_text_takes_the_same_work(accounts, clock):
 def test_a_check_that_looks_up_only_what_looks_like_a_token_is_caught(accounts, monkeypatch):
     """Planted: what is malformed is refused at once."""
     token, whole = accounts.add("ana", "analyst").token, Accounts.who
-    quick = lambda self, text: whole(self, text) if accounts_module.TOKEN.fullmatch(text) else None  # noqa: E731
+    quick = lambda self, text: whole(self, text) if records_module.TOKEN.fullmatch(text) else None  # noqa: E731
     monkeypatch.setattr(Accounts, "who", quick)
     assert work(accounts, "x") != work(accounts, token)

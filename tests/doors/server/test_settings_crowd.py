@@ -9,10 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
-from tacit.doors.server.crowding import listening
-from tacit.doors.server.crowding.crowd import Crowd, forwarded, origin_of
-from tacit.doors.server.crowding.listening import Listening
-from tacit.doors.server.settings import Settings
+from tacit.doors.server import front_process
+from tacit.doors.server.front_process import Listening
+from tacit.doors.server.settings import Crowd, Settings, forwarded, origin_of
 
 
 def test_a_crowd_counts_each_and_remembers_nobody_who_left():
@@ -85,7 +84,7 @@ def test_one_address_does_not_take_the_connections_of_another():
 
 def test_a_listener_without_a_limit_is_caught(monkeypatch):
     """Planted: everybody is admitted. One address then takes the last connection that there is."""
-    monkeypatch.setattr(listening, "MOST_CONNECTIONS", 6)
+    monkeypatch.setattr(front_process, "MOST_CONNECTIONS", 6)
     with limited(None) as line:
         assert answered(line, *MANY) == 6
     with limited(3) as line:

@@ -14,8 +14,8 @@ import pytest
 
 from served import Served, listening, self_signed, served
 from services import Missing, nginx_server
-from tacit.doors.server import protocol
-from tacit.doors.server.protocol import Timely
+from tacit.doors.server import gate
+from tacit.doors.server.gate import Timely
 
 GET = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\n"
 POST = b"POST /v1/questions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10000\r\n\r\n"
@@ -75,8 +75,8 @@ def is_cut_off(line: socket.socket, begin: bytes, byte: bytes, pause: float = 0.
 
 
 def test_the_limits_are_those_of_the_design():
-    assert (protocol.HEADER, protocol.BODY) == (5.0, 10.0)
-    assert Timely.limits == (protocol.HEADER, protocol.BODY, protocol.STALLED)
+    assert (gate.HEADER, gate.BODY) == (5.0, 10.0)
+    assert Timely.limits == (gate.HEADER, gate.BODY, gate.STALLED)
 
 
 def test_a_header_that_trickles_is_cut_off(hurried):
@@ -148,7 +148,7 @@ def test_nothing_describes_the_server(line):
 
 def test_a_handshake_that_is_never_finished_is_cut_off(hospital, tmp_path, monkeypatch):
     """By asyncio's own limit it would be cut off after a minute, which is not waited for."""
-    monkeypatch.setattr(protocol, "HEADER", 0.3)
+    monkeypatch.setattr(gate, "HEADER", 0.3)
     with listening(hospital.desk, self_signed(tmp_path)) as url, connected(url, timeout=30) as line:
         assert asyncio.constants.SSL_HANDSHAKE_TIMEOUT == 0.3
         assert rest(line) == b""
@@ -158,7 +158,7 @@ def test_a_protocol_without_these_limits_is_caught(hospital, monkeypatch):
     """Planted: Uvicorn's own. A header that is never finished keeps its connection."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    monkeypatch.setattr(protocol, "Timely", H11Protocol)
+    monkeypatch.setattr(gate, "Timely", H11Protocol)
     with listening(hospital.desk) as url, connected(url, timeout=0.8) as line:
         line.sendall(GET)
         with pytest.raises(TimeoutError):
@@ -206,9 +206,9 @@ UNCLEAR = {
     "bare LF in trailers": CHUNKED + b"2\r\n{}\r\n0\r\nX: 1\nY: 2\r\n\r\n",
     "bare CR in a chunk's head": CHUNKED + b"2;a\rb\r\n{}\r\n0\r\n\r\n",
     "folded trailers": CHUNKED + b"2\r\n{}\r\n0\r\nX: 1\r\n 2\r\n\r\n",
-    "long trailers": CHUNKED + b"2\r\n{}\r\n0\r\nX: " + b"x" * protocol.MOST_HEADER + b"\r\n\r\n",
-    "a long header at once": GET + b"X: " + b"x" * protocol.MOST_HEADER + b"\r\n\r\n",
-    "many headers at once": GET + b"X: 1\r\n" * (protocol.MOST_HEADER // 6) + b"\r\n",
+    "long trailers": CHUNKED + b"2\r\n{}\r\n0\r\nX: " + b"x" * gate.MOST_HEADER + b"\r\n\r\n",
+    "a long header at once": GET + b"X: " + b"x" * gate.MOST_HEADER + b"\r\n\r\n",
+    "many headers at once": GET + b"X: 1\r\n" * (gate.MOST_HEADER // 6) + b"\r\n",
 }
 
 
@@ -243,7 +243,7 @@ PLAIN = {
 @pytest.mark.parametrize("whole", [True, False], ids=["at once", "byte by byte"])
 def test_what_has_one_reading_is_read(text, whole):
     """So that nothing above is refused for another reason; wherever the pieces of a request end."""
-    connection, events = protocol.Plain(), list[type]()
+    connection, events = gate.Plain(), list[type]()
     for piece in [text] if whole else [bytes([byte]) for byte in text]:
         connection.receive_data(piece)
         while (event := connection.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
@@ -252,7 +252,7 @@ def test_what_has_one_reading_is_read(text, whole):
     assert events[-1] is h11.EndOfMessage
 
 
-class Copying(protocol.Plain):
+class Copying(gate.Plain):
     """Planted: what is not read yet is copied to read one event more."""
 
     copied = 0
@@ -271,7 +271,7 @@ class Copying(protocol.Plain):
 class Watched(Copying):
     """The protocol as it is."""
 
-    next_event = protocol.Plain.next_event
+    next_event = gate.Plain.next_event
 
 
 @pytest.mark.parametrize("kind", [Watched, Copying], ids=["sound", "planted"])
@@ -290,7 +290,7 @@ def test_a_body_in_many_small_chunks_is_read_in_time_that_grows_with_it(kind):
 @pytest.mark.parametrize("name", UNCLEAR)
 def test_h11_alone_is_caught(name):
     """Planted: h11 as it is reads most of these, one way or the other; those that it refuses are listed."""
-    connection = h11.Connection(h11.SERVER, protocol.MOST_HEADER)
+    connection = h11.Connection(h11.SERVER, gate.MOST_HEADER)
     connection.receive_data(UNCLEAR[name])
     try:
         while connection.next_event() not in (h11.NEED_DATA, h11.PAUSED):
