@@ -73,6 +73,7 @@ class Trial:
     jobs: int = 2
     limit: int = 0  # of mutants, spread over the module; 0 for all
     patience: float = PATIENCE
+    nearby: bool = False  # whether the tests of other files are left out
 
     @cached_property
     def planted(self) -> Planted:
@@ -98,7 +99,7 @@ class Trial:
     def run(self) -> dict[str, str]:
         """The test that killed each mutant, by its key; an empty text if none did."""
         results = {key: by for key, by in self.known().items() if key in {each.key for each in self.mutants}}
-        for near in (True, False):
+        for near in (True,) if self.nearby else (True, False):
             waiting = [each for each in self.mutants if each.key not in results]
             if not waiting:
                 break
@@ -335,18 +336,18 @@ class Meeting:
 
 
 def chosen_modules(project: Project, names: Sequence[str]) -> list[str]:
-    """The modules of these names, or in these folders, that have anything to edit; all without names."""
+    """The modules of these names, or in these folders, in their order, that have anything to edit; all without names."""
     unknown = [name for name in names if name not in project.modules and not (project.source / name).is_dir()]
     if unknown:
         raise SystemExit(f"unknown modules: {', '.join(unknown)}; expected paths below {project.source.relative_to(project.root)}")
-    wanted = [each for each in project.modules if not names or each in names or any(each.startswith(f"{name}/") for name in names)]
-    return [each for each in wanted if Planted(project.modules[each], each).mutants()]
+    wanted = [each for name in names for each in project.modules if each == name or each.startswith(f"{name}/")]
+    return [each for each in dict.fromkeys(wanted if names else project.modules) if Planted(project.modules[each], each).mutants()]
 
 
 def report(project: Project, module: str, results: dict[str, str], mutants: Sequence[Mutant]) -> Counter[str]:
     """Prints what came of a module, and every survivor without a reason."""
     reasons = project.explained.get(module, {})
-    alive = [each for each in mutants if not results[each.key]]
+    alive = [each for each in mutants if not results.get(each.key)]
     unexplained = [each for each in alive if each.key not in reasons]
     count = Counter(planted=len(mutants), killed=len(mutants) - len(alive), explained=len(alive) - len(unexplained))
     count["unexplained"] = len(unexplained)
@@ -385,19 +386,22 @@ def main(words: Sequence[str], project: Project | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--sample", type=int, default=0, help="mutants of each module; all by default")
     parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for the tests of other files and the rows")
+    parser.add_argument("--nearby", action="store_true", help="leave out the tests of other files and the rows: a quick look")
     given = parser.parse_args(words)
     project = project or Project()
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     sys.path.insert(0, str(project.root))  # as `python -m pytest` does: processes that a test starts import the test from there
     for name in project.preloaded:
         importlib.import_module(name)
+    gc.freeze()  # so that no fork looks for garbage in what is loaded here
     total: Counter[str] = Counter()
     for module in chosen_modules(project, given.modules):
-        trial = Trial(project, module, given.jobs, given.sample, given.patience)
+        trial = Trial(project, module, given.jobs, given.sample, given.patience, given.nearby)
         count = report(project, module, trial.run(), trial.mutants)
         total += count
-        if project.page and not given.sample:
+        if project.page and not given.sample and not (given.nearby and count["unexplained"]):
             project.page.write_text(written(project.page.read_text("utf-8"), project, module, count), "utf-8")
+    gc.unfreeze()
     print(f"mutants: {shown(total)}")
     return int(total["unexplained"] > 0)
 
