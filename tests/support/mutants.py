@@ -21,7 +21,6 @@ import gc
 import importlib
 import importlib.abc
 import importlib.util
-import itertools
 import json
 import math
 import os
@@ -29,7 +28,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +39,7 @@ from forks import (
     Finder,
     Say,
     Session,
+    forked,
     functions_of,
     in_forks,
     killer,
@@ -54,7 +54,7 @@ from planting import Mutant, Planted
 KINDS = ("equivalent", "message", "picture", "speed", "wider", "guard", "unreachable")  # with what the reason of a survivor begins
 SLOWER = 8  # times its processor time, and a few seconds more: what a test may need
 PATIENCE = 15.0  # seconds of processor time for the tests of other files and the rows, the quickest first
-SHORT = 5.0  # and for a mutant with a reason, of the tests nearby
+SHORT = 1.0  # and for a mutant with a reason, of the tests nearby
 COUNTED = ("planted", "killed", "explained", "unexplained")
 BEGIN, END = "<!-- make mutants: begin -->", "<!-- make mutants: end -->"
 HEAD = f"| module | {' | '.join(COUNTED)} | commit |\n|---|---|---|---|---|---|"
@@ -227,20 +227,23 @@ class Meeting:
                 yield key, by
         if count < len(swapped):
             raise SystemExit(f"{self.trial.module}: pytest cannot load its tests together")
-        for mutant, child in in_forks(((each, self._loading(each)) for each in (None, *again) if again), self.trial.jobs):
-            if mutant is None:
-                self._require_control(killer(child))
-            else:
-                self._note(mutant, killer(child))
-                yield mutant.key, killer(child)
+        killers = set()
+        for mutant, child in in_forks(((each, self._loading(each)) for each in again), self.trial.jobs):
+            by = killer(child)
+            self._note(mutant, by)
+            killers.add(by)
+            yield mutant.key, by
+        if again:
+            self._require_control(killer(forked(self._loading(None, killers), wait=True)))
 
     def _note(self, mutant: Mutant, by: str) -> None:
         self.met[mutant.function] += 1
         self.kills[mutant.function, by] += bool(by)
 
     def _require_control(self, by: str) -> None:
-        """The module without any edit must survive, or every verdict would mean nothing."""
+        """The module without any edit must survive the tests that killed, or every verdict would mean nothing."""
         if by:
+            self.trial.kept.unlink(missing_ok=True)
             raise SystemExit(f"{self.trial.module}: killed without any edit, by {by}; no verdict on this module means anything")
 
     def _swapped(self, mutants: list[Mutant]) -> Iterator[tuple[str, str, bool]]:
@@ -277,36 +280,32 @@ class Meeting:
             def work(say: Say) -> int:
                 if not put_in_place(planted.code(mutant), functions):
                     return NOT_WHOLE
-                chosen = [items[name] for name in (self.tests_of(mutant) if mutant else self._control()) if name in items]
+                chosen = [items[name] for name in (self.tests_of(mutant) if mutant else sorted(killers)) if name in items]
                 return int(bool(session.first_failed(chosen, self._allowed, say)))
 
             return work
 
-        for mutant, child in in_forks(((each, task(each)) for each in (None, *mutants)), self.trial.jobs):
+        killers = set()
+        for mutant, child in in_forks(((each, task(each)) for each in mutants), self.trial.jobs):
             whole = child.code != NOT_WHOLE
             by = killer(child) if whole else ""
-            if mutant:
-                self._note(mutant, by)
-            write_whole(pipe, f"{json.dumps([mutant.key if mutant else '', by, whole])}\n".encode())
-
-    def _control(self) -> list[str]:
-        """The tests that must pass without any edit: those nearby, or the quickest of the others."""
-        quickest = sorted(self.passing.values(), key=lambda each: each.seconds)
-        spent = itertools.accumulate(each.seconds for each in quickest)
-        return [each.test for each, seconds in zip(quickest, spent, strict=True) if self.near or seconds < SHORT]
+            self._note(mutant, by)
+            killers.add(by)
+            write_whole(pipe, f"{json.dumps([mutant.key, by, whole])}\n".encode())
+        write_whole(pipe, f"{json.dumps(['', killer(forked(task(None), wait=True)), True])}\n".encode())
 
     @cached_property
     def _allowed(self) -> dict[str, float]:
         """Processor time that each test may need."""
         return {name: SLOWER * each.seconds + self.trial.project.spare for name, each in self.passing.items()}
 
-    def _loading(self, mutant: Mutant | None) -> Callable[[Say], int]:
-        """Loads the mutant in the place of its module, and runs its tests."""
+    def _loading(self, mutant: Mutant | None, tests: Collection[str] = ()) -> Callable[[Say], int]:
+        """Loads the mutant in the place of its module, and runs its tests; without a mutant, these tests."""
         project = self.trial.project
         name = project.name(self.trial.module)
 
         def work(say: Say) -> int:
-            names = self.tests_of(mutant) if mutant else self._control()
+            names = self.tests_of(mutant) if mutant else sorted(test for test in tests if test in self.passing)
             files = list(dict.fromkeys(test.partition("::")[0] for test in names))
             finder = Finder({name: self.trial.planted.code(mutant)})
             sys.meta_path.insert(0, finder)
