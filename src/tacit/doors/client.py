@@ -38,6 +38,7 @@ MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
 WAIT = 660.0  # seconds for a reply: more than a question may take
 PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent again whose reply was lost
 BUDGET = ("epsilon", "delta", "error", "confidence")
+ARGUMENTS = (*BUDGET, "groups", "simultaneous")  # that a refusal of the server may name
 REFUSALS = {kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Refused)}
 NO_URL = "the server must be a URL such as https://stats.example.org"
 LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
@@ -210,11 +211,11 @@ def raised(status: int, text: str) -> TacitError:
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return StoreUnusable(f"the server replied {status} without words of tacit", remedy="check the URL")
     if kind := REFUSALS.get(code):
-        return kind(message, remedy=remedy, at=at)
+        return kind(message, remedy=remedy, at=at, argument=ARGUMENTS)
     if code == "unauthenticated":
         return InvalidInput("the server does not accept the token; ask the curator for a new one, then log in again")
     whole = f"{message}; {remedy}" if remedy else message
-    return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole)
+    return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole, argument=ARGUMENTS)
 
 
 def checked_url(url: str) -> str:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import re
+from collections.abc import Iterator
+from importlib import import_module
 
 import pytest
 
 from pages import ROOT, tacit
-from tacit.doors.cli.options import in_options
+from sources import MODULES, nodes, tree_of
+from tacit import errors
+from tacit.doors.cli.commands import COMMANDS, GROUPS
+from tacit.doors.cli.options import options_of, with_options
 
 EXAMPLE = str(ROOT / "examples" / "survey.toml")
 WRONG = [" 12", "1_2", "\uff11\uff12", "\u0663"]
@@ -62,7 +69,79 @@ def test_so_does_an_error_in_json():
     ],
 )
 def test_what_is_no_argument_stays_as_it_was_written(text):
-    assert in_options(text, {"epsilon": "--epsilon"}) == text
+    assert with_options(text, ["epsilon"], {"epsilon": "--epsilon"}) == text
+
+
+def test_an_argument_that_an_error_does_not_carry_stays():
+    options = {"epsilon": "--epsilon", "error": "--error"}
+    assert with_options("epsilon must fit; give error=5", ["epsilon", "steps"], options) == "--epsilon must fit; give error=5"
+    assert with_options("give epsilon=1, or error=5", ["epsilon", "error"], options) == "give --epsilon 1, or --error 5"
+
+
+# --- every error carries the arguments that it names -----------------------------------------------------------------------------
+
+
+def option_names() -> set[str]:
+    """The arguments that some command has as options."""
+    alone = [getattr(import_module(module), name) for name, (module, _) in COMMANDS.items()]
+    grouped = [command for module, _ in GROUPS.values() for command in import_module(module).COMMANDS.values()]
+    return {argument for command in (*alone, *grouped) for argument in options_of(command)}
+
+
+CARRYING = {
+    name for name, kind in vars(errors).items() if inspect.isclass(kind) and "argument" in inspect.signature(kind).parameters
+}
+VERBS = "must|is|are|needs|lies"
+
+
+def missing(tree: ast.Module, options: set[str]) -> Iterator[str]:
+    """The arguments that the text of an error names, by their words or as `{name}`, and that it does not carry."""
+    names = "|".join(map(re.escape, sorted(options)))
+    pattern = re.compile(rf"(?<![\w-])({names}|{{name}})=(?=[^\s,;()])|\A({names}|{{name}})(?= (?:{VERBS})\b)")
+    for call in nodes(tree, ast.Call):
+        if not isinstance(call.func, ast.Name) or call.func.id not in CARRYING:
+            continue
+        carried = "".join(ast.unparse(each.value) for each in call.keywords if each.arg == "argument")
+        for text in (call.args[:1], [each.value for each in call.keywords if each.arg == "remedy"]):
+            for first, second in pattern.findall("".join(map(words, text))):
+                argument = (first or second).strip("{}") if "{" in (first or second) else repr(first or second)
+                if argument not in carried:
+                    yield f"{call.lineno}: {argument}"
+
+
+def words(text: ast.expr) -> str:
+    """A text as it is written, with `{...}` for what is filled in; empty for anything else."""
+    if isinstance(text, ast.Constant):
+        return str(text.value)
+    if not isinstance(text, ast.JoinedStr):
+        return ""
+    return "".join(part.value if isinstance(part, ast.Constant) else filled(part) for part in text.values)  # type: ignore[misc]
+
+
+def filled(part: ast.expr) -> str:
+    assert isinstance(part, ast.FormattedValue)
+    return "{...}" if part.conversion != -1 else f"{{{ast.unparse(part.value)}}}"
+
+
+def test_an_error_carries_the_arguments_that_it_names():
+    options = option_names()
+    assert {"epsilon", "confidence", "half_width", "k"} <= options
+    library = {name: path for name, path in MODULES.items() if not name.startswith("tacit.doors.cli")}
+    assert {name: found for name, path in library.items() if (found := list(missing(tree_of(path), options)))} == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('raise InvalidInput("k must be at least 1")', ["1: 'k'"]),
+        ('raise InvalidInput("k must be at least 1", argument="k")', []),
+        ('raise NoBudget("none", remedy="give epsilon=1, or error=5", argument="epsilon")', ["1: 'error'"]),
+        ('raise InvalidInput(f"{name} must be above 0")', ["1: name"]),
+        ('raise InvalidInput(f"{name!r} is not an analyst")', []),
+    ],
+)
+def test_an_argument_that_is_not_carried_is_noticed(source, found):
+    assert list(missing(ast.parse(source), {"k", "epsilon", "error"})) == found
 
 
 @pytest.mark.parametrize("words", [(), ("survey",), ("synthesize", "map"), ("sql",)])

@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from tacit.doors.cli.options import in_options, options_of
+from tacit.doors.cli.options import options_of, with_options
 from tacit.doors.cli.output import error_report, print_error
 from tacit.doors.cli.which_catalog import find_catalog, from_above
 from tacit.errors import (
@@ -36,6 +36,16 @@ EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
     (TacitError, 2),
 )
 
+EXTRAS = {
+    **dict.fromkeys(("fastapi", "httpx", "pydantic", "sqlalchemy", "starlette", "uvicorn"), "server"),
+    **dict.fromkeys(("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"), "postgres"),
+    "dp_accounting": "accounting",
+    "mbi": "synthetic",
+    "numba": "graphs",
+    "pyspark": "spark",
+}
+"""Packages that are not installed with tacit, and the extra of tacit that installs each."""
+
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
     """The command, with an error turned into a line on standard error (JSON if asked for) and an exit code.
@@ -56,7 +66,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             return
         if not isinstance(error, Unforeseen) and (above := from_above(options)) is not None:
             error.add_note(f"(catalog: {above})")
-        named = partial(in_options, options=options_of(command))
+        named = partial(with_options, arguments=error.arguments, options=options_of(command))
         print_error(error_report(error, as_json=options.get("as_json", False), named=named))
         raise typer.Exit(exit_code(error))
 
@@ -72,6 +82,9 @@ def told(caught: Exception, catalog: Any) -> TacitError:
     """The error in words of tacit: its own, those of the system about a file or a full disk, or the constant ones."""
     if isinstance(caught, TacitError):
         return caught
+    if isinstance(caught, ModuleNotFoundError) and (package := (caught.name or "").partition(".")[0]) in EXTRAS:
+        install = f"pip install 'tacit[{EXTRAS[package]}]'"
+        return InvalidInput(f"this command requires the package {package}, which is not installed; run: {install}")
     if isinstance(caught, UnicodeEncodeError):
         what = "a name or the output has a character that this terminal or file system cannot write"
         return StoreUnusable(what, remedy="set PYTHONUTF8=1, or choose another name; to ask the same again costs nothing more")

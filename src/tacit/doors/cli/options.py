@@ -1,14 +1,12 @@
 """How options are named: in the messages of a command, and in its help.
 
-The library speaks of its arguments, as in `give for example confidence=0.95`. Whoever typed a command has options instead, so an
-error that leaves through the command line says `--confidence 0.95` wherever the command has that option; this is the one place
-that knows.
+The library speaks of its arguments, as in `give for example confidence=0.95`, and an error carries those that it names. Whoever
+typed a command has options instead, so the command line says `--confidence 0.95` wherever the command has that option.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, get_type_hints
 
@@ -18,9 +16,6 @@ from typer.models import OptionInfo
 
 from tacit.privacy.rounding import is_decimal
 
-QUOTED = r"""(?<!\w)'[^'\n]*'|"[^"\n]*"|`[^`\n]*`"""  # what somebody wrote, and stays as it is
-VALUE = r"[^\s,;()]*[^\s,;().]"
-VERBS = "must|is|are|needs|lies"
 NO_NUMBERS = ("nan", "inf", "infinity")  # which commands refuse in words of their own
 OTHERWISE = {"flip": "p", "ratio": "ratios", "half_width": "error"}  # arguments under another name, as one or several
 
@@ -43,28 +38,30 @@ def _option(name: str, info: OptionInfo) -> str:
     return next((each for each in names if isinstance(each, str) and each.startswith("--")), f"--{name.replace('_', '-')}")
 
 
-def in_options(text: str, options: Mapping[str, str]) -> str:
-    """A message with its arguments named as options are; what is quoted in it stays as it was written.
+def with_options(text: str, arguments: Iterable[str], options: Mapping[str, str]) -> str:
+    """The message of an error, with each of the arguments that it carries named as the option of a command.
 
-    >>> told = {"confidence": "--confidence", "simultaneous": "--simultaneous"}
-    >>> in_options("confidence is below 1, not 2; give for example confidence=0.95", told)
-    '--confidence is below 1, not 2; give for example --confidence 0.95'
-    >>> in_options("estimate with simultaneous=True", told), in_options("'confidence=2' has epsilon=1", told)
-    ('estimate with --simultaneous', "'confidence=2' has epsilon=1")
+    An argument is the first word of a message, or has its value behind it.
+
+    >>> with_options("flip is below 1/2, not 2; give for example flip=1/4", ["flip"], {"flip": "--p"})
+    '--p is below 1/2, not 2; give for example --p 1/4'
+    >>> with_options("estimate with simultaneous=True", ["simultaneous"], {"simultaneous": "--simultaneous"})
+    'estimate with --simultaneous'
     """
-    if not options:
-        return text
-    names = "|".join(map(re.escape, options))
-    pattern = re.compile(rf"{QUOTED}|(?<![\w-])(?P<name>{names})=(?P<value>{VALUE})|\A(?P<subject>{names})(?= (?:{VERBS})\b)")
+    words = text.split(" ")
+    for argument in options.keys() & set(arguments):
+        words = [_option_for(word, argument, options[argument]) for word in words]
+        if words[0] == argument:
+            words[0] = options[argument]
+    return " ".join(words)
 
-    def named(found: re.Match[str]) -> str:
-        if subject := found["subject"]:
-            return options[subject]
-        if not found["name"]:
-            return found[0]
-        return options[found["name"]] + ("" if found["value"] == "True" else f" {found['value']}")
 
-    return pattern.sub(named, text)
+def _option_for(word: str, argument: str, option: str) -> str:
+    """`confidence=0.95` as `--confidence 0.95`, and `simultaneous=True` as `--simultaneous`; any other word as it is."""
+    name, _, value = word.partition("=")
+    if name != argument or not value:
+        return word
+    return option if value == "True" else f"{option} {value}"
 
 
 class Command(TyperCommand):

@@ -241,7 +241,7 @@ def _isolated(attack: str, against: Anyone, sizes: tuple[int, int, int], epsilon
 
     people, targets, seed = sizes
     if people < 40:
-        raise InvalidInput(f"n must be at least 40, not {people}: the weak release methods hide small counts")
+        raise InvalidInput(f"--n must be at least 40, not {people}: the weak release methods hide small counts")
     if against is Anyone.weak:
         return gallery(attack, people, min(people, targets), seed)
     return isolate_people(attack, people, min(people, targets), epsilon, seed=seed)

@@ -60,7 +60,7 @@ def table(
     from tacit.session import open as open_data
 
     if rows is not None and rows < 1:
-        raise InvalidInput(f"rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
+        raise InvalidInput(f"--rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
     check_output(out)
     if report is not None:
         check_report(curators_place(report, out))
