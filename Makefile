@@ -8,7 +8,7 @@ QUICK  := .venv-quick
 HEART  := tests/test_layers.py tests/test_style.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
           tests/mechanisms/test_laplace.py tests/data/catalog/test_catalog.py tests/data/prepare/test_verdict.py tests/query/test_golden.py \
           tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py tests/publish/local/estimates/test_estimate.py \
-          tests/publish/tables/test_anonymized.py tests/evidence/verify/test_contract.py tests/doors/cli/test_options.py
+          tests/publish/tables/test_anonymized.py tests/evidence/verify/test_contract.py tests/doors/cli/test_commands_options.py
 # Tests are compiled once and not by each worker; a file is run by one worker, so that what its tests share is made once.
 TESTED := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 SPREAD := -n auto --dist loadfile

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from sources import ROOT
 from tacit.doors.cli import app
-from tacit.doors.cli.failures import EXTRAS, reported
+from tacit.doors.cli.commands import EXTRAS, reported
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, LawViolated, NoBounds, Unforeseen
 
 run = CliRunner().invoke

@@ -14,8 +14,7 @@ import pytest
 from pages import ROOT, tacit
 from sources import MODULES, nodes, tree_of
 from tacit import errors
-from tacit.doors.cli.commands import COMMANDS, GROUPS
-from tacit.doors.cli.options import options_of, with_options
+from tacit.doors.cli.commands import COMMANDS, GROUPS, options_of, with_options
 
 EXAMPLE = str(ROOT / "examples" / "survey.toml")
 WRONG = [" 12", "1_2", "\uff11\uff12", "\u0663"]
