@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms import rank_blocks
 from tacit.mechanisms.noise.choice import reach
+from tacit.mechanisms.quantile import rank_blocks
 from tacit.mechanisms.quantile.rank_blocks import Blocks, Rank
 from tacit.mechanisms.sorted_rows import Grid, sorted_rows
 
