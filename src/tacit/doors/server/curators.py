@@ -12,7 +12,7 @@ from tacit.doors.server.problems import problem
 from tacit.doors.server.suspects import forget
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.engines.engine import Limits
-from tacit.release.unforeseen import latest
+from tacit.release.once import latest
 
 if TYPE_CHECKING:
     from tacit.doors.server.accounts import Account

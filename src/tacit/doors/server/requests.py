@@ -32,8 +32,7 @@ import sqlalchemy as sql
 from tacit.doors.exact_form import answer_from, exact_text
 from tacit.doors.server.records import REQUESTS, Records
 from tacit.errors import StoreUnusable
-from tacit.release.answer import Receipt
-from tacit.release.record import recorded, renamed
+from tacit.release.answer import Receipt, recorded, renamed
 from tacit.untrusted import for_json
 
 Stored = Callable[[int], str | None]  # the answer that the ledger stores for an entry of the analyst

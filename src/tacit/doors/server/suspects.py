@@ -32,7 +32,7 @@ from tacit.doors.server.requests import digest_of
 from tacit.doors.server.turns import WORKING
 from tacit.errors import TooManyFailures
 from tacit.files import held_open
-from tacit.release.unforeseen import log_line
+from tacit.release.once import log_line
 
 FILE = "server.working"
 ENDS = 2  # after so many a request is refused

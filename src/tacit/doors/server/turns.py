@@ -1,13 +1,8 @@
-"""In which order those who wait get an engine: first whoever's account holds the fewest of them, then whoever came first.
-
-So an account that asks slow questions, however many, delays each question of another one by at most one of its own. And which
-threads of the clerk work, engines aside (`Seats`).
-"""
+"""Which threads of the clerk work, engines aside (`Seats`), and for which account. Turns at engines: release/elsewhere/pool.py."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -21,47 +16,6 @@ from tacit.query.pauses import pausing
 MOST_COUNTED = 10_000  # accounts
 Around = Callable[[], AbstractContextManager[None]]
 WORKING: ContextVar[str] = ContextVar("the account whose request this thread works on", default="")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Turn:
-    """One who waits."""
-
-    account: str
-    number: int
-
-
-@dataclass(slots=True)
-class Turns:
-    """Who waits for an engine, and how many each account holds. Its user has a lock."""
-
-    _waiting: list[Turn] = field(default_factory=list)
-    _held: Counter[str] = field(default_factory=Counter)
-    _numbers: count[int] = field(default_factory=count)
-
-    def join(self) -> Turn:
-        """Wait, for the account that this thread works for."""
-        turn = Turn(WORKING.get(), next(self._numbers))
-        self._waiting.append(turn)
-        return turn
-
-    def leave(self, turn: Turn) -> None:
-        """Wait no longer."""
-        self._waiting.remove(turn)
-
-    def is_next(self, turn: Turn) -> bool:
-        """Whether the next engine is for this one."""
-        return turn is min(self._waiting, key=lambda each: (self._held[each.account], each.number))
-
-    def took(self, account: str) -> None:
-        """An account holds one more."""
-        self._held[account] += 1
-
-    def gave(self, account: str) -> None:
-        """An account holds one less."""
-        self._held[account] -= 1
-        if not self._held[account]:
-            del self._held[account]
 
 
 HALF_LIFE = 5.0  # seconds after which what an account has used counts half
