@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tacit.doors.server.clerk import SEATS, caller_at
-from tacit.doors.server.suspects import elsewhere
+from tacit.doors.server.requests import elsewhere
 from tacit.doors.server.turns import Seats
 from tacit.release.elsewhere.pool import Pool
 

@@ -15,8 +15,7 @@ from shared_pool import shared_pool
 from tacit.accounting.ledger.selling import LEASE
 from tacit.doors.server.engine import Answering
 from tacit.doors.server.models import MOST_SECONDS
-from tacit.doors.server.places import Places
-from tacit.doors.server.turns import WORKING, Seats
+from tacit.doors.server.turns import WORKING, Places, Seats
 from tacit.errors import BudgetExceeded, StoreUnusable
 from tacit.query.pauses import pause
 from tacit.release.elsewhere import pool as pool_module

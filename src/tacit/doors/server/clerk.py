@@ -22,6 +22,7 @@ from typing import NoReturn, Protocol
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
 from tacit.doors.server.problems import problem
+from tacit.doors.server.requests import elsewhere, engine_ended, lift
 from tacit.doors.server.sandbox.database import places_of, settled
 from tacit.doors.server.sandbox.limits import become
 from tacit.doors.server.sandbox.profiles import (
@@ -34,7 +35,6 @@ from tacit.doors.server.sandbox.profiles import (
     reach_of,
 )
 from tacit.doors.server.settings import OfClerk
-from tacit.doors.server.suspects import elsewhere, engine_ended, lift
 from tacit.doors.server.turns import WORKING, Seats
 from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
