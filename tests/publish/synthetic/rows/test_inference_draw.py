@@ -109,9 +109,7 @@ def test_columns_in_no_pair_are_independent() -> None:
     codes = drawn_codes(measured, fitted(measured), 1000)
     assert [np.bincount(one).tolist() for one in codes] == [[300, 700], [500, 500]], "shares are kept to the row"
     overlap = int((codes[0] + codes[1] == 0).sum())
-    assert abs(overlap - 150) < 300 * mean_limit(300), (
-        "300 of 1,000 without replacement: half are in the other column"
-    )
+    assert abs(overlap - 150) < 300 * mean_limit(300), "300 of 1,000 without replacement: half are in the other column"
 
 
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=9), st.integers(1, 10**9))
