@@ -7,7 +7,7 @@ import pytest
 
 from chance import plausible_hits
 from tacit.evidence.attacks.local_sensitivity import LocalSensitivity, local_sensitivity
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])
