@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tacit.mechanisms.ends import intervals as module
 
 from chance import follows_law
 from interval_cells import cells_with_costs, distance
 from tacit.errors import InvalidInput
 from tacit.evidence.verify.driving import UNDECIDED, driven
 from tacit.evidence.verify.driving import distance as distance_of
+from tacit.mechanisms.quantile import ends as module
 from tacit.mechanisms.quantile.cells import MOST, Box, Cells
 from tacit.mechanisms.quantile.ends import Intervals
 from tacit.mechanisms.quantile.rank_blocks import Blocks, Rank

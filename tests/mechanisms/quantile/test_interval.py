@@ -16,8 +16,8 @@ from interval_cells import cells_with_costs
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.evidence.verify import hard_pairs
-from tacit.mechanisms import quantile_interval
 from tacit.mechanisms.mechanism import Listed
+from tacit.mechanisms.quantile import interval as module
 from tacit.mechanisms.quantile.cells import Cells
 from tacit.mechanisms.quantile.interval import Enclosed, QuantileWithInterval, release_together
 from tacit.mechanisms.quantile.quantile import BothEnds, Quantile
@@ -212,9 +212,9 @@ def test_the_larger_margin_counts(q, tenths, monkeypatch):
     made = QuantileWithInterval(q, 0, 100, 1, Fraction(tenths, 10))
     assert made.many == math.ceil(2 * max(made.margins) / Fraction("0.03"))
     most = max(made._margins(made._rest / 2))
-    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most)
+    monkeypatch.setattr(module, "FARTHEST_SHIFT", most)
     assert QuantileWithInterval(q, 0, 100, 1, made.epsilon) == made
-    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most - 1)
+    monkeypatch.setattr(module, "FARTHEST_SHIFT", most - 1)
     with pytest.raises(InvalidBudget):
         QuantileWithInterval(q, 0, 100, 1, made.epsilon)
 

@@ -8,7 +8,7 @@ import pytest
 
 from chance import most_hits
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms import smooth_bound
+from tacit.mechanisms.smooth import bound as module
 from tacit.mechanisms.smooth.bound import SmoothBound
 from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
 from tacit.privacy.law import worst_log_ratio
@@ -34,7 +34,7 @@ def test_it_is_close_to_epsilon_where_the_bounds_differ_by_all_of_beta():
 
 def test_a_logarithm_off_by_a_tenth_is_caught(monkeypatch):
     """Planted: the sensitivity of the logarithm taken 10 % too small."""
-    monkeypatch.setattr(smooth_bound.math, "ceil", lambda number: int(number * Fraction(9, 10)) if number > 9 else -(-number // 1))
+    monkeypatch.setattr(module.math, "ceil", lambda number: int(number * Fraction(9, 10)) if number > 9 else -(-number // 1))
     one, other = (SOLD.law(values) for values in ([500] * 7, [500] * 9))
     assert worst_log_ratio(one, other) > Decimal("2.1")
 
@@ -100,8 +100,8 @@ def test_the_lift_is_the_least_that_fails_as_seldom_as_it_must(epsilon, failure)
 def test_roundings_make_the_bound_larger(monkeypatch):
     """What is rounded up is doubled, and what is rounded down halved: the lift and the bound only grow."""
     lift, bound = SOLD.lift, SOLD._at(100)
-    monkeypatch.setattr(smooth_bound, "exp_up", lambda value: 2 * exp_up(value))
-    monkeypatch.setattr(smooth_bound, "exp_down", lambda value: exp_down(value) / 2)
+    monkeypatch.setattr(module, "exp_up", lambda value: 2 * exp_up(value))
+    monkeypatch.setattr(module, "exp_down", lambda value: exp_down(value) / 2)
     assert SOLD.lift > lift
     assert SOLD._at(100) >= 2 * bound
 
