@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from chance import follows_law
 from interval_cells import cells_with_costs
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
@@ -291,10 +292,7 @@ def test_the_release_follows_the_law():
     assert Decimal("0.2") < mechanism._chances(5)[0] < Decimal("0.8"), "both ways of drawing are tried"
     law = mechanism.law(rows).probabilities
     drawn = [mechanism.release(Sealed(rows)) for _ in range(size)]
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for outcome, probability in law.items():
-        p = float(probability)
-        assert abs(drawn.count(outcome) - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    assert follows_law(drawn, law)
 
 
 def test_value_and_ends_are_in_order():
