@@ -36,9 +36,13 @@ TRICKS = (
     Trick(
         "the answering process is forked, not started anew",
         SQL,
-        "import tacit.release.processes as p\np._one_thread = lambda: False\n",
+        "import tacit.release.elsewhere.processes as p\np._one_thread = lambda: False\n",
     ),
-    Trick("the answering process is started ahead", SQL, "import tacit.release.processes as p\np.start_ahead = lambda: None\n"),
+    Trick(
+        "the answering process is started ahead",
+        SQL,
+        "import tacit.release.elsewhere.processes as p\np.start_ahead = lambda: None\n",
+    ),
     Trick("BLAS starts no threads", SQL, "import os\nos.environ['OPENBLAS_NUM_THREADS'] = '2'\n"),
     Trick("Ibis imports one dialect", SQL, "import tacit.query.engines.dialects as d\nd.dialects_on_demand = lambda: None\n"),
     Trick(

@@ -27,9 +27,9 @@ def text_of(value: Any, name: str) -> str:
     """
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be a string, not {type(value).__name__}", argument=name)
-    if found := UNPRINTABLE.search(value):
+    if unprintable := UNPRINTABLE.search(value):
         raise InvalidInput(
-            f"{name} must be one line of printable text; remove the character at position {found.start() + 1}", argument=name
+            f"{name} must be one line of printable text; remove the character at position {unprintable.start() + 1}", argument=name
         )
     if len(value) > LONGEST:
         raise InvalidInput(f"{name} has {len(value):,} characters: at most {LONGEST:,} are allowed; shorten it")

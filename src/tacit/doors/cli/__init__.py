@@ -45,7 +45,7 @@ def main() -> None:
 def run(asked: str) -> None:
     """Run the command line, whose command is `asked`; raises SystemExit at its end."""
     if asked == "sql" and "TACIT_SERVER" not in os.environ and not any(word.startswith("--server") for word in sys.argv):
-        from tacit.release.processes import start_ahead
+        from tacit.release.elsewhere.processes import start_ahead
 
         start_ahead()  # the process that will answer loads while this one reads the question
     from tacit.doors.cli.commands import application, exit_code, told
