@@ -281,9 +281,9 @@ def _refusal_parts(refusal: Refused) -> tuple[tuple[str, str], str]:
 
 
 def _cells(column: Column, at: int, exact: Any) -> list[str]:
-    from tacit.release.answer import shown
+    from tacit.release.answer import cell_text
 
-    return [shown(column, at)] if column.is_key else [shown(column, at), _number(exact)]
+    return [cell_text(column, at)] if column.is_key else [cell_text(column, at), _number(exact)]
 
 
 def _right(attack: Reconstruction) -> int:
