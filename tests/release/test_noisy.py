@@ -33,8 +33,7 @@ from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
-from tacit.release.noisy import noised
-from tacit.release.running import InProcess
+from tacit.release.noisy import InProcess, noised
 from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 
 SURE = 1 - 1e-6

@@ -29,8 +29,8 @@ from tacit.query.price.explain import explained
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.quote import Mode, candidates
 from tacit.release.answer import MODE, Receipt
+from tacit.release.elsewhere.packed import packed, unpacked
 from tacit.release.noisy import noised
-from tacit.release.packed import packed, unpacked
 from tacit.release.tabulate import answer
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
