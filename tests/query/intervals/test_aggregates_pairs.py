@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import CHANCE
 from questions import clinic_rows
 from tacit.errors import WrongType
 from tacit.query.intervals.aggregates import finished, moments_of
@@ -108,7 +109,7 @@ def test_released_values_are_near_with_much_budget(place: World) -> None:
         for age in range(11)
     ]
     made = filled(place, rows)
-    (quote, *_) = price(made.plan(TEXT), request(epsilon=10**6, confidence=1 - Fraction(1, 10**8)))  # for each of five
+    (quote, *_) = price(made.plan(TEXT), request(epsilon=10**6, confidence=1 - Fraction(CHANCE) / 5))
     found = answer(quote, noised(quote, made.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
     values = [found[call.lower()][0] for call in CALLS]
     assert values == pytest.approx(in_plain_sql(rows), rel=1e-2)
