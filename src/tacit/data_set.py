@@ -129,7 +129,7 @@ def begin_unregistered(catalog: Catalog, reason: str) -> Ledger:
 
 def heads_folder(catalog: Catalog) -> Path:
     """The folder that remembers the last entries of the ledger; what earlier versions kept elsewhere is moved there."""
-    return rollback.settled(catalog.store_folder, catalog.heads_folder)
+    return rollback.take_over_heads(catalog.store_folder, catalog.heads_folder)
 
 
 def own_ledger(catalog: Catalog) -> Ledger:
