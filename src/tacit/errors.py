@@ -32,8 +32,8 @@
         ├── TooManyFailures                questions did not finish too often; the data owner must look into it
         └── TimedOut                       the engine did not finish in time; the spend stays
 
-A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release. What it
-quotes may hold anything, and is shown on terminals and in logs: no control character stands in a message, and no password.
+A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release. A quoted
+value may contain anything, and is shown on terminals and in logs: no control character stands in a message, and no password.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class UnitsChanged(StoreUnusable):
 
 
 class RegisterUnavailable(StoreUnusable):
-    """The register of ledgers cannot be read or written, so that nobody knows whether the sources have a ledger already."""
+    """The register of ledgers cannot be read or written, so it is unknown whether the sources already have a ledger."""
 
     code = "register"
 

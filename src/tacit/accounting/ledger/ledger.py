@@ -232,7 +232,7 @@ class Ledger:
         return sums.whole if analyst is None else sums.own
 
     def changed_units(self) -> list[str]:
-        """The differences between the declared units and those that the ledger counts for, in words; empty if there are none."""
+        """The differences between the declared units and those that the ledger counts for, in words; empty if they agree."""
         return self._store.look(lambda page: selling.differences(page, self.policy))
 
     def entries(self, first: int = 0, last: int | None = None, analyst: str | None = None) -> Iterator[Entry]:

@@ -339,7 +339,7 @@ def note_public(page: Page, policy: Policy) -> None:
 
 
 def differences(page: Page, policy: Policy) -> list[str]:
-    """The differences between the declared units and those that the ledger counts for, in words; empty if there are none."""
+    """The differences between the declared units and those that the ledger counts for, in words; empty if they agree."""
     last = page.books.last
     if last.price.neighbours != policy.neighbours:
         return [f"it counts for '{last.price.neighbours}', and the catalog declares '{policy.neighbours}'"]
