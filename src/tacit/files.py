@@ -261,7 +261,7 @@ def sync_folder(folder: Path) -> None:
 
 
 _turn = Lock()
-_before: list[int] = []  # the umask that each preparation found; the first found that of the process
+_before: list[int] = []  # the umask before each preparation; the first is that of the process
 
 
 @contextmanager

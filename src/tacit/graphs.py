@@ -1,8 +1,8 @@
 """Social networks: read, published with fewer ways to find a person, and measured for the ways that are left.
 
-The results of `naive`, `k_degree`, `k_neighbourhood`, `sized_groups` and `bipartite` are not differentially private, and say
-so; those of `release_degrees`, `release_edges` and `release_triangles` are. `tacit anonymize graph` does the same on the command
-line. Loops are compiled by Numba: `pip install "tacit[graphs]"`.
+The results of `naive`, `k_degree`, `k_neighbourhood`, `sized_groups` and `bipartite` are not differentially private, and say so;
+those of `release_degrees`, `release_edges` and `release_triangles` are. `tacit anonymize graph` does the same on the command line.
+Loops are compiled by Numba: `pip install "tacit[graphs]"`.
 
 >>> from tacit.graphs import Graph, candidates, k_degree, naive
 >>> star = Graph.of_edges([0, 0, 0, 0, 1], [1, 2, 3, 4, 5], nodes=6)

@@ -236,15 +236,15 @@ def distinct(labels: Mapping[Any, str]) -> dict[Any, str]:
     {'\x1b': '\\x1b', '\\x1b': '\\x1b (2)', 'b': 'b'}
     """
     taken: dict[str, int] = {}
-    by_text = {}
+    distinct_labels = {}
     for value, label in labels.items():
         other = label
         while other in taken:
             taken[label] += 1
             other = f"{label} ({taken[label]})"
         taken[other] = 1
-        by_text[value] = other
-    return by_text
+        distinct_labels[value] = other
+    return distinct_labels
 
 
 # --- for spreadsheets --------------------------------------------------------------------------------------------------------
@@ -267,10 +267,10 @@ def for_csv(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     shown = for_terminal(value, LONGEST_IN_CSV)
-    return shown if HARMLESS.fullmatch(shown) else FORMULA.sub(_quoted, shown)
+    return shown if HARMLESS.fullmatch(shown) else FORMULA.sub(_quote, shown)
 
 
-def _quoted(match: re.Match[str]) -> str:
+def _quote(match: re.Match[str]) -> str:
     after = match[0].removeprefix(";")
     return f"{match[0][: len(match[0]) - len(after)]}'{after}"
 

@@ -36,7 +36,7 @@ from tacit.data.catalog import read_catalog
 from tacit.data.files.columns import read_columns
 from tacit.data.store import read_files
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, InvalidInput, NoLedger, NotAllowed, UnknownName, WrongType
-from tacit.mechanisms.dirichlet_counts import Codes, coded_blocks, named_blocks, tallied_jobs
+from tacit.mechanisms.dirichlet.counts import Codes, coded_blocks, named_blocks, tallied_jobs
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Catalog, Column, Table
 from tacit.privacy.loss import Approximate, Neighbours, Pure, weakened
@@ -298,7 +298,7 @@ class DeclaredFlows:
         try:
             return sold_from(self.data, sale, loss, run)
         except BudgetExceeded as refused:
-            raise BudgetExceeded(refused.message, remedy=self._within_budget(offer)) from None
+            raise BudgetExceeded(refused.message, remedy=self._within_budget(offer), argument=("keep", "ratio")) from None
 
     def _price(self, offer: Offer) -> Approximate:
         """What the release costs for all jobs that one person may have."""
