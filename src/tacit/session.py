@@ -64,8 +64,8 @@ class Session:
     def sql(self, question: str, *, params: Parameters = None, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
-        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
-        tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
+        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. Questions about
+        public tables or the catalog alone are free. With `tidy=True` counts are whole and not negative, and totals match parts.
         """
         with pointing(question):
             asked = self._read(question, params)
@@ -73,7 +73,7 @@ class Session:
             return self._answered(asked.statement, budget, text)
 
     def _read(self, question: str, params: Parameters) -> Written:
-        """What a text asks; without parameters, it follows from the text and the date."""
+        """The question of a text; without parameters, it follows from the text and the date."""
         today = self._today()
         if params is not None or not isinstance(question, str):
             return read(question, given(params, today))
@@ -84,12 +84,15 @@ class Session:
         if (columns := free_columns(asked, self.data.catalog, lambda: self.data.public)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
-        tidy, known = truth_of(budget.get("tidy", False), "tidy"), {name: value for name, value in budget.items() if name != "tidy"}
+        tidy, options = (
+            truth_of(budget.get("tidy", False), "tidy"),
+            {name: value for name, value in budget.items() if name != "tidy"},
+        )
         if asked.limit == 0:
-            wanted = requested(asked.options, or_one(asked.options, known))
+            wanted = requested(asked.options, or_one(asked.options, options))
             return without_rows(plan_without_rows(asked, self.data.catalog, self.data.public), wanted)
-        found = self.answer(asked, requested(asked.options, known), text)
-        return found.tidy() if tidy else found
+        answer = self.answer(asked, requested(asked.options, options), text)
+        return answer.tidy() if tidy else answer
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
@@ -121,13 +124,13 @@ class Session:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
-        """What the answer cost this analyst now, and their remaining budget."""
+        """The cost of the answer to this analyst now, and their remaining budget."""
         left, version = sold.left, self.data.version
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
-        """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
+        """The cost and the accuracy of the answer in advance. Spends nothing and opens no data; prices epsilon 1 by default."""
         with pointing(question):
             asked = question if isinstance(question, Select) else self._read(question, params).statement
             return self._explained(asked, budget, short=isinstance(question, str) and self.data.remembered.keeps(question))
@@ -154,7 +157,7 @@ class Session:
         return Seen(standing.admitted, door.remaining(), f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}")
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
-        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
+        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if no other analyst asks any."""
         return self.data.questions_left(epsilon, delta, self.analyst)
 
     def table(self, name: str) -> Frame[Answer]:

@@ -41,13 +41,13 @@ def code_column(source: int, name: str) -> Code:
 
 def identities_of(catalog: Catalog, table: Table, source: int) -> dict[str, Identity]:
     """The identities of a private table: its own key (the unit, or what leads to it), and keys in which others look theirs up."""
-    from tacit.data.ownership import coded, led_through, own_key
+    from tacit.data.ownership import coded_keys, led_through, own_key
 
     found: dict[str, Identity] = {}
     own, through = own_key(table), led_through(catalog, table)
     if own is not None and through is None:
         found[own.lower()] = Identity(None)
-    for column, space in coded(catalog)[table.name].items():
+    for column, space in coded_keys(catalog)[table.name].items():
         named = table.key == column and (own != column or through is not None)  # then preparation keeps one row of a unit
         found.setdefault(column.lower(), Identity(space, code_column(source, column), named))
     return found
