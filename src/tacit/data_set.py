@@ -34,7 +34,7 @@ from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import Facts
 from tacit.query.offers import Remembered
-from tacit.query.price.request import request
+from tacit.query.price.quote import request
 from tacit.release.once import Till
 from tacit.release.running import Holder, InProcess, OwnProcess, Runner
 

@@ -23,13 +23,12 @@ from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, is_free
-from tacit.query.language.given import Parameters, given
+from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
-from tacit.query.price.quote import Quote
-from tacit.query.price.request import Request, or_one, requested, weighed
+from tacit.query.price.quote import Quote, Request, or_one, requested, weighed
 from tacit.query.question import MOST_CELLS
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt
 from tacit.release.free import free_answer, without_rows

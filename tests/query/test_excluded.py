@@ -21,12 +21,11 @@ from tacit.data.store import store_file
 from tacit.errors import NeverTrue, TooManyGroups
 from tacit.privacy.catalog import Column as Declared
 from tacit.query import passes
-from tacit.query.canonical import canonical_plan
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.plan import Column, UnitJoin
 from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
-from tacit.query.question import Question, cells_of, domain, key_value
+from tacit.query.question import Question, canonical_plan, cells_of, domain, key_value
 from worlds import PUBLIC, World, clinic, opened, ranked, world_in_memory
 
 code = sys.modules["tacit.query.excluded"]  # the package has the function by that name

@@ -9,7 +9,7 @@ import tacit
 from tacit.errors import TooManyGroups
 from tacit.query import offers
 from tacit.query.offers import LONGEST, Remembered
-from tacit.query.price.request import Request
+from tacit.query.price.quote import Request
 
 CATALOG = """
 [budget]

@@ -40,7 +40,7 @@ from tacit.query.planning import size_of, statements
 from tacit.query.price import work
 from tacit.query.price.price import price, request
 from tacit.query.question import Question
-from tacit.query.size_limit import below, expressions_of
+from tacit.query.trees import below, expressions_of
 from worlds import Stored, World, ranked, world, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [2, pytest.param(250, marks=pytest.mark.slow)], ids=["few", "many"])
@@ -254,7 +254,7 @@ def test_planning_of_repeated_arguments_takes_at_most_its_model(place: World, tm
 def test_a_plant_that_prices_planning_by_statements_alone_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     many = place.plan(f"SELECT COUNT(*) FROM visits WHERE {' OR '.join(f'age * {at} > cost' for at in range(1, 41))}")
     assert not is_beyond_the_model(place, many)
-    for name in ("CHARACTER", "LISTED", "PART"):
+    for name in ("CHARACTER", "CHARACTER_LISTED", "PART"):
         monkeypatch.setattr(planning, name, 0)
     assert is_beyond_the_model(place, many)
 

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from tacit.errors import NeverTrue
 from tacit.privacy.catalog import LARGEST
 from tacit.query.named_parts import Stairs, stairs
-from tacit.query.pauses import pause
 from tacit.query.plan import (
     Add,
     All,
@@ -48,8 +47,8 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
-from tacit.query.question import Question, private, size
-from tacit.query.size_limit import Node, parts_of
+from tacit.query.question import Question, pause, private, size
+from tacit.query.trees import Node, parts_of
 
 MOST_STEPS = 10**7  # ends that are computed for a key in all parts: about a fifth of a second; beyond it, all groups stay
 OVERHEAD = 500  # ends that cost as much as a step of numpy itself

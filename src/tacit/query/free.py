@@ -19,7 +19,7 @@ from tacit.privacy.rounding import as_text
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select, ShowTables, Statement
 from tacit.query.language.writer import written
-from tacit.query.size_limit import fields_of
+from tacit.query.trees import fields_of
 
 Columns = Sequence[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 _LEAVES = frozenset({int, str, bool, float, Fraction, type(None)})

@@ -9,7 +9,7 @@ are named here, on every engine.
 Stairs are a tree of comparisons of one row with constants, as the calendar has them, read back as borders and values. An engine
 that runs columns of rows by the thousand visits every branch of such a tree for each of them: the quarters of 125 years take more
 than a microsecond for a row. In lists with an index, by a bucket of rows in which at most one border lies, it is three lookups.
-Compiled (engines/rows.py) and priced (steps.py) by the same function.
+Compiled (engines/rows.py) and priced (planning.py) by the same function.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tacit.query.plan import (
     TextLike,
     Truth,
 )
-from tacit.query.size_limit import parts_of
+from tacit.query.trees import parts_of
 
 # --- stairs: comparisons of one row with constants, as borders and values ----------------------------------------------------
 

@@ -18,14 +18,14 @@ from tacit.accounting.events import Event
 from tacit.errors import NeverTrue
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.canonical import canonical_plan, canonical_text
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
 from tacit.query.price.stability import rows_are_public, tables_of
-from tacit.query.question import Question
+from tacit.query.question import Question, canonical_plan
+from tacit.query.trees import canonical_text
 
 if TYPE_CHECKING:
     from tacit.query.price.explain import Explanation

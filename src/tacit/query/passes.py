@@ -17,16 +17,16 @@ from math import prod
 
 from tacit.errors import TooManyGroups
 from tacit.privacy.catalog import Catalog
-from tacit.query.binding.patterns import one_question
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.excluded import excluded
 from tacit.query.intervals.aggregates import moments_of
 from tacit.query.language.syntax import Select
 from tacit.query.plan import Bound, Column, Group, Join, Moment, PublicScan, Relation, Scan, Semi, UnitJoin, Where
+from tacit.query.planning import Extent
 from tacit.query.price.stability import copies, rows_of
-from tacit.query.question import MOST_CELLS, MOST_QUANTILES, Call, Question, drawn_in_groups, private, size
+from tacit.query.question import MOST_CELLS, MOST_QUANTILES, Call, Question, drawn_in_groups, one_question, private, size
 from tacit.query.released.qualify import qualify
-from tacit.query.size_limit import Extent, below, expressions_of
+from tacit.query.trees import below, expressions_of
 
 # --- bound: the limits of a unit ---------------------------------------------------------------------------------------------
 

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.query.intervals.misses import DECLARED, declared, is_exact, of_quantiles
-from tacit.query.price.request import Request
-from tacit.query.question import Question
-from tacit.query.released.numbers import KeyValue, Output, Result, is_word
+from tacit.query.price.quote import Request
+from tacit.query.question import KeyValue, Output, Question, Result, is_word
 from tacit.release.answer import PUBLIC, Answer, Column, Receipt
 
 

@@ -29,9 +29,8 @@ from tacit.query.intervals.windows import ascending
 from tacit.query.plan import Scan
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import candidates
-from tacit.query.question import Question, key_value, private, shown_at_most
-from tacit.query.released.numbers import KeyValue, Out, Output, Result
-from tacit.query.size_limit import below
+from tacit.query.question import KeyValue, Out, Output, Question, Result, key_value, private, shown_at_most
+from tacit.query.trees import below
 from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals
 

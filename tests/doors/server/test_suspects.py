@@ -24,7 +24,7 @@ from tacit.doors.server.suspects import CLERK, ENGINE, Suspects, engine_ended, f
 from tacit.doors.server.turns import WORKING
 from tacit.doors.server.wire import FAILED
 from tacit.errors import StoreUnusable, TimedOut, TooManyFailures
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.session import open as open_data
 
 PATIENCE = 60.0

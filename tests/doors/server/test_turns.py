@@ -21,7 +21,7 @@ from tacit.doors.server.quotes import pricing_of
 from tacit.doors.server.turns import WORKING, Seats, Turns
 from tacit.doors.server.wire import ASK, TOLD, receive, send
 from tacit.errors import BudgetExceeded, StoreUnusable
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.release.frames import GRACE
 from tacit.session import DataSet, Session
 

@@ -21,7 +21,7 @@ from tacit.query.binding.patterns import (
     program_of,
 )
 from tacit.query.binding.regular import Parser
-from tacit.query.pauses import pausing
+from tacit.query.question import pausing
 
 TEXTS = ["a" * 64 + "!", *("a" * 60 + str(at) for at in range(500))]
 

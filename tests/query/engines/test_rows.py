@@ -27,7 +27,7 @@ from tacit.query.binding import dates as calendar
 from tacit.query.binding import possible, terms
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.comparisons import matches
-from tacit.query.binding.possible import can_be
+from tacit.query.binding.conditions import can_be
 from tacit.query.binding.scope import Scope, Source, column_term, declared
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import rows as compiled_rows

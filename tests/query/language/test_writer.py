@@ -17,7 +17,6 @@ from stored import catalog as catalog_of
 from stored import table as table_of
 from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.privacy.catalog import Source, Table
-from tacit.query.canonical import canonical_plan
 from tacit.query.language import nodes
 from tacit.query.language.frame import Frame, start
 from tacit.query.language.sql import Ordinary, parse, quoted_name
@@ -39,6 +38,7 @@ from tacit.query.language.syntax import (
 )
 from tacit.query.language.writer import CASTS, unplaced, written
 from tacit.query.passes import rewrite
+from tacit.query.question import canonical_plan
 from worlds import PUBLIC, WARDS, World, clinic, world_in_memory
 
 # --- every tree that can be read ---------------------------------------------------------------------------------------------

@@ -18,14 +18,14 @@ from tacit.errors import InvalidInput, NoBudget
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import Neighbours
-from tacit.query.canonical import canonical_text
 from tacit.query.offers import key_of
 from tacit.query.plan import Moment
 from tacit.query.price import price as pricing
 from tacit.query.price.needs import epsilon_shares, needs_of, rho_shares, root, rounded
 from tacit.query.price.price import Quote, price, request
-from tacit.query.price.request import Request
+from tacit.query.price.quote import Request
 from tacit.query.price.stability import reach
+from tacit.query.trees import canonical_text
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 F = Fraction

@@ -27,12 +27,12 @@ from stored import category, number
 from stored import table as table_of
 from tacit.errors import Refused, TooMuchWork
 from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
-from tacit.query.canonical import canonical_text
 from tacit.query.engines import compile as compiled
 from tacit.query.plan import Join, Semi, Where
 from tacit.query.price import price as pricing
 from tacit.query.price import stability, work
 from tacit.query.price.price import Quote, price, request
+from tacit.query.trees import canonical_text
 from tacit.release.answer import Receipt
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer

@@ -15,7 +15,7 @@ from tacit.doors.server.suspects import fingerprint_of
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_text
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import Any
 from tacit.doors.server.wire import Malformed
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.canonical import canonical_text
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price
 from tacit.query.price.stability import rows_are_public
+from tacit.query.trees import canonical_text
 
 NUMBERS = ("epsilon", "delta", "error", "confidence")
 

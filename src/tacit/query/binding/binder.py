@@ -26,8 +26,8 @@ from tacit.query.plan import (
     Term,
     Truth,
 )
+from tacit.query.planning import Extent
 from tacit.query.question import Call
-from tacit.query.size_limit import Extent
 
 PAIRS = frozenset({"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"})
 

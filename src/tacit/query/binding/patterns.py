@@ -8,9 +8,7 @@ declared values, which are public.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from unicodedata import normalize
@@ -35,8 +33,8 @@ from tacit.query.binding.regular import (
     too_much,
 )
 from tacit.query.language.syntax import Constant, Expression
-from tacit.query.pauses import pause
 from tacit.query.plan import CategoryType, Condition, Term, TextColumn, TextLike
+from tacit.query.question import WORKED, pause
 
 PARTS: dict[str, tuple[str, Callable[[str, str], bool]]] = {
     "starts_with": ("{}%", str.startswith),
@@ -96,7 +94,6 @@ LONGEST_PATTERN = 500
 MOST_STEPS = 5_000  # of a program
 MOST_WORK = 1_000_000  # steps of all patterns of a question, a character in a known state counting an eighth: about a second
 MOST_KEPT = 300_000  # steps in states that are remembered: some 30 MB
-WORKED: ContextVar[list[int]] = ContextVar("the work on the patterns of this question")
 
 
 def matching(texts: Sequence[str], pattern: str) -> list[str]:
@@ -113,16 +110,6 @@ def matching(texts: Sequence[str], pattern: str) -> list[str]:
     if worked[0] > MOST_WORK:
         raise too_much("and those beside it take too much work on the declared values")
     return list(found)
-
-
-@contextmanager
-def one_question() -> Iterator[None]:
-    """All patterns inside share one limit of work."""
-    before = WORKED.set([0])
-    try:
-        yield
-    finally:
-        WORKED.reset(before)
 
 
 @lru_cache(maxsize=64)

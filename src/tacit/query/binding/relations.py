@@ -15,9 +15,7 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Table
 from tacit.query.binding import terms
 from tacit.query.binding.binder import Binder, has_aggregate
-from tacit.query.binding.possible import possible
-from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared
-from tacit.query.binding.ties import (
+from tacit.query.binding.conditions import (
     codes,
     conjuncts,
     equal,
@@ -27,6 +25,7 @@ from tacit.query.binding.ties import (
     matching,
     names_in,
     not_of_the_unit,
+    possible,
     public_numbers,
     same_key,
     sides,
@@ -34,6 +33,7 @@ from tacit.query.binding.ties import (
     ties_in,
     untied,
 )
+from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared
 from tacit.query.language.syntax import Apply, At, Exists, Expression, From, InQuery, Joined, Name, Nested, Select
 from tacit.query.plan import (
     Bound,

@@ -16,9 +16,9 @@ from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, Binder, has_aggregate
 from tacit.query.binding.comparisons import as_number
+from tacit.query.binding.conditions import possible
 from tacit.query.binding.curves import public_step
 from tacit.query.binding.naming import keys_of, name_of, of_group, plain
-from tacit.query.binding.possible import possible
 from tacit.query.binding.relations import Built, Part, Relations
 from tacit.query.binding.scope import Declared, Identity, Scope, Source, identifies
 from tacit.query.language.syntax import Apply, At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll

@@ -76,11 +76,10 @@ def _duckdb(wanted: Opening) -> Engine:
 
 
 def _load_duckdb() -> None:
-    from tacit.query.engines.dialects import duckdb_backend
+    from tacit.query.engines.duckdb import duckdb_backend
 
     duckdb_backend()
-    import tacit.query.engines.compile
-    import tacit.query.engines.duckdb  # noqa: F401
+    import tacit.query.engines.compile  # noqa: F401
 
 
 def _spark(wanted: Opening) -> Engine:

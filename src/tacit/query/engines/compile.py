@@ -37,7 +37,7 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
-from tacit.query.size_limit import below, expressions_of, nodes_of
+from tacit.query.trees import below, expressions_of, nodes_of
 
 LIMB = 28
 MASK = 2**LIMB - 1

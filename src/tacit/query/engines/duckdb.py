@@ -7,11 +7,15 @@ time.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tacit.data.deadline import stopped_after
@@ -20,11 +24,11 @@ from tacit.data.dialect import text
 from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
-from tacit.query.canonical import canonical_text
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.exact import Build, Exact, Integers, answers_of, assemble, numbers, statements_of
 from tacit.query.plan import Bound, Group
 from tacit.query.planning import STEPS_PER_SECOND, size_of_group
+from tacit.query.trees import canonical_text
 
 MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most two megabytes, and most a few kilobytes
 LONG_LIST = 4000  # characters of a list that is worth a sub-query
@@ -182,7 +186,7 @@ def with_lists_once(tree: Any) -> Any:
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
-    from tacit.query.engines.dialects import duckdb_backend
+    from tacit.query.engines.duckdb import duckdb_backend
 
     connection = _attached(path, limits, version)
     backend = duckdb_backend().from_connection(connection)  # it changes settings, so they are locked afterwards
@@ -231,3 +235,44 @@ def _locked(connection: Any) -> Any:
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+# --- Ibis with the dialect of one engine: its package of dialects imports all twenty, a tenth of a cold start ----------------
+
+
+PACKAGE = "ibis.backends.sql.compilers"
+
+
+def duckdb_backend() -> Any:
+    """Ibis for DuckDB, without importing the dialects of other engines."""
+    dialects_on_demand()
+    import ibis
+
+    return ibis.duckdb
+
+
+def dialects_on_demand() -> None:
+    """Let Ibis import each dialect when it is used; without effect if its package of dialects is imported already."""
+    if PACKAGE in sys.modules:
+        return
+    spec = find_spec(PACKAGE)
+    if spec is None:  # a version of Ibis that keeps them elsewhere
+        return
+    package = module_from_spec(spec)
+    package.__getattr__ = lambda name: _part(package, name)  # type: ignore[method-assign]
+    parent, _, own_name = PACKAGE.rpartition(".")
+    sys.modules[PACKAGE] = package
+    setattr(sys.modules[parent], own_name, package)
+
+
+def _part(package: ModuleType, name: str) -> Any:
+    """A dialect, by its name. Anything else is defined by the package itself, which is then run whole."""
+    if not name.startswith("_"):
+        if find_spec(f"{PACKAGE}.{name}") is not None:
+            return import_module(f"{PACKAGE}.{name}")
+        loader = package.__spec__.loader if package.__spec__ else None
+        if loader is not None and "__all__" not in vars(package):
+            loader.exec_module(package)
+        if name in vars(package):
+            return vars(package)[name]
+    raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}")

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.sealed import Sealed
-from tacit.query.canonical import canonical_text
 from tacit.query.plan import Group, Moment, TextColumn
 from tacit.query.question import domain
+from tacit.query.trees import canonical_text
 
 Integers = NDArray[Any]
 Listed = tuple[Integers, Integers | None]

@@ -52,10 +52,10 @@ from tacit.query.intervals.ratios import ROUNDING, Ends, Quotient, Released, cov
 from tacit.query.intervals.regressions import correlation_ends, intercept_ends, slope_ends
 from tacit.query.intervals.windows import Members, windowed
 from tacit.query.plan import DateType, Moment
-from tacit.query.question import Call, key_value
-from tacit.query.released.numbers import (
+from tacit.query.question import (
     Arithmetic,
     Beside,
+    Call,
     Chosen,
     Coalesced,
     Day,
@@ -72,6 +72,7 @@ from tacit.query.released.numbers import (
     Rounded,
     Test,
     Window,
+    key_value,
 )
 
 NEVER_NULL = ("count", "units", "distinct", "sum")  # the others have no value in a group without one

@@ -20,15 +20,16 @@ from tacit.privacy.rounding import decimal_near
 from tacit.query.intervals.aggregates import moments_of, weights_of
 from tacit.query.intervals.bands import Floats, Integers, Noisy, Priced, half_width
 from tacit.query.plan import DateType, NumberType
-from tacit.query.question import Call, Question
-from tacit.query.released.numbers import (
+from tacit.query.question import (
     Arithmetic,
+    Call,
     Day,
     Fixed,
     KeyValue,
     Mapped,
     Number,
     Out,
+    Question,
     Result,
     Rounded,
     Window,

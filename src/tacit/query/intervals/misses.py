@@ -23,8 +23,22 @@ from tacit.errors import NotAllowed
 from tacit.query.intervals.aggregates import moments_of, row_of, spread, step_of, weights_of
 from tacit.query.intervals.bands import Asked
 from tacit.query.plan import Moment
-from tacit.query.question import Call, Question, cells_of, private, shown_at_most
-from tacit.query.released.numbers import Arithmetic, Beside, Number, Out, Result, Window, inner, is_noisy, nodes
+from tacit.query.question import (
+    Arithmetic,
+    Beside,
+    Call,
+    Number,
+    Out,
+    Question,
+    Result,
+    Window,
+    cells_of,
+    inner,
+    is_noisy,
+    nodes,
+    private,
+    shown_at_most,
+)
 
 SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 COVARIANCES = frozenset({"covar_pop", "covar_samp"})

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.query.intervals.bands import Cells, Flags, Floats, Numbers, Words
-from tacit.query.released.numbers import RowFrame, Window
+from tacit.query.question import RowFrame, Window
 
 Ends = tuple[Floats, Floats, Flags]
 

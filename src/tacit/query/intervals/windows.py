@@ -30,8 +30,7 @@ from tacit.query.intervals.bands import (
 )
 from tacit.query.intervals.misses import window_kind
 from tacit.query.intervals.ranges import Arranged, Places, arranged, greatest, least, total
-from tacit.query.question import Call
-from tacit.query.released.numbers import Out, Result, Window, is_noisy
+from tacit.query.question import Call, Out, Result, Window, is_noisy
 
 MOST_LAWS = 64  # different numbers of rows for which a law is computed; of more, a simpler bound is
 

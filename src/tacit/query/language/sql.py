@@ -22,8 +22,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
 from tacit.errors import InvalidSQL, NotAllowed, Refused
-from tacit.query.language.given import Given
-from tacit.query.language.nodes import line_and_column, read_number
+from tacit.query.language.nodes import Given, line_and_column, read_number
 from tacit.query.language.reader import Reader
 from tacit.query.language.syntax import (
     Apply,

@@ -10,8 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from tacit.errors import NotAllowed
-from tacit.query.language.given import constant, decimal_of
-from tacit.query.language.nodes import CASTS, DATE_PARTS, MOST_DIGITS, NAMED, Nodes, read_number
+from tacit.query.language.nodes import CASTS, DATE_PARTS, MOST_DIGITS, NAMED, Nodes, constant, decimal_of, read_number
 from tacit.query.language.syntax import Apply, At, Constant, Expression
 from tacit.untrusted import UNSEEN
 

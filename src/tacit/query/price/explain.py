@@ -16,7 +16,6 @@ from tacit.privacy.rounding import as_text, counted
 from tacit.query.intervals.aggregates import moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
-from tacit.query.pauses import pause
 from tacit.query.plan import (
     Bound,
     Column,
@@ -39,9 +38,8 @@ from tacit.query.price.forecast import FORECAST, forecast_text
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
-from tacit.query.question import Call, Question, size
-from tacit.query.released.numbers import Output, Result, Window, is_word
-from tacit.query.size_limit import below, children, nodes_of
+from tacit.query.question import Call, Output, Question, Result, Window, is_word, pause, size
+from tacit.query.trees import below, children, nodes_of
 from tacit.untrusted import for_terminal
 
 

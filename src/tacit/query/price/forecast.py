@@ -20,14 +20,11 @@ from tacit.errors import ErrorNotPublic
 from tacit.query.intervals.aggregates import moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import SPREADS, calls_of, declared, missed_for
-from tacit.query.pauses import pause
 from tacit.query.plan import Moment, NumberType
 from tacit.query.price.needs import additive
-from tacit.query.price.quote import Quote, laplace, together
-from tacit.query.price.request import LEAST_EPSILON, Request
+from tacit.query.price.quote import LEAST_EPSILON, Quote, Request, laplace, together
 from tacit.query.price.stability import Reach, l1_sensitivity, tables_of
-from tacit.query.question import Call, Question, private
-from tacit.query.released.numbers import Out, Result
+from tacit.query.question import Call, Out, Question, Result, pause, private
 
 ROUNDS = 12
 EXAMPLE_ROWS = 1000  # of a group for which an error is forecast, where the catalog names no size

@@ -25,11 +25,9 @@ from tacit.errors import InvalidInput
 from tacit.privacy.rounding import brief
 from tacit.query.intervals.aggregates import moments_of
 from tacit.query.intervals.misses import beside_in, calls_of
-from tacit.query.pauses import pause
 from tacit.query.plan import Moment
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, row_range
-from tacit.query.question import Call, Question, private, size
-from tacit.query.released.numbers import Output, is_noisy
+from tacit.query.question import Call, Output, Question, is_noisy, pause, private, size
 
 # --- sums, quantiles, modes and private keys, and which of them are paid for -------------------------------------------------
 

@@ -18,7 +18,6 @@ from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import missed_by, most_groups
-from tacit.query.pauses import pause
 from tacit.query.plan import Moment
 from tacit.query.price.forecast import for_error
 from tacit.query.price.needs import (
@@ -38,11 +37,24 @@ from tacit.query.price.needs import (
     spread_out,
     summed,
 )
-from tacit.query.price.quote import FINEST_GRID, UNIT, Quote, Rank, Shares, gaussian, laplace, moves_of, noised, quote_of
-from tacit.query.price.request import LEAST_EPSILON, Request, request
+from tacit.query.price.quote import (
+    FINEST_GRID,
+    LEAST_EPSILON,
+    UNIT,
+    Quote,
+    Rank,
+    Request,
+    Shares,
+    gaussian,
+    laplace,
+    moves_of,
+    noised,
+    quote_of,
+    request,
+)
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
-from tacit.query.question import Question, cells_of, private
+from tacit.query.question import Question, cells_of, pause, private
 
 __all__ = [
     "FINEST_GRID",

@@ -18,7 +18,7 @@ from tacit.privacy.loss import Change, Neighbours
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Relation, Scan, Semi, Union, UnitJoin, Where
 from tacit.query.question import Question, private, size
-from tacit.query.size_limit import below, nodes_of
+from tacit.query.trees import below, nodes_of
 
 
 @dataclass(frozen=True, slots=True)

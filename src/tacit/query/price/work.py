@@ -16,12 +16,10 @@ from tacit.data.store import FILE_ROWS
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Table
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, PublicScan, Relation, Row, Semi, Union, UnitJoin, Where
-from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Size, size_of
+from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Expressions, Size, Work, size_of
 from tacit.query.price.quote import candidates
 from tacit.query.price.stability import rows_of, tables_of
-from tacit.query.price.steps import Expressions, Work
-from tacit.query.question import Question, drawn_in_groups, private, shown_at_most, size
-from tacit.query.released.numbers import Window, nodes
+from tacit.query.question import Question, Window, drawn_in_groups, nodes, private, shown_at_most, size
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
 MOST_BYTES = 8 * 10**9

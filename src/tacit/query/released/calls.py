@@ -11,12 +11,11 @@ from tacit.query import plan
 from tacit.query.binding import terms
 from tacit.query.binding.binder import AGGREGATES, PAIRS, Binder, has_aggregate, is_column, paired
 from tacit.query.binding.comparisons import as_number
-from tacit.query.binding.possible import always_null
+from tacit.query.binding.conditions import always_null
 from tacit.query.binding.scope import Declared, Identity, Source
 from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Star
 from tacit.query.plan import BooleanType, CategoryType, DateType, IsNull, Key, Literal, NumberType, Term, TextColumn
-from tacit.query.question import Call
-from tacit.query.released.numbers import Fixed, KeyValue, Number, Out, Result
+from tacit.query.question import Call, Fixed, KeyValue, Number, Out, Result
 
 MOST_VALUES = 10_000  # among which a mode is chosen
 QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}

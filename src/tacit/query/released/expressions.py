@@ -15,8 +15,7 @@ from tacit.query.binding.binder import AGGREGATES, placed
 from tacit.query.binding.comparisons import those_that_can_be, undeclared
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
 from tacit.query.plan import BooleanType, CategoryType, DateType, NumberType, Type
-from tacit.query.released.calls import Asked, not_alone
-from tacit.query.released.numbers import (
+from tacit.query.question import (
     Arithmetic,
     Chosen,
     Coalesced,
@@ -35,6 +34,7 @@ from tacit.query.released.numbers import (
     Test,
     Window,
 )
+from tacit.query.released.calls import Asked, not_alone
 from tacit.query.released.windows import window
 
 # --- kinds of constants and keys: a number, a date, a text or a truth --------------------------------------------------------

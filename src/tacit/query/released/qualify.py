@@ -21,10 +21,9 @@ from tacit.query.language.reader import MOST_SETS
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star
 from tacit.query.language.writer import unplaced_query
 from tacit.query.plan import Group, Key, PublicScan, Rows
-from tacit.query.question import Question
+from tacit.query.question import Beside, Number, Order, Out, Output, Question, Result, Window, is_noisy, nodes
 from tacit.query.released.calls import Asked, is_released, not_alone
 from tacit.query.released.expressions import Results
-from tacit.query.released.numbers import Beside, Number, Order, Out, Output, Result, Window, is_noisy, nodes
 
 # --- UNION ALL: rows of released numbers, with columns of one kind -----------------------------------------------------------
 

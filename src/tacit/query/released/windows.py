@@ -10,8 +10,8 @@ from typing import Protocol
 from tacit.errors import NotAllowed, WrongType
 from tacit.query.binding.binder import is_column
 from tacit.query.language.syntax import Apply, Constant, Expression, Name, Star
+from tacit.query.question import Fixed, KeyValue, Number, Order, Out, RowFrame, Window
 from tacit.query.released.calls import Asked
-from tacit.query.released.numbers import Fixed, KeyValue, Number, Order, Out, RowFrame, Window
 
 RANKS = ("rank", "dense_rank", "row_number")
 MOVES = {"lag": -1, "lead": 1}

@@ -15,7 +15,7 @@ from pages import ROOT
 from tacit.data.store import limits_of
 from tacit.query.engines import compile as compiled
 from tacit.query.engines.spark.shared_parts import shared
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 from tacit.query.price import work

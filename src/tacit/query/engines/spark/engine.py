@@ -20,13 +20,13 @@ from tacit.data.store import ParquetStore, limits_of, parquet_store, still_here
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import COPIED_ROWS
 from tacit.privacy.sealed import Sealed
-from tacit.query.canonical import canonical_text
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, Integers, answers_of, assemble, numbers, statements_of
 from tacit.query.engines.spark.like import spark_backend
 from tacit.query.engines.spark.reasons import MISSING, reason_of
 from tacit.query.engines.spark.shared_parts import shared
 from tacit.query.plan import Bound, Group
+from tacit.query.trees import canonical_text
 
 MOST_COMPILED = 64
 ANY = "tacit_unit BIGINT"  # a schema, so that files are listed and none is opened

@@ -2,7 +2,7 @@
 
 With '%a%a%a%a%a%a%b' one text of 64 letters a keeps an executor busy past any limit, so that a time-out would tell that somebody
 has such a text. Here each part between two % is looked for once: its first occurrence is the best, and an atomic group keeps it.
-The work for a text of n characters and a pattern of m is at most 2 n m steps, which is what `price/steps.py` counts.
+The work for a text of n characters and a pattern of m is at most 2 n m steps, which is what `query/planning.py` counts.
 """
 
 from __future__ import annotations
