@@ -22,14 +22,13 @@ from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
-from tacit.query.free import free_columns, is_free
+from tacit.query.free import free_columns
 from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
 from tacit.query.price.quote import Quote, Request, or_one, requested, weighed
-from tacit.query.question import MOST_CELLS
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt
 from tacit.release.free import free_answer, without_rows
 from tacit.release.once import Form, Sold, once
@@ -132,21 +131,9 @@ class Session:
         """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
         with pointing(question):
             asked = question if isinstance(question, Select) else self._read(question, params).statement
-            return self._explained(asked, budget, short=isinstance(question, str) and self.data.remembered.keeps(question))
-
-    def _explained(self, asked: Statement, budget: Mapping[str, Any], short: bool) -> Explanation:
-        from tacit.query.price.explain import explained_free, explained_without_rows
-
-        if not isinstance(asked, Select) or is_free(asked, self.data.catalog):
-            return explained_free(self._seen().left)
-        if asked.limit == 0:
-            plan_without_rows(asked, self.data.catalog, self.data.public)
-            return explained_without_rows(self._seen().left)
-        remembered = self.data.remembered if short else None  # before the catalog, as in _offer
-        asker = Asker(self.analyst, self.data.catalog, self.data.public, remembered)
-        return explained(
-            asked, requested(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)}), asker, self._seen
-        )
+            remembered = self.data.remembered  # read before the catalog, as in _offer
+            short = remembered if isinstance(question, str) and remembered.keeps(question) else None
+            return explained(asked, budget, Asker(self.analyst, self.data.catalog, lambda: self.data.public, short), self._seen)
 
     def _seen(self) -> Seen:
         """The ledger as this analyst may see it."""

@@ -20,11 +20,12 @@ from tacit.query.binding.conditions import MOST_CODES
 from tacit.query.engines.compile import LIMB
 from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.exact import INT64_ROWS
+from tacit.query.intervals.aggregates import MOST_QUANTILES
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 from tacit.query.planning import LAUNCH, SLOWER
 from tacit.query.price.work import MOST_BYTES, MOST_STEPS, VALUE_BYTES, afford
-from tacit.query.question import MOST_CELLS, MOST_QUANTILES
+from tacit.query.question import MOST_CELLS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guides" / "ten-to-the-eleven.md").read_text(encoding="utf-8")

@@ -17,6 +17,8 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query.binding.scope import PublicFacts
+from tacit.query.functions import FUNCTIONS
+from tacit.query.intervals.aggregates import PUBLIC
 from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select, ShowTables, Statement
 from tacit.query.language.writer import written
 from tacit.query.trees import fields_of
@@ -26,12 +28,9 @@ _LEAVES = frozenset({int, str, bool, float, Fraction, type(None)})
 MOST_NODES = 50_000  # more than 64 KiB of SQL have, unless a sub-query is named many times
 MOST_WORK = 10**7  # rows that a question may make at most, as if every join and sub-query met every row
 ALLOWED = frozenset({
-    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "negate", "nullif", "concat", "coalesce", "least",
-    "greatest", "abs", "floor", "ceil", "sign", "round", "power", "lower", "upper", "length", "trim", "substring", "case", "in",
-    "between", "like", "ilike", "is_null", "is_true", "is_false", "starts_with", "ends_with", "contains", "regexp_matches",
-    "year", "month", "day", "quarter", "dayofweek", "dayofyear", "isodow", "date_trunc", "strftime", "interval",
-    "cast_integer", "cast_number", "cast_date", "cast_text", "cast_boolean",
-    "count", "count_distinct", "sum", "avg", "min", "max", "median", "quantile", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
+    "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "case", "in", "between", "like", "ilike",
+    "is_null", "is_true", "is_false", "starts_with", "ends_with", "contains", "regexp_matches",
+    *(name for name, row in FUNCTIONS.items() if row.public), *PUBLIC,
 })  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,13 +18,15 @@ from tacit.accounting.events import Event
 from tacit.errors import NeverTrue
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.language.syntax import Select
+from tacit.query.free import is_free
+from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
+from tacit.query.price.quote import or_one, requested
 from tacit.query.price.stability import rows_are_public, tables_of
-from tacit.query.question import Question, canonical_plan
+from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import canonical_text
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ class Asker:
 
     analyst: str
     catalog: Catalog
-    public: PublicFacts
+    public: Callable[[], PublicFacts]
     remembered: Remembered | None
 
 
@@ -139,13 +141,26 @@ class Seen:
     left: str
 
 
-def explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
-    """The price and the error of an answer. The ledger is looked at after everything that the question alone decides."""
+def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+    """The price and the error of an answer, for epsilon 1 by default; in words, if it is free or asks for no row."""
+    from tacit.query.price.explain import explained_free, explained_without_rows
+
+    if not isinstance(asked, Select) or is_free(asked, asker.catalog):
+        return explained_free(seen().left)
+    if asked.limit == 0:
+        plan_without_rows(asked, asker.catalog, asker.public())
+        return explained_without_rows(seen().left)
+    wanted = requested(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
+    return _explained(asked, wanted, asker, seen)
+
+
+def _explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+    """The ledger is looked at after everything that the question alone decides."""
     from tacit.query.price.shape import Shaped, events_of, shape_of
     from tacit.query.price.takes import Balance, taken
 
     catalog = asker.catalog
-    plan, change, cores = rewrite(select, catalog, asker.public), catalog.change, catalog.cores
+    plan, change, cores = rewrite(select, catalog, asker.public()), catalog.change, catalog.cores
     check(plan, wanted, cores)
     shape, fixed, ledger = shape_of(plan), rows_are_public(plan, catalog), seen()
 

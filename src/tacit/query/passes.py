@@ -19,12 +19,12 @@ from tacit.errors import TooManyGroups
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.excluded import excluded
-from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.aggregates import MOST_QUANTILES, drawn_in_groups, moments_of
 from tacit.query.language.syntax import Select
 from tacit.query.plan import Bound, Column, Group, Join, Moment, PublicScan, Relation, Scan, Semi, UnitJoin, Where
 from tacit.query.planning import Extent
 from tacit.query.price.stability import copies, rows_of
-from tacit.query.question import MOST_CELLS, MOST_QUANTILES, Call, Question, drawn_in_groups, one_question, private, size
+from tacit.query.question import MOST_CELLS, Call, Question, one_question, private, size
 from tacit.query.released.qualify import qualify
 from tacit.query.trees import below, expressions_of
 

@@ -1,10 +1,10 @@
 """The size of a question by its plan alone: parts written out, characters of SQL, steps of planning, and steps of a row (work.md).
 
 ABS(x) uses x three times, so ABS(ABS(ABS(...))) grows threefold with each step while the plan, which shares its parts, stays small.
-Without a limit, a short query would keep the planner or the engine busy forever. Planning is all that is done before an engine reads
-a row: the SQL is made, read again, bound and optimized. Nothing is compiled here, so that a process without an engine has the same
-limit, and whatever is above it never takes the time that it would take. Every number is an upper bound for every engine; a test
-compares them with what compile.py writes. `Work` adds steps up, and gives those of one core if a cluster shares them.
+Without a limit, a short query would keep the planner or the engine busy forever. Planning is all that is done before an engine
+reads a row: the SQL is made, read again, bound and optimized. Nothing is compiled here, so that a process without an engine has the
+same limit, and whatever is above it never takes the time that it would take. Every number is an upper bound for every engine; a
+test compares them with what compile.py writes. `Work` adds steps up, and gives those of one core if a cluster shares them.
 """
 
 from __future__ import annotations

@@ -86,9 +86,9 @@ class Rounded:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """A function of one number."""
+    """A function of one number, by its name in the table of functions."""
 
-    function: Choice["abs", "sqrt", "ln", "log10", "exp", "floor", "ceil", "sign"]
+    function: str
     child: Out
 
 
@@ -104,7 +104,7 @@ class Power:
 class Extreme:
     """The least or greatest of several numbers; those that are NULL do not count."""
 
-    function: Choice["least", "greatest"]
+    function: str
     parts: tuple[Out, ...]
 
 
@@ -303,8 +303,6 @@ def _unnamed(question: Question) -> Question:
 
 MOST_CELLS = 10**7
 DISTINCT = 2**52  # up to this many steps from zero, no two multiples of a step have the same nearest double
-MOST_QUANTILES = 10**5  # each is drawn separately, in about a millisecond
-MOST_SHOWN, MOST_SHOWN_QUANTILES = 10**5, 10**4  # of private keys
 
 
 def private(question: Question) -> bool:
@@ -313,17 +311,6 @@ def private(question: Question) -> bool:
         if isinstance(key.term.node, TextColumn):
             return True
     return False
-
-
-def shown_at_most(question: Question) -> int:
-    """The maximum number of groups with private keys in an answer: those with the largest noisy numbers of units."""
-    drawn = drawn_in_groups(question)
-    return max(1, MOST_SHOWN_QUANTILES // drawn) if drawn else MOST_SHOWN
-
-
-def drawn_in_groups(question: Question) -> int:
-    """How many aggregates are drawn group by group: quantiles and modes."""
-    return sum(call.name in ("quantile", "mode") for call in question.calls)
 
 
 def domain(key: Key) -> tuple[int | None, ...]:

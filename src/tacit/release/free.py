@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
+from tacit.query.intervals.aggregates import CHOICES
 from tacit.query.intervals.misses import DECLARED, declared, is_exact, of_quantiles
 from tacit.query.price.quote import Request
 from tacit.query.question import KeyValue, Output, Question, Result, is_word
@@ -30,8 +31,8 @@ def _empty(output: Output, question: Question, interval: bool) -> Column:
     if isinstance(output.value, KeyValue):
         return Column(output.name, "key", ())
     call = question.calls[output.value.index] if isinstance(output.value, Result) else None
-    if call is not None and call.name == "mode":
-        return Column(output.name, "mode", ())
+    if call is not None and call.name in CHOICES:
+        return Column(output.name, call.name, ())
     if is_exact(output.value, question):
         return Column(output.name, PUBLIC, ())
     if is_word(output.value):

@@ -17,11 +17,12 @@ from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
 from tacit.mechanisms.unseal import histogram
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
+from tacit.query.intervals.aggregates import shown_at_most
 from tacit.query.intervals.bands import Integers, Margin, Noisy, Ranks
 from tacit.query.plan import Group
 from tacit.query.price.price import Quote, Rank
 from tacit.query.price.quote import Mode, candidates
-from tacit.query.question import Call, domain, shown_at_most
+from tacit.query.question import Call, domain
 
 Observer = Callable[[Quote, Exact, Noisy], None]
 """Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""

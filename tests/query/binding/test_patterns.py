@@ -17,11 +17,10 @@ from tacit.query.binding.patterns import (
     Machine,
     _matching,
     matching,
-    one_question,
     program_of,
 )
 from tacit.query.binding.regular import Parser
-from tacit.query.question import pausing
+from tacit.query.question import one_question, pausing
 
 TEXTS = ["a" * 64 + "!", *("a" * 60 + str(at) for at in range(500))]
 

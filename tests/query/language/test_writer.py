@@ -17,6 +17,7 @@ from stored import catalog as catalog_of
 from stored import table as table_of
 from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.privacy.catalog import Source, Table
+from tacit.query.functions import FORMS
 from tacit.query.language import nodes
 from tacit.query.language.frame import Frame, start
 from tacit.query.language.sql import Ordinary, parse, quoted_name
@@ -35,15 +36,26 @@ from tacit.query.language.syntax import (
     Select,
     Star,
     UnionAll,
+    unplaced,
 )
-from tacit.query.language.writer import CASTS, unplaced, written
+from tacit.query.language.writer import CASTS, written
 from tacit.query.passes import rewrite
 from tacit.query.question import canonical_plan
 from worlds import PUBLIC, WARDS, World, clinic, world_in_memory
 
 # --- every tree that can be read ---------------------------------------------------------------------------------------------
 
-ONE = sorted({*nodes.UNARY.values(), *(f"cast_{kind}" for kind in CASTS), "is_null", "is_true", "is_false", "isodow"})
+ONE = sorted(
+    {
+        *nodes.UNARY.values(),
+        *(name for name in nodes.CALLS.values() if FORMS[name].most == 1),
+        *(f"cast_{kind}" for kind in CASTS),
+        "is_null",
+        "is_true",
+        "is_false",
+        "isodow",
+    }
+)
 TWO = sorted({*nodes.BINARY.values(), "like", "ilike", "quantile", "round", "substring"})
 OTHERS = [
     "between",

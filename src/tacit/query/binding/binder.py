@@ -9,9 +9,10 @@ from functools import partial
 from tacit.errors import NotAllowed, Refused
 from tacit.query.binding import terms
 from tacit.query.binding.comparisons import compared, constant_term, those_that_can_be
-from tacit.query.binding.functions import FUNCTIONS
 from tacit.query.binding.patterns import found, pattern_text
 from tacit.query.binding.scope import Declared, Scope
+from tacit.query.functions import FUNCTIONS
+from tacit.query.intervals.aggregates import WRITTEN
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     Among,
@@ -29,8 +30,6 @@ from tacit.query.plan import (
 from tacit.query.planning import Extent
 from tacit.query.question import Call
 
-PAIRS = frozenset({"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"})
-
 
 def paired(function: str, one: Term, other: Term) -> Call:
     """The aggregate of two numbers, each NULL where one of them is."""
@@ -43,14 +42,6 @@ def paired(function: str, one: Term, other: Term) -> Call:
 def _where(row: Row, known: Row) -> Row:
     """A row that is NULL where another is."""
     return terms.choose([(IsNull(known), Literal(None))], row) if known.nullable else row
-
-
-AGGREGATES = (
-    frozenset(
-        "count count_distinct sum avg min max median quantile mode var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
-    )
-    | PAIRS
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +88,7 @@ class Binder:
             )
         if expression.function in CONDITIONS:
             return terms.truth_value(self._condition(expression))
-        if expression.function in AGGREGATES:
+        if expression.function in WRITTEN:
             raise NotAllowed("an aggregate is not allowed here", remedy="aggregates belong to SELECT, HAVING and ORDER BY")
         if expression.function == "grouping":
             raise NotAllowed("GROUPING is not allowed here", remedy="use it in SELECT, HAVING or ORDER BY, outside aggregates")
@@ -111,7 +102,7 @@ class Binder:
         function = FUNCTIONS.get(expression.function)
         if function is None:
             raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see: tacit reference sql")
-        return function([self.term(argument) for argument in expression.arguments], expression.arguments)
+        return function.rows([self.term(argument) for argument in expression.arguments], expression.arguments)
 
     def _case(self, arguments: tuple[Expression, ...]) -> Term:
         pairs = zip(arguments[0:-1:2], arguments[1:-1:2], strict=True)
@@ -195,7 +186,7 @@ def placed(refusal: Refused, at: At) -> Refused:
 def has_aggregate(expression: Expression) -> bool:
     if not isinstance(expression, Apply):
         return isinstance(expression, InQuery) and has_aggregate(expression.value)
-    return expression.function in AGGREGATES or any(has_aggregate(argument) for argument in expression.arguments)
+    return expression.function in WRITTEN or any(has_aggregate(argument) for argument in expression.arguments)
 
 
 def is_column(name: Name, scope: Scope) -> bool:

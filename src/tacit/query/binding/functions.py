@@ -1,4 +1,4 @@
-"""The functions of a row, by name: from terms to a term."""
+"""Rules for functions of a row, from terms to a term; query/functions.py lists the functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.privacy.catalog import Value, day_of
-from tacit.query.binding import curves, dates, terms
+from tacit.query.binding import dates, terms
 from tacit.query.binding.comparisons import as_number, compared, constant_value, text_constant
-from tacit.query.binding.naming import plain
+from tacit.query.binding.scope import plain
 from tacit.query.language.date_formats import written_as
 from tacit.query.language.syntax import Apply, Constant, Expression
 from tacit.query.plan import BooleanType, CategoryType, DateType, Literal, NumberType, Row, Term, TextColumn
@@ -137,13 +137,13 @@ def tens_below(left: Term, divisor: Fraction) -> Term:
     return terms.multiply(terms.floor(terms.divide(left, terms.constant(divisor))), terms.constant(divisor))
 
 
-# --- the functions, by name --------------------------------------------------------------------------------------------------
+# --- rules: from the arguments, as terms and as written, to a term -----------------------------------------------------------
 
 
-Function = Callable[[Sequence[Term], Sequence[Expression]], Term]
+Rule = Callable[[Sequence[Term], Sequence[Expression]], Term]
 
 
-def _numbers(function: Callable[..., Term], count: int) -> Function:
+def of_numbers(function: Callable[..., Term], count: int) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         _expect(given, count, count)
         return function(*(as_number(term) for term in given))
@@ -156,11 +156,11 @@ def _expect(given: Sequence[Term], least: int, most: int) -> None:
         raise WrongType(f"expected {least if least == most else f'{least} to {most}'} arguments, not {len(given)}")
 
 
-def _add(given: Sequence[Term], written: Sequence[Expression]) -> Term:
+def add(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     return _shift(given, written, 1)
 
 
-def _subtract(given: Sequence[Term], written: Sequence[Expression]) -> Term:
+def subtract(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     left, right = given
     if (divisor := _rest_of(written)) is not None:
@@ -193,7 +193,7 @@ def _shift(given: Sequence[Term], written: Sequence[Expression], direction: int)
     return terms.add(left, right) if direction > 0 else terms.subtract(left, right)
 
 
-def _interval(_: Sequence[Term], written: Sequence[Expression]) -> Term:
+def interval(_: Sequence[Term], written: Sequence[Expression]) -> Term:
     count, unit = (part.value if isinstance(part, Constant) else None for part in written)
     days = {"day": 1, "week": 7}.get(str(unit))
     if days is None or not isinstance(count, Fraction):
@@ -201,12 +201,12 @@ def _interval(_: Sequence[Term], written: Sequence[Expression]) -> Term:
     return terms.constant(count * days)
 
 
-def _round(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def to_decimals(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 1, 2)
     return terms.rounded(as_number(given[0]), _whole(given[1], -6, 6) if len(given) == 2 else 0)
 
 
-def _power(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def power(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     return terms.power(as_number(given[0]), _whole(given[1], 1, 4))
 
@@ -218,7 +218,7 @@ def _whole(term: Term, low: int, high: int) -> int:
     return int(value)
 
 
-def _bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 4, 4)
     low, high = terms.constant_of(given[1]), terms.constant_of(given[2])
     if low is None or high is None or low >= high:
@@ -226,18 +226,18 @@ def _bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     return terms.width_bucket(as_number(given[0]), low, high, _whole(given[3], 1, 100_000))
 
 
-def _nullif(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def null_if(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     empty = Term(Literal(None), given[0].type)
     return terms.cases([(compared("=", *given), empty)], given[0])
 
 
-def _coalesce(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def first_known(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 1, 50)
     return terms.first_known(given)
 
 
-def _extreme(greatest: bool) -> Function:
+def extreme(greatest: bool) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         _expect(given, 1, 50)
         return terms.extreme(given, greatest)
@@ -245,7 +245,7 @@ def _extreme(greatest: bool) -> Function:
     return apply
 
 
-def _of_values(function: Callable[..., Value]) -> Function:
+def of_values(function: Callable[..., Value]) -> Rule:
     """A function of public text, decided value by value; further arguments are constants."""
 
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
@@ -266,7 +266,7 @@ def relabelled(term: Term, images: Sequence[Value]) -> Term:
     return Term(terms.lookup(term, [places[image] for image in images]), CategoryType(tuple(places)))
 
 
-def _substring(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
+def substring(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
     begin = _counted(start, 1) - 1
     return text[begin:] if length is None else text[begin : begin + _counted(length, 0)]
 
@@ -277,14 +277,14 @@ def _counted(number: terms.Constant, least: int) -> int:
     return int(number)
 
 
-def _truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
+def truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     unit = written[0].value if isinstance(written[0], Constant) else None
     if unit not in dates.TRUNCATIONS:
         raise NotAllowed("DATE_TRUNC requires one of 'year', 'quarter', 'month', 'week' or 'day'")
     return dates.truncated(str(unit), given[1])
 
 
-def _part(name: str) -> Function:
+def part(name: str) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         _expect(given, 1, 1)
         return dates.part(name, given[0])
@@ -292,57 +292,16 @@ def _part(name: str) -> Function:
     return apply
 
 
-def _cast_number(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def cast_number(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     term = as_number(given[0])
     terms.number_node(term)
     return term
 
 
-def _cast_same(kind: type, name: str) -> Function:
+def cast_same(kind: type, name: str) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         if not isinstance(given[0].type, kind):
             raise WrongType(f"a cast to {name} of {terms.word(given[0].type)} is not supported")
         return given[0]
 
     return apply
-
-
-FUNCTIONS: dict[str, Function] = {
-    "+": _add,
-    "-": _subtract,
-    "*": _numbers(terms.multiply, 2),
-    "/": _numbers(terms.divide, 2),
-    "%": _numbers(terms.modulo, 2),
-    "negate": _numbers(terms.negate, 1),
-    "abs": _numbers(terms.absolute, 1),
-    "sign": _numbers(terms.sign, 1),
-    "floor": _numbers(terms.floor, 1),
-    "ceil": _numbers(terms.ceil, 1),
-    "round": _round,
-    "power": _power,
-    "sqrt": _numbers(curves.root, 1),
-    "ln": _numbers(curves.logarithm("e"), 1),
-    "log10": _numbers(curves.logarithm("10"), 1),
-    "exp": _numbers(curves.exponential, 1),
-    "width_bucket": _bucket,
-    "nullif": _nullif,
-    "coalesce": _coalesce,
-    "least": _extreme(greatest=False),
-    "greatest": _extreme(greatest=True),
-    "interval": _interval,
-    "lower": _of_values(str.lower),
-    "upper": _of_values(str.upper),
-    "trim": _of_values(str.strip),
-    "length": _of_values(len),
-    "substring": _of_values(_substring),
-    "concat": lambda given, _: joined(given),
-    "concat_all": lambda given, _: joined_whole(given),
-    "strftime": strftime,
-    "date_trunc": _truncate,
-    **{name: _part(name) for name in dates.PARTS},
-    "cast_integer": _numbers(terms.rounded, 1),
-    "cast_number": _cast_number,
-    "cast_date": _cast_same(DateType, "DATE"),
-    "cast_text": lambda given, _: as_text(given[0]),
-    "cast_boolean": _cast_same(BooleanType, "BOOLEAN"),
-}

@@ -14,13 +14,13 @@ from typing import Literal as Choice
 
 from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, Binder, has_aggregate
+from tacit.query.binding.binder import Binder, has_aggregate
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.conditions import possible
 from tacit.query.binding.curves import public_step
-from tacit.query.binding.naming import keys_of, name_of, of_group, plain
 from tacit.query.binding.relations import Built, Part, Relations
-from tacit.query.binding.scope import Declared, Identity, Scope, Source, identifies
+from tacit.query.binding.scope import Declared, Identity, Scope, Source, identifies, keys_of, name_of, of_group, plain
+from tacit.query.intervals.aggregates import WRITTEN
 from tacit.query.language.syntax import Apply, At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
 from tacit.query.plan import (
     BooleanType,
@@ -85,7 +85,7 @@ class Totals:
         """The expression over the rows of the sub-query: aggregates and keys are names of its columns."""
         if (key := self.keys.get(plain(expression, self.binder.scope))) is not None:
             return Name((key[0],), expression.at)
-        if isinstance(expression, Apply) and expression.function in AGGREGATES:
+        if isinstance(expression, Apply) and expression.function in WRITTEN:
             return Name((self.total(expression),), expression.at)
         if isinstance(expression, Apply):
             return replace(expression, arguments=tuple(map(self.written, expression.arguments)))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.weighted import Draws, weighted_error
+from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals import functions
 from tacit.query.intervals.aggregates import finished, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import (
@@ -250,6 +251,12 @@ def _power(columns: Columns, out: Power) -> Cells:
     return functions.power(columns.numbers(out.base), columns.numbers(out.exponent), constant)
 
 
+def _ends(function: str) -> Callable[..., Numbers]:
+    ends = FUNCTIONS[function].ends
+    assert ends is not None  # noqa: S101  # as the binder makes them
+    return ends
+
+
 COMPUTED: Mapping[type, Callable[[Columns, Any], Cells]] = {
     KeyValue: lambda columns, out: columns.key(out.index),
     Result: lambda columns, out: columns.result(columns.quote.question.calls[out.index]),
@@ -259,9 +266,9 @@ COMPUTED: Mapping[type, Callable[[Columns, Any], Cells]] = {
     Fixed: lambda columns, out: columns.fixed(out.value),
     Arithmetic: Columns.arithmetic,
     Rounded: lambda columns, out: functions.rounded(columns.numbers(out.child), out.decimals),
-    Mapped: lambda columns, out: functions.MAPPED[out.function](columns.numbers(out.child)),
+    Mapped: lambda columns, out: _ends(out.function)(columns.numbers(out.child)),
     Power: _power,
-    Extreme: lambda columns, out: functions.extreme(out.function, [columns.numbers(part) for part in out.parts]),
+    Extreme: lambda columns, out: _ends(out.function)([columns.numbers(part) for part in out.parts]),
     Coalesced: Columns.coalesced,
     NullIf: lambda columns, out: columns.chosen([columns.test(out.test)], [Fixed(None), out.child], out),
     Fitted: lambda columns, out: functions.fitted(columns.numbers(out.child), out.limit),

@@ -17,6 +17,7 @@ import numpy as np
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_near
+from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import moments_of, weights_of
 from tacit.query.intervals.bands import Floats, Integers, Noisy, Priced, half_width
 from tacit.query.plan import DateType, NumberType
@@ -72,7 +73,7 @@ def is_whole(out: Out, question: Question) -> bool:
         case Rounded():
             return out.decimals <= 0
         case Mapped():
-            return out.function in ("floor", "ceil", "sign")
+            return FUNCTIONS[out.function].whole
         case Arithmetic():
             return out.operator != "/" and is_whole(out.left, question) and is_whole(out.right, question)
         case Window(function="count" | "rank" | "dense_rank" | "row_number"):

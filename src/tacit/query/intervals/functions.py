@@ -1,4 +1,4 @@
-"""Functions of released numbers, with the range of the exact ones: what has no value is NULL, never an error."""
+"""Values and both ends of functions of released numbers; query/functions.py lists them. A missing value is NULL, never an error."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def fitted(child: Numbers, limit: int) -> Numbers:
 # --- functions of one number -------------------------------------------------------------------------------------------------
 
 
-def _rising(function: Callable[[Floats], Floats]) -> Map:
+def rising(function: Callable[[Floats], Floats]) -> Map:
     """A function that grows, and has a value everywhere."""
 
     def of(child: Numbers) -> Numbers:
@@ -56,7 +56,7 @@ def _rising(function: Callable[[Floats], Floats]) -> Map:
     return of
 
 
-def _from_zero(function: Callable[[Floats], Floats], zero: bool) -> Map:
+def from_zero(function: Callable[[Floats], Floats], zero: bool) -> Map:
     """A function that grows, and has a value above zero alone; at zero too, if `zero`."""
 
     def inside(numbers: Floats) -> Flags:
@@ -71,22 +71,11 @@ def _from_zero(function: Callable[[Floats], Floats], zero: bool) -> Map:
     return of
 
 
-def _absolute(child: Numbers) -> Numbers:
+def absolute(child: Numbers) -> Numbers:
+    """ABS."""
     ends = (np.abs(child.low), np.abs(child.high))
     low = np.where((child.low <= 0) & (child.high >= 0), 0.0, np.minimum(*ends))
     return settled(Band(np.abs(child.value), low, np.maximum(*ends)), child.null, child.empty)
-
-
-MAPPED: Mapping[str, Map] = {
-    "abs": _absolute,
-    "sqrt": _from_zero(np.sqrt, zero=True),
-    "ln": _from_zero(np.log, zero=False),
-    "log10": _from_zero(np.log10, zero=False),
-    "exp": _rising(np.exp),
-    "floor": _rising(np.floor),
-    "ceil": _rising(np.ceil),
-    "sign": _rising(np.sign),
-}
 
 
 def power(base: Numbers, exponent: Numbers, constant: Fraction | None) -> Numbers:
@@ -110,11 +99,13 @@ def power(base: Numbers, exponent: Numbers, constant: Fraction | None) -> Number
 # --- of several, one ---------------------------------------------------------------------------------------------------------
 
 
-def extreme(function: str, parts: Sequence[Numbers]) -> Numbers:
-    """LEAST or GREATEST of those that are not NULL."""
-    if function == "least":
-        flipped = extreme("greatest", [_negative(part) for part in parts])
-        return _negative(flipped)
+def least(parts: Sequence[Numbers]) -> Numbers:
+    """The least of those that are not NULL."""
+    return _negative(greatest([_negative(part) for part in parts]))
+
+
+def greatest(parts: Sequence[Numbers]) -> Numbers:
+    """The greatest of those that are not NULL."""
     value: Floats = np.fmax.reduce([part.value for part in parts])
     high: Floats = np.fmax.reduce([part.high for part in parts])
     sure: Floats = np.fmax.reduce([np.where(part.null, np.nan, part.low) for part in parts])

@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Literal
 
 from tacit.errors import NotAllowed
-from tacit.query.intervals.aggregates import moments_of, row_of, spread, step_of, weights_of
+from tacit.query.intervals.aggregates import moments_of, row_of, shown_at_most, spread, step_of, weights_of
 from tacit.query.intervals.bands import Asked
 from tacit.query.plan import Moment
 from tacit.query.question import (
@@ -37,7 +37,6 @@ from tacit.query.question import (
     is_noisy,
     nodes,
     private,
-    shown_at_most,
 )
 
 SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})

@@ -15,7 +15,8 @@ from typing import Protocol
 from sqlglot import exp
 
 from tacit.errors import NotAllowed
-from tacit.query.language.nodes import BINARY, MANY, NAMED, SCHEMAS, UNARY
+from tacit.query.functions import FORMS, WRITTEN
+from tacit.query.language.nodes import BINARY, CALLS, NAMED, SCHEMAS, UNARY
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Ordering, Scalar, Star
 from tacit.query.language.values import Values
 from tacit.query.language.words import WORDS
@@ -132,7 +133,7 @@ def _end(part: Expression, side: str) -> str:
 # --- every class of node -----------------------------------------------------------------------------------------------------
 
 
-_FILTERED = frozenset({UNARY[kind] for kind in UNARY if issubclass(kind, exp.AggFunc)} | {"count", "count_distinct"})
+_FILTERED = frozenset(name for name, form in WRITTEN.items() if form.least == 1)
 
 
 class Expressions(Values):
@@ -156,9 +157,15 @@ class Expressions(Values):
             raise self.refuse(node.this, f"{UNARY[type(node)].upper()}(DISTINCT ...) is not supported")
         return self.apply(UNARY[type(node)], node, node.this)
 
-    def many(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "expressions")
-        return self.apply(MANY[type(node)], node, node.this, *node.expressions)
+    def call(self, node: exp.Expr) -> Expression:
+        """A function of the table, with the arguments that its form lists."""
+        name = CALLS[type(node)]
+        fields = FORMS[name].fields
+        self.only(node, *fields)
+        if isinstance(node.this, exp.Distinct) and len(fields) == 1:
+            raise self.refuse(node.this, f"{name.upper()}(DISTINCT ...) is not supported")
+        given = [node.args.get(field) for field in fields]
+        return self.apply(name, node, *(part for each in given for part in (each if isinstance(each, list) else [each])))
 
     def column(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "table", "db")
@@ -255,23 +262,11 @@ class Expressions(Values):
 
     # --- functions ---
 
-    def round(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "decimals")
-        return self.apply("round", node, node.this, node.args.get("decimals"))
-
-    def substring(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "start", "length")
-        return self.apply("substring", node, node.this, node.args.get("start"), node.args.get("length"))
-
     def left(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         return Apply(
             "substring", (self.expression(node.this), Constant(Fraction(1)), self.expression(node.expression)), self.at(node)
         )
-
-    def bucket(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "min_value", "max_value", "num_buckets")
-        return self.apply("width_bucket", node, node.this, *(node.args.get(n) for n in ("min_value", "max_value", "num_buckets")))
 
     def log(self, node: exp.Expr) -> Expression:
         """LOG10(x), whose 10 has no place in the text; LOG(x) is LN in some dialects, and LOG(10, x) has base x in some."""
@@ -316,16 +311,12 @@ class Expressions(Values):
         over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
         return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
 
-    def quantile(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "quantile")
-        return self.apply("quantile", node, node.this, node.args["quantile"])
-
     def within_group(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         call, order = node.this, node.expression
         if isinstance(call, exp.Mode) and call.this is None and len(order.expressions) == 1:
             self.only(order.expressions[0], "this", "nulls_first", "desc")
-            return self.apply("mode", node, order.expressions[0].this)
+            return self.apply(CALLS[exp.Mode], node, order.expressions[0].this)
         if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
             raise self.refuse(node, "WITHIN GROUP is supported for PERCENTILE_CONT with one column")
         self.only(call, "this")
@@ -346,7 +337,7 @@ class Expressions(Values):
 READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     **dict.fromkeys(BINARY, Expressions.binary),
     **dict.fromkeys(UNARY, Expressions.unary),
-    **dict.fromkeys(MANY, Expressions.many),
+    **dict.fromkeys(CALLS, Expressions.call),
     exp.Column: Expressions.column,
     exp.Star: Expressions.star,
     exp.Literal: Expressions.literal,
@@ -375,11 +366,7 @@ READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     exp.Placeholder: Expressions.parameter,
     exp.Parameter: Expressions.parameter,
     exp.Interval: Expressions.interval,
-    exp.Round: Expressions.round,
-    exp.Substring: Expressions.substring,
     exp.Left: Expressions.left,
-    exp.WidthBucket: Expressions.bucket,
-    exp.Quantile: Expressions.quantile,
     exp.WithinGroup: Expressions.within_group,
     exp.ApproxQuantiles: Expressions.quantiles,
     exp.Log: Expressions.log,

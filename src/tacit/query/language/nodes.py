@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from tacit.errors import InvalidInput, NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
+from tacit.query.functions import FORMS
 from tacit.query.language.syntax import Apply, At, Constant, Expression, Query
 
 # --- values of parameters and today's date: they become literals -------------------------------------------------------------
@@ -85,32 +86,23 @@ def constant(value: Fraction | str | bool | date | None, at: At) -> Expression:
     return Constant(value, at)
 
 
-# --- operators, functions and casts that are known, and how many arguments each takes ----------------------------------------
+# --- operators, functions and casts, and how many arguments each takes -------------------------------------------------------
 
 
 BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.And: "and", exp.Or: "or", exp.Nullif: "nullif", exp.Pow: "power", exp.DPipe: "concat",
-    exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.Corr: "corr",
-    exp.RegrSlope: "regr_slope", exp.RegrIntercept: "regr_intercept",
+    exp.And: "and", exp.Or: "or", exp.DPipe: "concat",
 }  # fmt: skip
-UNARY: dict[type[exp.Expr], str] = {
-    exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
-    exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
-    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
-    exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
-    exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
-    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median", exp.Mode: "mode",
-    exp.Variance: "var_samp", exp.VariancePop: "var_pop",
-    exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
-}  # fmt: skip
-MANY: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
-TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of what is not listed, one or more
+UNARY: dict[type[exp.Expr], str] = {exp.Neg: "negate", exp.Not: "not"}
+CALLS: dict[type[exp.Expr], str] = {  # the node of each function in sqlglot, which finds it by the same words
+    exp.FUNCTION_BY_NAME[word.upper()]: name for name, form in FORMS.items() if form.fields for word in (name, *form.also)
+}
+TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of any other function, one or more
     **dict.fromkeys(BINARY.values(), (2, 2)),
     **dict.fromkeys(UNARY.values(), (1, 1)),
-    "log10": (1, 1), "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
-}  # fmt: skip
+    **{name: (form.least, form.most) for name, form in FORMS.items() if form.most is not None},
+}
 CASTS = {
     "INT": "cast_integer", "BIGINT": "cast_integer", "SMALLINT": "cast_integer", "TINYINT": "cast_integer",
     "DOUBLE": "cast_number", "FLOAT": "cast_number", "DECIMAL": "cast_number",
@@ -118,11 +110,6 @@ CASTS = {
 }  # fmt: skip
 DATE_PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
 NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
-USAGE = {
-    "count": "write COUNT(*) or COUNT(column)",
-    "quantile": "write QUANTILE_CONT(column, 0.5)",
-    "substring": "write SUBSTRING(column, 1, 3)",
-}
 
 
 # --- names of constructs in a refusal: the words that people write -----------------------------------------------------------
@@ -346,7 +333,7 @@ class Nodes(ABC):
             expected = f"{least} to {most} arguments" if least < most else f"{least} argument{'s' * (least > 1)}"
             raise WrongType(
                 f"{function.upper()} takes {expected}, not {len(given)}",
-                remedy=USAGE.get(function, "see: tacit reference sql"),
+                remedy=FORMS[function].usage if function in FORMS else "see: tacit reference sql",
                 at=self.at(node),
             )
         return Apply(function, tuple(map(self.expression, given)), self.at(node))

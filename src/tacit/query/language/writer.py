@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -31,6 +30,7 @@ from tacit.query.language.syntax import (
     Select,
     Star,
     UnionAll,
+    unplaced,
 )
 
 ATOM = 9
@@ -273,57 +273,3 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
     "cast_decimal": _decimal,
     "over": _window,
 }
-
-
-# --- what two trees of the same question share -------------------------------------------------------------------------------
-
-
-def unplaced(select: Select) -> Select:
-    """The question without its places, to tell whether two say the same; an empty name counts as no name."""
-    return replace(
-        select,
-        items=tuple(Item(_unplaced(item.expression), item.name or None) for item in select.items),
-        table=_unplaced_source(select.table),
-        joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
-        where=_maybe(select.where),
-        group_by=() if select.sets else tuple(map(_unplaced, select.group_by)),
-        sets=tuple(tuple(map(_unplaced, keys)) for keys in select.sets),
-        below=tuple(map(unplaced, select.below)),
-        having=_maybe(select.having),
-        qualify=_maybe(select.qualify),
-        order_by=tuple(replace(order, expression=_unplaced(order.expression)) for order in select.order_by),
-    )
-
-
-def _unplaced_source(source: From | Nested) -> From | Nested:
-    if isinstance(source, Nested):
-        return replace(source, query=unplaced_query(source.query), at=None)
-    return replace(source, at=None)
-
-
-def unplaced_query(query: Query) -> Query:
-    """A sub-query without its places."""
-    if isinstance(query, UnionAll):
-        return UnionAll(tuple(map(unplaced_query, _parts(query))))
-    return unplaced(query)
-
-
-def _parts(query: Query) -> list[Query]:
-    """The queries of UNION ALL in order, however they were put together."""
-    return [each for part in query.parts for each in _parts(part)] if isinstance(query, UnionAll) else [query]
-
-
-def _maybe(expression: Expression | None) -> Expression | None:
-    return None if expression is None else _unplaced(expression)
-
-
-def _unplaced(expression: Expression) -> Expression:
-    if isinstance(expression, Apply):
-        return Apply(expression.function, tuple(map(_unplaced, expression.arguments)))
-    if isinstance(expression, InQuery):
-        return InQuery(_unplaced(expression.value), unplaced_query(expression.query))
-    if isinstance(expression, Exists):
-        return Exists(unplaced_query(expression.query))
-    if isinstance(expression, Scalar):
-        return Scalar(unplaced_query(expression.query))
-    return replace(expression, at=None)

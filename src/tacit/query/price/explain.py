@@ -13,7 +13,7 @@ from tacit.mechanisms.quantile import Quantile
 from tacit.mechanisms.smooth import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.rounding import as_text, counted
-from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.aggregates import CHOICES, moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.plan import (
@@ -275,7 +275,7 @@ def _expected(output: Output, quote: Quote, uses: _Uses) -> Expected:
     pause()
     question, out = quote.question, output.value
     call = question.calls[out.index] if isinstance(out, Result) else None
-    if call is not None and call.name == "mode":
+    if call is not None and call.name in CHOICES:
         chosen = next(part for part in quote.modes if part.call == call)
         short = chosen.rows_short(missed_by(out, question, quote.request, quote.cells or 1))
         most = f"at most {short:.6g} rows below the most frequent at {float(quote.request.confidence):.4g} confidence"

@@ -17,7 +17,7 @@ from tacit.accounting import calibrate
 from tacit.accounting.calibrate import short_up
 from tacit.accounting.weighted import Draws, weighted_error
 from tacit.errors import ErrorNotPublic
-from tacit.query.intervals.aggregates import moments_of, row_of, spread, step_of
+from tacit.query.intervals.aggregates import CHOICES, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import SPREADS, calls_of, declared, missed_for
 from tacit.query.plan import Moment, NumberType
@@ -228,7 +228,7 @@ def _part(call: Call, moment: Moment) -> Fraction:
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
     """The single moment behind a number whose error is public, and the size of one of its units in the answer."""
     moments = moments_of(call, question.calls)
-    if call.name == "mode":
+    if call.name in CHOICES:
         raise ErrorNotPublic("MODE is a chosen value, which has no error", remedy="give epsilon")
     if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
         raise ErrorNotPublic(

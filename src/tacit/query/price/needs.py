@@ -23,7 +23,7 @@ from typing import Literal
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import brief
-from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.aggregates import CHOICES, DRAWN, moments_of
 from tacit.query.intervals.misses import beside_in, calls_of
 from tacit.query.plan import Moment
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, row_range
@@ -71,7 +71,7 @@ def besides_sums(question: Question) -> int:
 def modes_of(question: Question) -> list[tuple[int, Call]]:
     """The modes that are asked for, each with the place of its list among the moments."""
     moments = question.group.moments
-    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "mode"]
+    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name in CHOICES]
 
 
 # --- margins: which sums are measured, and which are added up from a finer part ----------------------------------------------
@@ -205,7 +205,7 @@ def _beside(index: int, question: Question, weights: Mapping[int, Fraction]) -> 
 
 def _factors(at: int, part: Question, call: Call) -> Iterator[tuple[Item, Fraction]]:
     """The items of a call, each with its squared factor, in what one row can add to it."""
-    if call.name in ("quantile", "mode"):
+    if call.name in DRAWN:
         yield Item(at, call), Fraction(1)
         return
     moments = moments_of(call, part.calls)

@@ -15,11 +15,12 @@ from math import prod
 from tacit.data.store import FILE_ROWS
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Table
+from tacit.query.intervals.aggregates import CHOICES, drawn_in_groups, shown_at_most
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, PublicScan, Relation, Row, Semi, Union, UnitJoin, Where
 from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Expressions, Size, Work, size_of
 from tacit.query.price.quote import candidates
 from tacit.query.price.stability import rows_of, tables_of
-from tacit.query.question import Question, Window, drawn_in_groups, nodes, private, shown_at_most, size
+from tacit.query.question import Question, Window, nodes, private, size
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
 MOST_BYTES = 8 * 10**9
@@ -363,7 +364,7 @@ def _key_bytes(question: Question, expressions: Expressions) -> int:
 def _answered(question: Question, rows: int) -> Work:
     """Noise on every cell, then the columns of the answer, HAVING and ORDER BY, for every group that can be shown."""
     shown = min(rows, shown_at_most(question)) if private(question) else _cells(question)
-    chosen = sum(len(candidates(call)) for call in question.calls if call.name == "mode")
+    chosen = sum(len(candidates(call)) for call in question.calls if call.name in CHOICES)
     parts = [*(output.value for output in question.outputs), *(order.by for order in question.order)]
     tests = [test for test in (question.having, question.qualify) if test is not None]
     columns = sum(map(_parts_of, [*parts, *tests]))

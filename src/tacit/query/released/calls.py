@@ -9,16 +9,16 @@ from fractions import Fraction
 from tacit.errors import NeverTrue, NotAllowed, RangeTooLarge, WrongType
 from tacit.query import plan
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, PAIRS, Binder, has_aggregate, is_column, paired
+from tacit.query.binding.binder import Binder, has_aggregate, is_column, paired
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.conditions import always_null
 from tacit.query.binding.scope import Declared, Identity, Source
+from tacit.query.intervals.aggregates import CHOICES, PAIRS, SHARES, WRITTEN
 from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Star
 from tacit.query.plan import BooleanType, CategoryType, DateType, IsNull, Key, Literal, NumberType, Term, TextColumn
 from tacit.query.question import Call, Fixed, KeyValue, Number, Out, Result
 
 MOST_VALUES = 10_000  # among which a mode is chosen
-QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
 
 
 @dataclass
@@ -75,8 +75,8 @@ class Asked:
             return self.distinct(expression)
         if function in PAIRS:
             return self.pair(expression)
-        if function == "mode":
-            return self.mode(expression)
+        if function in CHOICES:
+            return self.choice(expression)
         if function == "count" and isinstance(arguments[0], Star):
             return Call("count")
         if function == "count" and (present := self.present(arguments[0])) is not None:
@@ -91,7 +91,7 @@ class Asked:
             )
         self.check_constant(expression, term)
         self.check_range(expression, term)
-        if function == "quantile" or function in QUANTILES:
+        if function == "quantile" or function in SHARES:
             return Call("quantile", term, self.share(expression))
         if isinstance(term.type, DateType | BooleanType):
             raise WrongType(f"{function.upper()} needs a number, not {terms.word(term.type)}", at=expression.at)
@@ -108,7 +108,7 @@ class Asked:
             self.check_range(expression, term)
         return paired(expression.function, *both)
 
-    def mode(self, expression: Apply) -> Call:
+    def choice(self, expression: Apply) -> Call:
         """The most frequent of the values that an expression can have by the catalog."""
         term = self.binder.term(expression.arguments[0])
         if isinstance(term.node, TextColumn):
@@ -127,7 +127,7 @@ class Asked:
                 remedy="use coarser values, for example MODE(FLOOR(x / 10) * 10)",
                 at=expression.at,
             )
-        return Call("mode", term)
+        return Call(expression.function, term)
 
     def check_possible(self, expression: Apply, term: Term) -> None:
         """Refuses an aggregate that no row can have a part in."""
@@ -200,8 +200,8 @@ class Asked:
         return found is not None and found[1].space is None and not found[0].optional
 
     def share(self, expression: Apply) -> Fraction:
-        if expression.function in QUANTILES:
-            return QUANTILES[expression.function]
+        if expression.function in SHARES:
+            return SHARES[expression.function]
         value = terms.constant_of(self.binder.term(expression.arguments[1])) if len(expression.arguments) == 2 else None
         if value is None or not 0 <= value <= 1:
             raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
@@ -220,7 +220,7 @@ def not_alone(at: At) -> NotAllowed:
 def is_released(expression: Expression) -> bool:
     """Whether an expression holds an aggregate, a sub-query that is a value, or GROUPING."""
     if isinstance(expression, Apply):
-        own = expression.function in AGGREGATES or expression.function == "grouping"
+        own = expression.function in WRITTEN or expression.function == "grouping"
         return own or any(map(is_released, expression.arguments))
     return isinstance(expression, Scalar) or has_aggregate(expression)
 

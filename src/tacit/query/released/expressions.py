@@ -11,8 +11,10 @@ from functools import partial
 from tacit.errors import NotAllowed, RangeTooLarge, Refused, WrongType
 from tacit.privacy.catalog import day_number
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, placed
+from tacit.query.binding.binder import placed
 from tacit.query.binding.comparisons import those_that_can_be, undeclared
+from tacit.query.functions import FUNCTIONS
+from tacit.query.intervals.aggregates import CHOICES, WRITTEN
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
 from tacit.query.plan import BooleanType, CategoryType, DateType, NumberType, Type
 from tacit.query.question import (
@@ -109,9 +111,9 @@ class Results:
             raise RangeTooLarge("the expressions are too large", remedy="ask for less at once", at=expression.at)
         if isinstance(expression, Constant):
             return constant_out(expression.value)
-        if isinstance(expression, Apply) and expression.function == "mode":
+        if isinstance(expression, Apply) and expression.function in CHOICES:
             raise not_alone(expression.at)
-        if isinstance(expression, Apply) and expression.function in AGGREGATES:
+        if isinstance(expression, Apply) and expression.function in WRITTEN:
             return self.asked.result(self.asked.call(expression))
         if isinstance(expression, Scalar):
             return self.asked.beside(expression)
@@ -166,7 +168,7 @@ class Results:
 
     def mapped(self, expression: Apply) -> Out:
         """A function of one number."""
-        return Mapped(expression.function, self.number(expression.arguments[0]))  # type: ignore[arg-type]
+        return Mapped(expression.function, self.number(expression.arguments[0]))
 
     def power(self, expression: Apply) -> Out:
         """A number to a power."""
@@ -217,7 +219,7 @@ class Results:
         parts = self.alike(expression.arguments, expression)
         if {self.kind(part) for part in parts} - {"number", "date", "null"}:
             raise WrongType(f"{expression.function.upper()} of results requires numbers or dates", at=expression.at)
-        return Extreme(expression.function, parts)  # type: ignore[arg-type]
+        return Extreme(expression.function, parts)
 
     def null_if(self, expression: Apply) -> Out:
         """NULLIF."""
@@ -239,7 +241,7 @@ class Results:
         match out:
             case Result():
                 call = self.asked.calls[out.index]
-                return "mode" if call.name == "mode" else "date" if call.is_date else "number"
+                return call.name if call.name in CHOICES else "date" if call.is_date else "number"
             case KeyValue():
                 return kind_of(self.asked.keys[out.index].term.type)
             case Fixed():
@@ -325,19 +327,21 @@ class Results:
                 raise placed(undeclared(term, text), expression.at)
 
 
+NODES: Mapping[type, Callable[[Results, Apply], Out]] = {  # by the node that a row of the table of functions names
+    Arithmetic: Results.arithmetic,
+    Mapped: Results.mapped,
+    Extreme: Results.extreme,
+    Rounded: Results.rounded,
+    Power: Results.power,
+    Coalesced: Results.coalesced,
+    NullIf: Results.null_if,
+}
 OUTS: Mapping[str, Callable[[Results, Apply], Out]] = {
-    **dict.fromkeys(("+", "-", "*", "/"), Results.arithmetic),
-    **dict.fromkeys(("abs", "sqrt", "ln", "log10", "exp", "floor", "ceil", "sign"), Results.mapped),
-    **dict.fromkeys(("least", "greatest"), Results.extreme),
+    **{name: NODES[row.out] for name, row in FUNCTIONS.items() if row.out is not None},
     "negate": Results.negative,
     "cast_number": Results.same_number,
-    "round": Results.rounded,
-    "cast_integer": Results.rounded,
     "cast_decimal": Results.decimal,
-    "power": Results.power,
     "case": Results.case,
-    "coalesce": Results.coalesced,
-    "nullif": Results.null_if,
 }
 TESTS: Mapping[str, Callable[[Results, Apply], Test]] = {
     **dict.fromkeys(("and", "or", "not", "is_true", "is_false"), Results.joined),

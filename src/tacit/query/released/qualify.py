@@ -14,12 +14,11 @@ from itertools import chain, count
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import Binder
-from tacit.query.binding.naming import keys_of, name_of, of_group
 from tacit.query.binding.relations import Built, Relations
-from tacit.query.binding.scope import PublicFacts
+from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group
+from tacit.query.intervals.aggregates import CHOICES
 from tacit.query.language.reader import MOST_SETS
-from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star
-from tacit.query.language.writer import unplaced_query
+from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star, unplaced_query
 from tacit.query.plan import Group, Key, PublicScan, Rows
 from tacit.query.question import Beside, Number, Order, Out, Output, Question, Result, Window, is_noisy, nodes
 from tacit.query.released.calls import Asked, is_released, not_alone
@@ -160,7 +159,7 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts, rows_of: Call
         replace(part.question, limit=select.limit, offset=select.offset, beside=beside, among=among) for part in parts
     )
     for part in (first, *others):
-        if any(isinstance(node, Result) and part.calls[node.index].name == "mode" for node in nodes(part.order)):
+        if any(isinstance(node, Result) and part.calls[node.index].name in CHOICES for node in nodes(part.order)):
             raise not_alone(select.order_by[0].expression.at)
     return replace(first, below=tuple(others))
 
@@ -253,7 +252,7 @@ def _outputs(items: tuple[Item, ...], results: Results) -> tuple[Output, ...]:
 
 def _output(expression: Expression, results: Results) -> Out:
     """An item of SELECT; a mode is one by itself, and nothing is made of it."""
-    if isinstance(expression, Apply) and expression.function == "mode":
+    if isinstance(expression, Apply) and expression.function in CHOICES:
         return results.asked.result(results.asked.call(expression))
     return results.out(expression)
 
