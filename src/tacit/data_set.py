@@ -1,9 +1,9 @@
-"""A data set: its catalog with the prepared data and the ledger, and what the data owner does with them.
+"""A data set: its catalog with the prepared data and the ledger, and the data owner's actions.
 
     prepare, begin a ledger, open it, accept changes    the data owner's actions; none of them answers a query
     Opened                                              the store, the ledger and the engine, each opened when it is first needed
 
-What an analyst does is in `session.py`.
+The analyst's side is in `session.py`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def begin_registered(catalog: Catalog, reason: str, sources: Mapping[str, Any] |
 
 
 def begin_unregistered(catalog: Catalog, reason: str) -> Ledger:
-    """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
+    """Begin a ledger that is not registered. It takes over the entries of a lost ledger that the prepared data remembers."""
     folder = heads_folder(catalog)
     policy = rollback.with_the_split_of(folder, policy_of(catalog))
     begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
@@ -160,7 +160,7 @@ class Account:
 
 
 def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
-    """What is spent and what remains: for the data set, and for every analyst or for one."""
+    """Spent and remaining budget: of the data set, and of every analyst or of one."""
     named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
     whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
     caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
@@ -168,7 +168,7 @@ def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[A
 
 
 def room_for(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
-    """How many further questions of (epsilon, delta) the ledger admits: for everybody together, or for one analyst."""
+    """How many further questions of (epsilon, delta) the ledger admits: for all analysts together, or for one."""
     return ledger.room(cost_of(Approximate(epsilon, delta, ledger.policy.neighbours)), analyst)
 
 
@@ -194,7 +194,7 @@ def resume_answers(ledger: Ledger, reason: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What a door for analysts changes: caps below the catalog's, and how they see the ledger, which may be less than it knows.
+    """The changes of a door for analysts: caps below the catalog's, and how they see the ledger, which may be less than it knows.
 
     All that an explanation says of the ledger follows from `seen` and `balance`, and `remaining` says in words what they count.
     """
@@ -244,7 +244,7 @@ class Opened:
         self.close()
 
     def accounts(self, analyst: str | None = None) -> list[Account]:
-        """What is spent and what remains: for the data set, and for every analyst or for one."""
+        """Spent and remaining budget: of the data set, and of every analyst or of one."""
         named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         ledger = self.ledger  # this reads a changed catalog
         return accounts_of(self.catalog, ledger, named)
@@ -279,7 +279,7 @@ class Opened:
         return prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
 
     def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
-        """Begin the ledger of this data set, once. What the prepared data remembers of a lost ledger is carried over.
+        """Begin the ledger of this data set, once. It takes over the entries of a lost ledger that the prepared data remembers.
 
         `sources` has the rows of each table declared with `source = "memory"`: the register needs them to recognize the data.
         """

@@ -65,8 +65,8 @@ class Session:
     def sql(self, question: str, *, params: Parameters = None, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
-        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
-        tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
+        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. A question of
+        public tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
         """
         with pointing(question):
             asked = self._read(question, params)
@@ -74,7 +74,7 @@ class Session:
             return self._answered(asked.statement, budget, text)
 
     def _read(self, question: str, params: Parameters) -> Written:
-        """What a text asks; without parameters, it follows from the text and the date."""
+        """The statement of a text; without parameters, it follows from the text and the date."""
         today = self._today()
         if params is not None or not isinstance(question, str):
             return read(question, given(params, today))
@@ -122,13 +122,13 @@ class Session:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
-        """What the answer cost this analyst now, and their remaining budget."""
+        """The cost of the answer to this analyst now, and their remaining budget."""
         left, version = sold.left, self.data.version
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
-        """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
+        """The cost and the error of the answer. Spends nothing and opens no data; prices epsilon 1 by default."""
         with pointing(question):
             asked = question if isinstance(question, Select) else self._read(question, params).statement
             remembered = self.data.remembered  # read before the catalog, as in _offer
@@ -143,7 +143,7 @@ class Session:
         return Seen(standing.admitted, door.remaining(), f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}")
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
-        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
+        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if no other analyst asks any."""
         return self.data.questions_left(epsilon, delta, self.analyst)
 
     def table(self, name: str) -> Frame[Answer]:

@@ -233,7 +233,7 @@ class Boxes:
         return cls(lows.shape[1], dict(zip(stored, zip(lows, highs, strict=True), strict=True)), made)
 
     def last(self, nodes: Ordered) -> Any:
-        """The ends of the last of some nodes, each of which comes after what it is made of."""
+        """The ends of the last of some nodes; each comes after its own parts."""
         for place, node in nodes.items():
             found = ends_of(node, self)
             self.found[place] = self._inside(node, found) if isinstance(found, Ends) else found

@@ -1,8 +1,8 @@
-"""What is answered for free: public tables, and what the catalog declares. No private row can have a part in it.
+"""Free questions: those about public tables and about the catalog. The answers cannot depend on a private row.
 
 A SELECT is free if every table anywhere in it is public: in FROM, joins, sub-queries, WITH, UNION, EXISTS and IN. The walk over the
-tree knows no kinds of nodes, so that a kind which is added later is walked too. What runs is written anew from the tree, with
-functions of a list, on an engine that holds copies of the public tables it names and nothing else (engines/public.py).
+tree knows no kinds of nodes, so that a kind which is added later is walked too. The SQL that runs is written anew from the tree,
+with functions of a list, on an engine that holds copies of the public tables it names and nothing else (engines/public.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ALLOWED = frozenset({
 
 
 class Facts(PublicFacts, Protocol):
-    """What is known of the public tables, and free questions about them."""
+    """Facts about the public tables, and free questions about them."""
 
     def answered(self, text: str, tables: Sequence[str]) -> Columns:
         """The answer to a question of public tables alone, in SQL that tacit has written."""

@@ -2,7 +2,7 @@
 
 A quotient of two columns writes its divisor twice and is itself written three times, where it is clipped; a logarithm writes its
 argument fourteen times. Written out, `cost / LOG10(GREATEST(cost, 1))` was 816,000 characters. Here every part that is used again,
-and is longer than a name, becomes a column of a query below, those first of which others are made. It is decided by the plan
+and is longer than a name, becomes a column of a query below, parts before those that are made of them. It is decided by the plan
 alone, so that the number of characters is known before anything is paid for (planning.py); engines/rows.py writes the parts that
 are named here, on every engine.
 
@@ -111,7 +111,7 @@ class Buckets:
 
 
 def stairs(node: object) -> Stairs | None:
-    """The stairs that a tree is, if it has so many borders, and lie so evenly, that lists are faster; None for any other node."""
+    """The stairs that a tree is, if its borders are many and even enough for lists to be faster; None for any other node."""
     if not isinstance(node, Choose) or (row := _compared(node)) is None:
         return None
     read = _read(node, row)
@@ -460,7 +460,7 @@ def _part(name: str, node: Any) -> Part:
 
 
 def _form(node: Any, inside: Sequence[int]) -> tuple[Any, ...]:
-    """What makes two nodes the same: their type, the numbers of what they are made of, and all else that they hold."""
+    """The identity of a node: its type, the numbers of what they are made of, and all else that they hold."""
     nodes = INSIDE.get(type(node), ())
     return (type(node), tuple(inside), *(getattr(node, name) for name in node.__slots__ if name not in nodes))
 

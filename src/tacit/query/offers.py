@@ -1,6 +1,6 @@
 """Offers: a question with its plan, its quotes by preference and the key of its answer, before anything is paid for.
 
-The last ones of each analyst are remembered as they were read and priced, for whoever asks the same again. What is remembered
+The last ones of each analyst are remembered as they were read and priced, for whoever asks the same again. A memory
 follows from its key and from the open catalog and store alone: no row, no answer and no balance has a part in it. The analyst is
 part of every key, so that no question becomes faster because another analyst asked the same.
 """
@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 
 class Remembered:
-    """At most `most` results, of which the one that was not used for the longest time makes room. Errors are not remembered."""
+    """At most `most` results; the one that was not used for the longest time makes room. Errors are not remembered."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most, self._lock = most, Lock()
@@ -50,7 +50,7 @@ class Remembered:
         return len(text) <= LONGEST
 
     def of(self, text: str, key: tuple[Hashable, ...], made: Callable[[], Value]) -> Value:
-        """What `made` returns, which follows from a text and from the rest of its key.
+        """The result of `made`, which follows from a text and from the rest of its key.
 
         >>> known = Remembered()
         >>> known.of("SELECT 1", ("ana",), lambda: "once"), known.of("SELECT 1", ("ana",), lambda: "twice")
@@ -90,7 +90,7 @@ class Offer:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What each quote would spend."""
+        """The event of each quote."""
         return tuple(quote.event for quote in self.quotes)
 
 
@@ -110,7 +110,7 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
 
 
 def key_of(quote: Quote, version: str) -> str:
-    """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
+    """The identity of a query: the plan, the budget and the prepared data; never the text, nor the column names."""
     by_place = sorted(placed(quote.request.weights, quote.question).items())
     asked = replace(quote.request, groups=None, weights=tuple((str(place), weight) for place, weight in by_place))
     known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
@@ -124,7 +124,7 @@ def key_of(quote: Quote, version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, of which catalog and public tables; and the memory of prices, unless the text is too long for it."""
+    """The analyst who asks, the catalog, the public tables, and the memory of prices, unless the text is too long for it."""
 
     analyst: str
     catalog: Catalog

@@ -346,7 +346,7 @@ class Join:
 class UnitJoin:
     """Each row with the rows of the same unit in `other` for which all `pairs` (left, right) are equal.
 
-    `once`: a row has at most one match, because the pairs contain a key of which a unit has one row (store.md). `here` is the
+    `once`: a row has at most one match, because the pairs contain a key with one row for each unit (store.md). `here` is the
     source of a column of that name: 1 if a row has a match, NULL if a left join found no match.
     """
 
@@ -446,7 +446,7 @@ class Moment:
 
     @property
     def parts(self) -> tuple[Row | TextColumn, ...]:
-        """What is computed of a row for it."""
+        """The expressions of a row that it adds up."""
         return tuple(part for part in (self.text, self.value, self.other) if part is not None)
 
 

@@ -278,8 +278,8 @@ LAUNCH = 2 * 10**6  # a task, for the driver: 2 milliseconds
 class Work:
     """Rows that operators read, join, filter, sort and group; steps of one core; bytes held at once.
 
-    Of the steps, the driver of a cluster does `alone`, and `task` are those of the largest task of each stage. What tasks have
-    added up is added up again there: `gathered` are further steps of one task, `moved` those of all parts of a shuffle. The
+    Of the steps, the driver of a cluster does `alone`, and `task` are those of the largest task of each stage. The sums of
+    tasks are added up again there: `gathered` are further steps of one task, `moved` those of all parts of a shuffle. The
     driver starts `tasks`.
 
     >>> Work(10, 200) + Work(1, 30, 8)
@@ -301,7 +301,7 @@ class Work:
         return Work(self.rows + other.rows, self.steps + other.steps, self.bytes + other.bytes, *shared)
 
     def on(self, cores: int) -> int:
-        """The most steps until all is done on so many cores; never more than on one (work.md, by Graham 1966).
+        """The most steps until all is done on a number of cores; never more than on one (work.md, by Graham 1966).
 
         >>> Work(steps=1000, alone=100).on(1), Work(steps=1000, alone=100).on(9), Work(steps=1000, task=1000).on(9)
         (1000, 450, 1000)
@@ -311,7 +311,7 @@ class Work:
         return min(self.steps, self.alone + LAUNCH * self.tasks + ceil(SLOWER * (largest + shared)))
 
     def cores_for(self, most: int) -> int | None:
-        """The least number of cores on which at most so many steps are done; None if none that can be declared is enough.
+        """The least number of cores on which at most `most` steps are done; None if none that can be declared is enough.
 
         >>> Work(steps=1000, alone=100).cores_for(450), Work(steps=1000, alone=100).cores_for(100)
         (9, None)

@@ -253,7 +253,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Everything that was asked. What comes after `group` works on released values and costs nothing.
+    """Everything that was asked. All that comes after `group` works on released values and costs nothing.
 
     A question may have several parts, each with a group and calls of its own. Those in `beside` have no keys and one output,
     which every part may use. The rows of those in `below` stand below its own: they have as many outputs and orders, and the
@@ -279,7 +279,7 @@ class Question:
 
     @property
     def parts(self) -> tuple[Question, ...]:
-        """All parts, each of which is measured and paid for."""
+        """All parts; each is measured and paid for."""
         return self, *self.beside, *self.below
 
 

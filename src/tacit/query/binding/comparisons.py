@@ -112,7 +112,7 @@ def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
 
 
 def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
-    """What is made of a list of values, without those that nothing has; refused where that is all of them."""
+    """The results for a list of values, without values that no row can have; refused if none is left."""
     found, never = [], None
     for make in makers:
         try:

@@ -249,7 +249,7 @@ def public_numbers(scope: Scope) -> frozenset[int]:
 def _mapped(term: Term, public: Set[int], at: At) -> Term:
     """The private side of a join: a column, or an expression that maps declared values; refused where it is more than that.
 
-    What chooses (CASE, and what is made of it) may look at one column: a condition on several, or on private text, belongs to
+    A choice (CASE, and anything made of it) may look at one column: a condition on several, or on private text, belongs to
     WHERE.
     """
     choices = [node for node in nodes_of(term.node) if isinstance(node, Choose)]
@@ -344,7 +344,7 @@ def _meets(child: Row, values: Sequence[int], wanted: bool) -> bool:
 
 @dataclass
 class _Left:
-    """What conditions leave of the range of one number."""
+    """The part of the range of one number that conditions leave."""
 
     low: int
     high: int
@@ -437,7 +437,7 @@ def _never(written: Expression, found: Condition, scope: Scope) -> NeverTrue:
 
 
 def declared_range(column: catalog.Column) -> str:
-    """What is declared of a column's values, in words; nothing where their values are private."""
+    """The declared values of a column, in words; empty if they are private."""
     if column.kind == "category":
         return f"one of {', '.join(map(repr, column.domain[:20]))}" + (", ..." if column.domain[20:] else "")
     if column.bounds is None or column.step is None:

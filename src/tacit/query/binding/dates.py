@@ -157,7 +157,7 @@ def _computed(term: Term, compute: Callable[[Row], Row], on_day: Callable[[date]
 
 @lru_cache(maxsize=256)
 def _points(on_day: Callable[[date], int], low: int, high: int) -> tuple[int, ...]:
-    """What a function of dates gives on the days of a range, sorted, each once."""
+    """The values of a function of dates on the days of a range, sorted, each once."""
     if not FIRST <= low <= high <= LAST or high - low > 366 * MOST_YEARS:
         raise RangeTooLarge(f"the dates span more than {MOST_YEARS} years", remedy="declare tighter bounds for the column")
     return tuple(sorted({on_day(day_of(number)) for number in range(low, high + 1)}))

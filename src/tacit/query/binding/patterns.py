@@ -97,7 +97,7 @@ MOST_KEPT = 300_000  # steps in states that are remembered: some 30 MB
 
 
 def matching(texts: Sequence[str], pattern: str) -> list[str]:
-    """Those of the texts of which some part matches.
+    """The texts with a part that matches.
 
     >>> matching(["north", "south", "east"], "^(n|s).*th$")
     ['north', 'south']

@@ -121,7 +121,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """So many times; `most` is None for any number."""
+    """A repetition from `least` to `most` times; `most` is None for any number."""
 
     part: Node
     least: int
@@ -134,7 +134,7 @@ ANY = Kind(((0, LAST),))
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What (?i), (?m) and (?s) change; U changes which match is found, and not whether there is one."""
+    """The changes of (?i), (?m) and (?s); U changes which match is found, and not whether there is one."""
 
     i: bool = False
     m: bool = False
@@ -224,7 +224,7 @@ class Parser:
         return found
 
     def _next(self) -> list[Node]:
-        """What stands here; nothing for flags."""
+        """The node that stands here; nothing for flags."""
         symbol = self._symbol()
         if symbol == "(":
             return self._group()
@@ -341,7 +341,7 @@ class Parser:
         return self.text[begun : self.at]
 
     def _among(self) -> One:
-        """A class in square brackets, of which the first is read."""
+        """A class in square brackets; the first bracket is read already."""
         out, kinds, first = self._takes("^"), list[Kind](), True
         while first or not self._takes("]"):
             first = False
@@ -383,7 +383,7 @@ def _joined(kinds: list[Kind]) -> tuple[Kind, ...]:
 
 
 def _room(node: Node, most: int) -> int:
-    """What is left of the limit of repetitions in the innermost of them; 0 if there are too many."""
+    """The rest of the limit of repetitions in the innermost of them; 0 if there are too many."""
     if isinstance(node, Repeat):
         most //= max(1, node.least if node.most is None else node.most)
     parts = (node.part,) if isinstance(node, Repeat) else node.parts if isinstance(node, Row | Either) else ()

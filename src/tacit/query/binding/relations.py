@@ -113,7 +113,7 @@ def _exists(relations: Relations, rows: Rows, scope: Scope, asked: Exists, negat
 def _among(relations: Relations, rows: Rows, scope: Scope, asked: InQuery, negated: bool) -> Rows:
     """IN: the unit or a key of it among those of the inner rows, or a value among those of a public table.
 
-    NOT IN is read as NOT EXISTS: a NULL among the inner values excludes nobody.
+    NOT IN is read as NOT EXISTS: a NULL among the inner values excludes no row.
     """
     from tacit.query.binding.subqueries import nested
 
@@ -351,7 +351,7 @@ class Relations:
                 yield equal(Binder(scope).term(compared[0]), Binder(alone).term(compared[1]))
 
     def _of_right(self, part: Part, conditions: list[Expression], scope: Scope) -> Condition | None:
-        """What is left of the ON of a left join: a filter of the right side, before the join."""
+        """The rest of the ON of a left join: a filter of the right side, before the join."""
         alone = Scope((part.source,))
         for each in conditions:
             if not all(map(alone.has, names_in(each))) or any(scope.has(name) and len(name.parts) == 1 for name in names_in(each)):

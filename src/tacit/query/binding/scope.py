@@ -28,7 +28,7 @@ from tacit.query.plan import (
 
 
 class PublicFacts(Protocol):
-    """What is known of the public tables, from their contents."""
+    """Facts about the public tables, from their contents."""
 
     def columns(self, table: str) -> Mapping[str, catalog.Column]:
         """Every column of a public table, declared or found."""
@@ -285,7 +285,7 @@ def plain(expression: Expression, scope: Scope | None = None) -> object:
 
 
 def name_of(expression: Expression) -> str:
-    """What a column of the answer is called where the question does not say."""
+    """The name of a column of the answer if the question gives none."""
     if isinstance(expression, Name):
         return expression.parts[-1].lower()
     if isinstance(expression, Apply):

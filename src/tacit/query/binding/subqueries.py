@@ -1,7 +1,7 @@
 """Sub-queries in FROM and IN: they filter, rename and compute, stack tables, or make one row of each unit (stability.md).
 
-What only filters, renames or computes is written in place: its columns are terms over the tables inside. A GROUP BY must keep the
-unit, or a key that leads to it; its aggregates are then numbers of one unit, with ranges that follow from the row limit.
+A sub-query that only filters, renames or computes is written in place: its columns are terms over the tables inside. A GROUP BY
+must keep the unit, or a key that leads to it; its aggregates are then numbers of one unit, with ranges that follow from the row limit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Kind = Choice["rows", "sum", "least", "largest", "mean", "distinct"]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A total as the engine makes it, the column that holds it, and what its integers mean: `low` plus so many steps."""
+    """A total as the engine makes it, the column that holds it, and the meaning of its integers: `low` plus a number of steps."""
 
     total: Total
     column: Column

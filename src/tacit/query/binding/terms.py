@@ -165,7 +165,7 @@ def constant_of(term: Term) -> Fraction | None:
 
 
 def common_step(one: Fraction, other: Fraction) -> Fraction:
-    """The largest step of which both are whole multiples.
+    """The largest step such that both are whole multiples of it.
 
     >>> common_step(Fraction(1, 2), Fraction(1, 3))
     Fraction(1, 6)
@@ -362,7 +362,7 @@ def aligned(left: Term, right: Term) -> tuple[Row, Row, Type]:
 
 
 def word(meaning: Type) -> str:
-    """What a type is called in a message."""
+    """The word for a type in a message."""
     return {"NumberType": "a number", "CategoryType": "a category", "DateType": "a date", "BooleanType": "a condition"}.get(
         type(meaning).__name__, "private text"
     )

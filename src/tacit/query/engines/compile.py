@@ -68,7 +68,7 @@ class Reading:
 
     @classmethod
     def of(cls, group: Group, tables: Tables) -> Reading:
-        """What a plan reads: the columns of its expressions, and ranks if the rows of a group are limited."""
+        """The inputs of a plan: the columns of its expressions, and ranks if the rows of a group are limited."""
         nodes = (node for whole in expressions_of(group) for node in nodes_of(whole))
         columns = {stored_name(node.source, node.name) for node in nodes if isinstance(node, Column | TextColumn)}
         ranks = {stored_name(step.source, RANK) for step in below(group) if isinstance(step, Scan)} if group.per_group else set()
@@ -258,7 +258,7 @@ def lists(group: Group, place: int, tables: Tables, singly: bool = True) -> ir.T
     """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`.
 
     Where there can be at least as many values as rows, grouping by them shortens no list for sure, and takes long: then each row
-    comes by itself, without `rows`, if `singly` allows it. What is declared decides it, not the data.
+    comes by itself, without `rows`, if `singly` allows it. Declarations decide it, not the data.
     """
     node = group.moments[place].value
     rows = grouped(group, tables)

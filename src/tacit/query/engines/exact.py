@@ -79,7 +79,7 @@ def _places(group: Group, columns: Mapping[str, Integers]) -> NDArray[np.int64]:
 
 
 def _position(column: Integers, points: Sequence[int | None]) -> NDArray[np.int64]:
-    """The position of each value in a sorted list of points, of which NULL is the last; -1 for any other value."""
+    """The position of each value in a sorted list of points with NULL last; -1 for any other value."""
     known = np.array([point for point in points if point is not None], dtype=np.int64)
     values = np.ma.getdata(column)
     place = np.searchsorted(known, values).astype(np.int64)
@@ -205,7 +205,7 @@ Fetch = Callable[[Build, str], Mapping[str, Integers]]
 
 
 def statements_of(group: Group, singly: bool = True) -> Iterator[tuple[int | None, Build, str]]:
-    """What is built for a plan, each with a text that names it: its sums, and each list with the place of its moment.
+    """The statements of a plan, each with a text that names it: its sums, and each list with the place of its moment.
 
     Without `singly`, a list is always a histogram, and never one value for each row.
     """

@@ -116,7 +116,7 @@ def _value(code: str, column: Column, values: list[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What an answer holds: dates as texts, and NULL for what is not a number, such as a division by zero."""
+    """The values of an answer: dates as texts, and NULL in place of NaN, such as a division by zero."""
     if isinstance(value, float) and not isfinite(value):
         return None
     if isinstance(value, datetime):

@@ -149,7 +149,7 @@ def _in_list(images: Sequence[int | None], place: Any) -> Any:
 
 
 def _where_known(found: Any, row: Any, nullable: bool) -> Any:
-    """What was found in a list, NULL where the row is: Spark with ANSI errors takes what is found for known."""
+    """The entry of a list, NULL where the row is: Spark with ANSI errors takes an entry for not NULL."""
     return ibis.cases((row.isnull(), ibis.null("int64")), else_=found) if nullable else found
 
 

@@ -209,7 +209,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """A sum that is not measured: over the groups of another part, of which it adds up the sums at place `of`."""
+    """A sum that is not measured: it adds up the sums at place `of` over the groups of another part."""
 
     place: int
     moment: Moment

@@ -97,7 +97,7 @@ def cells_of(out: Out, quote: Priced, noisy: Noisy) -> Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Computes columns from released numbers, of which each may miss its ends with the chance `missed`."""
+    """Computes columns from released numbers; each may miss its ends with the chance `missed`."""
 
     quote: Priced
     noisy: Noisy
@@ -382,7 +382,7 @@ def _regression(call: Call, sums: list[Released], missed: Fraction) -> Ends:
 
 
 def _outward(low: Floats, high: Floats) -> Ends:
-    """What doubles lose, added on both sides."""
+    """Both ends, further out by the most that doubles lose."""
     return low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
 
 

@@ -42,7 +42,7 @@ from tacit.query.question import (
 SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 COVARIANCES = frozenset({"covar_pop", "covar_samp"})
 REGRESSIONS = frozenset({"corr", "regr_slope", "regr_intercept"})
-DECLARED = frozenset({"avg"}) | SPREADS | COVARIANCES  # of which the bounds of a column declare the range
+DECLARED = frozenset({"avg"}) | SPREADS | COVARIANCES  # their range follows from the bounds of a column
 Weights = tuple[tuple[Moment, Fraction], ...]
 
 
@@ -239,7 +239,7 @@ def _is_sum(child: object, question: Question) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What one output draws on: cells and statements of its own row, of other rows, sums over rows, and those of all rows."""
+    """The sources of one output: cells and statements of its own row, of other rows, sums over rows, and those of all rows."""
 
     question: Question
     own: set[Cell] = field(default_factory=set)
@@ -285,7 +285,7 @@ class _Drawn:
 
 
 def _held(node: object, question: Question) -> Iterator[Cell]:
-    """What holds the numbers inside a node: statements as high up as there are, else cells. A window counts all of its cells."""
+    """The statements inside a node, as high up as there are, else its cells. A window counts all of its cells."""
     if (statement := statement_of(node, question)) is not None:
         yield statement
     elif isinstance(node, Result):

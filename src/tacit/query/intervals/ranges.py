@@ -37,7 +37,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Added:
-    """What each row adds: its ends, and whether it certainly has a value and is there."""
+    """The summands, one for each row: its ends, and whether it certainly has a value and is there."""
 
     low: Floats
     high: Floats

@@ -106,7 +106,7 @@ class Quotient:
 
     @property
     def least(self) -> tuple[float, ...]:
-        """What the weights are at least, whatever the ratio."""
+        """The least that the weights can be, whatever the ratio."""
         return tuple(0.0 if below else abs(above) for above, below in zip(self.above, self.below, strict=True))
 
 

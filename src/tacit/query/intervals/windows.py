@@ -45,7 +45,7 @@ class Members:
 
 
 class Released(Protocol):
-    """What a window needs of the columns around it."""
+    """The columns around a window, as it reads them."""
 
     @property
     def quote(self) -> Priced: ...
@@ -91,7 +91,7 @@ def windowed(columns: Released, window: Window) -> Numbers:
 
 
 def _child(columns: Released, window: Window) -> Numbers:
-    """What is added up or looked at; of COUNT of texts only whether they are there."""
+    """The numbers that a window adds up or compares; of COUNT of texts only whether they are there."""
     found = columns.of(window.child) if window.child is not None else certain(np.ones(columns.size))
     if isinstance(found, Words):
         there = np.array([np.nan if value is None else 1.0 for value in found.values])

@@ -33,7 +33,7 @@ DEFAULT = Apply("default frame", ())
 
 
 class Reads(Protocol):
-    """What reading a window needs of the reader."""
+    """The part of the reader that reads windows need."""
 
     def expression(self, node: exp.Expr) -> Expression: ...
     def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]: ...

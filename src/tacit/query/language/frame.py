@@ -78,7 +78,7 @@ class Frame(Generic[Released]):
         return self.ask(self.select, **budget)
 
     def explain(self, **budget: Any) -> Any:
-        """What an answer would cost and how good it would be; spends nothing, reads nothing."""
+        """The cost and the error of the answer; spends nothing, reads nothing."""
         return self.tell(self.select, **budget)
 
     def _with(self, **changes: Any) -> Frame[Released]:

@@ -28,14 +28,14 @@ Parameters = Mapping[str, Any] | Sequence[Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Parameters by name, those of `?` and `$1` by their number from 1, and the date; `today` is None where nobody says it."""
+    """Parameters by name, those of `?` and `$1` by their number from 1, and the date; `today` is None if it is not given."""
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     today: date | None = None
 
 
 def given(parameters: Parameters = None, today: date | None = None) -> Given:
-    """What is given, after a look at it.
+    """Parameters and the date, checked.
 
     >>> given({"age": 65}).parameters, given([65, "F"]).parameters
     ({'age': 65}, {'1': 65, '2': 'F'})
@@ -274,7 +274,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 class Nodes(ABC):
-    """What every part of the reader shares; keeps the text, for places."""
+    """The base of every part of the reader; keeps the text, for places."""
 
     def __init__(self, text: str, given: Given | None = None) -> None:
         self.text, self.given = text, given or Given()
@@ -289,7 +289,7 @@ class Nodes(ABC):
 
     @abstractmethod
     def query(self, node: exp.Expr) -> Query:
-        """What stands in parentheses: a SELECT, or several with UNION ALL."""
+        """The query in parentheses: a SELECT, or several with UNION ALL."""
 
     def at(self, node: exp.Expr) -> At:
         start = self._start(node)
@@ -308,7 +308,7 @@ class Nodes(ABC):
         return NotAllowed(what or f"{self.word(node)} is not supported", remedy=remedy, at=self.at(node))
 
     def word(self, node: exp.Expr) -> str:
-        """What a construct is called, in the words of whoever wrote it; never by the name that the parser has for it."""
+        """The word for a construct as it is written in SQL; never the name that the parser has for it."""
         if isinstance(node, exp.Anonymous):
             return node.name.upper()[:40]
         if type(node) in CALLED:

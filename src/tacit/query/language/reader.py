@@ -193,7 +193,7 @@ class Reader(Expressions):
             self.named_queries[each.alias.lower()] = self.query(each.this)
 
     def query(self, node: exp.Expr) -> Query:
-        """What stands in parentheses: a SELECT, or several with UNION ALL."""
+        """The query in parentheses: a SELECT, or several with UNION ALL."""
         if isinstance(node, exp.Subquery):
             self.only(node, "this")
             return self.query(node.this)

@@ -1,7 +1,7 @@
 """SQL text to a `syntax.Select`: limits on the text, the budget in it, one statement, and the place that a refusal points at.
 
-sqlglot parses, and nothing of its tree goes further than this package. What may be asked is the allow-list of `reader.py`. What a
-word means is decided by the reader alone (words.py). So the parser is kept from guessing: a function in `AS_WRITTEN` stays a call
+sqlglot parses, and nothing of its tree goes further than this package. The allow-list is that of `reader.py`. The
+meaning of a word is decided by the reader alone (words.py). So the parser is kept from guessing: a function in `AS_WRITTEN` stays a call
 with its arguments in their order, where sqlglot would take `DATE_TRUNC(day, MONTH)` for a column MONTH, truncated to a day.
 """
 
@@ -89,7 +89,7 @@ DEEPEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a text asks. `filled` where parameters or today's date became literals: then the text alone does not say it."""
+    """The statement of a text. `filled` where parameters or today's date became literals: then the text alone does not say it."""
 
     statement: Statement
     filled: bool = False
@@ -108,7 +108,7 @@ def parse(text: str, given: Given | None = None) -> Select:
 
 
 def read(text: str, given: Given | None = None) -> Written:
-    """What `text` asks: a SELECT, DESCRIBE or SHOW TABLES."""
+    """The statement of `text`: a SELECT, DESCRIBE or SHOW TABLES."""
     text, options = _budget_in(_checked(text))
     tree = _one_statement(text)
     if not isinstance(tree, exp.Select | exp.Union):

@@ -1,4 +1,4 @@
-"""What was written, before anything is known about it: names, constants, functions. SQL and the Python builder both end here."""
+"""The tree of a question as it was written: names, constants, functions. SQL and the Python builder both end here."""
 
 from __future__ import annotations
 

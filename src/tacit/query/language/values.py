@@ -18,7 +18,7 @@ MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those aft
 
 
 def _moved(day: date, sign: str, months: int) -> date | None:
-    """The same day so many months away, or the last one of that month; None where it leaves the calendar."""
+    """The same day a number of months away, or the last one of that month; None where it leaves the calendar."""
     place = day.year * 12 + day.month - 1 + (months if sign == "+" else -months)
     year, month = divmod(place, 12)
     if not 1 <= year < 9999:
@@ -57,7 +57,7 @@ class Values(Nodes):
         return self.apply(CASTS[kind], node, node.this)
 
     def decimal(self, node: exp.Expr, digits: list[exp.Expr]) -> Expression:
-        """A cast to a number of so many digits, some of them after the point."""
+        """A cast to a number with a limit of digits, some of them after the point."""
         wanted = node.args["to"]
         written = [str(part.this.this) for part in digits if isinstance(part.this, exp.Literal) and not part.this.is_string]
         whole = len(written) == len(digits) <= 2 and all(re.fullmatch("[0-9]{1,2}", text) for text in written)

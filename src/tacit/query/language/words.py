@@ -1,7 +1,7 @@
 """Words of other dialects, in terms of the plain ones; each is understood wherever it has one meaning.
 
-What fits two readings is refused, with both written out. Which argument of a word for dates is which goes by form: a quoted unit
-comes first, as in DATE_TRUNC('month', day); a bare one last, as in DATE_TRUNC(day, MONTH) and DATE_DIFF(a, b, DAY), or first, as in
+A form that fits two readings is refused, with both written out. Which argument of a word for dates is which goes by form: a quoted
+unit comes first, as in DATE_TRUNC('month', day); a bare one last, as in DATE_TRUNC(day, MONTH) and DATE_DIFF(a, b, DAY), or first, as in
 DATEDIFF(day, a, b). After the dates the unit says that the second is subtracted, before them that the first is.
 """
 
@@ -63,7 +63,7 @@ def truncated(reader: Expressions, node: exp.Expr, first: exp.Expr, last: exp.Ex
         value = first
     if unit is None and (unit := _bare(last)) is not None:
         value = first
-        if _bare(first) not in (None, "day"):  # nobody truncates a date to its day
+        if _bare(first) not in (None, "day"):  # a date truncated to its day is the date itself
             one, other = _bare(first), _text(reader, last)
             raise _two_readings(reader, node, f"DATE_TRUNC('{one}', {other})", f"DATE_TRUNC('{unit}', {_text(reader, first)})")
         if unit == "week":
@@ -209,7 +209,7 @@ Word = Callable[["Expressions", exp.Expr], Expression]
 
 
 def _taking(least: int, most: int, usage: str, read: Callable[..., Expression]) -> Word:
-    """A word that takes so many arguments."""
+    """A word that takes from `least` to `most` arguments."""
 
     def checked(reader: Expressions, node: exp.Expr) -> Expression:
         given = node.expressions

@@ -105,7 +105,7 @@ def _item(item: Item) -> str:
 
 
 def _query(query: Query) -> str:
-    """What stands in parentheses; a name of WITH is written in its place."""
+    """The query in parentheses; a name of WITH is written in its place."""
     if isinstance(query, UnionAll):
         return " UNION ALL ".join(map(_query, query.parts))
     return _select(query)
@@ -163,7 +163,7 @@ def _constant(value: Fraction | str | bool | date | None) -> str:
 
 
 def _number(value: Fraction) -> str:
-    """A number that was read from at most MOST_DIGITS digits, in so many."""
+    """A number that was read from at most MOST_DIGITS digits, in as many."""
     digits = Context(prec=2 * MOST_DIGITS)
     exact = digits.normalize(digits.divide(Decimal(value.numerator), Decimal(value.denominator)))
     plain = f"{exact:f}"

@@ -224,7 +224,7 @@ def _of_margin(part: Margin, quote: Quote, uses: _Uses) -> Noise:
 
 
 def _unit(moment: Moment, uses: _Uses) -> Fraction:
-    """What one unit of a moment is in the answer: a step of the column; if sums are centered, half of one, or its square."""
+    """The size of one unit of a moment in the answer: a step of the column; if sums are centered, half of one, or its square."""
     steps = {
         term.node: term.type.step for term in uses.terms.get(moment, ()) if term is not None and isinstance(term.type, NumberType)
     }

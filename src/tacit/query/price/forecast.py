@@ -144,7 +144,7 @@ def _reach(noises: Noises, weight: float, missed: Fraction) -> float:
 
 
 def _unit(call: Call) -> float:
-    """What one unit of the sum is in the answer: half a step, if the sum is centered."""
+    """The size of one unit of the sum in the answer: half a step, if the sum is centered."""
     return step_of(call.over) / (1 if call.together is not None else 2)
 
 
@@ -179,7 +179,7 @@ def for_error(question: Question, asked: Request, touched: Sequence[Reach], fact
 
 
 def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
-    """What every sum of one part must cost at least."""
+    """The least cost of every sum of one part."""
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
         for call in calls_of(output.value, question):
@@ -221,7 +221,7 @@ def _with_forecasts(needed: dict[Moment, Fraction], question: Question, asked: R
 
 
 def _part(call: Call, moment: Moment) -> Fraction:
-    """What a sum gets for each unit of epsilon of a call's largest: in a variance, about as weight^(2/3) (forecast.md)."""
+    """The share of a sum for each unit of epsilon of a call's largest: in a variance, about as weight^(2/3) (forecast.md)."""
     return PARTS[moment.kind] if call.name in SPREADS else Fraction(1)
 
 
@@ -240,7 +240,7 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
 
 
 def _remedy(out: Out, call: Call, question: Question) -> str:
-    """What the analyst can do, and for what can be forecast also what the data owner can do."""
+    """The remedy for the analyst, and for a forecast also that for the data owner."""
     sums = "ask for its SUM and its COUNT with an error each, or "
     if call.name not in FORECAST or not isinstance(out, Result):
         return f"{sums if call.name in ('sum', 'avg') else ''}give epsilon instead"

@@ -64,7 +64,7 @@ def measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
 
 
 def besides_sums(question: Question) -> int:
-    """What a part releases besides sums: its quantiles and modes, and its keys where they are private."""
+    """How many releases a part has besides sums: its quantiles and modes, and its keys where they are private."""
     return len(quantiles(question)) + len(modes_of(question)) + private(question)
 
 
@@ -149,7 +149,7 @@ PLACES = 10**12  # of a root
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What has a share of epsilon: a sum, a drawn value or the private keys of the part with the number `part`."""
+    """An item with a share of epsilon: a sum, a drawn value or the private keys of the part with the number `part`."""
 
     part: int
     what: Moment | Call | Literal["keys"]

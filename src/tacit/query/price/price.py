@@ -232,7 +232,7 @@ Widths = tuple[float, ...]
 class Seen:
     """The numbers of an answer, each with the chance that it may miss, by which quotes for it are compared.
 
-    Quotes for one question have most of their noise in common. What was computed of one mechanism is kept, here and no longer.
+    Quotes for one question have most of their noise in common. Results for one mechanism are kept here, and no longer.
     """
 
     needs: tuple[tuple[Need, Fraction], ...]
@@ -251,7 +251,7 @@ class Seen:
         return total
 
     def half_widths(self, quote: Quote) -> Widths:
-        """What each number of the answer misses at its confidence, in rows: the root of the squares of what each of its sums does.
+        """The error of each number of the answer at its confidence, in rows: the root of the squares of what each of its sums does.
 
         Drawn values and private keys have the same noise in every quote for a question, and count as nothing here.
         """

@@ -215,7 +215,7 @@ class Quote:
 
     @property
     def _events(self) -> tuple[Event, ...]:
-        """What is released for this part alone."""
+        """The releases for this part alone."""
         trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
         alone = [part.event for part in self.drawn if not isinstance(part.mechanism, FromTree)]
         events: list[Event] = [*(part.mechanism.event for part in self.sums), *trees.values(), *alone]
@@ -238,7 +238,7 @@ class Quote:
 
     @property
     def drawn(self) -> tuple[Rank | Mode, ...]:
-        """What is drawn group by group from lists of values."""
+        """The mechanisms that draw group by group from lists of values."""
         return *self.ranks, *self.modes
 
     @property
@@ -281,7 +281,7 @@ Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What every item gets of `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times."""
+    """The share of every item in `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times."""
 
     of: Mapping[Item, Fraction]
     whole: Fraction
@@ -411,7 +411,7 @@ def _of(drawn: object, tree: Tree) -> FromTree:
 
 
 def _missed_by(tree: Tree | None, drawn: Sequence[Quantile | QuantileWithInterval]) -> float:
-    """What is expected of all quantiles, as a logarithm: the errors, times the half widths where there are intervals.
+    """The expected errors of all quantiles, as a logarithm: the errors, times the half widths where there are intervals.
 
     Each counts by its part of epsilon, which is larger where the analyst gave it more weight.
     """

@@ -23,7 +23,7 @@ from tacit.query.trees import below, nodes_of
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What one unit can touch; `change` is what may happen to it, `several` whether there is more than one group.
+    """The reach of one unit; `change` is what may happen to it, `several` whether there is more than one group.
 
     Where a unit changes, these are the rows and groups that it has before, and again those that it has after. `fixed`: every unit
     has exactly one row, which always counts (`rows_are_public`).
@@ -67,7 +67,7 @@ class Reach:
 
 
 def reach(question: Question, change: Change = "add-remove", fixed: bool = False) -> Reach:
-    """What one unit can touch in the groups of a question; `fixed` is `rows_are_public`."""
+    """The reach of one unit in the groups of a question; `fixed` is `rows_are_public`."""
     rows, group = rows_of(question.group.child), question.group
     if not group.keys:
         return Reach(rows, 1, rows, change, fixed=fixed)
@@ -77,7 +77,7 @@ def reach(question: Question, change: Change = "add-remove", fixed: bool = False
 
 
 def rows_are_public(question: Question, catalog: Catalog) -> bool:
-    """Whether all neighbours have the same number of rows in a question, each of which always counts (stability.md, section 8).
+    """Whether all neighbours have the same number of rows in a question, and each row always counts (stability.md, section 8).
 
     So where a unit changes that is one row of the only private table, nothing can drop a row when the table is prepared, and the
     question takes all rows as one group, with no value that may be missing.
@@ -275,7 +275,7 @@ def _together(moment: Moment) -> tuple[int, int]:
 
 
 def _counted(moment: Moment, touched: Reach) -> Reach:
-    """What one unit can touch of a moment: of a number of different values in one group no more than there can be."""
+    """The reach of one unit in a moment: of a number of different values in one group no more than there can be."""
     if moment.kind != "distinct" or moment.value is None:
         return touched
     return replace(touched, per_group=min(touched.per_group, moment.value.high - moment.value.low + 1))

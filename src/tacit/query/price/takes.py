@@ -1,4 +1,4 @@
-"""What a question with Gaussian noise takes from the data set, and what would fit where it does not."""
+"""The cost of a Gaussian question to the data set's budget, and the largest epsilon that still fits."""
 
 from __future__ import annotations
 

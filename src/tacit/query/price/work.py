@@ -70,7 +70,7 @@ class Flow:
         return self.rows if self.task is None else min(self.rows, self.task)
 
     def each(self, steps: int) -> Work:
-        """So many steps for each row that leaves."""
+        """The steps for each row that leaves."""
         return Work(steps=self.rows * steps, task=self.largest * steps)
 
 
@@ -90,7 +90,7 @@ def _shuffled(times: int = 1) -> Work:
 
 
 def _added_up(rows: Flow, groups: int, steps: int) -> Work:
-    """What each task has added up for each of its groups, by as many tasks as a shuffle has parts.
+    """The sums of each task for each of its groups, by as many tasks as a shuffle has parts.
 
     A hash of public codes spreads them. Few groups may all be in one part.
     """
@@ -162,7 +162,7 @@ def _large(amount: int, unit: int) -> str:
 
 
 def worst(question: Question) -> Work:
-    """The most work that a question can be: that of all its parts, each of which is run for itself, and of planning them."""
+    """The most work that a question can be: that of all its parts, which run one by one, and of planning them."""
     return sum(map(_of_part, question.parts), start=_planned(size_of(question)))
 
 
@@ -201,12 +201,12 @@ def _(relation: Bound, expressions: Expressions) -> Flow:
 
 
 def _launched(rows: int) -> Work:
-    """What the driver of a cluster does for the tasks that read a table."""
+    """The work of the driver of a cluster for the tasks that read a table."""
     return Work(tasks=_files(rows))
 
 
 def _files(rows: int) -> int:
-    """The files of a table, each of which may be read by a task of its own."""
+    """The files of a table; a task of its own may read each."""
     return -(-rows // FILE_ROWS)
 
 
@@ -219,7 +219,7 @@ def _(relation: PublicScan, expressions: Expressions) -> Flow:
 def _(relation: Join, expressions: Expressions) -> Flow:
     """Both sides are read whole, whatever the other contains, and every row matches as often as it can.
 
-    A public table of which every executor has a copy leaves rows where they are; else they move to those of the same key.
+    A public table with a copy on every executor leaves rows where they are; else they move to those of the same key.
     """
     before = flow(relation.child, expressions)
     looking = before if relation.size <= COPIED_ROWS else replace(before, task=None)

@@ -157,7 +157,7 @@ class Asked:
         )
 
     def present(self, argument: Expression) -> Call | None:
-        """COUNT of a column of which only its presence is known, or that names the unit or a key."""
+        """COUNT of a column with declared presence alone, or that names the unit or a key."""
         if not isinstance(argument, Name):
             return None
         if (named := self.binder.scope.named(argument)) is not None:

@@ -54,7 +54,7 @@ def constant_out(value: Fraction | str | bool | date | None) -> Out:
 
 
 def kind_of(meaning: Type) -> str:
-    """What a key is; "value" if it has values of several kinds."""
+    """The kind of a key; "value" if it has values of several kinds."""
     match meaning:
         case CategoryType(values):
             kinds = {terms.typed(value)[0] for value in values}
@@ -161,7 +161,7 @@ class Results:
         return Rounded(self.number(expression.arguments[0]), self.decimals(expression))
 
     def decimal(self, expression: Apply) -> Out:
-        """The number with so many digits; NULL where it has more before the point."""
+        """The number with a limit of digits; NULL where it has more before the point."""
         value, precision, scale = (self.number(part) for part in expression.arguments)
         assert isinstance(precision, Number) and isinstance(scale, Number)  # noqa: S101, PT018  # as it was read
         return Fitted(Rounded(value, int(scale.value)), 10 ** int(precision.value - scale.value))
@@ -237,7 +237,7 @@ class Results:
     # --- what they are ---
 
     def kind(self, out: Out) -> str:
-        """What a result is: a number, a date, a text, a truth or a NULL; "value" where a key has several of them."""
+        """The kind of a result: a number, a date, a text, a truth or a NULL; "value" where a key has several of them."""
         match out:
             case Result():
                 call = self.asked.calls[out.index]

@@ -20,7 +20,7 @@ TOTALS = ("sum", "avg", "min", "max", "count")
 
 
 class Outs(Protocol):
-    """What reading a window needs of `Results`."""
+    """The part of `Results` that windows need."""
 
     asked: Asked
     windows: bool
@@ -87,7 +87,7 @@ def _check(inner: Outs, child: Out, call: Apply) -> None:
 
 
 def _moved(inner: Outs, call: Apply) -> Window:
-    """LAG and LEAD: the value so many rows away, else a given one."""
+    """LAG and LEAD: the value a number of rows away, else a given one."""
     if not 1 <= len(call.arguments) <= 3:
         raise WrongType(f"{call.function.upper()} takes 1 to 3 arguments", remedy="write LAG(COUNT(*))", at=call.at)
     value, *rest = call.arguments

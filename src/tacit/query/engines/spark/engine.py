@@ -60,7 +60,7 @@ class SparkEngine:
     def open(self) -> None:
         """Reaches the cluster, which runs an empty task, and finds the store in the expected version; reads no row of it.
 
-        A session whose cluster has gone is replaced by a new one, once. What is checked is public: the version, and names of files.
+        A session whose cluster has gone is replaced by a new one, once. It checks public facts alone: the version, and names of files.
         """
         with self._lock:
             if self.wanted.at is not None and not self.wanted.at.answers():

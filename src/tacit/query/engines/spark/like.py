@@ -1,6 +1,6 @@
 """LIKE on Spark, in time linear in the text: Spark runs most patterns as a regular expression that tries every way to match.
 
-With '%a%a%a%a%a%a%b' one text of 64 letters a keeps an executor busy past any limit, so that a time-out would tell that somebody
+With '%a%a%a%a%a%a%b' one text of 64 letters a keeps an executor busy past any limit, so that a time-out would tell that a person
 has such a text. Here each part between two % is looked for once: its first occurrence is the best, and an atomic group keeps it.
 The work for a text of n characters and a pattern of m is at most 2 n m steps, which is what `query/planning.py` counts.
 """
