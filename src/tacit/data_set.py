@@ -276,7 +276,7 @@ class Opened:
         prepared as a Parquet file with the same columns would be.
         """
         asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
-        return prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
+        return prepare_data(self.catalog, lambda: self._ledger_or_none, asked, replaced=self.close)
 
     def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
         """Begin the ledger of this data set, once. It takes over the entries of a lost ledger that the prepared data remembers.
@@ -304,10 +304,10 @@ class Opened:
     @property
     def has_ledger(self) -> bool:
         """Whether a ledger was begun for this data set."""
-        return self._begun is not None
+        return self._ledger_or_none is not None
 
     @property
-    def _begun(self) -> Ledger | None:
+    def _ledger_or_none(self) -> Ledger | None:
         """The ledger of this data set, if one was begun."""
         try:
             return self.ledger

@@ -66,12 +66,13 @@ class Session:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. A question of
-        public tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
+        public tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their
+        parts.
         """
         with pointing(question):
             asked = self._read(question, params)
             text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
-            return self._answered(asked.statement, budget, text)
+            return self._answer_to(asked.statement, budget, text)
 
     def _read(self, question: str, params: Parameters) -> Written:
         """The statement of a text; without parameters, it follows from the text and the date."""
@@ -80,7 +81,7 @@ class Session:
             return read(question, given(params, today))
         return self.data.remembered.of(question, ("read", self.analyst, today), lambda: read(question, given(None, today)))
 
-    def _answered(self, asked: Statement, budget: Mapping[str, Any], text: str | None = None) -> Answer:
+    def _answer_to(self, asked: Statement, budget: Mapping[str, Any], text: str | None = None) -> Answer:
         self.data.refresh()
         if (columns := free_columns(asked, self.data.catalog, lambda: self.data.public)) is not None:
             return free_answer(columns)
@@ -104,7 +105,7 @@ class Session:
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
-            sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
+            sold = once(till, sale, lambda granted: self._release(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
         finally:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
@@ -118,7 +119,7 @@ class Session:
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
-    def _released(self, quote: Quote, paid: Paid) -> Answer:
+    def _release(self, quote: Quote, paid: Paid) -> Answer:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
@@ -133,9 +134,11 @@ class Session:
             asked = question if isinstance(question, Select) else self._read(question, params).statement
             remembered = self.data.remembered  # read before the catalog, as in _offer
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
-            return explained(asked, budget, Asker(self.analyst, self.data.catalog, lambda: self.data.public, short), self._seen)
+            return explained(
+                asked, budget, Asker(self.analyst, self.data.catalog, lambda: self.data.public, short), self._ledger_view
+            )
 
-    def _seen(self) -> Seen:
+    def _ledger_view(self) -> Seen:
         """The ledger as this analyst may see it."""
         door = self.data.door
         standing = door.seen(self.data.ledger.standing(self.analyst))
@@ -150,7 +153,7 @@ class Session:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(name, lambda select, **budget: self._answered(select, budget), self.explain, given(None, self._today()))
+        return start(name, lambda select, **budget: self._answer_to(select, budget), self.explain, given(None, self._today()))
 
     def _today(self) -> date:
         """Today's date in UTC, by the clock of this session."""

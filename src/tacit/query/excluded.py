@@ -66,26 +66,26 @@ def excluded(question: Question) -> Question:
     """The query without the values of public keys that no row can have; raises if a key has none left."""
     if private(question):
         return question
-    tests, made = _met(question.group.child)
+    tests, made = _can_meet(question.group.child)
     most = MOST_STEPS // question.among  # the same in all parts, so that grouping sets agree on the values of a key
-    keys = tuple(_left(key, tests, made, most) for key in question.group.keys) if tests else question.group.keys
+    keys = tuple(_values_left(key, tests, made, most) for key in question.group.keys) if tests else question.group.keys
     return replace(question, group=replace(question.group, keys=keys))
 
 
-def _met(relation: Relation) -> tuple[list[Condition], Made]:
+def _can_meet(relation: Relation) -> tuple[list[Condition], Made]:
     """The conditions that every row of a relation meets, and the keys of sub-queries, which are made of rows below."""
     match relation:
         case Where():
-            tests, made = _met(relation.child)
+            tests, made = _can_meet(relation.child)
             return [*_conjuncts(relation.condition), *tests], made
         case PerUnit():
-            tests, made = _met(relation.child)
+            tests, made = _can_meet(relation.child)
             return tests, made | {(relation.source, name): row for name, row in relation.keys}
         case UnitJoin(kind="inner"):
-            (tests, made), (others, more) = _met(relation.child), _met(relation.other)
+            (tests, made), (others, more) = _can_meet(relation.child), _can_meet(relation.other)
             return tests + others, made | more
         case Join() | UnitJoin() | Semi():  # on the right of a left join a row may be missing, whatever it would meet
-            return _met(relation.child)
+            return _can_meet(relation.child)
         case _:
             return [], {}
 
@@ -96,17 +96,17 @@ def _conjuncts(condition: Condition) -> Iterable[Condition]:
     return [each for part in condition.parts for each in _conjuncts(part)]
 
 
-def _left(key: Key, tests: Sequence[Condition], made: Made, most: int) -> Key:
+def _values_left(key: Key, tests: Sequence[Condition], made: Made, most: int) -> Key:
     """The key with the values that a row can have if all tests are true; the key itself if that is all of them, or not found."""
     valued = _inside_first(key.term.node, made)
-    own = _stored(valued, made)
-    tests = [test for test in tests if own.keys() & _stored(_inside_first(test, made), made).keys()]
+    own = _column_ends(valued, made)
+    tests = [test for test in tests if own.keys() & _column_ends(_inside_first(test, made), made).keys()]
     if not tests:
         return key
     tested = _inside_first(All(tuple(tests)), made)
-    stored = {name: last for name, last in _stored(valued | tested, made).items() if name in own}
+    stored = {name: last for name, last in _column_ends(valued | tested, made).items() if name in own}
     found = _possible(stored, tested, valued, made, most)
-    listed = None if found is None else _listed(key, *found)
+    listed = None if found is None else _list_ends(key, *found)
     if listed == ():
         raise NeverTrue(
             f"no row can meet the conditions: they exclude every value of {key.name[:60]}",
@@ -118,7 +118,7 @@ def _left(key: Key, tests: Sequence[Condition], made: Made, most: int) -> Key:
 _Name = tuple[int, str, int, int]
 
 
-def _stored(nodes: Ordered, made: Made) -> dict[_Name, int]:
+def _column_ends(nodes: Ordered, made: Made) -> dict[_Name, int]:
     """The stored columns among some nodes, with their last value: NULL stands one above the largest number."""
     columns: dict[_Name, int] = {}
     for node in nodes.values():
@@ -171,12 +171,12 @@ def _possible(stored: dict[_Name, int], tested: Ordered, valued: Ordered, made: 
         done = (low == high).all(axis=0) | (single & at_corner)
         null |= bool(value.null[done].any())
         ends.append((value.low[done & value.known], value.high[done & value.known]))
-        halves = _halved(low[:, ~done], high[:, ~done])
+        halves = _halve(low[:, ~done], high[:, ~done])
         lows, highs = np.hstack([halves[0], rest[0]]), np.hstack([halves[1], rest[1]])
     return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends]), null
 
 
-def _halved(lows: Numbers, highs: Numbers) -> tuple[Numbers, Numbers]:
+def _halve(lows: Numbers, highs: Numbers) -> tuple[Numbers, Numbers]:
     """Boxes cut in two across their longest side."""
     side = np.argmax(highs - lows, axis=0), np.arange(lows.shape[1])
     middle = (lows[side] + highs[side]) // 2
@@ -185,7 +185,7 @@ def _halved(lows: Numbers, highs: Numbers) -> tuple[Numbers, Numbers]:
     return np.hstack([lows, above]), np.hstack([below, highs])
 
 
-def _listed(key: Key, lows: Numbers, highs: Numbers, null: bool) -> tuple[int | None, ...] | None:
+def _list_ends(key: Key, lows: Numbers, highs: Numbers, null: bool) -> tuple[int | None, ...] | None:
     """The values of a key in some ranges, in order, NULL last; None if they are too many to be listed."""
     ranges = np.unique(np.stack([lows, highs]), axis=1)
     if int((ranges[1] - ranges[0]).sum()) + ranges.shape[1] > MOST_LISTED:

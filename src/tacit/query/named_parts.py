@@ -112,7 +112,7 @@ class Buckets:
 
 def stairs(node: object) -> Stairs | None:
     """The stairs that a tree is, if its borders are many and even enough for lists to be faster; None for any other node."""
-    if not isinstance(node, Choose) or (row := _compared(node)) is None:
+    if not isinstance(node, Choose) or (row := _comparison(node)) is None:
         return None
     read = _read(node, row)
     if read is None or len(read[0]) < FEWEST or any(left >= right for left, right in pairwise(read[0])):
@@ -125,17 +125,17 @@ def _read(node: Row, row: Row) -> tuple[tuple[int, ...], tuple[int | None, ...]]
     """Borders and values of a tree whose every branch compares `row`."""
     if isinstance(node, Literal):
         return (), (node.value,)
-    if not isinstance(node, Choose) or _compared(node) != row:
+    if not isinstance(node, Choose) or _comparison(node) != row:
         return None
     (test, lower), (_, upper) = node.branches
     one, other = _read(lower, row), _read(upper, row)
     if one is None or other is None or not isinstance(test, Compare) or not isinstance(test.right, Literal):
         return None
-    assert test.right.value is not None  # noqa: S101  # by _compared
+    assert test.right.value is not None  # noqa: S101  # by _comparison
     return (*one[0], test.right.value, *other[0]), (*one[1], *other[1])
 
 
-def _compared(node: Choose) -> Row | None:
+def _comparison(node: Choose) -> Row | None:
     """The row of CASE WHEN row < border THEN ... WHEN border <= row THEN ... END; None for any other choice."""
     match node:
         case Choose(
@@ -419,7 +419,7 @@ class _Parts:
         for number, node in enumerate(self.nodes):
             inside = self.inside[number]
             inline.append(OWN[type(node)](node) + sum(use * (NAMED if part in names else inline[part]) for part, use in inside))
-            made.append(_replaced(node, iter([names.get(part, made[part]) for part, _ in inside])))
+            made.append(_replace(node, iter([names.get(part, made[part]) for part, _ in inside])))
             level.append(max((level[part] + (part in names) for part, _ in inside), default=0))
             if uses[number] > 1 and inline[number] > WORTH and inside:
                 names[number] = _part(f"{NAME}{mark}{len(names)}", node)
@@ -465,11 +465,11 @@ def _form(node: Any, inside: Sequence[int]) -> tuple[Any, ...]:
     return (type(node), tuple(inside), *(getattr(node, name) for name in node.__slots__ if name not in nodes))
 
 
-def _replaced(node: Any, parts: Iterator[Any]) -> Any:
+def _replace(node: Any, parts: Iterator[Any]) -> Any:
     """A node with other parts in it, in the order of `parts_of`."""
-    changed = {name: _filled(getattr(node, name), parts) for name in INSIDE.get(type(node), ())}
+    changed = {name: _fill(getattr(node, name), parts) for name in INSIDE.get(type(node), ())}
     return replace(node, **changed) if changed else node
 
 
-def _filled(value: Any, parts: Iterator[Any]) -> Any:
-    return tuple(_filled(each, parts) for each in value) if isinstance(value, tuple) else next(parts)
+def _fill(value: Any, parts: Iterator[Any]) -> Any:
+    return tuple(_fill(each, parts) for each in value) if isinstance(value, tuple) else next(parts)

@@ -151,10 +151,10 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
         plan_without_rows(asked, asker.catalog, asker.public())
         return explained_without_rows(seen().left)
     wanted = requested(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
-    return _explained(asked, wanted, asker, seen)
+    return _price_explained(asked, wanted, asker, seen)
 
 
-def _explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+def _price_explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
     """The ledger is looked at after everything that the question alone decides."""
     from tacit.query.price.shape import Shaped, events_of, shape_of
     from tacit.query.price.takes import Balance, taken

@@ -69,10 +69,10 @@ def _one_row(relation: Relation) -> bool:
 
 def totals(question: Question) -> Question:
     """The query with the maximum total of all rows of one unit, for each SUM and AVG over a per-unit total."""
-    return replace(question, calls=tuple(_known(call, question) for call in question.calls))
+    return replace(question, calls=tuple(_with_total(call, question) for call in question.calls))
 
 
-def _known(call: Call, question: Question) -> Call:
+def _with_total(call: Call, question: Question) -> Call:
     """The combined total is used if it is less than what the rows of a unit cost one by one; otherwise an average is centered."""
     node = call.over.node if call.over is not None else None
     if call.name not in ("sum", "avg") or not isinstance(node, Column) or node.together is None:

@@ -89,7 +89,7 @@ class Extent:
         known = self.measured.get(id(node))
         if known is None:
             inner = [self._of(part) for part in parts_of(node)]
-            parts, depth = 1 + _listed(node), 1
+            parts, depth = 1 + _list_parts(node), 1
             if inner:
                 parts += written_out(node) * sum(size for size, _ in inner)
                 depth += max(deep for _, deep in inner)
@@ -102,7 +102,7 @@ def written_out(node: object) -> int:
     return USES.get(type(node), 1)
 
 
-def _listed(node: Node) -> int:
+def _list_parts(node: Node) -> int:
     """Constants in lists are short: sixteen count as one."""
     if isinstance(node, TextLike) and "_" in node.pattern:
         return SLOW_PATTERN * len(node.pattern)
@@ -399,10 +399,10 @@ class Expressions:
 
     def steps(self, node: Node) -> int:
         """The most steps of an expression for one row; a part that is used twice is computed twice."""
-        each, _, chosen = self._measured(node)
+        each, _, chosen = self._measure_once(node)
         return each + CHOSEN * chosen
 
-    def _measured(self, node: Node) -> tuple[int, int, int]:
+    def _measure_once(self, node: Node) -> tuple[int, int, int]:
         """The steps of a row on its way through an expression, how many parts that has, and how many are results of a CASE."""
         if id(node) not in self.measured:
             self.measured[id(node)] = (node, *self._measure(node))
@@ -411,16 +411,16 @@ class Expressions:
     def _measure(self, node: Node) -> tuple[int, int, int]:
         """For a choice, every condition and the most expensive result: a row gets one of them."""
         if (found := stairs(node)) is not None:
-            each, size, chosen = self._measured(found.row)
+            each, size, chosen = self._measure_once(found.row)
             return CLIMBED + each, 1 + size, chosen
         own = OWN[type(node)](node, self._longest(getattr(node, "child", None)))
         if isinstance(node, Choose):
-            tests = [self._measured(test) for test, _ in node.branches]
-            results = [self._measured(result) for result in (*(result for _, result in node.branches), node.otherwise)]
+            tests = [self._measure_once(test) for test, _ in node.branches]
+            results = [self._measure_once(result) for result in (*(result for _, result in node.branches), node.otherwise)]
             sizes, chosen = sum(size for _, size, _ in results), sum(inside for *_, inside in tests)
             each = sum(steps for steps, *_ in tests) + max(steps for steps, *_ in results)
             return own + each, 1 + sizes + sum(size for _, size, _ in tests), sizes + chosen
-        parts, times = [self._measured(part) for part in parts_of(node)], written_out(node)
+        parts, times = [self._measure_once(part) for part in parts_of(node)], written_out(node)
         each, size, chosen = (times * sum(column) for column in zip(*parts, strict=True)) if parts else (0, 0, 0)
         return own + each, 1 + size, chosen
 

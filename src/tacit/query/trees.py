@@ -128,7 +128,7 @@ def canonical_text(value: Any) -> str:
     """
     if isinstance(value, Table):
         return f"Table({', '.join(f'{name}={canonical_text(getattr(value, name))}' for name in OF_A_TABLE)})"
-    if (compared := _compared(type(value))) is not None:
+    if (compared := _compared_fields(type(value))) is not None:
         names, unsaid = compared
         if unsaid:  # answers from before there were others stay the same
             names = [name for name in names if name not in unsaid or getattr(value, name) != unsaid[name]]
@@ -141,7 +141,7 @@ def canonical_text(value: Any) -> str:
     return str(value) if isinstance(value, Fraction) else repr(value)
 
 
-def _compared(kind: type) -> tuple[Sequence[str], Mapping[str, Any]] | None:
+def _compared_fields(kind: type) -> tuple[Sequence[str], Mapping[str, Any]] | None:
     """The fields that make two values of a class differ, and the defaults of those that are left out where they have them."""
     if kind not in _COMPARED:
         found = [field for field in fields(kind) if field.compare] if is_dataclass(kind) else None

@@ -123,7 +123,7 @@ class Binder:
     def _not(self, expression: Apply) -> Condition:
         return Negation(self.condition(expression.arguments[0]))
 
-    def _compared(self, expression: Apply) -> Condition:
+    def _comparison(self, expression: Apply) -> Condition:
         left, right = (self.term(part) for part in expression.arguments)
         return compared(expression.function, left, right)
 
@@ -160,7 +160,7 @@ CONDITIONS: Mapping[str, Callable[[Binder, Apply], Condition]] = {
     "and": Binder._and,
     "or": Binder._or,
     "not": Binder._not,
-    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Binder._compared),
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Binder._comparison),
     "in": Binder._in,
     "between": Binder._between,
     **dict.fromkeys(("like", "ilike", "starts_with", "ends_with", "contains", "regexp_matches", "regexp_like"), Binder._of_form),

@@ -108,7 +108,7 @@ def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condit
 def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
     """The refusal of a value that a category does not have, with the nearest that it has."""
     known = term.type.values if isinstance(term.type, CategoryType) else ()
-    return NeverTrue(f"{_quoted(value)} is not a declared value", remedy=_nearest(value, known))
+    return NeverTrue(f"{_quote(value)} is not a declared value", remedy=_nearest(value, known))
 
 
 def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
@@ -128,11 +128,11 @@ def _nearest(value: terms.Constant, known: Sequence[terms.Constant]) -> str:
     texts = {text.lower(): text for text in known if isinstance(text, str)}
     close = difflib.get_close_matches(value.lower(), texts, n=1) if isinstance(value, str) else []
     if close:
-        return f"did you mean {_quoted(texts[close[0]])}?"
-    return f"declared are: {', '.join(map(_quoted, known[:MOST_TOLD]))}" + (", ..." if known[MOST_TOLD:] else "")
+        return f"did you mean {_quote(texts[close[0]])}?"
+    return f"declared are: {', '.join(map(_quote, known[:MOST_TOLD]))}" + (", ..." if known[MOST_TOLD:] else "")
 
 
-def _quoted(value: terms.Constant) -> str:
+def _quote(value: terms.Constant) -> str:
     return repr(value[:LONGEST_TOLD]) if isinstance(value, str) else as_text(value) if isinstance(value, Fraction) else str(value)
 
 

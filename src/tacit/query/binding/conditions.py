@@ -237,7 +237,7 @@ def _belongs(name: Name, source: Source, scope: Scope) -> bool:
 
 def matching(left: Term, column: Column, source: int, public: Set[int], at: At) -> Row:
     """The left side of a join in the stored offsets of a public column, NULL where the column has no such value."""
-    return _translated(_mapped(left, public, at), column_term(source, column, False), column)
+    return _translate(_private_side(left, public, at), column_term(source, column, False), column)
 
 
 def public_numbers(scope: Scope) -> frozenset[int]:
@@ -246,7 +246,7 @@ def public_numbers(scope: Scope) -> frozenset[int]:
     return frozenset(column.number for column in held if isinstance(column, Declared))
 
 
-def _mapped(term: Term, public: Set[int], at: At) -> Term:
+def _private_side(term: Term, public: Set[int], at: At) -> Term:
     """The private side of a join: a column, or an expression that maps declared values; refused where it is more than that.
 
     A choice (CASE, and anything made of it) may look at one column: a condition on several, or on private text, belongs to
@@ -264,7 +264,7 @@ def _mapped(term: Term, public: Set[int], at: At) -> Term:
     return term
 
 
-def _translated(left: Term, right: Term, column: Column) -> Row:
+def _translate(left: Term, right: Term, column: Column) -> Row:
     """The left side in the stored offsets of the right column, NULL where the right column has no such value."""
     if isinstance(left.node, TextColumn) and isinstance(right.type, CategoryType):
         branches: list[tuple[Condition, Row]] = [

@@ -38,9 +38,9 @@ def as_text(term: Term) -> Term:
         return term
     match term.type:
         case CategoryType(values):
-            return _labelled(term, [str(value).lower() if isinstance(value, bool) else str(value) for value in values])
+            return _with_labels(term, [str(value).lower() if isinstance(value, bool) else str(value) for value in values])
         case BooleanType():
-            return _labelled(term, ["false", "true"])
+            return _with_labels(term, ["false", "true"])
         case DateType():
             return formatted(term, "%Y-%m-%d")
         case NumberType(step) if step.denominator == 1:
@@ -93,25 +93,25 @@ def _pair(left: Term, right: Term) -> Term:
             remedy="group by the columns one by one",
         )
     if (ending := text_constant(right)) is not None:
-        return _labelled(left, [f"{text}{ending}" for text in one])
+        return _with_labels(left, [f"{text}{ending}" for text in one])
     if (beginning := text_constant(left)) is not None:
-        return _labelled(right, [f"{beginning}{text}" for text in two])
+        return _with_labels(right, [f"{beginning}{text}" for text in two])
     first, second = left.node, right.node
     if isinstance(first, TextColumn) or isinstance(second, TextColumn):
         raise WrongType("private text cannot be concatenated", remedy="declare the column's values in the catalog")
     place = terms.plus(terms.times(first, Literal(len(two))), second)
     combined = Term(place, CategoryType(tuple(range(len(one) * len(two)))))
-    return _labelled(combined, [f"{start}{end}" for start in one for end in two])
+    return _with_labels(combined, [f"{start}{end}" for start in one for end in two])
 
 
 def _from_zero(term: Term, texts: Sequence[str], in_order: bool = False) -> Term:
     """The text of a number or a date, given one for each value of its range."""
     node = terms.plus(_node(term), Literal(-_node(term).low))
     kept = None if term.points is None else {point - _node(term).low for point in term.points}
-    return _labelled(Term(node, CategoryType(tuple(range(len(texts))))), texts, kept, in_order)
+    return _with_labels(Term(node, CategoryType(tuple(range(len(texts))))), texts, kept, in_order)
 
 
-def _labelled(term: Term, texts: Sequence[str], kept: set[int] | None = None, in_order: bool = False) -> Term:
+def _with_labels(term: Term, texts: Sequence[str], kept: set[int] | None = None, in_order: bool = False) -> Term:
     """The term whose code stands for a text, each text once; `kept` are the codes that can occur."""
     used = dict.fromkeys(text for code, text in enumerate(texts) if kept is None or code in kept)
     values = tuple(sorted(used) if in_order else used)
@@ -267,11 +267,11 @@ def relabelled(term: Term, images: Sequence[Value]) -> Term:
 
 
 def substring(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
-    begin = _counted(start, 1) - 1
-    return text[begin:] if length is None else text[begin : begin + _counted(length, 0)]
+    begin = _count_of(start, 1) - 1
+    return text[begin:] if length is None else text[begin : begin + _count_of(length, 0)]
 
 
-def _counted(number: terms.Constant, least: int) -> int:
+def _count_of(number: terms.Constant, least: int) -> int:
     if not isinstance(number, Fraction) or number.denominator != 1 or number < least:
         raise WrongType(f"SUBSTRING requires integers of at least {least}", remedy="count characters from 1")
     return int(number)

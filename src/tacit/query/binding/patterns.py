@@ -56,7 +56,7 @@ def found(function: str, term: Term, pattern: str) -> Condition:
         return like(term, pattern, function == "ilike")
     if function in PARTS:
         return _part(function, term, pattern)
-    return _matched(function, term, pattern)
+    return _match_condition(function, term, pattern)
 
 
 def _part(function: str, term: Term, text: str) -> Condition:
@@ -68,7 +68,7 @@ def _part(function: str, term: Term, text: str) -> Condition:
     return terms.among(term, [value for value in _values(term, function) if holds(value, text)])
 
 
-def _matched(function: str, term: Term, pattern: str) -> Condition:
+def _match_condition(function: str, term: Term, pattern: str) -> Condition:
     """A part of the text matches; REGEXP_LIKE and RLIKE, which some dialects match with the whole, only where it is the same."""
     if isinstance(term.node, TextColumn):
         raise NotAllowed("a regular expression on private text is not supported", remedy="use LIKE, or declare the column's values")
@@ -104,7 +104,7 @@ def matching(texts: Sequence[str], pattern: str) -> list[str]:
     """
     if len(pattern) > LONGEST_PATTERN:
         raise NotAllowed(f"a regular expression has at most {LONGEST_PATTERN} characters", remedy="write a shorter one")
-    found, work = _matching(tuple(texts), pattern)
+    found, work = _matches_of(tuple(texts), pattern)
     worked = WORKED.get([0])
     worked[0] += work  # whether it was remembered or not: so every process decides alike
     if worked[0] > MOST_WORK:
@@ -113,7 +113,7 @@ def matching(texts: Sequence[str], pattern: str) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _matching(texts: tuple[str, ...], pattern: str) -> tuple[tuple[str, ...], int]:
+def _matches_of(texts: tuple[str, ...], pattern: str) -> tuple[tuple[str, ...], int]:
     """The texts, and the work that it took to find them."""
     machine = Machine(program_of(Parser(pattern).whole()))
     return tuple(text for text in texts if machine.finds(text)), machine.work + len(machine.steps)
@@ -127,40 +127,40 @@ Program = list[tuple[Step, int]]  # each step, and the one that follows it
 def program_of(tree: Node) -> Program:
     """The program of a tree. Its first step is the last one; MATCH is the end."""
     steps: Program = []
-    start = _written(tree, MATCH, steps)
+    start = _write(tree, MATCH, steps)
     steps.append(((start,), MATCH))
     return steps
 
 
-def _written(node: Node, then: int, steps: Program) -> int:
+def _write(node: Node, then: int, steps: Program) -> int:
     """Write what stands before the step `then`; returns where it begins."""
     if len(steps) > MOST_STEPS:
         raise too_much(f"has more than {MOST_STEPS:,} steps when its repetitions are written out")
     match node:
         case Row():
             for part in reversed(node.parts):
-                then = _written(part, then, steps)
+                then = _write(part, then, steps)
             return then
         case Either():
-            return _step(tuple(_written(part, then, steps) for part in node.parts), MATCH, steps)
+            return _step(tuple(_write(part, then, steps) for part in node.parts), MATCH, steps)
         case Repeat():
-            return _repeated(node, then, steps)
+            return _repeat(node, then, steps)
         case _:
             return _step(node, then, steps)
 
 
-def _repeated(node: Repeat, then: int, steps: Program) -> int:
+def _repeat(node: Repeat, then: int, steps: Program) -> int:
     if node.most is None:
         again = _step((), MATCH, steps)
-        begin = _written(node.part, again, steps)
+        begin = _write(node.part, again, steps)
         steps[again] = (begin, then), MATCH
         then = again
     else:
         after = then
         for _ in range(node.most - node.least):
-            then = _step((_written(node.part, then, steps), after), MATCH, steps)
+            then = _step((_write(node.part, then, steps), after), MATCH, steps)
     for _ in range(node.least):
-        then = _written(node.part, then, steps)
+        then = _write(node.part, then, steps)
     return then
 
 
@@ -184,7 +184,7 @@ class Machine:
     def finds(self, text: str) -> bool:
         """Whether some part of a text matches."""
         pause()
-        self._worked(1 + len(text) // 8)
+        self._work_on(1 + len(text) // 8)
         state: State | None = (frozenset(), "")
         for symbol in (*text, ""):
             assert state is not None  # noqa: S101  # a match has returned
@@ -196,7 +196,7 @@ class Machine:
 
     def _after(self, state: State, symbol: str) -> State | None:
         """The state after one more character; "" is the end."""
-        reached = self._reached(state, _places(state[1], symbol))
+        reached = self._reach(state, _places(state[1], symbol))
         found: State | None = None
         if MATCH not in reached:
             after = frozenset(then for step, then in map(self.steps.__getitem__, reached) if self._reads(step, symbol))
@@ -211,10 +211,10 @@ class Machine:
     def _reads(self, step: Step, symbol: str) -> bool:
         if not isinstance(step, One):
             return False
-        self._worked(sum(2 + len(kind.ranges) // 4 for kind in step.kinds))
+        self._work_on(sum(2 + len(kind.ranges) // 4 for kind in step.kinds))
         return symbol != "" and step.holds(symbol)
 
-    def _reached(self, state: State, places: int) -> set[int]:
+    def _reach(self, state: State, places: int) -> set[int]:
         """Every step that is reached without another character; a match may begin anywhere."""
         found, waiting = set[int](), [*state[0], len(self.steps) - 1]
         while waiting:
@@ -222,7 +222,7 @@ class Machine:
             if at in found:
                 continue
             found.add(at)
-            self._worked(1)
+            self._work_on(1)
             if at == MATCH:
                 break
             step, then = self.steps[at]
@@ -232,7 +232,7 @@ class Machine:
                 waiting.append(then)
         return found
 
-    def _worked(self, steps: int) -> None:
+    def _work_on(self, steps: int) -> None:
         self.work += steps
         if self.work > MOST_WORK:
             raise too_much("takes too much work on the declared values")

@@ -69,18 +69,18 @@ def _cases() -> dict[str, str]:
     """Letters that differ in case alone, by the one that Unicode folds them to."""
     found: dict[str, str] = {}
     for symbol in map(chr, range(0x1E944)):  # no letter beyond has two cases
-        if (folded := _folded(symbol)) != symbol:
+        if (folded := _fold(symbol)) != symbol:
             found[folded] = found.get(folded, folded) + symbol
     return found
 
 
-def _folded(symbol: str) -> str:
+def _fold(symbol: str) -> str:
     """The simple case folding of Unicode: one letter for one letter."""
     return next((one for one in (symbol.casefold(), symbol.lower()) if len(one) == 1), symbol)
 
 
 def _same_letters(symbol: str) -> str:
-    folded = _folded(symbol)
+    folded = _fold(symbol)
     return _cases().get(folded, symbol)
 
 
@@ -168,7 +168,7 @@ class Parser:
             elif (times := self._times()) is not None:
                 if not row or repeated:
                     raise _invalid()
-                row[-1], repeated = self._repeated(row[-1], *times), True
+                row[-1], repeated = self._repeat(row[-1], *times), True
             else:
                 row += self._next()
                 repeated = False
@@ -215,7 +215,7 @@ class Parser:
         digits = self.text[begun : self.at]
         return None if not digits or len(digits) > 9 or (digits[0] == "0" and len(digits) > 1) else int(digits)
 
-    def _repeated(self, part: Node, least: int, most: int | None) -> Node:
+    def _repeat(self, part: Node, least: int, most: int | None) -> Node:
         if least > MOST_REPEATED or (most is not None and (most > MOST_REPEATED or most < least)):
             raise _invalid()
         found = Repeat(part, least, most)
@@ -231,7 +231,7 @@ class Parser:
         if symbol == "[":
             return [self._among()]
         if symbol == "\\":
-            return self._escaped()
+            return self._escape()
         if symbol == ".":
             return [One((ANY,) if self.flags.s else (Kind(((0, 9), (11, LAST))),))]
         if symbol in "^$":
@@ -246,8 +246,8 @@ class Parser:
         before = self.flags
         if self._takes("?"):
             if self._takes("P<"):
-                self._named()
-            elif not self._flagged():
+                self._class_named()
+            elif not self._flags():
                 return []
         self.depth += 1
         if self.depth > DEEPEST:
@@ -259,13 +259,13 @@ class Parser:
         self.flags = before
         return [inside]
 
-    def _named(self) -> None:
+    def _class_named(self) -> None:
         name, closed, _ = self.text[self.at :].partition(">")
         if not closed or not all(symbol == "_" or symbol.isalnum() for symbol in name) or not name:
             raise _invalid()
         self.at += len(name) + 1
 
-    def _flagged(self) -> bool:
+    def _flags(self) -> bool:
         """Read flags; whether a group follows them, and not what is left of the one around it."""
         wanted, said = True, 0
         while (symbol := self._symbol()) not in ":)":
@@ -281,7 +281,7 @@ class Parser:
 
     # --- escapes and classes ---------------------------------------------------------------------------------------------------
 
-    def _escaped(self) -> list[Node]:
+    def _escape(self) -> list[Node]:
         places = {"A": BEGIN_TEXT, "z": END_TEXT, "b": BOUNDARY, "B": NO_BOUNDARY}
         symbol = self.text[self.at : self.at + 1]
         if symbol in places:
@@ -350,7 +350,7 @@ class Parser:
                 kind = self._kind()
                 self.at -= kind is None
             kinds.append(self._range() if kind is None else kind)
-        return One(_joined(kinds), out)
+        return One(_join(kinds), out)
 
     def _posix(self) -> Kind | None:
         if not self.text.startswith("[:", self.at) or (end := self.text.find(":]", self.at + 2)) < 0:
@@ -375,7 +375,7 @@ class Parser:
         return self._code() if self._takes("\\") else ord(self._symbol())
 
 
-def _joined(kinds: list[Kind]) -> tuple[Kind, ...]:
+def _join(kinds: list[Kind]) -> tuple[Kind, ...]:
     """The same characters in fewer kinds: all ranges of either case are one."""
     plain = {fold: [kind for kind in kinds if kind.ranges and not kind.out and kind.fold is fold] for fold in (False, True)}
     one = [Kind(tuple(sorted({pair for kind in some for pair in kind.ranges})), fold=fold) for fold, some in plain.items() if some]

@@ -183,16 +183,16 @@ class Relations:
         parts = [self.part(select.table), *(self.part(joined.table) for joined in select.joins)]
         self._count_joins(select)
         pool = list(conjuncts(select.where))
-        first, rest = self._ordered(parts, select.joins, pool)
+        first, rest = self._in_order(parts, select.joins, pool)
         rows, scope, public = first.rows, Scope((first.source,)), first.public
         while rest:
             part, joined = self._next(scope, rest, pool)
             rest.remove((part, joined))
-            rows, scope = self._attached(rows, scope, part, joined, pool)
+            rows, scope = self._attach(rows, scope, part, joined, pool)
         outer = [each for each in pool if around is not None and not all(map(scope.has, names_in(each)))]
         inner = [each for each in pool if each not in outer]
         plain = first.plain and len(parts) == 1
-        return Built(self._filtered(rows, scope, inner, public), scope, public, plain, tuple(outer))
+        return Built(self._filter(rows, scope, inner, public), scope, public, plain, tuple(outer))
 
     def part(self, item: From | Nested) -> Part:
         """A table or a sub-query of FROM."""
@@ -228,7 +228,7 @@ class Relations:
                 at=select.joins[-1].table.at if select.joins else None,
             )
 
-    def _ordered(
+    def _in_order(
         self, parts: Sequence[Part], joins: Sequence[Joined], pool: list[Expression]
     ) -> tuple[Part, list[tuple[Part, Joined]]]:
         """The part to begin with, a private one if there is any, and the rest. Conditions of inner joins go to WHERE's."""
@@ -263,7 +263,7 @@ class Relations:
 
     # --- joins ---
 
-    def _attached(
+    def _attach(
         self, rows: Rows | PublicScan, scope: Scope, part: Part, joined: Joined, pool: list[Expression]
     ) -> tuple[Rows | PublicScan, Scope]:
         alias = part.source.alias.lower()
@@ -273,13 +273,13 @@ class Relations:
             raise NotAllowed(
                 "public tables can be joined to private rows only", remedy="begin FROM with a private table", at=part.at
             )
-        shared = self._shared(scope, part, joined)
+        shared = self._common_names(scope, part, joined)
         conditions = pool if joined.kind == "inner" else list(conjuncts(joined.on))
         if part.public:
             return self._with_public(rows, scope, part, joined, conditions, shared)
         return self._with_private(rows, scope, part, joined, conditions, shared)
 
-    def _shared(self, scope: Scope, part: Part, joined: Joined) -> tuple[str, ...]:
+    def _common_names(self, scope: Scope, part: Part, joined: Joined) -> tuple[str, ...]:
         """The columns of USING, or those that both sides of a NATURAL join have."""
         if not joined.natural:
             return tuple(name.lower() for name in joined.using)
@@ -365,7 +365,7 @@ class Relations:
 
     # --- WHERE ---
 
-    def _filtered(self, rows: Rows | PublicScan, scope: Scope, conditions: Sequence[Expression], public: bool) -> Rows | PublicScan:
+    def _filter(self, rows: Rows | PublicScan, scope: Scope, conditions: Sequence[Expression], public: bool) -> Rows | PublicScan:
         """The rows that meet all conditions; sub-queries among them are looked up last."""
         binder = Binder(scope)
         plain = [each for each in conditions if looked_up(each) is None and tie(each, scope, scope) is None]

@@ -101,7 +101,7 @@ class Scope:
 
     sources: tuple[Source, ...]
 
-    def _called(self, name: Name) -> list[Source]:
+    def _source_named(self, name: Name) -> list[Source]:
         """The sources that a name can mean."""
         if len(name.parts) == 1:
             return list(self.sources)
@@ -109,19 +109,19 @@ class Scope:
 
     def has(self, name: Name) -> bool:
         """Whether some source has such a column."""
-        return any(name.parts[-1].lower() in source.names for source in self._called(name))
+        return any(name.parts[-1].lower() in source.names for source in self._source_named(name))
 
     def find(self, name: Name) -> tuple[Source, Declared | Term]:
         """The source and the column that a name means; unique, or refused."""
         wanted = name.parts[-1].lower()
-        sources = self._called(name)
+        sources = self._source_named(name)
         if not sources:
             raise UnknownName(
                 f"unknown table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
             )
         found = [source for source in sources if wanted in source.names]
         if not found:
-            known = [word for source in sources for word in _spelled(source)]
+            known = [word for source in sources for word in _names_of(source)]
             raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], known), at=name.at)
         if len(found) > 1 and len(name.parts) == 1:
             found = [source for source in found if wanted not in source.using]
@@ -145,7 +145,7 @@ class Scope:
     def named(self, name: Name) -> tuple[Source, Identity] | None:
         """The same, also for what a left join may not have found."""
         wanted = name.parts[-1].lower()
-        found = [source for source in self._called(name) if wanted in source.names]
+        found = [source for source in self._source_named(name) if wanted in source.names]
         if len(found) > 1:
             found = [source for source in found if wanted not in source.using]
         if len(found) != 1 or wanted not in found[0].identities:
@@ -205,7 +205,7 @@ def identifies(name: Name) -> NotAllowed:
     )
 
 
-def _spelled(source: Source) -> list[str]:
+def _names_of(source: Source) -> list[str]:
     return [held.column.name if isinstance(held, Declared) else word for word, held in source.columns.items()]
 
 

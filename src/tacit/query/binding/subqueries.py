@@ -1,7 +1,8 @@
 """Sub-queries in FROM and IN: they filter, rename and compute, stack tables, or make one row of each unit (stability.md).
 
 A sub-query that only filters, renames or computes is written in place: its columns are terms over the tables inside. A GROUP BY
-must keep the unit, or a key that leads to it; its aggregates are then numbers of one unit, with ranges that follow from the row limit.
+must keep the unit, or a key that leads to it; its aggregates are then numbers of one unit, with ranges that follow from the row
+limit.
 """
 
 from __future__ import annotations
@@ -101,10 +102,10 @@ class Totals:
 
     def total(self, expression: Apply) -> str:
         """The name of the column that holds an aggregate."""
-        made = self._made(expression)
+        made = self._total_of(expression)
         return self.found.setdefault(made.total, made.named(f"total {len(self.found)}")).column.name
 
-    def _made(self, expression: Apply) -> Made:
+    def _total_of(self, expression: Apply) -> Made:
         function, (argument, *_) = expression.function, expression.arguments
         if function == "count" and isinstance(argument, Star):
             return self._column(Total("", "rows", None, 1), self.rows, False)
@@ -228,7 +229,7 @@ def union(relations: Relations, query: UnionAll, of: Callable[[Relations, Query]
             continue
         if not all(isinstance(each, Term) or (isinstance(each, Declared) and each.column.kind != "presence") for each in held):
             raise _apart(name, query.at)
-        aligned, meaning = _aligned([_term(each) for each in held])
+        aligned, meaning = _align_types([_term(each) for each in held])
         low, high = min(row.low for row in aligned), max(row.high for row in aligned)
         names.append(name)
         lows.append(low)
@@ -262,7 +263,7 @@ def _term(held: Held) -> Term:
     return Binder(Scope((Source("t", {"x": held}),))).term(Name(("x",)))
 
 
-def _aligned(found: list[Term]) -> tuple[list[Row], NumberType | CategoryType | DateType | BooleanType]:
+def _align_types(found: list[Term]) -> tuple[list[Row], NumberType | CategoryType | DateType | BooleanType]:
     """Terms as integers of one meaning."""
     meaning = found[0]
     for term in found[1:]:
@@ -322,26 +323,26 @@ def _columns(item: Item, built: Built) -> Iterator[tuple[str, Held]]:
     name = (item.name or name_of(item.expression)).lower()
     found = built.scope.identity(item.expression) if isinstance(item.expression, Name) else None
     if found is not None:
-        yield name, _kept(found[1], built)
+        yield name, _key_names(found[1], built)
     else:
-        yield name, _held(item.expression, built.scope)
+        yield name, _column_term(item.expression, built.scope)
 
 
 def _all_of(source: Source, built: Built) -> Iterator[tuple[str, Held]]:
     for name, identity in source.identities.items():
         if name not in source.using and not (source.optional and name in source.unit_names):
-            yield name, _kept(identity, built)
+            yield name, _key_names(identity, built)
     for name, held in source.columns.items():
         if name not in source.identities and name not in source.using:
             alone = Scope((source,))
-            yield name, held if isinstance(held, Declared) and not source.optional else _held(Name((name,)), alone)
+            yield name, held if isinstance(held, Declared) and not source.optional else _column_term(Name((name,)), alone)
 
 
-def _kept(identity: Identity, built: Built) -> Identity:
+def _key_names(identity: Identity, built: Built) -> Identity:
     return identity if built.plain else replace(identity, unique=False)
 
 
-def _held(expression: Expression, scope: Scope) -> Held:
+def _column_term(expression: Expression, scope: Scope) -> Held:
     if isinstance(expression, Name):
         source, held = scope.find(expression)
         if isinstance(held, Declared) and held.column.kind == "presence" and not source.optional:

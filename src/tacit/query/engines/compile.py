@@ -107,12 +107,12 @@ def _(node: Join, reading: Reading) -> ir.Table:
     public, columns = reading.stored(node.table.name, node.source)
     public = public.select(**{**columns, key: public[node.right]})
     if node.condition is not None:
-        public = _filtered(public, node.condition)
+        public = _filter(public, node.condition)
     rows, (left,) = _side(rows, [node.left])
     return without_parts(rows.join(public, left == public[key], how=node.kind))
 
 
-def _filtered(rows: ir.Table, condition: Condition) -> ir.Table:
+def _filter(rows: ir.Table, condition: Condition) -> ir.Table:
     rows, (tested,) = computed(rows, [condition])
     return without_parts(rows.filter(value(tested, rows)))
 
@@ -124,13 +124,13 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
     here = stored_name(node.here, "here")
     marked = {here: whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
-    rows, other, on = _compared(rows, other, node.pairs)
+    rows, other, on = _equal_sides(rows, other, node.pairs)
     if not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[OTHER])
     return without_parts(rows.join(other, on, how=node.kind).drop(OTHER))
 
 
-def _compared(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
+def _equal_sides(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
     """Both sides of a join, with what is compared of them, and the comparisons."""
     rows, lefts = _side(rows, [left for left, _ in pairs])
     other, rights = _side(other, [right for _, right in pairs], "other_")
@@ -149,7 +149,7 @@ def _side(rows: ir.Table, nodes: Sequence[Row], mark: str = "") -> tuple[ir.Tabl
 def _(node: Semi, reading: Reading) -> ir.Table:
     """A semi- or anti-join: on the unit, if the other rows have one. NULL equals nothing."""
     rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
-    rows, other, on = _compared(rows, other, node.pairs)
+    rows, other, on = _equal_sides(rows, other, node.pairs)
     if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
     return without_parts(rows.anti_join(other, on) if node.negated else rows.semi_join(other, on))
@@ -191,16 +191,16 @@ def _total(total: Total, rows: ir.Table) -> Any:
         case "largest":
             found = over.max()
         case "sum":
-            found = _summed(over)
+            found = _sums_of(over)
         case _:
             counted = over.count()
             below = ibis.cases((counted == whole(0), ibis.null("int64")), else_=counted) * whole(total.divisor)
-            offsets = _summed(over - whole(total.value.low)) * whole(total.times)
+            offsets = _sums_of(over - whole(total.value.low)) * whole(total.times)
             found = (offsets / below).floor()
     return found - whole(total.low)
 
 
-def _summed(over: Any) -> Any:
+def _sums_of(over: Any) -> Any:
     """A sum below 2^53 as 64 bits. The engine returns 128 bits, and Ibis, which assumes 64, would leave out a plain cast."""
     return over.sum().cast("float64").cast("int64")
 
@@ -219,7 +219,7 @@ def _(node: Union, reading: Reading) -> ir.Table:
 
 @relation.register
 def _(node: Where, reading: Reading) -> ir.Table:
-    return _filtered(relation(node.child, reading), node.condition)
+    return _filter(relation(node.child, reading), node.condition)
 
 
 def grouped(group: Group, tables: Tables) -> ir.Table:

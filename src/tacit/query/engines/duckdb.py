@@ -56,7 +56,7 @@ class DuckDBEngine:
     def open(self) -> None:
         """Opens the store if it still has the expected version; reads no row."""
         with self._lock:
-            self._opened()
+            self._open()
 
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or an engine failure reveals nothing about the data."""
@@ -83,7 +83,7 @@ class DuckDBEngine:
 
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
-        with self._asked() as connection:
+        with self._ask() as connection:
             found = connection.sql(f"SELECT * FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
             if any(name.startswith("tacit_") for name in found.columns):
                 raise TypeError("rows of private tables leave the engine sealed, or not at all")
@@ -99,16 +99,16 @@ class DuckDBEngine:
 
     def _fact(self, query: str) -> int:
         """One number about a public table."""
-        with self._asked() as connection:
+        with self._ask() as connection:
             ((number,),) = connection.execute(query).fetchall()
         return int(number)
 
     @contextmanager
-    def _asked(self) -> Iterator[Any]:
+    def _ask(self) -> Iterator[Any]:
         """A connection for public tables, within the limits; without the backend, which takes long to load."""
         with self._lock:
             if self._connection is None and self._public is None:
-                self._public = _locked(_attached(self.path, self.limits, self.version))
+                self._public = _lock_down(_attach(self.path, self.limits, self.version))
             connection = self._connection or self._public
             with self._deadline(self.limits.seconds, connection):
                 yield connection
@@ -139,7 +139,7 @@ class DuckDBEngine:
         """The SQL of what is built, cached by `key`, the plan, since Ibis takes as long as the engine."""
         import tacit.query.engines.compile as compiled
 
-        backend = self._opened()
+        backend = self._open()
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 oldest = next(iter(self._compiled))
@@ -152,10 +152,10 @@ class DuckDBEngine:
     def _table(self, name: str) -> Any:
         """A stored table; its columns are read once, since an open store never changes."""
         if name not in self._tables:
-            self._tables[name] = self._opened().table(name)
+            self._tables[name] = self._open().table(name)
         return self._tables[name]
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         if self._backend is None:
             self._connection, self._backend = _connect(self.path, self.limits, self.version)
             self._limits = _limits(self._connection)
@@ -167,7 +167,7 @@ class DuckDBEngine:
         import duckdb
         import pyarrow
 
-        connection = connection or self._opened().con
+        connection = connection or self._open().con
         try:
             with stopped_after(seconds, connection.interrupt) as late:  # one query is several statements
                 yield late
@@ -188,12 +188,12 @@ def with_lists_once(tree: Any) -> Any:
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
     from tacit.query.engines.duckdb import duckdb_backend
 
-    connection = _attached(path, limits, version)
+    connection = _attach(path, limits, version)
     backend = duckdb_backend().from_connection(connection)  # it changes settings, so they are locked afterwards
-    return _locked(connection), backend
+    return _lock_down(connection), backend
 
 
-def _attached(path: Path, limits: Limits, version: str | None) -> Any:
+def _attach(path: Path, limits: Limits, version: str | None) -> Any:
     """A connection to the store alone, of one version if named."""
     import duckdb
 
@@ -229,7 +229,7 @@ def _limits(connection: Any) -> Mapping[str, int]:
         return {}
 
 
-def _locked(connection: Any) -> Any:
+def _lock_down(connection: Any) -> Any:
     """The connection, isolated from everything outside the store, with its configuration locked."""
     connection.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")
     connection.execute("SET enable_external_access = false")

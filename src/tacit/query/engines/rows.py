@@ -213,12 +213,12 @@ def _(node: IsNull, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: All, rows: ir.Table) -> Any:
-    return _halved(operator.and_, [value(part, rows) for part in node.parts])
+    return _in_halves(operator.and_, [value(part, rows) for part in node.parts])
 
 
 @value.register
 def _(node: Either, rows: ir.Table) -> Any:
-    return _halved(operator.or_, [value(part, rows) for part in node.parts])
+    return _in_halves(operator.or_, [value(part, rows) for part in node.parts])
 
 
 @value.register
@@ -241,12 +241,12 @@ def _(node: TextLike, rows: ir.Table) -> Any:
     return value(node.child, rows).like(node.pattern)
 
 
-def _halved(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+def _in_halves(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
     """All parts joined in halves: one after another, a list of a thousand would be nested a thousand deep."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return joined(_halved(joined, parts[:half]), _halved(joined, parts[half:]))
+    return joined(_in_halves(joined, parts[:half]), _in_halves(joined, parts[half:]))
 
 
 def whole(number: int | None) -> Any:

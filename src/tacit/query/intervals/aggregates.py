@@ -161,7 +161,7 @@ def _sample(term: Term | None, moments: tuple[Band, ...]) -> Band:
     return (_population(term, moments) * sample_correction(moments[0])).clamped(0.0, (_step(term) * spread) ** 2 / 2)
 
 
-def _rooted(finish: Finish) -> Finish:
+def _root_of(finish: Finish) -> Finish:
     return lambda term, moments: finish(term, moments).mapped(np.sqrt)
 
 
@@ -178,8 +178,8 @@ AGGREGATES: dict[str, Aggregate] = {
     "avg_plain": Aggregate(lambda term: (_rows(term), Moment("sum", _row(term))), _plain_average),
     "var_pop": Aggregate(_variance, _population, {"var_pop": ONE}),
     "var_samp": Aggregate(_variance, _sample, {"var_samp": ONE}),
-    "stddev_pop": Aggregate(_variance, _rooted(_population), {"stddev_pop": ONE}),
-    "stddev_samp": Aggregate(_variance, _rooted(_sample), {"stddev_samp": Form(also=("stddev",))}),
+    "stddev_pop": Aggregate(_variance, _root_of(_population), {"stddev_pop": ONE}),
+    "stddev_samp": Aggregate(_variance, _root_of(_sample), {"stddev_samp": Form(also=("stddev",))}),
     "quantile": Aggregate(_listed, _in_steps, {"quantile": QUANTILE, **dict.fromkeys(SHARES, ONE)}, drawn="rank"),
     "mode": Aggregate(_listed, _itself, {"mode": ONE}, drawn="choice", public=False),
 }

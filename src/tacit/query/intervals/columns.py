@@ -312,13 +312,13 @@ class Stated:
 
     def linear(self, form: Linear, made: Band) -> Band:
         """A weighted sum, by the law of the weighted sum of the noises."""
-        value, rounding = self._added(form)
+        value, rounding = self._sum_of(form)
         parts = [(self.released(moment).noise, float(weight)) for moment, weight in form.weights]
         parts.sort(key=lambda part: part[0].scale, reverse=True)
         width = weighted_error([noise for noise, _ in parts], np.array([[weight for _, weight in parts]]), self.missed)[0]
         return _around(made.value, value - width - rounding, value + width + rounding)
 
-    def _added(self, form: Linear) -> Ends:
+    def _sum_of(self, form: Linear) -> Ends:
         """The released value, and a bound on what doubles lose."""
         parts = [float(weight) * self.released(moment).value for moment, weight in form.weights]
         value = np.sum(parts, axis=0) + float(form.constant)
@@ -332,7 +332,7 @@ class Stated:
         moments = list(dict.fromkeys(moment for moment, _ in (divided[0], *form.above.weights, *divided[1:])))[::-1]
         above, below = (tuple(float(dict(part.weights).get(each, 0)) for each in moments) for part in (form.above, form.below))
         noise = Quotient(tuple(self.released(moment).noise for moment in moments), above, below)
-        low, high = ratio_ends(self._added(form.above)[0], self._added(form.below)[0], noise, self.missed)
+        low, high = ratio_ends(self._sum_of(form.above)[0], self._sum_of(form.below)[0], noise, self.missed)
         return _around(made.value, low, high)
 
     # --- means, variances, covariances ---

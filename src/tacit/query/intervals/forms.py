@@ -126,8 +126,8 @@ def large_numbers(call: Call, quote: Priced, noisy: Noisy, missed: Fraction) -> 
     if not any(map(_is_large, released)):
         return None
     each = missed / len(moments)  # one statement holds the sum elsewhere; here the ends of its parts do
-    parts = [_scaled(_part(place, quote, noisy, each), weight) for place, weight in zip(moments, weights, strict=True)]
-    value, low, high = (_added([part[at] for part in parts]) for at in range(3))
+    parts = [_times(_part(place, quote, noisy, each), weight) for place, weight in zip(moments, weights, strict=True)]
+    value, low, high = (_sums_of([part[at] for part in parts]) for at in range(3))
     if call.name in ("count", "units", "distinct"):
         return [int(number) for number in value], [number.__floor__() for number in low], [number.__ceil__() for number in high]
     near = zip((value, low, high), (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING), strict=True)
@@ -135,7 +135,7 @@ def large_numbers(call: Call, quote: Priced, noisy: Noisy, missed: Fraction) -> 
     return decimals[0], decimals[1], decimals[2]
 
 
-def _added(parts: Sequence[Sequence[Fraction]]) -> list[Fraction]:
+def _sums_of(parts: Sequence[Sequence[Fraction]]) -> list[Fraction]:
     return [sum(numbers, start=Fraction(0)) for numbers in zip(*parts, strict=True)]
 
 
@@ -160,7 +160,7 @@ def _fractions(numbers: Any) -> list[Fraction]:
     return [Fraction(int(number)) for number in numbers]
 
 
-def _scaled(part: Exact, weight: Fraction) -> Sequence[Sequence[Fraction]]:
+def _times(part: Exact, weight: Fraction) -> Sequence[Sequence[Fraction]]:
     """Every number times a constant; a negative constant swaps the ends."""
     value, low, high = ([number * weight for number in numbers] for numbers in part)
     return (value, low, high) if weight >= 0 else (value, high, low)

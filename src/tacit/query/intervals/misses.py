@@ -132,10 +132,10 @@ def linear(node: object, question: Question) -> Linear | None:
     left, right = linear(node.left, question), linear(node.right, question)
     if left is None or right is None:
         return None
-    return _combined(node.operator, left, right)
+    return _combine(node.operator, left, right)
 
 
-def _combined(operator: str, left: Linear, right: Linear) -> Linear | None:
+def _combine(operator: str, left: Linear, right: Linear) -> Linear | None:
     match operator:
         case "+":
             return left.plus(right, Fraction(1))
@@ -251,7 +251,7 @@ class _Drawn:
     def look(self, node: object) -> None:
         """Adds what a node draws on."""
         if isinstance(node, Result) or statement_of(node, self.question) is not None:
-            self.own.update(_held(node, self.question))
+            self.own.update(_cells_in(node, self.question))
         elif isinstance(node, Window):
             self._window(node)
         elif isinstance(node, Beside):
@@ -270,7 +270,7 @@ class _Drawn:
             self.others.update((window, cell) for cell in cells)
         elif kind == "box":
             having = self.question.having
-            self.everywhere.update(cells, _held(having, self.question) if having is not None else ())
+            self.everywhere.update(cells, _cells_in(having, self.question) if having is not None else ())
             self.beside.update(beside_in(having) if having is not None else ())
 
     def count(self, groups: int, together: bool) -> int:
@@ -284,7 +284,7 @@ class _Drawn:
         return len(self.everywhere) * groups + single * (groups if together else 1) + sums + alone
 
 
-def _held(node: object, question: Question) -> Iterator[Cell]:
+def _cells_in(node: object, question: Question) -> Iterator[Cell]:
     """The statements inside a node, as high up as there are, else its cells. A window counts all of its cells."""
     if (statement := statement_of(node, question)) is not None:
         yield statement
@@ -296,7 +296,7 @@ def _held(node: object, question: Question) -> Iterator[Cell]:
 
 def _inside(node: object, question: Question) -> Iterator[Cell]:
     for part in inner(node):
-        yield from _held(part, question)
+        yield from _cells_in(part, question)
         if isinstance(part, Window):
             yield from _cells(part, question)
 

@@ -57,15 +57,15 @@ def ordered(window: Window, child: Numbers, rows: Rows, sorts: Sequence[Floats])
         fewest = total(rows.sure[seen.rows].astype(np.float64), seen.first, until)
         low = 1 + (np.minimum(fewest, 1) if window.function == "dense_rank" else fewest)
         high = 1 + (until - seen.first).astype(np.float64)
-        return _placed(seen, low, high, np.zeros(len(low), dtype=np.bool_), len(rows.sure))
+        return _by_place(seen, low, high, np.zeros(len(low), dtype=np.bool_), len(rows.sure))
     if window.function in ("shift", "first", "last"):
         return anywhere(window, child, rows)
     added = _Added.of(child, rows)
     inside = _Added(added.low[seen.rows], added.high[seen.rows], added.sure[seen.rows])
     unknown = np.full(len(seen.rows), np.nan)
     nothing = _Added(unknown, unknown, np.zeros(len(seen.rows), dtype=np.bool_))
-    found = _aggregated(window, _Set(inside, start, end), _Set(inside, start, end), nothing)
-    return _placed(seen, *found, len(rows.sure))
+    found = _aggregate_ends(window, _Set(inside, start, end), _Set(inside, start, end), nothing)
+    return _by_place(seen, *found, len(rows.sure))
 
 
 def unordered(window: Window, child: Numbers, rows: Rows, ends: tuple[Floats, Floats]) -> Ends:
@@ -83,12 +83,12 @@ def unordered(window: Window, child: Numbers, rows: Rows, ends: tuple[Floats, Fl
         fewest = total(rows.sure[by_high.rows].astype(np.float64), by_low.first, surely)
         most = (maybe - by_low.first).astype(np.float64) - 1
         low = 1 + (np.minimum(fewest, 1) if window.function == "dense_rank" else fewest)
-        return _placed(by_low, low, 1 + most, np.zeros(len(own), dtype=np.bool_), len(rows.sure))
+        return _by_place(by_low, low, 1 + most, np.zeros(len(own), dtype=np.bool_), len(rows.sure))
     added = _Added.of(child, rows)
     certain = _Set(_Added(added.low[by_high.rows], added.high[by_high.rows], added.sure[by_high.rows]), by_low.first, surely)
     possible = _Set(_Added(added.low[own], added.high[own], added.sure[own]), by_low.first, maybe)
     itself = _Added(added.low[own], added.high[own], (~child.null & ~child.empty)[own])
-    return _placed(by_low, *_aggregated(window, certain, possible, itself), len(rows.sure))
+    return _by_place(by_low, *_aggregate_ends(window, certain, possible, itself), len(rows.sure))
 
 
 def anywhere(window: Window, child: Numbers, rows: Rows) -> Ends:
@@ -107,7 +107,7 @@ def anywhere(window: Window, child: Numbers, rows: Rows) -> Ends:
         elif window.function == "count":
             low, high = np.zeros_like(most), most
     unsure = np.full(len(low), window.function != "count")
-    return _placed(seen, low, high, unsure, len(rows.sure))
+    return _by_place(seen, low, high, unsure, len(rows.sure))
 
 
 def sort_ends(cells: Cells, descending: bool) -> tuple[Floats, Floats]:
@@ -119,7 +119,7 @@ def sort_ends(cells: Cells, descending: bool) -> tuple[Floats, Floats]:
     return np.where(cells.empty, np.inf, low), np.where(cells.null | cells.empty, np.inf, high)
 
 
-def _placed(seen: Arranged, low: Floats, high: Floats, null: Flags, size: int) -> Ends:
+def _by_place(seen: Arranged, low: Floats, high: Floats, null: Flags, size: int) -> Ends:
     spread = np.ones(size, dtype=np.bool_)
     spread[seen.rows] = null
     return seen.unsorted(low, size), seen.unsorted(high, size), spread
@@ -166,7 +166,7 @@ class _Set:
         return total(flags.astype(np.float64), self.start, self.end)
 
 
-def _aggregated(window: Window, certain: _Set, possible: _Set, itself: _Added) -> Ends:
+def _aggregate_ends(window: Window, certain: _Set, possible: _Set, itself: _Added) -> Ends:
     """Ends of a total over the certain rows, the row itself where it is certain, and any of the possible ones."""
     here = certain.added
     surely = certain.count(here.sure) + itself.sure
@@ -271,14 +271,14 @@ def _runs(keys: Sequence[Floats]) -> tuple[Places, Places]:
 def total(numbers: Floats, start: Places, end: Places) -> Floats:
     """The sum over each range; infinite where an infinite number is in it. NaN does not count."""
     finite = np.where(np.isfinite(numbers), numbers, 0.0)
-    found = _ranged(finite, start, end)
+    found = _range_ends(finite, start, end)
     for sign in (1.0, -1.0):
         if (numbers == sign * np.inf).any():
-            found = np.where(_ranged((numbers == sign * np.inf).astype(np.float64), start, end) > 0, sign * np.inf, found)
+            found = np.where(_range_ends((numbers == sign * np.inf).astype(np.float64), start, end) > 0, sign * np.inf, found)
     return found
 
 
-def _ranged(numbers: Floats, start: Places, end: Places) -> Floats:
+def _range_ends(numbers: Floats, start: Places, end: Places) -> Floats:
     summed = np.concatenate([[0.0], np.cumsum(numbers)])
     return np.asarray(summed[end] - summed[start])
 
@@ -292,7 +292,7 @@ def least(numbers: Floats, start: Places, end: Places) -> Floats:
         here = (length >= width) & (length < 2 * width)
         found[here] = np.minimum(level[start[here]], level[end[here] - width])
         level, width = np.minimum(level[: max(0, len(level) - width)], level[width:]), 2 * width
-    known = _ranged((~np.isnan(numbers)).astype(np.float64), start, end) > 0
+    known = _range_ends((~np.isnan(numbers)).astype(np.float64), start, end) > 0
     return np.where(known, found, np.nan)
 
 

@@ -37,7 +37,7 @@ class Released:
 def mean_ends(summed: Released, rows: Released, bounds: tuple[float, float], missed: Fraction) -> Ends:
     """The ends of a mean within its bounds; where no candidate is left, or the count may be anything, the bounds."""
     edges, widths = _mean_widths(summed.noise, rows.noise, bounds, missed)
-    low, high = _kept(summed.value, rows.value, edges, widths)
+    low, high = _clip(summed.value, rows.value, edges, widths)
     none = low > high
     return np.where(none, bounds[0], low), np.where(none, bounds[1], high)
 
@@ -51,7 +51,7 @@ def _mean_widths(summed: Draws, rows: Draws, bounds: tuple[float, float], missed
     return edges, widths[back]
 
 
-def _kept(above: Floats, below: Floats, edges: Floats, widths: Floats) -> Ends:
+def _clip(above: Floats, below: Floats, edges: Floats, widths: Floats) -> Ends:
     """The least and the largest r between the edges with |above - r below| <= width; low above high if no r is kept.
 
     First by blocks of cells, each with its largest width; then by the cells of the first and of the last block that is left.
@@ -115,7 +115,7 @@ def ratio_ends(above: Floats, below: Floats, noise: Quotient, missed: Fraction) 
     if noise.size in (0.0, np.inf):
         return _by_parts(above, below, noise, missed)
     edges, widths, slope = _ratio_widths(noise, missed)
-    low, high = _kept(above, below, edges, widths)
+    low, high = _clip(above, below, edges, widths)
     with np.errstate(all="ignore"):
         far = np.where(below < 0, -above, above) / (np.abs(below) - slope)
     beyond, unbounded = edges[-1], np.abs(below) <= slope

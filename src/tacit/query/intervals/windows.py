@@ -75,7 +75,7 @@ def windowed(columns: Released, window: Window) -> Numbers:
         case "exact":
             return certain(value)
         case "moved":
-            return _moved(window, columns, child, seen)
+            return _shift(window, columns, child, seen)
         case "linear":
             return _of_sums(window, columns, seen)
     noisy = next((at for at, order in enumerate(window.order) if is_noisy(order.by)), None)
@@ -167,7 +167,7 @@ def _elsewhere(window: Window, seen: Arranged) -> tuple[Places, Flags]:
 # --- ends, where keys decide which rows count ----------------------------------------------------------------------------------
 
 
-def _moved(window: Window, columns: Released, child: Numbers, seen: Arranged) -> Numbers:
+def _shift(window: Window, columns: Released, child: Numbers, seen: Arranged) -> Numbers:
     """The number of another row with its own ends; else the given one."""
     other, absent = _elsewhere(window, seen)
     nothing = certain(np.full(columns.size, np.nan))

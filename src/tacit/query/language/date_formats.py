@@ -60,7 +60,7 @@ def of_strftime(form: str, letters: frozenset[str] = frozenset(WRITTEN)) -> str:
 
 def of_date_format(form: str) -> str:
     """The form of DATE_FORMAT: MySQL's letters, or Spark's, whichever it is written with."""
-    return of_strftime(form, OF_MYSQL) if "%" in form else _translated(form, OF_SPARK)
+    return of_strftime(form, OF_MYSQL) if "%" in form else _translate(form, OF_SPARK)
 
 
 def of_to_char(form: str) -> str:
@@ -69,10 +69,10 @@ def of_to_char(form: str) -> str:
     >>> of_to_char('YYYY"-Q"Q'), of_to_char("Mon YYYY")
     ('%Y-Q%Q', '%b %Y')
     """
-    return _translated(form, OF_POSTGRES)
+    return _translate(form, OF_POSTGRES)
 
 
-def _translated(form: str, known: Mapping[str, str]) -> str:
+def _translate(form: str, known: Mapping[str, str]) -> str:
     _check_length(form)
     parts = []
     for token in TOKENS.findall(form):

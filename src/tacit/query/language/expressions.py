@@ -111,14 +111,14 @@ def window_text(expression: Apply, text: Callable[[Expression], str]) -> str:
     assert isinstance(partition, Apply) and isinstance(order, Apply) and isinstance(frame, Apply)  # noqa: S101, PT018
     parts = [f"PARTITION BY {', '.join(map(text, partition.arguments))}"] if partition.arguments else []
     if order.arguments:
-        parts.append(f"ORDER BY {', '.join(_sorted(each, text) for each in order.arguments)}")
+        parts.append(f"ORDER BY {', '.join(_order_text(each, text) for each in order.arguments)}")
     if frame.function == "rows":
         start, end = (_end(part, word) for part, word in zip(frame.arguments, ("PRECEDING", "FOLLOWING"), strict=True))
         parts.append(f"ROWS BETWEEN {start} AND {end}")
     return f"{text(call)} OVER ({' '.join(parts)})"
 
 
-def _sorted(each: Expression, text: Callable[[Expression], str]) -> str:
+def _order_text(each: Expression, text: Callable[[Expression], str]) -> str:
     assert isinstance(each, Apply)  # noqa: S101
     return text(each.arguments[0]) + " DESC" * (each.function == "desc")
 

@@ -1,8 +1,8 @@
 """SQL text to a `syntax.Select`: limits on the text, the budget in it, one statement, and the place that a refusal points at.
 
 sqlglot parses, and nothing of its tree goes further than this package. The allow-list is that of `reader.py`. The
-meaning of a word is decided by the reader alone (words.py). So the parser is kept from guessing: a function in `AS_WRITTEN` stays a call
-with its arguments in their order, where sqlglot would take `DATE_TRUNC(day, MONTH)` for a column MONTH, truncated to a day.
+meaning of a word is decided by the reader alone (words.py). So the parser is kept from guessing: a function in `AS_WRITTEN` stays a
+call with its arguments in their order, where sqlglot would take `DATE_TRUNC(day, MONTH)` for a column MONTH, truncated to a day.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def parse(text: str, given: Given | None = None) -> Select:
 
 def read(text: str, given: Given | None = None) -> Written:
     """The statement of `text`: a SELECT, DESCRIBE or SHOW TABLES."""
-    text, options = _budget_in(_checked(text))
+    text, options = _budget_in(_check(text))
     tree = _one_statement(text)
     if not isinstance(tree, exp.Select | exp.Union):
         return Written(_of_the_catalog(tree, text))
@@ -182,7 +182,7 @@ def _line_up(expression: Expression) -> Expression:
     return replace(expression, at=at)
 
 
-def _checked(text: str) -> str:
+def _check(text: str) -> str:
     if not isinstance(text, str):
         raise InvalidSQL(
             f"the question must be a string, not {type(text).__name__}", remedy="ask for example 'SELECT COUNT(*) ...'"

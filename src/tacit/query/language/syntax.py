@@ -191,16 +191,16 @@ def unplaced(select: Select) -> Select:
     """The question without its places, to tell whether two say the same; an empty name counts as no name."""
     return replace(
         select,
-        items=tuple(Item(_unplaced(item.expression), item.name or None) for item in select.items),
+        items=tuple(Item(_without_place(item.expression), item.name or None) for item in select.items),
         table=_unplaced_source(select.table),
         joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
         where=_maybe(select.where),
-        group_by=() if select.sets else tuple(map(_unplaced, select.group_by)),
-        sets=tuple(tuple(map(_unplaced, keys)) for keys in select.sets),
+        group_by=() if select.sets else tuple(map(_without_place, select.group_by)),
+        sets=tuple(tuple(map(_without_place, keys)) for keys in select.sets),
         below=tuple(map(unplaced, select.below)),
         having=_maybe(select.having),
         qualify=_maybe(select.qualify),
-        order_by=tuple(replace(order, expression=_unplaced(order.expression)) for order in select.order_by),
+        order_by=tuple(replace(order, expression=_without_place(order.expression)) for order in select.order_by),
     )
 
 
@@ -223,14 +223,14 @@ def _parts(query: Query) -> list[Query]:
 
 
 def _maybe(expression: Expression | None) -> Expression | None:
-    return None if expression is None else _unplaced(expression)
+    return None if expression is None else _without_place(expression)
 
 
-def _unplaced(expression: Expression) -> Expression:
+def _without_place(expression: Expression) -> Expression:
     if isinstance(expression, Apply):
-        return Apply(expression.function, tuple(map(_unplaced, expression.arguments)))
+        return Apply(expression.function, tuple(map(_without_place, expression.arguments)))
     if isinstance(expression, InQuery):
-        return InQuery(_unplaced(expression.value), unplaced_query(expression.query))
+        return InQuery(_without_place(expression.value), unplaced_query(expression.query))
     if isinstance(expression, Exists):
         return Exists(unplaced_query(expression.query))
     if isinstance(expression, Scalar):

@@ -17,7 +17,7 @@ from tacit.untrusted import UNSEEN
 MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
 
 
-def _moved(day: date, sign: str, months: int) -> date | None:
+def _months_away(day: date, sign: str, months: int) -> date | None:
     """The same day a number of months away, or the last one of that month; None where it leaves the calendar."""
     place = day.year * 12 + day.month - 1 + (months if sign == "+" else -months)
     year, month = divmod(place, 12)
@@ -140,7 +140,7 @@ class Values(Nodes):
         if isinstance(day, Constant) and isinstance(day.value, date) and isinstance(by, Apply) and by.function == "interval":
             count, unit = (part.value if isinstance(part, Constant) else None for part in by.arguments)
             months = {"month": 1, "quarter": 3, "year": 12}.get(str(unit))
-            if isinstance(count, Fraction) and months is not None and (moved := _moved(day.value, sign, int(count) * months)):
+            if isinstance(count, Fraction) and months is not None and (moved := _months_away(day.value, sign, int(count) * months)):
                 return Constant(moved, at)
         return Apply(sign, (day, by), at)
 

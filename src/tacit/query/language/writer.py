@@ -89,10 +89,10 @@ def _of_rows(select: Select) -> str:
 def _keys(select: Select) -> str:
     if not select.sets:
         return ", ".join(map(_key, select.group_by))
-    return f"GROUPING SETS ({', '.join(f'({_listed(keys)})' for keys in select.sets)})"
+    return f"GROUPING SETS ({', '.join(f'({_list(keys)})' for keys in select.sets)})"
 
 
-def _listed(expressions: Sequence[Expression]) -> str:
+def _list(expressions: Sequence[Expression]) -> str:
     return ", ".join(map(expression_text, expressions))
 
 
@@ -159,7 +159,7 @@ def _constant(value: Fraction | str | bool | date | None) -> str:
         case date():
             return f"DATE '{value.isoformat()}'"
         case text:
-            return _quoted(text)
+            return _quote(text)
 
 
 def _number(value: Fraction) -> str:
@@ -170,7 +170,7 @@ def _number(value: Fraction) -> str:
     return plain if sum(map(str.isdigit, plain)) <= MOST_DIGITS else f"{exact:E}".replace("+", "")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -200,7 +200,7 @@ def _operands(expression: Apply) -> str:
     return f"{expression.function.upper()}({', '.join(_at_least(5, part) for part in expression.arguments)})"
 
 
-def _suffixed(expression: Apply) -> str:
+def _suffix(expression: Apply) -> str:
     return f"{_at_least(5, expression.arguments[0])} {SUFFIXES[expression.function]}"
 
 
@@ -208,7 +208,7 @@ def _not(expression: Apply) -> str:
     return f"NOT {_at_least(4, expression.arguments[0])}"
 
 
-def _negated(expression: Apply) -> str:
+def _negation(expression: Apply) -> str:
     return f"-{_at_least(ATOM, expression.arguments[0])}"
 
 
@@ -259,11 +259,11 @@ def _interval(expression: Apply) -> str:
 
 
 FORMS: Mapping[str, Callable[[Apply], str]] = {
-    **dict.fromkeys(SUFFIXES, _suffixed),
+    **dict.fromkeys(SUFFIXES, _suffix),
     **dict.fromkeys((f"cast_{kind}" for kind in CASTS), _cast),
     **dict.fromkeys(("substring", "trim"), _operands),
     "not": _not,
-    "negate": _negated,
+    "negate": _negation,
     "in": _in,
     "between": _between,
     "case": _case,

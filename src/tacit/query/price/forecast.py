@@ -164,7 +164,7 @@ def for_error(question: Question, asked: Request, touched: Sequence[Reach], fact
     """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
     if any(map(private, question.parts)):
         raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
-    needed = [_needed(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
+    needed = [_least_costs(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
     number = sum(share > 0 for part in needed for share in part.values())  # what no unit can change needs none
     if factor * sum(share for part in needed for share in part.values()) < LEAST_EPSILON:
         least = calibrate.short_up(LEAST_EPSILON / (factor * number), 6)  # then the error is smaller than was asked for
@@ -178,7 +178,7 @@ def for_error(question: Question, asked: Request, touched: Sequence[Reach], fact
     return together(quotes)
 
 
-def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
+def _least_costs(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
     """The least cost of every sum of one part."""
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:

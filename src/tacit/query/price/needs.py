@@ -261,14 +261,14 @@ def _shares(
     degree = 3 if l1 else 2
     for need in needs_of(question, weights):
         pause()
-        parts = [(item, square) for item, square in _measured(need, touched, added, l1) if item in needed]
+        parts = [(item, square) for item, square in _measured_parts(need, touched, added, l1) if item in needed]
         alone = sum((root(square, degree) for _, square in parts), start=Fraction(0)) ** degree
         for item, square in parts:
             needed[item] += need.weight**2 * square / alone if alone else 0
     return dict(zip(items, rounded([root(each, degree) for each in needed.values()]), strict=True))
 
 
-def _measured(need: Need, touched: Touched, added: Summed, l1: bool) -> Iterator[tuple[Item, Fraction]]:
+def _measured_parts(need: Need, touched: Touched, added: Summed, l1: bool) -> Iterator[tuple[Item, Fraction]]:
     """The items measured for a number, with the squares of what their noise does to it: of a margin, those of its cells."""
     for item, square in need.squares:
         if not isinstance(item.what, Moment):

@@ -241,7 +241,7 @@ class Seen:
     @classmethod
     def of(cls, quote: Quote, weights: Mapping[int, Fraction]) -> Seen:
         """The numbers of the question of a quote."""
-        return cls(tuple((need, _missed(need, quote)) for need in needs_of(quote.question, weights)))
+        return cls(tuple((need, _error_of(need, quote)) for need in needs_of(quote.question, weights)))
 
     def relative_error(self, mine: Widths, other: Widths) -> float:
         """The squared half widths of all numbers of the answer, each relative to the other quote and with its weight, added up."""
@@ -274,7 +274,7 @@ class Seen:
         return self._known[key]
 
 
-def _missed(need: Need, quote: Quote) -> Fraction:
+def _error_of(need: Need, quote: Quote) -> Fraction:
     """The chance that one number of the answer may miss."""
     part = quote.parts[need.part]
     if need.column is not None and part.question in quote.question.shown:

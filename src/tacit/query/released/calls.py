@@ -103,7 +103,7 @@ class Asked:
         for term in both:
             self.check_possible(expression, term)
             if not isinstance(term.type, NumberType) or isinstance(term.node, TextColumn):
-                raise WrongType(f"{_written(expression)} needs two numbers, not {terms.word(term.type)}", at=expression.at)
+                raise WrongType(f"{_call_text(expression)} needs two numbers, not {terms.word(term.type)}", at=expression.at)
             self.check_constant(expression, term)
             self.check_range(expression, term)
         return paired(expression.function, *both)
@@ -133,7 +133,7 @@ class Asked:
         """Refuses an aggregate that no row can have a part in."""
         if not isinstance(term.node, TextColumn) and always_null(term.node):
             raise NeverTrue(
-                f"{_written(expression)} covers no possible row: its condition is never true",
+                f"{_call_text(expression)} covers no possible row: its condition is never true",
                 remedy="compare with values that are declared",
                 at=expression.at,
             )
@@ -141,7 +141,7 @@ class Asked:
     def check_constant(self, expression: Apply, term: Term) -> None:
         """Refuses an aggregate of a constant."""
         if isinstance(term.node, Literal):
-            what = f"{_written(expression)} of a constant does not depend on the data"
+            what = f"{_call_text(expression)} of a constant does not depend on the data"
             raise NotAllowed(what, remedy="use COUNT(*)", at=expression.at)
 
     def check_range(self, expression: Apply, term: Term) -> None:
@@ -225,7 +225,7 @@ def is_released(expression: Expression) -> bool:
     return isinstance(expression, Scalar) or has_aggregate(expression)
 
 
-def _written(call: Apply) -> str:
+def _call_text(call: Apply) -> str:
     return call.function.upper().replace("_DISTINCT", "(DISTINCT ...)")
 
 

@@ -198,7 +198,7 @@ def _part(select: Select, rows: Rows, asked: Asked) -> Part:
     having = results.naming(select.items, windows=False).test(select.having) if select.having is not None else None
     chosen = named.test(select.qualify) if select.qualify is not None else None
     ordered = () if select.below else select.order_by
-    order = tuple(Order(_ordered(item.expression, outputs, select.items, named), item.descending) for item in ordered)
+    order = tuple(Order(_orders_of(item.expression, outputs, select.items, named), item.descending) for item in ordered)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
     question = Question(Group(rows, asked.keys, ()), tuple(asked.calls), outputs, having, order, qualify=chosen)
@@ -257,7 +257,7 @@ def _output(expression: Expression, results: Results) -> Out:
     return results.out(expression)
 
 
-def _ordered(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:
+def _orders_of(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         if written.value.denominator != 1 or not 1 <= written.value <= len(items):
             raise UnknownName("invalid position in ORDER BY", remedy=f"use 1 to {len(items)}", at=written.at)

@@ -53,7 +53,7 @@ def _function(inner: Outs, call: Apply) -> Window:
     if call.function in RANKS:
         return Window(call.function, None)  # type: ignore[arg-type]
     if call.function in MOVES:
-        return _moved(inner, call)
+        return _shift(inner, call)
     if call.function == "count" and isinstance(call.arguments[0], Star):
         return Window("count", None)
     if call.function not in (*TOTALS, *FIRSTS):
@@ -86,7 +86,7 @@ def _check(inner: Outs, child: Out, call: Apply) -> None:
         raise WrongType(f"{call.function.upper()} as a window requires numbers or dates, not a {inner.kind(child)}", at=call.at)
 
 
-def _moved(inner: Outs, call: Apply) -> Window:
+def _shift(inner: Outs, call: Apply) -> Window:
     """LAG and LEAD: the value a number of rows away, else a given one."""
     if not 1 <= len(call.arguments) <= 3:
         raise WrongType(f"{call.function.upper()} takes 1 to 3 arguments", remedy="write LAG(COUNT(*))", at=call.at)

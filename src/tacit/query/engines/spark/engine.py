@@ -60,17 +60,18 @@ class SparkEngine:
     def open(self) -> None:
         """Reaches the cluster, which runs an empty task, and finds the store in the expected version; reads no row of it.
 
-        A session whose cluster has gone is replaced by a new one, once. It checks public facts alone: the version, and names of files.
+        A session whose cluster has gone is replaced by a new one, once. It checks public facts alone: the version, and names of
+        files.
         """
         with self._lock:
             if self.wanted.at is not None and not self.wanted.at.answers():
                 self._forget()
                 raise unreachable()
             if self._store is not None:
-                self._require_version(self._described(), self._store.version)
+                self._require_version(self._description(), self._store.version)
             if self._backend is None or not self._answers():
                 self._forget()
-                self._opened()
+                self._open()
                 if not self._answers():
                     self._forget()
                     raise unreachable()
@@ -200,7 +201,7 @@ class SparkEngine:
         """The SQL of what is built, cached by `key`, the plan."""
         import tacit.query.engines.compile as compiled
 
-        backend = self._opened()
+        backend = self._open()
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
@@ -215,7 +216,7 @@ class SparkEngine:
 
     def _view(self, name: str) -> str:
         """A stored table as a view of the session."""
-        backend, view = self._opened(), f"{self._views}_{name}"
+        backend, view = self._open(), f"{self._views}_{name}"
         if name not in self._tables:
             assert self._store is not None  # noqa: S101  # it is opened
             stored = self._session.read.parquet(self._store.table(name))
@@ -225,21 +226,21 @@ class SparkEngine:
             self._tables[name] = backend.table(view)
         return f"`{view}`"
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         if self._backend is None:
-            store = self._described()
+            store = self._description()
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = for_questions(_own(self._given) if self._given is not None else self._started())
+            self._session = for_questions(_own(self._given) if self._given is not None else self._start())
             self._backend = spark_backend(self._session)
         return self._backend
 
-    def _started(self) -> Any:
+    def _start(self) -> Any:
         first, number = self.wanted.session, next(self._sessions)
         reach = Reach(self.wanted.seconds_to_reach, self.wanted.at, numbered(first, number) if first else "")
         return started(self.wanted.master, reach=reach)
 
-    def _described(self) -> ParquetStore:
+    def _description(self) -> ParquetStore:
         """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""
         if self._pinned is not None:
             return self._pinned
@@ -250,7 +251,7 @@ class SparkEngine:
     @contextmanager
     def _deadline(self, seconds: float | None) -> Iterator[threading.Event]:
         """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
-        self._opened()
+        self._open()
         try:
             with interrupted(self._session, seconds) as late:
                 yield late
@@ -262,7 +263,7 @@ class SparkEngine:
     @contextmanager
     def _free(self) -> Iterator[None]:
         """The same for what is asked of public tables, for which nothing is spent: a failure says that the cluster is gone."""
-        self._opened()
+        self._open()
         try:
             with interrupted(self._session, self.limits.seconds):
                 yield
