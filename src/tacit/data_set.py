@@ -72,10 +72,10 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     from tacit.data.registering import registration
 
     given = given_tables(catalog, asked.sources)
-    found = registration(catalog, os.environ, given)
+    register = registration(catalog, os.environ, given)
     reason, new_ledger = text_of(asked.reason, "reason"), truth_of(asked.new_ledger, "new_ledger")
     ledger = begun()
-    found.require_alone(None if ledger is None else ledger.identity, reason)
+    register.require_alone(None if ledger is None else ledger.identity, reason)
     if new_ledger and ledger is not None:
         raise InvalidInput("this data set already has a ledger; leave new_ledger out")
     _settle_units(catalog, ledger)
@@ -85,10 +85,10 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     ledger = begin_unregistered(catalog, reason) if new_ledger else ledger
     if ledger is not None:
         ledger.note_public()  # before anything that is now public is reported
-        found.record(ledger.identity)
+        register.record(ledger.identity)
         if reason and not new_ledger:
             ledger.note(CURATOR, reason)
-    return replace(prepared, notes=(*prepared.notes, *((found.word,) if found.word else ())))
+    return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
 
 
 def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
@@ -108,10 +108,10 @@ def begin_registered(catalog: Catalog, reason: str, sources: Mapping[str, Any] |
     from tacit.data.files.sources import given_tables
     from tacit.data.registering import registration
 
-    found = registration(catalog, os.environ, given_tables(catalog, sources))
-    found.require_alone(None, text_of(reason, "reason"))
+    register = registration(catalog, os.environ, given_tables(catalog, sources))
+    register.require_alone(None, text_of(reason, "reason"))
     begun = begin_unregistered(catalog, reason)
-    found.record(begun.identity)
+    register.record(begun.identity)
     return begun
 
 
@@ -137,16 +137,16 @@ def own_ledger(catalog: Catalog) -> Ledger:
     from tacit.data.registering import require_no_copy
 
     address = catalog.ledger_address(os.environ)
-    found = open_ledger(address, policy_of(catalog))
-    name = found.belongs.get("data_set", catalog.name)
+    ledger = open_ledger(address, policy_of(catalog))
+    name = ledger.belongs.get("data_set", catalog.name)
     at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with its content
-    if found.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
+    if ledger.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
         raise StoreUnusable(
             f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
             remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
         )
-    require_no_copy(found.identity, address, os.environ)
-    return found
+    require_no_copy(ledger.identity, address, os.environ)
+    return ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +233,8 @@ class Opened:
             self.runner.close()
         if "engine" in self.__dict__:
             self.engine.close()
-        for known in ("runner", "engine", "store", "public"):
-            self.__dict__.pop(known, None)
+        for name in ("runner", "engine", "store", "public"):
+            self.__dict__.pop(name, None)
         self.remembered = Remembered()
 
     def __enter__(self) -> Self:
@@ -321,13 +321,13 @@ class Opened:
     @cached_property
     def store(self) -> StoreInfo:
         """The prepared store's description of itself; raises if the store is missing, or belongs to another catalog."""
-        found = store_info(self.catalog) if self._holder is None else self._holder.info()
-        if found is None:
+        info = store_info(self.catalog) if self._holder is None else self._holder.info()
+        if info is None:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
-        if found.fingerprint != fingerprint(self.catalog):
+        if info.fingerprint != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         self._check_cores(self.catalog)
-        return found
+        return info
 
     @cached_property
     def engine(self) -> Engine:
@@ -368,9 +368,9 @@ class Opened:
         """Read the catalog again if its file has changed; what was prepared must be unchanged."""
         if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
             return
-        found = read_catalog(self.catalog.path)
-        if fingerprint(found) != fingerprint(self.catalog):
+        catalog = read_catalog(self.catalog.path)
+        if fingerprint(catalog) != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
-        self._check_cores(found)
-        self.catalog, self._read_at = found, now
+        self._check_cores(catalog)
+        self.catalog, self._read_at = catalog, now
         self.remembered = Remembered()  # after the catalog

@@ -28,7 +28,7 @@ from tacit.query.language.sql import Written, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
-from tacit.query.price.quote import Quote, Request, or_one, requested, weighed
+from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt
 from tacit.release.free import free_answer, without_rows
 from tacit.release.once import Form, Sold, once
@@ -86,12 +86,15 @@ class Session:
         if (columns := free_columns(asked, self.data.catalog, lambda: self.data.public)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
-        tidy, known = truth_of(budget.get("tidy", False), "tidy"), {name: value for name, value in budget.items() if name != "tidy"}
+        tidy, priced = (
+            truth_of(budget.get("tidy", False), "tidy"),
+            {name: value for name, value in budget.items() if name != "tidy"},
+        )
         if asked.limit == 0:
-            wanted = requested(asked.options, or_one(asked.options, known))
+            wanted = request_of(asked.options, or_one(asked.options, priced))
             return without_rows(plan_without_rows(asked, self.data.catalog, self.data.public), wanted)
-        found = self.answer(asked, requested(asked.options, known), text)
-        return found.tidy() if tidy else found
+        answer = self.answer(asked, request_of(asked.options, priced), text)
+        return answer.tidy() if tidy else answer
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
@@ -101,7 +104,7 @@ class Session:
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
         quotes, version = offer.quotes, self.data.version
-        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self._request)
+        sale = Sale(offer.events, self.analyst, text + weights_comment(asked), version, offer.key, offer.tables, self._request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)

@@ -272,9 +272,11 @@ def test_a_filter_that_every_row_of_a_group_meets_leaves_out_groups(
 
 
 def test_a_plant_that_takes_a_left_join_for_an_inner_one_is_caught(small: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = code._can_meet
+    real = code._conditions_of
     monkeypatch.setattr(
-        code, "_can_meet", lambda relation: real(replace(relation, kind="inner") if isinstance(relation, UnitJoin) else relation)
+        code,
+        "_conditions_of",
+        lambda relation: real(replace(relation, kind="inner") if isinstance(relation, UnitJoin) else relation),
     )
     assert lost(small, f"SELECT COUNT(*) AS n FROM visits LEFT {OLDER} GROUP BY older")
 

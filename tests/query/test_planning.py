@@ -31,7 +31,7 @@ from tacit.query.engines import rows as compiled_rows
 from tacit.query.engines.engine import Limits
 from tacit.query.engines.exact import statements_of
 from tacit.query.engines.spark.like import spark_compiler
-from tacit.query.engines.spark.shared_parts import shared
+from tacit.query.engines.spark.shared_parts import share_parts
 from tacit.query.language.sql import parse
 from tacit.query.named_parts import Named, _Parts
 from tacit.query.passes import rewrite
@@ -101,7 +101,7 @@ def on_spark(place: World, group: Group) -> list[str]:
     views = {name.lower(): ibis.table(place.engine._table(name.lower()).schema(), f"tacit_123_{name}") for name in place.tables}
     tables = compiled.Tables(lambda name: views[name], place.engine._limits)
     return [
-        shared(compiler.to_sqlglot(build(tables))).sql(dialect=compiler.dialect)
+        share_parts(compiler.to_sqlglot(build(tables))).sql(dialect=compiler.dialect)
         for _, build, _ in statements_of(group, singly=False)
     ]
 

@@ -51,7 +51,7 @@ def free_columns(asked: Statement, catalog: Catalog, public: Callable[[], Facts]
     if isinstance(asked, ShowTables):
         return shown_tables(catalog)
     if isinstance(asked, Describe):
-        return described(asked, catalog, public)
+        return describe(asked, catalog, public)
     if (tables := public_tables(asked, catalog)) is None:
         return declared_values(asked, catalog)
     text = written(check_free(asked, tables, public()))
@@ -90,10 +90,10 @@ def declared_tables(catalog: Catalog) -> dict[str, Table]:
 
 def public_tables(select: object, catalog: Catalog) -> list[Table] | None:
     """The tables of a question, one for each time that it names one; None unless all of them are public."""
-    known = declared_tables(catalog)
-    named = [known.get(node.table.lower()) for node in nodes_in(select) if isinstance(node, From)]
-    found = [table for table in named if table is not None and table.public]
-    return found if found and len(found) == len(named) else None
+    declared = declared_tables(catalog)
+    named = [declared.get(node.table.lower()) for node in nodes_in(select) if isinstance(node, From)]
+    tables = [table for table in named if table is not None and table.public]
+    return tables if tables and len(tables) == len(named) else None
 
 
 def check_free(select: Select, tables: list[Table], public: PublicFacts) -> Select:
@@ -115,9 +115,9 @@ def check_free(select: Select, tables: list[Table], public: PublicFacts) -> Sele
 def _check_names(select: Select, tables: list[Table], public: PublicFacts) -> None:
     """Refuses a column that no table has and no item of SELECT is called, at its place; the engine would say less."""
     columns = {name.lower() for table in tables for name in public.columns(table.name)}
-    known = columns | {item.name.lower() for item in nodes_in(select) if isinstance(item, Item) and item.name}
+    names = columns | {item.name.lower() for item in nodes_in(select) if isinstance(item, Item) and item.name}
     for node in nodes_in(select):
-        if isinstance(node, Name) and node.parts[-1].lower() not in known:
+        if isinstance(node, Name) and node.parts[-1].lower() not in names:
             what = f"unknown column {node.parts[-1][:60]!r}"
             raise UnknownName(what, remedy=f"declared are: {', '.join(sorted(columns)[:20])}", at=node.at)
 
@@ -159,12 +159,12 @@ def _unit(table: Table) -> str | None:
     return f"{table.unit.column}{referred}"
 
 
-def described(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts]) -> Columns:
+def describe(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts]) -> Columns:
     """DESCRIBE table: the columns that may be asked about, and what is declared of them; of a public table, what it holds."""
     table = declared_tables(catalog).get(asked.table.lower())
     if table is None:
-        known = ", ".join(sorted(catalog.tables)[:20]) or "none"
-        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=f"declared are: {known}", at=asked.at)
+        tables = ", ".join(sorted(catalog.tables)[:20]) or "none"
+        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=f"declared are: {tables}", at=asked.at)
     held = public().columns(table.name) if table.public else table.columns
     columns = list(held.values())
     return (

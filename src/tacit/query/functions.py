@@ -68,8 +68,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "upper": Function(rows.of_values(str.upper), ONE),
     "trim": Function(rows.of_values(str.strip), ONE),
     "length": Function(rows.of_values(len), ONE),
-    "substring": Function(rows.of_values(rows.substring), Form(("this", "start", "length"), 2, 3, "write SUBSTRING(column, 1, 3)")),
-    "concat": Function(lambda given, _: rows.joined(given), Form((), 2, 2)),
+    "substring": Function(rows.of_values(rows.cut_text), Form(("this", "start", "length"), 2, 3, "write SUBSTRING(column, 1, 3)")),
+    "concat": Function(lambda given, _: rows.concatenate(given), Form((), 2, 2)),
     "concat_all": Function(lambda given, _: rows.joined_whole(given), public=False),
     "strftime": Function(rows.strftime),
     "date_trunc": Function(rows.truncate),
@@ -82,3 +82,4 @@ FUNCTIONS: Mapping[str, Function] = {
 }
 FORMS: Mapping[str, Form] = {**{name: row.form for name, row in FUNCTIONS.items() if row.form is not None}, **WRITTEN}
 """How each function and aggregate is written, operators aside."""
+OF_ONE_COLUMN = frozenset(name for name, form in WRITTEN.items() if form.least == 1)  # aggregates beside which FILTER may stand

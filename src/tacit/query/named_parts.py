@@ -112,30 +112,30 @@ class Buckets:
 
 def stairs(node: object) -> Stairs | None:
     """The stairs that a tree is, if its borders are many and even enough for lists to be faster; None for any other node."""
-    if not isinstance(node, Choose) or (row := _comparison(node)) is None:
+    if not isinstance(node, Choose) or (row := _compared_row(node)) is None:
         return None
     read = _read(node, row)
     if read is None or len(read[0]) < FEWEST or any(left >= right for left, right in pairwise(read[0])):
         return None
-    found = Stairs(row, *read)
-    return found if found.count(row.low, row.high) <= SPARSEST * len(found.borders) else None
+    whole = Stairs(row, *read)
+    return whole if whole.count(row.low, row.high) <= SPARSEST * len(whole.borders) else None
 
 
 def _read(node: Row, row: Row) -> tuple[tuple[int, ...], tuple[int | None, ...]] | None:
     """Borders and values of a tree whose every branch compares `row`."""
     if isinstance(node, Literal):
         return (), (node.value,)
-    if not isinstance(node, Choose) or _comparison(node) != row:
+    if not isinstance(node, Choose) or _compared_row(node) != row:
         return None
     (test, lower), (_, upper) = node.branches
     one, other = _read(lower, row), _read(upper, row)
     if one is None or other is None or not isinstance(test, Compare) or not isinstance(test.right, Literal):
         return None
-    assert test.right.value is not None  # noqa: S101  # by _comparison
+    assert test.right.value is not None  # noqa: S101  # by _compared_row
     return (*one[0], test.right.value, *other[0]), (*one[1], *other[1])
 
 
-def _comparison(node: Choose) -> Row | None:
+def _compared_row(node: Choose) -> Row | None:
     """The row of CASE WHEN row < border THEN ... WHEN border <= row THEN ... END; None for any other choice."""
     match node:
         case Choose(
@@ -460,7 +460,7 @@ def _part(name: str, node: Any) -> Part:
 
 
 def _form(node: Any, inside: Sequence[int]) -> tuple[Any, ...]:
-    """The identity of a node: its type, the numbers of what they are made of, and all else that they hold."""
+    """The identity of a node: its type, the numbers of its parts, and all else that it holds."""
     nodes = INSIDE.get(type(node), ())
     return (type(node), tuple(inside), *(getattr(node, name) for name in node.__slots__ if name not in nodes))
 

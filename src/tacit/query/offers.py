@@ -24,7 +24,7 @@ from tacit.query.passes import rewrite
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
-from tacit.query.price.quote import or_one, requested
+from tacit.query.price.quote import or_one, request_of
 from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import canonical_text
@@ -62,14 +62,14 @@ class Remembered:
         with self._lock:
             if whole in self._known:
                 self._known.move_to_end(whole)
-                found: Value = self._known[whole]
-                return found
-        found = made()
+                value: Value = self._known[whole]
+                return value
+        value = made()
         with self._lock:
-            self._known[whole] = found
+            self._known[whole] = value
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
-        return found
+        return value
 
 
 # --- offers ------------------------------------------------------------------------------------------------------------------
@@ -113,10 +113,10 @@ def key_of(quote: Quote, version: str) -> str:
     """The identity of a query: the plan, the budget and the prepared data; never the text, nor the column names."""
     by_place = sorted(placed(quote.request.weights, quote.question).items())
     asked = replace(quote.request, groups=None, weights=tuple((str(place), weight) for place, weight in by_place))
-    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
+    parts: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
     if quote.request.error is not None and any(has_forecast(call, quote.question) for call in quote.question.calls):
-        known = (*known, declared_rows(quote.question))  # what can be forecast is priced by it
-    return hashlib.sha256(canonical_text(known).encode()).hexdigest()
+        parts = (*parts, declared_rows(quote.question))  # what can be forecast is priced by it
+    return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
 
 
 # --- explained, and asked for no row -----------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
     if asked.limit == 0:
         plan_without_rows(asked, asker.catalog, asker.public())
         return explained_without_rows(seen().left)
-    wanted = requested(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
+    wanted = request_of(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
     return _price_explained(asked, wanted, asker, seen)
 
 
@@ -168,13 +168,13 @@ def _price_explained(select: Select, wanted: Request, asker: Asker, seen: Callab
         return price(shape, asked, change, fixed, cores)
 
     def admitted(quotes: Sequence[Quote]) -> int | None:
-        return ledger.admitted(found.events if quotes is found.quotes else events_of(quotes))
+        return ledger.admitted(offer.events if quotes is offer.quotes else events_of(quotes))
 
     key = ("shape", asker.analyst, shape, wanted, fixed)
-    known = asker.remembered
-    found = Shaped.of(priced(wanted)) if known is None else known.of("", key, lambda: Shaped.of(priced(wanted)))
-    quote, takes = taken(found.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
-    return found.explained(quote, ledger.left, tuple(takes))
+    memory = asker.remembered
+    offer = Shaped.of(priced(wanted)) if memory is None else memory.of("", key, lambda: Shaped.of(priced(wanted)))
+    quote, takes = taken(offer.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
+    return offer.explained(quote, ledger.left, tuple(takes))
 
 
 def plan_without_rows(select: Select, catalog: Catalog, public: PublicFacts) -> Question:

@@ -86,15 +86,15 @@ class Extent:
 
     def _of(self, node: Node) -> tuple[int, int]:
         """How many parts, and how deep."""
-        known = self.measured.get(id(node))
-        if known is None:
+        measure = self.measured.get(id(node))
+        if measure is None:
             inner = [self._of(part) for part in parts_of(node)]
             parts, depth = 1 + _list_parts(node), 1
             if inner:
                 parts += written_out(node) * sum(size for size, _ in inner)
                 depth += max(deep for _, deep in inner)
-            known = self.measured[id(node)] = (node, parts, depth)
-        return known[1:]
+            measure = self.measured[id(node)] = (node, parts, depth)
+        return measure[1:]
 
 
 def written_out(node: object) -> int:
@@ -204,8 +204,8 @@ class _Written:
 
     def expressions(self, nodes: Sequence[Any]) -> Size:
         """Expressions over the same rows; each level of names is a query."""
-        found = named(nodes)
-        return Size(found.characters + len(found.levels) * (SELECT + self.width), found.listed)
+        parts = named(nodes)
+        return Size(parts.characters + len(parts.levels) * (SELECT + self.width), parts.listed)
 
     def _side(self, nodes: Sequence[Row]) -> Size:
         """The expressions that a join compares on one side; a lookup in a list becomes a column of a sub-query first."""

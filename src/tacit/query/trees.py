@@ -144,7 +144,7 @@ def canonical_text(value: Any) -> str:
 def _compared_fields(kind: type) -> tuple[Sequence[str], Mapping[str, Any]] | None:
     """The fields that make two values of a class differ, and the defaults of those that are left out where they have them."""
     if kind not in _COMPARED:
-        found = [field for field in fields(kind) if field.compare] if is_dataclass(kind) else None
-        unsaid = {field.name: field.default for field in found or () if field.metadata.get("unsaid")}
-        _COMPARED[kind] = None if found is None else (tuple(field.name for field in found), unsaid)
+        compared = [field for field in fields(kind) if field.compare] if is_dataclass(kind) else None
+        unsaid = {field.name: field.default for field in compared or () if field.metadata.get("unsaid")}
+        _COMPARED[kind] = None if compared is None else (tuple(field.name for field in compared), unsaid)
     return _COMPARED[kind]

@@ -20,7 +20,7 @@ from tacit.privacy import catalog
 from tacit.privacy.catalog import Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query import plan
-from tacit.query.intervals.aggregates import CHOICES, finished, row_of, shown_at_most
+from tacit.query.intervals.aggregates import CHOICES, finish_call, row_of, shown_at_most
 from tacit.query.intervals.bands import Band, Cells, Noisy, Numbers, Words, certain
 from tacit.query.intervals.columns import Columns, band_of, cells_of, missed_in
 from tacit.query.intervals.forms import large_numbers, written
@@ -121,7 +121,7 @@ def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
     if not any(rank.call == call and isinstance(rank.mechanism, QuantileWithInterval | FromTree) for rank in quote.ranks):
         return None
     ends = np.array([row_of(call.over).low, row_of(call.over).high], dtype=np.float64)
-    least, most = written(finished(call, quote.question.calls, (Band(ends, ends, ends),)).value, out, quote.question)
+    least, most = written(finish_call(call, quote.question.calls, (Band(ends, ends, ends),)).value, out, quote.question)
     return least, most
 
 

@@ -8,8 +8,8 @@ from functools import partial
 
 from tacit.errors import NotAllowed, Refused
 from tacit.query.binding import terms
-from tacit.query.binding.comparisons import compared, constant_term, those_that_can_be
-from tacit.query.binding.patterns import found, pattern_text
+from tacit.query.binding.comparisons import compare, constant_term, those_that_can_be
+from tacit.query.binding.patterns import pattern_condition, pattern_text
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import WRITTEN
@@ -31,7 +31,7 @@ from tacit.query.planning import Extent
 from tacit.query.question import Call
 
 
-def paired(function: str, one: Term, other: Term) -> Call:
+def pair_call(function: str, one: Term, other: Term) -> Call:
     """The aggregate of two numbers, each NULL where one of them is."""
     left, right = terms.number_node(one), terms.number_node(other)
     if left == right:
@@ -39,9 +39,9 @@ def paired(function: str, one: Term, other: Term) -> Call:
     return Call(function, replace(one, node=_where(left, right)), other=replace(other, node=_where(right, left)))
 
 
-def _where(row: Row, known: Row) -> Row:
+def _where(row: Row, other: Row) -> Row:
     """A row that is NULL where another is."""
-    return terms.choose([(IsNull(known), Literal(None))], row) if known.nullable else row
+    return terms.choose([(IsNull(other), Literal(None))], row) if other.nullable else row
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Binder:
             found = self._term(expression)
             self.extent.check(found.node)
         except Refused as refusal:
-            raise placed(refusal, expression.at) from None
+            raise at_place(refusal, expression.at) from None
         return found
 
     def condition(self, expression: Expression) -> Condition:
@@ -66,7 +66,7 @@ class Binder:
             found = self._condition(expression)
             self.extent.check(found)
         except Refused as refusal:
-            raise placed(refusal, expression.at) from None
+            raise at_place(refusal, expression.at) from None
         return found
 
     def _term(self, expression: Expression) -> Term:
@@ -125,26 +125,26 @@ class Binder:
 
     def _comparison(self, expression: Apply) -> Condition:
         left, right = (self.term(part) for part in expression.arguments)
-        return compared(expression.function, left, right)
+        return compare(expression.function, left, right)
 
     def _between(self, expression: Apply) -> Condition:
         value, low, high = (self.term(part) for part in expression.arguments)
-        return terms.all_of([compared(">=", value, low), compared("<=", value, high)])
+        return terms.all_of([compare(">=", value, low), compare("<=", value, high)])
 
     def _of_form(self, expression: Apply) -> Condition:
         value, pattern = expression.arguments
-        return found(expression.function, self.term(value), pattern_text(pattern, expression.function))
+        return pattern_condition(expression.function, self.term(value), pattern_text(pattern, expression.function))
 
     def _is(self, expression: Apply) -> Condition:
-        found = self.condition(expression.arguments[0])
-        wanted = found if expression.function == "is_true" else Negation(found)
+        condition = self.condition(expression.arguments[0])
+        wanted = condition if expression.function == "is_true" else Negation(condition)
         return Compare("=", terms.choose([(wanted, Literal(1))], Literal(0)), Literal(1))
 
     def _in(self, expression: Apply) -> Condition:
         term, *values = (self.term(part) for part in expression.arguments)
         if not all(isinstance(value.node, Literal) for value in values):
             raise NotAllowed("IN requires a list of constants or a sub-query", remedy="write the values out")
-        return _any_of(those_that_can_be([partial(compared, "=", term, value) for value in values]))
+        return _any_of(those_that_can_be([partial(compare, "=", term, value) for value in values]))
 
     def _is_null(self, expression: Apply) -> Condition:
         (tested,) = expression.arguments
@@ -178,7 +178,7 @@ def _any_of(parts: Sequence[Condition]) -> Condition:
     return Among(numbers[0].left, tuple(part.right.value for part in numbers))  # type: ignore[union-attr, misc]  # no NULL among them
 
 
-def placed(refusal: Refused, at: At) -> Refused:
+def at_place(refusal: Refused, at: At) -> Refused:
     """The refusal with its place in the question, if it has none."""
     return refusal if refusal.at or at is None else type(refusal)(refusal.message, remedy=refusal.remedy, at=at)
 

@@ -61,14 +61,14 @@ def identities_of(catalog: Catalog, table: Table, source: int) -> dict[str, Iden
     """The identities of a private table: its own key (the unit, or what leads to it), and keys in which others look theirs up."""
     from tacit.data.ownership import coded, led_through, own_key
 
-    found: dict[str, Identity] = {}
+    identities: dict[str, Identity] = {}
     own, through = own_key(table), led_through(catalog, table)
     if own is not None and through is None:
-        found[own.lower()] = Identity(None)
+        identities[own.lower()] = Identity(None)
     for column, space in coded(catalog)[table.name].items():
         named = table.key == column and (own != column or through is not None)  # then preparation keeps one row of a unit
-        found.setdefault(column.lower(), Identity(space, code_column(source, column), named))
-    return found
+        identities.setdefault(column.lower(), Identity(space, code_column(source, column), named))
+    return identities
 
 
 def conjuncts(written: Expression | None) -> Iterator[Expression]:
@@ -115,15 +115,15 @@ def tie(written: Expression, left: Scope, right: Scope) -> tuple[Identity, Ident
 
 def ties_in(scope: Scope, source: Source, conditions: list[Expression]) -> list[tuple[Identity, Identity]]:
     """The ties between what is there and a new source; they are taken out of the conditions."""
-    found = []
+    ties = []
     for each in list(conditions):
         tied = tie(each, scope, Scope((source,)))
         if tied is not None and all(
             len(name.parts) > 1 or not (scope.has(name) and name.parts[-1].lower() in source.names) for name in names_in(each)
         ):
             conditions.remove(each)
-            found.append(tied)
-    return found
+            ties.append(tied)
+    return ties
 
 
 def codes(left: Identity, right: Identity) -> tuple[Row, Row] | None:
@@ -153,17 +153,17 @@ def sides(written: Expression, left: Scope, right: Scope) -> tuple[Expression, E
 
 def equal(left: Term, right: Term) -> tuple[Row, Row]:
     """Two terms as integers of one meaning."""
-    one, two, _ = terms.aligned(left, right)
+    one, two, _ = terms.on_one_step(left, right)
     return one, two
 
 
 def unit_of(scope: Scope) -> str:
     """A column of the question that names the unit, or a key that leads to it, as people would write it."""
-    found = [(each.space is not None, source.alias, name) for source in scope.sources for name, each in source.identities.items()]
-    return ".".join(min(found, key=lambda each: each[0])[1:]) if found else "the unit"
+    names = [(each.space is not None, source.alias, name) for source in scope.sources for name, each in source.identities.items()]
+    return ".".join(min(names, key=lambda each: each[0])[1:]) if names else "the unit"
 
 
-def untied(scope: Scope, source: Source, at: At) -> NotAllowed:
+def no_tie(scope: Scope, source: Source, at: At) -> NotAllowed:
     """The refusal of a join between rows of different units."""
     return NotAllowed(
         f"{source.alias} is private: it can be joined with other private rows of the same unit only",
@@ -235,7 +235,7 @@ def _belongs(name: Name, source: Source, scope: Scope) -> bool:
     return name.parts[-1].lower() in source.columns and not scope.has(name)
 
 
-def matching(left: Term, column: Column, source: int, public: Set[int], at: At) -> Row:
+def join_row(left: Term, column: Column, source: int, public: Set[int], at: At) -> Row:
     """The left side of a join in the stored offsets of a public column, NULL where the column has no such value."""
     return _translate(_private_side(left, public, at), column_term(source, column, False), column)
 
@@ -362,10 +362,10 @@ def _together(parts: Sequence[Condition], wanted: bool) -> bool:
     """Whether all of these could be so at once, as far as each compares one number with constants."""
     left: dict[Row, _Left] = {}
     for condition, is_so in _flat(parts, wanted):
-        found = _constraint(condition, is_so)
-        if found is None:
+        constraint = _constraint(condition, is_so)
+        if constraint is None:
             continue
-        child, low, high, values, is_in = found
+        child, low, high, values, is_in = constraint
         rest = left.setdefault(child, _Left(child.low, child.high))
         rest.low, rest.high = max(rest.low, low), min(rest.high, high)
         if values is not None and is_in:
@@ -416,9 +416,9 @@ def _against(operator: str, child: Row, value: int, mirrored: bool, wanted: bool
 def possible(written: Expression, binder: Binder) -> Condition:
     """The condition of WHERE; refused where the catalog alone decides that no row can meet it, at the part that says so."""
     for part in conjuncts(written):
-        found = binder.condition(part)
-        if not can_be(found):
-            raise _never(part, found, binder.scope)
+        condition = binder.condition(part)
+        if not can_be(condition):
+            raise _never(part, condition, binder.scope)
     whole = binder.condition(written)
     if not can_be(whole):
         remedy = "check the borders of each"
@@ -426,8 +426,8 @@ def possible(written: Expression, binder: Binder) -> Condition:
     return whole
 
 
-def _never(written: Expression, found: Condition, scope: Scope) -> NeverTrue:
-    if found == Truth(None):
+def _never(written: Expression, condition: Condition, scope: Scope) -> NeverTrue:
+    if condition == Truth(None):
         return NeverTrue("a comparison with NULL is never true", remedy="use IS NULL or IS NOT NULL", at=written.at)
     held = (scope.find(name)[1] for name in names_in(written))
     columns = dict.fromkeys(each.column for each in held if isinstance(each, Declared))

@@ -117,7 +117,7 @@ def part(name: str, term: Term) -> Term:
     return _by_calendar(term, compute, on_day, NumberType(Fraction(1)))
 
 
-def truncated(name: str, term: Term) -> Term:
+def truncate_to(name: str, term: Term) -> Term:
     """The first day of the year, quarter, month or week (one of TRUNCATIONS) of a date."""
     compute, on_day = TRUNCATIONS[name]
     return _by_calendar(term, compute, on_day, DateType())
@@ -138,7 +138,7 @@ def known_days(term: Term) -> tuple[int, int]:
     return node.low, node.high
 
 
-def checked(term: Term) -> Term:
+def check_calendar(term: Term) -> Term:
     """The date itself, refused where it can leave the calendar."""
     node = date_node(term)
     if not FIRST <= node.low <= node.high <= LAST:

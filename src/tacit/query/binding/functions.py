@@ -9,7 +9,7 @@ from fractions import Fraction
 from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.privacy.catalog import Value, day_of
 from tacit.query.binding import dates, terms
-from tacit.query.binding.comparisons import as_number, compared, constant_value, text_constant
+from tacit.query.binding.comparisons import as_number, compare, constant_value, text_constant
 from tacit.query.binding.scope import plain
 from tacit.query.language.date_formats import written_as
 from tacit.query.language.syntax import Apply, Constant, Expression
@@ -26,8 +26,8 @@ def texts_of(term: Term) -> tuple[str, ...] | None:
     """The texts that a category of texts has; None for anything else."""
     if not isinstance(term.type, CategoryType):
         return None
-    found = tuple(value for value in term.type.values if isinstance(value, str))
-    return found if len(found) == len(term.type.values) else None
+    texts = tuple(value for value in term.type.values if isinstance(value, str))
+    return texts if len(texts) == len(term.type.values) else None
 
 
 def as_text(term: Term) -> Term:
@@ -42,20 +42,20 @@ def as_text(term: Term) -> Term:
         case BooleanType():
             return _with_labels(term, ["false", "true"])
         case DateType():
-            return formatted(term, "%Y-%m-%d")
+            return date_text(term, "%Y-%m-%d")
         case NumberType(step) if step.denominator == 1:
             return _from_zero(term, [str(number * step) for number in _range(term, MOST_TEXTS)])
     raise WrongType("a number with a fraction has no text here", remedy="round it first: CAST(ROUND(x) AS TEXT)")
 
 
-def formatted(term: Term, form: str) -> Term:
+def date_text(term: Term, form: str) -> Term:
     """A date as text, in a form of date_formats.py; one look-up by the day, whatever the form."""
     low, high = dates.known_days(term)
-    found = [written_as(day_of(number), form) for number in range(low, high + 1)]
-    return _from_zero(term, found, in_order=not NAMES.search(form))
+    texts = [written_as(day_of(number), form) for number in range(low, high + 1)]
+    return _from_zero(term, texts, in_order=not NAMES.search(form))
 
 
-def joined(given: Sequence[Term]) -> Term:
+def concatenate(given: Sequence[Term]) -> Term:
     """Texts one after the other; NULL where one of them is. The values are the combinations that the declared ones have."""
     if all(texts_of(term) is None for term in given):
         raise WrongType("|| concatenates texts: one side must be a text", remedy="write CAST(x AS TEXT)")
@@ -72,7 +72,7 @@ def joined_whole(given: Sequence[Term]) -> Term:
             "CONCAT fits two readings here: dialects differ on a part that can be NULL",
             remedy="write a || b, which is NULL then, or COALESCE(a, '') || COALESCE(b, '')",
         )
-    return joined(given) if len(given) > 1 else as_text(given[0])
+    return concatenate(given) if len(given) > 1 else as_text(given[0])
 
 
 def strftime(given: Sequence[Term], written: Sequence[Expression]) -> Term:
@@ -80,7 +80,7 @@ def strftime(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     form = written[1].value if len(written) == 2 and isinstance(written[1], Constant) else None
     if not isinstance(form, str):
         raise WrongType("STRFTIME requires a date and a constant format", remedy="write STRFTIME(day, '%Y-%m')")
-    return formatted(given[0], form)
+    return date_text(given[0], form)
 
 
 def _pair(left: Term, right: Term) -> Term:
@@ -188,7 +188,7 @@ def _shift(given: Sequence[Term], written: Sequence[Expression], direction: int)
         days = terms.constant_of(right)
         if days is None or days.denominator != 1:
             raise WrongType("a date can be shifted by a constant integer number of days only", remedy="write day + INTERVAL 7 DAY")
-        return dates.checked(Term(terms.plus(dates.date_node(left), Literal(direction * int(days))), DateType()))
+        return dates.check_calendar(Term(terms.plus(dates.date_node(left), Literal(direction * int(days))), DateType()))
     left, right = as_number(left), as_number(right)
     return terms.add(left, right) if direction > 0 else terms.subtract(left, right)
 
@@ -229,7 +229,7 @@ def bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
 def null_if(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     empty = Term(Literal(None), given[0].type)
-    return terms.cases([(compared("=", *given), empty)], given[0])
+    return terms.cases([(compare("=", *given), empty)], given[0])
 
 
 def first_known(given: Sequence[Term], _: Sequence[Expression]) -> Term:
@@ -252,12 +252,12 @@ def of_values(function: Callable[..., Value]) -> Rule:
         term, rest = given[0], [constant_value(extra) for extra in given[1:]]
         if not isinstance(term.type, CategoryType) or not all(isinstance(value, str) for value in term.type.values):
             raise WrongType("text functions require a column with declared values", remedy="declare the column's values")
-        return relabelled(term, [function(value, *rest) for value in term.type.values])
+        return with_images(term, [function(value, *rest) for value in term.type.values])
 
     return apply
 
 
-def relabelled(term: Term, images: Sequence[Value]) -> Term:
+def with_images(term: Term, images: Sequence[Value]) -> Term:
     """The term whose code stands for another value; numbers become numbers."""
     if all(isinstance(image, int) and not isinstance(image, bool) for image in images):
         table = [int(image) for image in images]
@@ -266,7 +266,7 @@ def relabelled(term: Term, images: Sequence[Value]) -> Term:
     return Term(terms.lookup(term, [places[image] for image in images]), CategoryType(tuple(places)))
 
 
-def substring(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
+def cut_text(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
     begin = _count_of(start, 1) - 1
     return text[begin:] if length is None else text[begin : begin + _count_of(length, 0)]
 
@@ -281,7 +281,7 @@ def truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     unit = written[0].value if isinstance(written[0], Constant) else None
     if unit not in dates.TRUNCATIONS:
         raise NotAllowed("DATE_TRUNC requires one of 'year', 'quarter', 'month', 'week' or 'day'")
-    return dates.truncated(str(unit), given[1])
+    return dates.truncate_to(str(unit), given[1])
 
 
 def part(name: str) -> Rule:

@@ -50,7 +50,7 @@ def pattern_text(expression: Expression, function: str) -> str:
     raise NotAllowed(f"{function.upper()} requires a constant pattern", remedy="write the pattern as text")
 
 
-def found(function: str, term: Term, pattern: str) -> Condition:
+def pattern_condition(function: str, term: Term, pattern: str) -> Condition:
     """The condition that a text has a form; `function` is one of PARTS, like, ilike, regexp_matches or regexp_like."""
     if function in ("like", "ilike"):
         return like(term, pattern, function == "ilike")
@@ -104,12 +104,12 @@ def matching(texts: Sequence[str], pattern: str) -> list[str]:
     """
     if len(pattern) > LONGEST_PATTERN:
         raise NotAllowed(f"a regular expression has at most {LONGEST_PATTERN} characters", remedy="write a shorter one")
-    found, work = _matches_of(tuple(texts), pattern)
+    matches, work = _matches_of(tuple(texts), pattern)
     worked = WORKED.get([0])
     worked[0] += work  # whether it was remembered or not: so every process decides alike
     if worked[0] > MOST_WORK:
         raise too_much("and those beside it take too much work on the declared values")
-    return list(found)
+    return list(matches)
 
 
 @lru_cache(maxsize=64)
@@ -197,16 +197,16 @@ class Machine:
     def _after(self, state: State, symbol: str) -> State | None:
         """The state after one more character; "" is the end."""
         reached = self._reach(state, _places(state[1], symbol))
-        found: State | None = None
+        following: State | None = None
         if MATCH not in reached:
             after = frozenset(then for step, then in map(self.steps.__getitem__, reached) if self._reads(step, symbol))
-            found = after, "\n" if symbol == "\n" else "w" if _is_word(symbol) else "."
+            following = after, "\n" if symbol == "\n" else "w" if _is_word(symbol) else "."
             self.kept += 1 + len(after)
         if self.kept > MOST_KEPT:
             self.kept = 0
             self.known.clear()
-        self.known[state, symbol] = found
-        return found
+        self.known[state, symbol] = following
+        return following
 
     def _reads(self, step: Step, symbol: str) -> bool:
         if not isinstance(step, One):
@@ -216,12 +216,12 @@ class Machine:
 
     def _reach(self, state: State, places: int) -> set[int]:
         """Every step that is reached without another character; a match may begin anywhere."""
-        found, waiting = set[int](), [*state[0], len(self.steps) - 1]
+        reached, waiting = set[int](), [*state[0], len(self.steps) - 1]
         while waiting:
             at = waiting.pop()
-            if at in found:
+            if at in reached:
                 continue
-            found.add(at)
+            reached.add(at)
             self._work_on(1)
             if at == MATCH:
                 break
@@ -230,7 +230,7 @@ class Machine:
                 waiting += step
             elif isinstance(step, Place) and step.what & places:
                 waiting.append(then)
-        return found
+        return reached
 
     def _work_on(self, steps: int) -> None:
         self.work += steps

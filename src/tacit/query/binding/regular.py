@@ -58,8 +58,8 @@ class Kind:
 
     def _has(self, symbol: str) -> bool:
         if self.category:
-            found = category(symbol)
-            return found != "Cn" and found.startswith(self.category)  # RE2 counts no unassigned letter in C
+            letters = category(symbol)
+            return letters != "Cn" and letters.startswith(self.category)  # RE2 counts no unassigned letter in C
         code = ord(symbol)
         return any(low <= code <= high for low, high in self.ranges)
 
@@ -67,11 +67,11 @@ class Kind:
 @cache
 def _cases() -> dict[str, str]:
     """Letters that differ in case alone, by the one that Unicode folds them to."""
-    found: dict[str, str] = {}
+    cases: dict[str, str] = {}
     for symbol in map(chr, range(0x1E944)):  # no letter beyond has two cases
         if (folded := _fold(symbol)) != symbol:
-            found[folded] = found.get(folded, folded) + symbol
-    return found
+            cases[folded] = cases.get(folded, folded) + symbol
+    return cases
 
 
 def _fold(symbol: str) -> str:
@@ -152,10 +152,10 @@ class Parser:
     depth: int = 0
 
     def whole(self) -> Node:
-        found = self._either()
+        tree = self._either()
         if self.at < len(self.text):
             raise _invalid()
-        return found
+        return tree
 
     def _either(self) -> Node:
         """Up to the end, or to the bracket that closes; flags that are set inside end there."""
@@ -177,9 +177,9 @@ class Parser:
         return parts[0] if len(parts) == 1 else Either(parts)
 
     def _takes(self, wanted: str) -> bool:
-        found = self.text.startswith(wanted, self.at)
-        self.at += len(wanted) if found else 0
-        return found
+        is_next = self.text.startswith(wanted, self.at)
+        self.at += len(wanted) if is_next else 0
+        return is_next
 
     def _symbol(self) -> str:
         if self.at >= len(self.text):
@@ -190,8 +190,8 @@ class Parser:
     def _times(self) -> tuple[int, int | None] | None:
         """How often what stands before is repeated; None if no repetition is written here."""
         signs: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-        begun, found = self.at, signs.get(self.text[self.at])
-        if found is not None:
+        begun, ends = self.at, signs.get(self.text[self.at])
+        if ends is not None:
             self.at += 1
         elif self._takes("{"):
             least = self._number()
@@ -199,11 +199,11 @@ class Parser:
             if least is None or most is None or not self._takes("}"):
                 self.at = begun
                 return None  # a bracket like any other character
-            found = (least, None if most == -1 else most)
+            ends = (least, None if most == -1 else most)
         else:
             return None
         self._takes("?")
-        return found
+        return ends
 
     def _digit(self) -> bool:
         return self.text[self.at : self.at + 1] in DIGITS
@@ -218,10 +218,10 @@ class Parser:
     def _repeat(self, part: Node, least: int, most: int | None) -> Node:
         if least > MOST_REPEATED or (most is not None and (most > MOST_REPEATED or most < least)):
             raise _invalid()
-        found = Repeat(part, least, most)
-        if max(least, most or 0) >= 2 and not _room(found, MOST_REPEATED):
+        repeat = Repeat(part, least, most)
+        if max(least, most or 0) >= 2 and not _room(repeat, MOST_REPEATED):
             raise _invalid()
-        return found
+        return repeat
 
     def _next(self) -> list[Node]:
         """The node that stands here; nothing for flags."""
@@ -246,7 +246,7 @@ class Parser:
         before = self.flags
         if self._takes("?"):
             if self._takes("P<"):
-                self._class_named()
+                self._read_name()
             elif not self._flags():
                 return []
         self.depth += 1
@@ -259,7 +259,7 @@ class Parser:
         self.flags = before
         return [inside]
 
-    def _class_named(self) -> None:
+    def _read_name(self) -> None:
         name, closed, _ = self.text[self.at :].partition(">")
         if not closed or not all(symbol == "_" or symbol.isalnum() for symbol in name) or not name:
             raise _invalid()

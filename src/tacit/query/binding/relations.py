@@ -22,8 +22,9 @@ from tacit.query.binding.conditions import (
     identities_of,
     is_equality,
     join_column,
-    matching,
+    join_row,
     names_in,
+    no_tie,
     not_of_the_unit,
     possible,
     public_numbers,
@@ -31,9 +32,8 @@ from tacit.query.binding.conditions import (
     sides,
     tie,
     ties_in,
-    untied,
 )
-from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared
+from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared_columns
 from tacit.query.language.syntax import Apply, At, Exists, Expression, From, InQuery, Joined, Name, Nested, Select
 from tacit.query.plan import (
     Bound,
@@ -115,9 +115,9 @@ def _among(relations: Relations, rows: Rows, scope: Scope, asked: InQuery, negat
 
     NOT IN is read as NOT EXISTS: a NULL among the inner values excludes no row.
     """
-    from tacit.query.binding.subqueries import nested
+    from tacit.query.binding.subqueries import nested_part
 
-    part = nested(relations, Nested(asked.query, "the sub-query", asked.at))
+    part = nested_part(relations, Nested(asked.query, "the sub-query", asked.at))
     if len(part.source.names) != 1:
         raise NotAllowed("the sub-query of IN has one column", remedy="write IN (SELECT id FROM ...)", at=asked.at)
     (name,) = part.source.names
@@ -197,17 +197,17 @@ class Relations:
     def part(self, item: From | Nested) -> Part:
         """A table or a sub-query of FROM."""
         if isinstance(item, Nested):
-            from tacit.query.binding.subqueries import nested
+            from tacit.query.binding.subqueries import nested_part
 
-            return nested(self, item)
+            return nested_part(self, item)
         table, number = self._table(item), next(self.numbers)
         columns = self.public.columns(table.name) if table.public else table.columns
-        known = declared(number, columns)
+        held = declared_columns(number, columns)
         if table.public:
             scan = PublicScan(table, number, self.public.size(table.name), len(columns))
-            return Part(scan, Source(item.alias, known, table=table), True, item.at)
+            return Part(scan, Source(item.alias, held, table=table), True, item.at)
         rows = Bound(Scan(table, number), table.max_rows)
-        source = Source(item.alias, known, identities_of(self.catalog, table, number), table)
+        source = Source(item.alias, held, identities_of(self.catalog, table, number), table)
         return Part(rows, source, False, item.at)
 
     def _table(self, written: From) -> Table:
@@ -296,7 +296,7 @@ class Relations:
         left, column = join_column(scope, part.source, conditions, shared, part.at)
         condition = None if joined.kind == "inner" else self._of_right(part, conditions, scope)
         fan_out = max(1, self.public.fan_out(part.source.table.name, column.name.lower()))
-        node = matching(Binder(scope).term(left), column, scan.source, public_numbers(scope), part.at)
+        node = join_row(Binder(scope).term(left), column, scan.source, public_numbers(scope), part.at)
         joined_rows = Join(
             rows, scan.table, node, column.name.lower(), joined.kind, fan_out, scan.size, scan.width, scan.source, condition
         )
@@ -308,7 +308,7 @@ class Relations:
     ) -> tuple[Rows, Scope]:
         ties = [*self._ties_of(scope, part, shared), *ties_in(scope, part.source, conditions)]
         if not ties:
-            raise untied(scope, part.source, part.at)
+            raise no_tie(scope, part.source, part.at)
         pairs = [pair for left, right in ties if (pair := codes(left, right)) is not None]
         pairs += self._equal_columns(scope, part, shared)
         other = part.rows
@@ -318,10 +318,10 @@ class Relations:
             other = Where(other, of_right) if of_right is not None else other
         here = next(self.numbers)
         once = any(right.unique for _, right in ties)
-        found = UnitJoin(rows, other, tuple(pairs), joined.kind, once, here)  # type: ignore[arg-type]
+        step = UnitJoin(rows, other, tuple(pairs), joined.kind, once, here)  # type: ignore[arg-type]
         is_here = Negation(IsNull(PlanColumn(here, "here", 1, 1, True)))
         source = replace(part.source, optional=joined.kind == "left", using=frozenset(shared), here=is_here)
-        return found, Scope((*scope.sources, source))
+        return step, Scope((*scope.sources, source))
 
     def _ties_of(self, scope: Scope, part: Part, shared: tuple[str, ...]) -> Iterator[tuple[Identity, Identity]]:
         for name in shared:

@@ -90,7 +90,7 @@ class Source:
         return tuple(name for name, each in self.identities.items() if each.space is None)
 
 
-def declared(number: int, columns: Mapping[str, catalog.Column]) -> dict[str, Declared | Term]:
+def declared_columns(number: int, columns: Mapping[str, catalog.Column]) -> dict[str, Declared | Term]:
     """The columns of a table, by their names in lower case."""
     return {name.lower(): Declared(number, column) for name, column in columns.items()}
 
@@ -119,38 +119,38 @@ class Scope:
             raise UnknownName(
                 f"unknown table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
             )
-        found = [source for source in sources if wanted in source.names]
-        if not found:
-            known = [word for source in sources for word in _names_of(source)]
-            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], known), at=name.at)
-        if len(found) > 1 and len(name.parts) == 1:
-            found = [source for source in found if wanted not in source.using]
-        if len(found) > 1:
+        holders = [source for source in sources if wanted in source.names]
+        if not holders:
+            words = [word for source in sources for word in _names_of(source)]
+            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], words), at=name.at)
+        if len(holders) > 1 and len(name.parts) == 1:
+            holders = [source for source in holders if wanted not in source.using]
+        if len(holders) > 1:
             raise UnknownName(f"ambiguous column {wanted[:60]!r}: several tables have it", remedy="write table.column", at=name.at)
-        column = found[0].columns.get(wanted)
+        column = holders[0].columns.get(wanted)
         if column is None:
             raise identifies(name)
-        return found[0], column
+        return holders[0], column
 
     def identity(self, name: Name) -> tuple[Source, Identity] | None:
         """The source and the identity that a name means; None where it means none, or could mean several.
 
         The unit of a row that a left join did not find is NULL, while the row still has its unit: that column is refused.
         """
-        found = self.named(name)
-        if found is not None and found[0].optional and found[1].space is None:
+        holder = self.named(name)
+        if holder is not None and holder[0].optional and holder[1].space is None:
             raise self._may_be_missing(name)
-        return found
+        return holder
 
     def named(self, name: Name) -> tuple[Source, Identity] | None:
         """The same, also for what a left join may not have found."""
         wanted = name.parts[-1].lower()
-        found = [source for source in self._source_named(name) if wanted in source.names]
-        if len(found) > 1:
-            found = [source for source in found if wanted not in source.using]
-        if len(found) != 1 or wanted not in found[0].identities:
+        holders = [source for source in self._source_named(name) if wanted in source.names]
+        if len(holders) > 1:
+            holders = [source for source in holders if wanted not in source.using]
+        if len(holders) != 1 or wanted not in holders[0].identities:
             return None
-        return found[0], found[0].identities[wanted]
+        return holders[0], holders[0].identities[wanted]
 
     def _may_be_missing(self, name: Name) -> NotAllowed:
         kept = (f"{each.alias}.{word}" for each in self.sources if not each.optional for word in each.unit_names)
@@ -163,8 +163,8 @@ class Scope:
     def owner(self, name: Name) -> str | None:
         """The alias of the one source that a name without a table can mean."""
         wanted = name.parts[-1].lower()
-        found = [source for source in self.sources if wanted in source.names and wanted not in source.using]
-        return found[0].alias.lower() if len(found) == 1 else None
+        owners = [source for source in self.sources if wanted in source.names and wanted not in source.using]
+        return owners[0].alias.lower() if len(owners) == 1 else None
 
     def _aliases(self) -> list[str]:
         return [source.alias for source in self.sources]
@@ -231,12 +231,12 @@ def _no_bounds(source: Source, column: catalog.Column, at: At) -> NoBounds:
     )
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name.lower(), [word.lower() for word in known], n=1)
-    spelled = next((word for word in known if close and word.lower() == close[0]), None)
+def _nearest(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name.lower(), [word.lower() for word in names], n=1)
+    spelled = next((word for word in names if close and word.lower() == close[0]), None)
     if spelled:
         return f"did you mean {spelled}?"
-    return f"declared are: {', '.join(sorted(known)[:20])}" if known else "nothing is declared there"
+    return f"declared are: {', '.join(sorted(names)[:20])}" if names else "nothing is declared there"
 
 
 # --- names of columns, and the expression that GROUP BY means ----------------------------------------------------------------

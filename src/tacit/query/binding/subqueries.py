@@ -263,32 +263,32 @@ def _term(held: Held) -> Term:
     return Binder(Scope((Source("t", {"x": held}),))).term(Name(("x",)))
 
 
-def _align_types(found: list[Term]) -> tuple[list[Row], NumberType | CategoryType | DateType | BooleanType]:
+def _align_types(columns: list[Term]) -> tuple[list[Row], NumberType | CategoryType | DateType | BooleanType]:
     """Terms as integers of one meaning."""
-    meaning = found[0]
-    for term in found[1:]:
-        _, node, kind = terms.aligned(meaning, term)
+    meaning = columns[0]
+    for term in columns[1:]:
+        _, node, kind = terms.on_one_step(meaning, term)
         meaning = Term(node, kind)
-    return [terms.aligned(meaning, term)[1] for term in found], meaning.type  # type: ignore[return-value]
+    return [terms.on_one_step(meaning, term)[1] for term in columns], meaning.type  # type: ignore[return-value]
 
 
 # --- sub-queries -------------------------------------------------------------------------------------------------------------
 
 
-def nested(relations: Relations, item: Nested) -> Part:
+def nested_part(relations: Relations, item: Nested) -> Part:
     """A sub-query as an item of FROM."""
     relations.count_query(item.at)
     rows, columns, public, is_plain = _of(relations, item.query)
-    known: dict[str, Declared | Term] = {}
+    names: dict[str, Declared | Term] = {}
     identities: dict[str, Identity] = {}
     for name, held in columns:
-        if name in known or name in identities:
+        if name in names or name in identities:
             raise NotAllowed(f"duplicate column name in the sub-query: {name[:60]!r}", remedy="give one a name with AS", at=item.at)
         if isinstance(held, Identity):
             identities[name] = held
         else:
-            known[name] = held
-    return Part(rows, Source(item.alias, known, identities), public, item.at, is_plain)
+            names[name] = held
+    return Part(rows, Source(item.alias, names, identities), public, item.at, is_plain)
 
 
 def _of(relations: Relations, query: Query) -> Found:
@@ -321,28 +321,28 @@ def _columns(item: Item, built: Built) -> Iterator[tuple[str, Held]]:
                 yield from _all_of(source, built)
         return
     name = (item.name or name_of(item.expression)).lower()
-    found = built.scope.identity(item.expression) if isinstance(item.expression, Name) else None
-    if found is not None:
-        yield name, _key_names(found[1], built)
+    holder = built.scope.identity(item.expression) if isinstance(item.expression, Name) else None
+    if holder is not None:
+        yield name, _identity_of(holder[1], built)
     else:
-        yield name, _column_term(item.expression, built.scope)
+        yield name, _column_of(item.expression, built.scope)
 
 
 def _all_of(source: Source, built: Built) -> Iterator[tuple[str, Held]]:
     for name, identity in source.identities.items():
         if name not in source.using and not (source.optional and name in source.unit_names):
-            yield name, _key_names(identity, built)
+            yield name, _identity_of(identity, built)
     for name, held in source.columns.items():
         if name not in source.identities and name not in source.using:
             alone = Scope((source,))
-            yield name, held if isinstance(held, Declared) and not source.optional else _column_term(Name((name,)), alone)
+            yield name, held if isinstance(held, Declared) and not source.optional else _column_of(Name((name,)), alone)
 
 
-def _key_names(identity: Identity, built: Built) -> Identity:
+def _identity_of(identity: Identity, built: Built) -> Identity:
     return identity if built.plain else replace(identity, unique=False)
 
 
-def _column_term(expression: Expression, scope: Scope) -> Held:
+def _column_of(expression: Expression, scope: Scope) -> Held:
     if isinstance(expression, Name):
         source, held = scope.find(expression)
         if isinstance(held, Declared) and held.column.kind == "presence" and not source.optional:

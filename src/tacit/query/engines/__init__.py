@@ -30,8 +30,8 @@ class Kind:
 def opening(catalog: Catalog, version: str | None = None, limits: Limits | None = None) -> Opening:
     """The facts about the prepared data of a catalog that an engine needs, in this process or in another."""
     tables = tuple(name.lower() for name in catalog.tables)
-    known = (store_file(catalog), catalog.store_engine, version, limits or Limits(), catalog.store_master)
-    return Opening(*known, tables=tables, seconds_to_reach=catalog.reach_seconds)
+    store = (store_file(catalog), catalog.store_engine, version, limits or Limits(), catalog.store_master)
+    return Opening(*store, tables=tables, seconds_to_reach=catalog.reach_seconds)
 
 
 def engine_at(wanted: Opening) -> Engine:

@@ -71,7 +71,7 @@ class DuckDBEngine:
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.tallied, bound, columns), canonical_text((bound, *columns))))
+            return Sealed(self._arrow(partial(compiled.tally_of, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = quoted(column.lower())
@@ -83,11 +83,11 @@ class DuckDBEngine:
 
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
-        with self._ask() as connection:
-            found = connection.sql(f"SELECT * FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
-            if any(name.startswith("tacit_") for name in found.columns):
+        with self._public_connection() as connection:
+            relation = connection.sql(f"SELECT * FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
+            if any(name.startswith("tacit_") for name in relation.columns):
                 raise TypeError("rows of private tables leave the engine sealed, or not at all")
-            return found.to_arrow_table()
+            return relation.to_arrow_table()
 
     def close(self) -> None:
         """Lets go of the store."""
@@ -99,12 +99,12 @@ class DuckDBEngine:
 
     def _fact(self, query: str) -> int:
         """One number about a public table."""
-        with self._ask() as connection:
+        with self._public_connection() as connection:
             ((number,),) = connection.execute(query).fetchall()
         return int(number)
 
     @contextmanager
-    def _ask(self) -> Iterator[Any]:
+    def _public_connection(self) -> Iterator[Any]:
         """A connection for public tables, within the limits; without the backend, which takes long to load."""
         with self._lock:
             if self._connection is None and self._public is None:

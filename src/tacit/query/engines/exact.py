@@ -80,13 +80,13 @@ def _places(group: Group, columns: Mapping[str, Integers]) -> NDArray[np.int64]:
 
 def _position(column: Integers, points: Sequence[int | None]) -> NDArray[np.int64]:
     """The position of each value in a sorted list of points with NULL last; -1 for any other value."""
-    known = np.array([point for point in points if point is not None], dtype=np.int64)
+    listed = np.array([point for point in points if point is not None], dtype=np.int64)
     values = np.ma.getdata(column)
-    place = np.searchsorted(known, values).astype(np.int64)
-    found = np.append(known, 0)[place] == values
-    found &= place < len(known)
-    null = len(known) if len(known) < len(points) else -1
-    return np.where(np.ma.getmaskarray(column), null, np.where(found, place, -1))
+    place = np.searchsorted(listed, values).astype(np.int64)
+    is_listed = np.append(listed, 0)[place] == values
+    is_listed &= place < len(listed)
+    null = len(listed) if len(listed) < len(points) else -1
+    return np.where(np.ma.getmaskarray(column), null, np.where(is_listed, place, -1))
 
 
 def _spread(values: Integers, places: NDArray[np.int64], cells: int) -> Integers:
@@ -174,13 +174,13 @@ def _take(values: Integers, rows: Integers | None, at: Integers) -> Listed:
 def _private(group: Group, answers: Answers) -> Exact:
     """The groups that occur, in the order of their keys, with their moments. A threshold decides which are shown."""
     keys = [_plain(answers.sums[f"key_{place}"]) for place in range(len(group.keys))]
-    found = tuple(zip(*keys, strict=True))
-    place_of = {key: place for place, key in enumerate(found)} if answers.lists else {}
+    groups = tuple(zip(*keys, strict=True))
+    place_of = {key: place for place, key in enumerate(groups)} if answers.lists else {}
     moments: tuple[Any, ...] = tuple(
         _listed_private(group, answers.lists[at], place_of) if moment.kind == "list" else _whole(moment, at, answers.sums)
         for at, moment in enumerate(group.moments)
     )
-    return Exact(tuple(map(Sealed, moments)), Sealed(found))
+    return Exact(tuple(map(Sealed, moments)), Sealed(groups))
 
 
 def _plain(column: Integers) -> list[Any]:
@@ -221,8 +221,8 @@ def statements_of(group: Group, singly: bool = True) -> Iterator[tuple[int | Non
 
 def answers_of(group: Group, fetch: Fetch, singly: bool = True) -> Answers:
     """The sums of a plan and its lists; `fetch` runs what is built, and may keep its SQL by the plan's text."""
-    found = {place: fetch(build, key) for place, build, key in statements_of(group, singly)}
-    return Answers(found.get(None, {}), {place: columns for place, columns in found.items() if place is not None})
+    fetched = {place: fetch(build, key) for place, build, key in statements_of(group, singly)}
+    return Answers(fetched.get(None, {}), {place: columns for place, columns in fetched.items() if place is not None})
 
 
 def numbers(column: Any) -> Integers:

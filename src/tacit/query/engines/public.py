@@ -79,8 +79,8 @@ def _run(text: str, tables: Mapping[str, PublicTable], seconds: float) -> tuple[
                 _fill(engine, name, table)
             engine.execute("SET enable_external_access = false")
             engine.execute("SET lock_configuration = true")
-            found = engine.execute(text)
-            return [each[0] for each in found.description or ()], found.fetchmany(MOST_ROWS + 1)
+            result = engine.execute(text)
+            return [each[0] for each in result.description or ()], result.fetchmany(MOST_ROWS + 1)
 
 
 def _fill(engine: Any, name: str, table: PublicTable) -> None:

@@ -49,7 +49,7 @@ def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
     return tuple(replace(each, together=call.together) if each.kind == "sum" else each for each in moments)
 
 
-def finished(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
+def finish_call(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
     """The released value of a call, from the released moments."""
     return finished_pair(call, moments) if call.other is not None else _aggregate(call, beside).finish(call.over, moments)
 
@@ -121,7 +121,7 @@ def _itself(_: Term | None, moments: tuple[Band, ...]) -> Band:
 
 def _in_steps(term: Term | None, moments: tuple[Band, ...]) -> Band:
     step = _exact_step(term)
-    return moments[0].scaled(float(step.numerator)).divided(float(step.denominator))
+    return moments[0].scaled_by(float(step.numerator)).divided_by(float(step.denominator))
 
 
 def _of_centred(term: Term | None) -> tuple[Fraction, ...]:
@@ -132,37 +132,37 @@ def _of_centred(term: Term | None) -> tuple[Fraction, ...]:
 def _sum_centred(term: Term | None, moments: tuple[Band, ...]) -> Band:
     rows, centred = moments
     node = _row(term)
-    return (centred + rows.scaled(node.low + node.high)).scaled(_step(term) / 2)
+    return (centred + rows.scaled_by(node.low + node.high)).scaled_by(_step(term) / 2)
 
 
 def _average(term: Term | None, moments: tuple[Band, ...]) -> Band:
     rows, centred = moments
     node, step = _row(term), _step(term)
-    mean = (centred / divisor(rows)).shifted(node.low + node.high).scaled(step / 2)
-    return mean.clamped(node.low * step, node.high * step)
+    mean = (centred / divisor(rows)).shifted_by(node.low + node.high).scaled_by(step / 2)
+    return mean.clamped_to(node.low * step, node.high * step)
 
 
 def _plain_average(term: Term | None, moments: tuple[Band, ...]) -> Band:
     """The same from a sum that is not centered: of totals that one unit moves less together than one by one."""
     rows, summed = moments
     node, step = _row(term), _step(term)
-    return (summed / divisor(rows)).scaled(step).clamped(node.low * step, node.high * step)
+    return (summed / divisor(rows)).scaled_by(step).clamped_to(node.low * step, node.high * step)
 
 
 def _population(term: Term | None, moments: tuple[Band, ...]) -> Band:
     """The mean square less the square of the mean, from the centred sums."""
     rows, centred, squares = moments
-    return population(float(_row(term).high - _row(term).low), rows, centred, squares).scaled(_step(term) ** 2 / 4)
+    return population(float(_row(term).high - _row(term).low), rows, centred, squares).scaled_by(_step(term) ** 2 / 4)
 
 
 def _sample(term: Term | None, moments: tuple[Band, ...]) -> Band:
     """The population variance times n / (n - 1)."""
     spread = float(_row(term).high - _row(term).low)
-    return (_population(term, moments) * sample_correction(moments[0])).clamped(0.0, (_step(term) * spread) ** 2 / 2)
+    return (_population(term, moments) * sample_correction(moments[0])).clamped_to(0.0, (_step(term) * spread) ** 2 / 2)
 
 
 def _root_of(finish: Finish) -> Finish:
-    return lambda term, moments: finish(term, moments).mapped(np.sqrt)
+    return lambda term, moments: finish(term, moments).mapped_by(np.sqrt)
 
 
 SHARES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}  # quantiles with a name of their own
@@ -220,12 +220,12 @@ class Sums:
     def covariance(self) -> Band:
         """E[u v] - E[u] E[v], in half steps of both; at most R R' in absolute value."""
         count, most = divisor(self.rows), spread(self.call.over) * spread(self.call.other)
-        together = (self.product / count).clamped(-most, most)
-        return (together - self.mean(self.call.over, self.one) * self.mean(self.call.other, self.other)).clamped(-most, most)
+        together = (self.product / count).clamped_to(-most, most)
+        return (together - self.mean(self.call.over, self.one) * self.mean(self.call.other, self.other)).clamped_to(-most, most)
 
     def mean(self, term: Term | None, summed: Band) -> Band:
         """E[u], in half steps."""
-        return (summed / divisor(self.rows)).clamped(-spread(term), spread(term))
+        return (summed / divisor(self.rows)).clamped_to(-spread(term), spread(term))
 
     def variance(self, term: Term | None, summed: Band, squares: Band) -> Band:
         """E[u^2] - E[u]^2, in half steps."""
@@ -266,7 +266,7 @@ def step_of(term: Term | None) -> float:
 
 
 def _covariance(sums: Sums) -> Band:
-    return sums.covariance.scaled(step_of(sums.call.over) * step_of(sums.call.other) / 4)
+    return sums.covariance.scaled_by(step_of(sums.call.over) * step_of(sums.call.other) / 4)
 
 
 def _sample_covariance(sums: Sums) -> Band:
@@ -280,19 +280,19 @@ def _correlation(sums: Sums) -> Band:
         sums.variance(term, summed, squares)
         for term, summed, squares in zip((call.over, call.other), (sums.one, sums.other), sums.squares, strict=True)
     ]
-    return (sums.covariance / (variances[0] * variances[1]).mapped(np.sqrt)).clamped(-1.0, 1.0)
+    return (sums.covariance / (variances[0] * variances[1]).mapped_by(np.sqrt)).clamped_to(-1.0, 1.0)
 
 
 def _slope(sums: Sums) -> Band:
     """The covariance by the variance of the second column: how much the first grows with it."""
     within = sums.covariance / sums.variance(sums.call.other, sums.other, sums.squares[0])
-    return within.scaled(step_of(sums.call.over) / step_of(sums.call.other))
+    return within.scaled_by(step_of(sums.call.over) / step_of(sums.call.other))
 
 
 def _intercept(sums: Sums) -> Band:
     """The mean of the first column less the slope times the mean of the second."""
     one, other = (
-        sums.mean(term, summed).shifted(row_of(term).low + row_of(term).high).scaled(step_of(term) / 2)
+        sums.mean(term, summed).shifted_by(row_of(term).low + row_of(term).high).scaled_by(step_of(term) / 2)
         for term, summed in ((sums.call.over, sums.one), (sums.call.other, sums.other))
     )
     return one - _slope(sums) * other

@@ -92,9 +92,9 @@ def plain(numbers: Floats) -> list[float | None]:
 
 def counts(numbers: Floats) -> list[int | None]:
     """Whole numbers, however large."""
-    known = np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
-    short = bool((np.abs(known) < 2.0**62).all())
-    return _where_finite(numbers, known.astype(np.int64).tolist() if short else [int(number) for number in known.tolist()])
+    filled = np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
+    short = bool((np.abs(filled) < 2.0**62).all())
+    return _where_finite(numbers, filled.astype(np.int64).tolist() if short else [int(number) for number in filled.tolist()])
 
 
 def dates(numbers: Floats) -> list[str | None]:
@@ -106,7 +106,7 @@ def _where_finite(numbers: Floats, values: list[Plain]) -> list[Plain | None]:
     finite = np.isfinite(numbers)
     if finite.all():
         return list(values)
-    return [value if known else None for value, known in zip(values, finite.tolist(), strict=True)]
+    return [value if is_finite else None for value, is_finite in zip(values, finite.tolist(), strict=True)]
 
 
 # --- sums and counts that doubles cannot represent ---------------------------------------------------------------------------

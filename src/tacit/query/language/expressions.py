@@ -15,7 +15,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from tacit.errors import NotAllowed
-from tacit.query.functions import FORMS, WRITTEN
+from tacit.query.functions import FORMS, OF_ONE_COLUMN
 from tacit.query.language.nodes import BINARY, CALLS, NAMED, SCHEMAS, UNARY
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Ordering, Scalar, Star
 from tacit.query.language.values import Values
@@ -133,9 +133,6 @@ def _end(part: Expression, side: str) -> str:
 # --- every class of node -----------------------------------------------------------------------------------------------------
 
 
-_FILTERED = frozenset(name for name, form in WRITTEN.items() if form.least == 1)
-
-
 class Expressions(Values):
     """Reads any expression; a node whose class is not listed is refused."""
 
@@ -147,9 +144,9 @@ class Expressions(Values):
 
     def binary(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
-        found = self.apply(BINARY[type(node)], node, node.this, node.expression)
-        left, right = found.arguments
-        return self.shifted(found.function, left, right, found.at) if found.function in ("+", "-") else found
+        call = self.apply(BINARY[type(node)], node, node.this, node.expression)
+        left, right = call.arguments
+        return self.shift_day(call.function, left, right, call.at) if call.function in ("+", "-") else call
 
     def unary(self, node: exp.Expr) -> Expression:
         self.only(node, "this")
@@ -190,9 +187,9 @@ class Expressions(Values):
         if node is None:
             return ()
         self.only(node, "expressions")
-        return tuple(self.ordering(part) for part in node.expressions)
+        return tuple(self.one_order(part) for part in node.expressions)
 
-    def ordering(self, node: exp.Expr) -> Ordering:
+    def one_order(self, node: exp.Expr) -> Ordering:
         self.only(node, "this", "desc")
         return Ordering(self.expression(node.this), bool(node.args.get("desc")))
 
@@ -220,8 +217,8 @@ class Expressions(Values):
 
     def like(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression", "negate")
-        found = self.apply("ilike" if isinstance(node, exp.ILike) else "like", node, node.this, node.expression)
-        return Apply("not", (found,), found.at) if node.args.get("negate") else found
+        call = self.apply("ilike" if isinstance(node, exp.ILike) else "like", node, node.this, node.expression)
+        return Apply("not", (call,), call.at) if node.args.get("negate") else call
 
     def is_(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
@@ -250,7 +247,7 @@ class Expressions(Values):
         last = self.expression(otherwise) if otherwise is not None else Constant(None)
         return Apply("case", (self.expression(node.this), self.expression(node.args["true"]), last), self.at(node))
 
-    def matched(self, node: exp.Expr) -> Expression:
+    def regular_match(self, node: exp.Expr) -> Expression:
         """`~`, `~*`, and RLIKE, which some dialects match with the whole text."""
         self.only(node, "this", "expression")
         if isinstance(node, exp.RegexpFullMatch):
@@ -262,7 +259,7 @@ class Expressions(Values):
 
     # --- functions ---
 
-    def left(self, node: exp.Expr) -> Expression:
+    def left_part(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         return Apply(
             "substring", (self.expression(node.this), Constant(Fraction(1)), self.expression(node.expression)), self.at(node)
@@ -277,7 +274,7 @@ class Expressions(Values):
             )
         return self.apply("log10", node, node.expression)
 
-    def named(self, node: exp.Expr) -> Expression:
+    def call_named(self, node: exp.Expr) -> Expression:
         name = str(node.this).lower()
         if name.upper() in WORDS:
             return WORDS[name.upper()](self, node)
@@ -298,7 +295,7 @@ class Expressions(Values):
             return self.apply("count_distinct", node, *node.this.expressions)
         return self.apply("count", node, node.this)
 
-    def grouping(self, node: exp.Expr) -> Expression:
+    def grouping_call(self, node: exp.Expr) -> Expression:
         self.only(node, "expressions")
         return self.apply("grouping", node, *node.expressions)
 
@@ -306,7 +303,7 @@ class Expressions(Values):
         """AGG(x) FILTER (WHERE c) is AGG over x where c holds and NULL elsewhere."""
         self.only(node, "this", "expression")
         call, condition = self.expression(node.this), self.expression(node.expression.this)
-        if not isinstance(call, Apply) or call.function not in _FILTERED or len(call.arguments) != 1:
+        if not isinstance(call, Apply) or call.function not in OF_ONE_COLUMN or len(call.arguments) != 1:
             raise self.refuse(node, "FILTER is supported on aggregates of one column")
         over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
         return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
@@ -348,8 +345,8 @@ READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     exp.In: Expressions.among,
     exp.Exists: Expressions.exists,
     exp.Subquery: Expressions.scalar,
-    exp.Grouping: Expressions.grouping,
-    exp.GroupingId: Expressions.grouping,
+    exp.Grouping: Expressions.grouping_call,
+    exp.GroupingId: Expressions.grouping_call,
     exp.Between: Expressions.between,
     exp.Like: Expressions.like,
     exp.ILike: Expressions.like,
@@ -359,17 +356,17 @@ READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     exp.Filter: Expressions.filter,
     exp.Cast: Expressions.cast,
     exp.Extract: Expressions.extract,
-    exp.RegexpLike: Expressions.matched,
-    exp.RegexpILike: Expressions.matched,
-    exp.RegexpFullMatch: Expressions.matched,
+    exp.RegexpLike: Expressions.regular_match,
+    exp.RegexpILike: Expressions.regular_match,
+    exp.RegexpFullMatch: Expressions.regular_match,
     exp.CurrentDate: Expressions.today,
     exp.Placeholder: Expressions.parameter,
     exp.Parameter: Expressions.parameter,
     exp.Interval: Expressions.interval,
-    exp.Left: Expressions.left,
+    exp.Left: Expressions.left_part,
     exp.WithinGroup: Expressions.within_group,
     exp.ApproxQuantiles: Expressions.quantiles,
     exp.Log: Expressions.log,
-    exp.Anonymous: Expressions.named,
+    exp.Anonymous: Expressions.call_named,
     exp.Window: read_window,
 }

@@ -211,8 +211,8 @@ def readable(text: str) -> str:
     return text
 
 
-def _place(text: str, found: re.Match[str]) -> tuple[int, int]:
-    return line_and_column(text, found.start())
+def _place(text: str, match: re.Match[str]) -> tuple[int, int]:
+    return line_and_column(text, match.start())
 
 
 def quoted_name(name: str) -> str:
@@ -235,11 +235,11 @@ _OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*
 
 def _budget_in(text: str) -> tuple[str, tuple[tuple[str, Fraction], ...]]:
     """The text without its `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, ...)`, blanked so that places stay."""
-    found = _OPTIONS.match(text)
-    if not found:
+    match = _OPTIONS.match(text)
+    if not match:
         return text, ()
-    blank = re.sub(r"[^\n]", " ", text[found.end(1) : found.end()])
-    return found.group(1) + blank + text[found.end() :], tuple(_options(found.group(2)))
+    blank = re.sub(r"[^\n]", " ", text[match.end(1) : match.end()])
+    return match.group(1) + blank + text[match.end() :], tuple(_options(match.group(2)))
 
 
 def _options(text: str) -> Iterator[tuple[str, Fraction]]:

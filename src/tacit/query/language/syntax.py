@@ -187,7 +187,7 @@ ONE, TWO, SEVERAL = Form(), Form(("this", "expression"), 2, 2), Form(("this", "e
 # --- two trees of the same question, which differ in their places alone ------------------------------------------------------
 
 
-def unplaced(select: Select) -> Select:
+def without_places(select: Select) -> Select:
     """The question without its places, to tell whether two say the same; an empty name counts as no name."""
     return replace(
         select,
@@ -197,7 +197,7 @@ def unplaced(select: Select) -> Select:
         where=_maybe(select.where),
         group_by=() if select.sets else tuple(map(_without_place, select.group_by)),
         sets=tuple(tuple(map(_without_place, keys)) for keys in select.sets),
-        below=tuple(map(unplaced, select.below)),
+        below=tuple(map(without_places, select.below)),
         having=_maybe(select.having),
         qualify=_maybe(select.qualify),
         order_by=tuple(replace(order, expression=_without_place(order.expression)) for order in select.order_by),
@@ -214,7 +214,7 @@ def unplaced_query(query: Query) -> Query:
     """A sub-query without its places."""
     if isinstance(query, UnionAll):
         return UnionAll(tuple(map(unplaced_query, _parts(query))))
-    return unplaced(query)
+    return without_places(query)
 
 
 def _parts(query: Query) -> list[Query]:

@@ -135,7 +135,7 @@ class Values(Nodes):
             raise self.refuse(node, f"{name[:40]} is not a part of a date: supported are {', '.join(sorted(DATE_PARTS))}")
         return self.apply(NAMED.get(name, name), node, value)
 
-    def shifted(self, sign: str, day: Expression, by: Expression, at: At) -> Expression:
+    def shift_day(self, sign: str, day: Expression, by: Expression, at: At) -> Expression:
         """A date plus or minus an interval; a constant one is moved here, by months and years too."""
         if isinstance(day, Constant) and isinstance(day.value, date) and isinstance(by, Apply) and by.function == "interval":
             count, unit = (part.value if isinstance(part, Constant) else None for part in by.arguments)

@@ -29,7 +29,7 @@ TIMES = ("hour", "minute", "second")
 PARTS = {"dow": "dayofweek", "doy": "dayofyear", "weekday": "dayofweek", "dayofweekiso": "isodow"}
 
 
-def _quote_of(node: exp.Expr) -> str | None:
+def _unit_named(node: exp.Expr) -> str | None:
     """The unit that a text names, or None."""
     word = str(node.this).lower() if isinstance(node, exp.Literal) and node.args.get("is_string") else ""
     return word.removesuffix("s") if word.removesuffix("s") in UNITS else None
@@ -58,8 +58,8 @@ def _two_readings(reader: Expressions, node: exp.Expr, one: str, other: str) -> 
 
 def truncated(reader: Expressions, node: exp.Expr, first: exp.Expr, last: exp.Expr) -> Expression:
     """DATE_TRUNC, whichever argument is the unit."""
-    unit, value = _quote_of(first), last
-    if unit is None and (unit := _quote_of(last)) is not None:
+    unit, value = _unit_named(first), last
+    if unit is None and (unit := _unit_named(last)) is not None:
         value = first
     if unit is None and (unit := _bare(last)) is not None:
         value = first
@@ -98,7 +98,7 @@ def difference(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Express
     at, name = reader.at(node), node.name.upper()
     if len(given) == 2:
         return Apply("-", tuple(map(reader.expression, given)), at)
-    quoted, first, last = _quote_of(given[0]), _bare(given[0]), _bare(given[2])
+    quoted, first, last = _unit_named(given[0]), _bare(given[0]), _bare(given[2])
     if name in UNIT_FIRST and first is not None:
         last = None
     if quoted is None and None not in (first, last) and given[0].name.lower() != given[2].name.lower():
@@ -125,11 +125,11 @@ def _between(later: Expression, earlier: Expression, unit: str, node: exp.Expr, 
             remedy="divide the days by 7, for example FLOOR(DATE_DIFF('day', a, b) / 7)",
             at=at,
         )
-    ends = [_count_call(end, unit, reader.at(node)) for end in (later, earlier)]
+    ends = [_unit_count(end, unit, reader.at(node)) for end in (later, earlier)]
     return Apply("-", tuple(ends), at)
 
 
-def _count_call(day: Expression, unit: str, at: tuple[int, int] | None) -> Expression:
+def _unit_count(day: Expression, unit: str, at: tuple[int, int] | None) -> Expression:
     year = Apply("year", (day,), at)
     if unit == "year":
         return year
@@ -143,8 +143,8 @@ def added(sign: str) -> Callable[..., Expression]:
     def read(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
         at = reader.at(node)
         if len(given) == 2:
-            return reader.shifted(sign, reader.expression(given[0]), reader.expression(given[1]), at)
-        unit = _quote_of(given[0]) or _bare(given[0])
+            return reader.shift_day(sign, reader.expression(given[0]), reader.expression(given[1]), at)
+        unit = _unit_named(given[0]) or _bare(given[0])
         count = reader.expression(given[1])
         if isinstance(count, Apply) and count.function == "negate":
             count, sign_now = count.arguments[0], {"+": "-", "-": "+"}[sign]
@@ -152,7 +152,7 @@ def added(sign: str) -> Callable[..., Expression]:
             sign_now = sign
         if unit is None or not isinstance(count, Constant):
             raise NotAllowed(f"{node.name.upper()} requires a unit and a constant", remedy="write DATEADD(day, 7, x)", at=at)
-        return reader.shifted(sign_now, reader.expression(given[2]), Apply("interval", (count, Constant(unit)), at), at)
+        return reader.shift_day(sign_now, reader.expression(given[2]), Apply("interval", (count, Constant(unit)), at), at)
 
     return read
 

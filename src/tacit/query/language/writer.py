@@ -30,7 +30,7 @@ from tacit.query.language.syntax import (
     Select,
     Star,
     UnionAll,
-    unplaced,
+    without_places,
 )
 
 ATOM = 9
@@ -53,7 +53,7 @@ def written(select: Select) -> str:
     "SELECT COUNT(*) AS n FROM visits AS v WHERE cost * 2 > 10 OR ward = 'a' AND NOT a = b"
     """
     text = _select(select)
-    if unplaced(parse(text)) != unplaced(select):
+    if without_places(parse(text)) != without_places(select):
         raise NotAllowed("the question cannot be written as SQL, so it cannot be recorded", remedy="ask it with session.sql")
     return text
 

@@ -179,19 +179,19 @@ class _Uses:
 
 
 def _noise(quote: Quote, uses: _Uses) -> list[Noise]:
-    parts = [_share_words(_of_sum(part, quote, uses), [part.moment], quote, uses) for part in quote.sums]
+    parts = [_with_share(_of_sum(part, quote, uses), [part.moment], quote, uses) for part in quote.sums]
     for ranks in released_together(quote.ranks):
-        parts.append(_share_words(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote, uses))
-    parts += [_share_words(_of_mode(part, quote), [part.call], quote, uses) for part in quote.modes]
+        parts.append(_with_share(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote, uses))
+    parts += [_with_share(_of_mode(part, quote), [part.call], quote, uses) for part in quote.modes]
     parts += [_of_margin(part, quote, uses) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
-        return [_share_words(what, ["keys"], quote, uses), *parts]
+        return [_with_share(what, ["keys"], quote, uses), *parts]
     return parts
 
 
-def _share_words(noise: Noise, whats: Sequence[Moment | Call | str], quote: Quote, uses: _Uses) -> Noise:
+def _with_share(noise: Noise, whats: Sequence[Moment | Call | str], quote: Quote, uses: _Uses) -> Noise:
     """With its share of epsilon and the columns that use it, where it is not the only one with one use."""
     pause()
     shares = dict(quote.shares)
@@ -294,7 +294,7 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses) -> Expected:
         parts = [part for part in quote.noisy_sums if part.moment in moments]
         if len(moments) == 1 and parts:
             missed = missed_by(out, question, quote.request, quote.cells or 1)
-            rows = _sum_words(out, quote) if isinstance(out, Window) else 1
+            rows = _rows_added(out, quote) if isinstance(out, Window) else 1
             noise = parts[0].mechanism
             alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
             width = alone * float(_unit(moments[0], uses))
@@ -306,7 +306,7 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses) -> Expected:
     return Expected(output.name, "not known in advance; it is reported with the answer")
 
 
-def _sum_words(window: Window, quote: Quote) -> int:
+def _rows_added(window: Window, quote: Quote) -> int:
     """How many released numbers a window adds up at most: the rows of a partition."""
     within = prod(size(quote.question.group.keys[key.index]) for key in set(window.partition))
     return (quote.cells or 1) // within
@@ -319,15 +319,15 @@ def tree(question: Question) -> list[str]:
     """The lines of the tree, from the groups down to the tables."""
     group = question.group
     keys = ", ".join(f"{key.name} ({'private' if isinstance(key.term.node, TextColumn) else size(key)})" for key in group.keys)
-    return [f"group by {keys}" if keys else "all rows together", *_draw_words(group.child, 1)]
+    return [f"group by {keys}" if keys else "all rows together", *_step_lines(group.child, 1)]
 
 
-def _draw_words(relation: Relation, depth: int) -> list[str]:
+def _step_lines(relation: Relation, depth: int) -> list[str]:
     """A step and those below it, each with the most rows that one unit has there."""
     if isinstance(relation, Scan | PublicScan):
         return [f"{'  ' * depth}scan {relation.table.name}"]
     has = f": at most {rows_text(rows_of(relation))} per unit" if is_private(relation) and not isinstance(relation, Bound) else ""
-    inner = [line for child in children(relation) for line in _draw_words(child, depth + 1)]
+    inner = [line for child in children(relation) for line in _step_lines(child, depth + 1)]
     return [f"{'  ' * depth}{_step(relation)}{has}", *inner]
 
 
@@ -389,10 +389,10 @@ class Noise:
 
 def released_together(ranks: Sequence[Rank]) -> list[tuple[Rank, ...]]:
     """The quantiles that one release serves: those that are read from one tree, and each of the others alone."""
-    found: dict[int | Rank, list[Rank]] = {}
+    together: dict[int | Rank, list[Rank]] = {}
     for rank in ranks:
-        found.setdefault(rank.place if isinstance(rank.mechanism, FromTree) else rank, []).append(rank)
-    return [tuple(each) for each in found.values()]
+        together.setdefault(rank.place if isinstance(rank.mechanism, FromTree) else rank, []).append(rank)
+    return [tuple(each) for each in together.values()]
 
 
 def noise_of_ranks(parts: Sequence[Rank], confidence: Fraction) -> Noise:

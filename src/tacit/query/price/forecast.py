@@ -106,8 +106,8 @@ def forecast_text(call: Call, quote: Quote, missed: Fraction) -> str:
     parts = {part.moment: part.mechanism for part in quote.noisy_sums}
 
     def noise(moment: Moment) -> Draws:
-        found = parts[moment]
-        alone, count = (found.mechanism, found.count) if isinstance(found, Added) else (found, 1)
+        part = parts[moment]
+        alone, count = (part.mechanism, part.count) if isinstance(part, Added) else (part, 1)
         return Draws(alone.name, alone.scale, count)
 
     rows = declared_rows(quote.question) if has_forecast(call, quote.question) else None
@@ -132,10 +132,10 @@ def least_share(call: Call, shares: Shares, rows: int, error: Fraction, missed: 
     while high > low * Fraction(1_000_001, 1_000_000):
         middle = short_up((low + high) / 2, 9)
         low, high = (low, middle) if holds(call, shares(middle), rows, error, missed) else (middle, high)
-    found = short_up(high, 6)
-    while not holds(call, shares(found), rows, error, missed):
-        found = short_up(found * Fraction(1001, 1000), 6)
-    return found
+    share = short_up(high, 6)
+    while not holds(call, shares(share), rows, error, missed):
+        share = short_up(share * Fraction(1001, 1000), 6)
+    return share
 
 
 @lru_cache(maxsize=1024)

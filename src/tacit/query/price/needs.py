@@ -48,19 +48,19 @@ def quantiles(question: Question) -> list[tuple[int, Call]]:
     return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "quantile"]
 
 
-def charged(question: Question) -> list[tuple[int, Moment]]:
+def charged_sums(question: Question) -> list[tuple[int, Moment]]:
     """The sums that are paid for; the number of units is already released with private keys."""
     return [(place, moment) for place, moment in additive(question) if not (private(question) and moment.kind == "units")]
 
 
 def paid(question: Question, touched: Reach) -> list[tuple[int, Moment]]:
     """The same without those that no unit can change: they are released as they are, and have no share."""
-    return [(place, moment) for place, moment in charged(question) if moves(moment, touched)]
+    return [(place, moment) for place, moment in charged_sums(question) if moves(moment, touched)]
 
 
 def measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
     """The sums of a part that get noise of their own: all that are paid for, or those that cannot be added up."""
-    return [(place, moment) for place, moment in charged(question) if not (added and moment.kind in ADDITIVE)]
+    return [(place, moment) for place, moment in charged_sums(question) if not (added and moment.kind in ADDITIVE)]
 
 
 def besides_sums(question: Question) -> int:
@@ -170,12 +170,12 @@ Touched = Sequence[Reach]
 
 def items_of(question: Question, touched: Touched, added: Summed) -> list[Item]:
     """All that is paid for, in the order of the parts."""
-    found: list[Item] = []
+    items: list[Item] = []
     for at, part in enumerate(question.parts):
-        found += [Item(at, "keys")] if private(part) else []
-        found += [Item(at, moment) for _, moment in measured(part, at in added) if moves(moment, touched[at])]
-        found += [Item(at, call) for _, call in (*quantiles(part), *modes_of(part))]
-    return found
+        items += [Item(at, "keys")] if private(part) else []
+        items += [Item(at, moment) for _, moment in measured(part, at in added) if moves(moment, touched[at])]
+        items += [Item(at, call) for _, call in (*quantiles(part), *modes_of(part))]
+    return items
 
 
 def needs_of(question: Question, weights: Mapping[int, Fraction]) -> list[Need]:
@@ -265,7 +265,7 @@ def _shares(
         alone = sum((root(square, degree) for _, square in parts), start=Fraction(0)) ** degree
         for item, square in parts:
             needed[item] += need.weight**2 * square / alone if alone else 0
-    return dict(zip(items, rounded([root(each, degree) for each in needed.values()]), strict=True))
+    return dict(zip(items, round_shares([root(each, degree) for each in needed.values()]), strict=True))
 
 
 def _measured_parts(need: Need, touched: Touched, added: Summed, l1: bool) -> Iterator[tuple[Item, Fraction]]:
@@ -299,7 +299,7 @@ def root(number: Fraction, degree: int) -> Fraction:
     return Fraction(low, PLACES)
 
 
-def rounded(sizes: Sequence[Fraction]) -> list[Fraction]:
+def round_shares(sizes: Sequence[Fraction]) -> list[Fraction]:
     """Shares in proportion to `sizes`, in hundredths (of more than nine: thousandths, and so on); each above 0, together exactly 1.
 
     >>> rounded([Fraction(2), Fraction(1)]), rounded([Fraction(5)] * 3)[0]
@@ -329,7 +329,7 @@ def rounded(sizes: Sequence[Fraction]) -> list[Fraction]:
 def placed(weights: Sequence[tuple[str, Fraction]], question: Question) -> dict[int, Fraction]:
     """The weights by the places of their columns; raises for a column that the answer does not have, or that has no noise."""
     places = {output.name.casefold(): place for place, output in enumerate(question.outputs)}
-    found: dict[int, Fraction] = {}
+    weights_at: dict[int, Fraction] = {}
     for name, weight in weights:
         place = places.get(name.casefold())
         names = ", ".join(output.name for output in question.outputs if is_noisy(output.value))
@@ -337,5 +337,5 @@ def placed(weights: Sequence[tuple[str, Fraction]], question: Question) -> dict[
             raise InvalidInput(f"unknown column in weights: {brief(name)}; expected one of: {names}")
         if not is_noisy(question.outputs[place].value):
             raise InvalidInput(f"{brief(name)} has no noise, so it needs no weight; expected one of: {names}")
-        found[place] = weight
-    return found
+        weights_at[place] = weight
+    return weights_at

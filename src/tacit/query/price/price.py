@@ -48,9 +48,9 @@ from tacit.query.price.quote import (
     gaussian,
     laplace,
     moves_of,
-    noised,
     quote_of,
     request,
+    with_noise,
 )
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
@@ -149,7 +149,7 @@ def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], 
     added = summed(question, _spread(question, touched, concentrated=False))
     shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
     parts = question.parts
-    noises = noised(question, added, lambda at, each: laplace(parts[at], each, touched[at], shares.epsilon(at, each)))
+    noises = with_noise(question, added, lambda at, each: laplace(parts[at], each, touched[at], shares.epsilon(at, each)))
     return quote_of(question, asked, touched, noises, shares)
 
 
@@ -189,7 +189,7 @@ def _with_gaussian(
                 return laplace(part, each, reached, shares.epsilon(at, each))
             return gaussian(part, each, reached, rho * rhos.get(item, Fraction(1)))
 
-        return quote_of(question, asked, touched, noised(question, added, noise), shares)
+        return quote_of(question, asked, touched, with_noise(question, added, noise), shares)
 
     if shares.factor > 1:
         yield quote(calibrate_rho(epsilon, delta) / shares.factor**2)
@@ -241,7 +241,7 @@ class Seen:
     @classmethod
     def of(cls, quote: Quote, weights: Mapping[int, Fraction]) -> Seen:
         """The numbers of the question of a quote."""
-        return cls(tuple((need, _error_of(need, quote)) for need in needs_of(quote.question, weights)))
+        return cls(tuple((need, _chance_of_miss(need, quote)) for need in needs_of(quote.question, weights)))
 
     def relative_error(self, mine: Widths, other: Widths) -> float:
         """The squared half widths of all numbers of the answer, each relative to the other quote and with its weight, added up."""
@@ -255,14 +255,14 @@ class Seen:
 
         Drawn values and private keys have the same noise in every quote for a question, and count as nothing here.
         """
-        known = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
-        return tuple(self._half_width(need, missed, known[need.part]) for need, missed in self.needs)
+        mechanisms = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
+        return tuple(self._half_width(need, missed, mechanisms[need.part]) for need, missed in self.needs)
 
-    def _half_width(self, need: Need, missed: Fraction, known: Mapping[Moment, Additive | Added]) -> float:
+    def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added]) -> float:
         squares = [
-            float(square) * (self._interval(known[item.what], missed) / row_size(item.what)) ** 2
+            float(square) * (self._interval(mechanisms[item.what], missed) / row_size(item.what)) ** 2
             for item, square in need.squares
-            if isinstance(item.what, Moment) and item.what in known
+            if isinstance(item.what, Moment) and item.what in mechanisms
         ]
         return math.sqrt(sum(squares))
 
@@ -274,7 +274,7 @@ class Seen:
         return self._known[key]
 
 
-def _error_of(need: Need, quote: Quote) -> Fraction:
+def _chance_of_miss(need: Need, quote: Quote) -> Fraction:
     """The chance that one number of the answer may miss."""
     part = quote.parts[need.part]
     if need.column is not None and part.question in quote.question.shown:

@@ -32,7 +32,7 @@ from tacit.privacy.rounding import Number, brief, decimal_text, exact, exp_up
 from tacit.query.intervals.bands import Added, Margin, Sum
 from tacit.query.intervals.misses import missed_in
 from tacit.query.plan import UNSAID, Moment
-from tacit.query.price.needs import ADDITIVE, Item, Summed, charged, measured, modes_of, quantiles
+from tacit.query.price.needs import ADDITIVE, Item, Summed, charged_sums, measured, modes_of, quantiles
 from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
 from tacit.query.question import Call, Question, cells_of, pause, private, values_of
 
@@ -97,7 +97,7 @@ def request(
     )
 
 
-def requested(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> Request:
+def request_of(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> Request:
     """The request of a budget that was given, else of the options written in the query; giving both is an error."""
     if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
         raise InvalidInput(
@@ -112,16 +112,16 @@ def requested(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> 
 
 def or_one(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> dict[str, Any]:
     """A budget, by default epsilon 1, for what is not paid for."""
-    known = {name: value for name, value in budget.items() if value is not None}
-    return known if options or {"epsilon", "error"} & set(known) else {"epsilon": 1, **known}
+    given = {name: value for name, value in budget.items() if value is not None}
+    return given if options or {"epsilon", "error"} & set(given) else {"epsilon": 1, **given}
 
 
-def weighed(asked: Request) -> str:
+def weights_comment(asked: Request) -> str:
     """The weights as a comment of the SQL that a ledger records; empty without weights."""
     if not asked.weights:
         return ""
-    known = ", ".join(f"{name} = {decimal_text(weight)}" for name, weight in asked.weights)
-    return f" /* weights: {known.replace('*/', '* /').replace('/*', '/ *')} */"  # comments nest: neither sign may stand in a name
+    words = ", ".join(f"{name} = {decimal_text(weight)}" for name, weight in asked.weights)
+    return f" /* weights: {words.replace('*/', '* /').replace('/*', '/ *')} */"  # comments nest: neither sign may stand in a name
 
 
 def _whole(groups: int) -> int:
@@ -136,11 +136,11 @@ def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fract
         return ()
     if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
         raise InvalidInput("weights must be a mapping from column names to numbers; give for example weights={'cost': 3}")
-    found = {name: exact(weight, "weight") for name, weight in weights.items()}
-    for name, weight in found.items():
+    exact_weights = {name: exact(weight, "weight") for name, weight in weights.items()}
+    for name, weight in exact_weights.items():
         if not Fraction(1, HEAVIEST) <= weight <= HEAVIEST:
             raise InvalidInput(f"the weight of {brief(name)} must lie between 0.001 and {HEAVIEST}; give for example 3")
-    return tuple(sorted(found.items()))
+    return tuple(sorted(exact_weights.items()))
 
 
 def _usual(number: Fraction, name: str) -> Fraction:
@@ -300,7 +300,7 @@ def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
     return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
 
 
-def noised(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:
+def with_noise(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:
     """For every part the sums that get noise, and those that are added up from the sums of another part."""
 
     def made(at: int, place: int, moment: Moment) -> Sum:
@@ -312,10 +312,10 @@ def noised(question: Question, added: Summed, noise: Callable[[int, Moment], Add
     ]
     margins: list[tuple[Margin, ...]] = [()] * len(sums)
     for at, (source, count) in added.items():
-        known = {part.moment: part for part in sums[source]}
-        wanted = [(place, moment) for place, moment in charged(question.parts[at]) if moment.kind in ADDITIVE]
+        parts = {part.moment: part for part in sums[source]}
+        wanted = [(place, moment) for place, moment in charged_sums(question.parts[at]) if moment.kind in ADDITIVE]
         margins[at] = tuple(
-            Margin(place, moment, source, known[moment].place, Added(known[moment].mechanism, count)) for place, moment in wanted
+            Margin(place, moment, source, parts[moment].place, Added(parts[moment].mechanism, count)) for place, moment in wanted
         )
     return list(zip(sums, margins, strict=True))
 

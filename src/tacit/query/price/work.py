@@ -245,11 +245,11 @@ def _(relation: UnitJoin, expressions: Expressions) -> Flow:
 def _(relation: Semi, expressions: Expressions) -> Flow:
     """No row is lost; the other side is held."""
     before, other = flow(relation.child, expressions), flow(relation.other, expressions)
-    before = before if _copy_work(relation.other) else replace(before, task=None)
+    before = before if _has_copies(relation.other) else replace(before, task=None)
     return replace(before, work=_looked_up(relation, before, other, before, expressions))
 
 
-def _copy_work(relation: Relation) -> bool:
+def _has_copies(relation: Relation) -> bool:
     """Whether every executor has a copy: of a public table that is not too large, and of what a filter leaves of it."""
     while isinstance(relation, Where):
         relation = relation.child

@@ -9,7 +9,7 @@ from fractions import Fraction
 from tacit.errors import NeverTrue, NotAllowed, RangeTooLarge, WrongType
 from tacit.query import plan
 from tacit.query.binding import terms
-from tacit.query.binding.binder import Binder, has_aggregate, is_column, paired
+from tacit.query.binding.binder import Binder, has_aggregate, is_column, pair_call
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.conditions import always_null
 from tacit.query.binding.scope import Declared, Identity, Source
@@ -36,17 +36,17 @@ class Asked:
 
     def key(self, expression: Expression) -> KeyValue | Fixed | None:
         """The key that an expression is, or NULL if that is in another grouping set; None for any other expression."""
-        known = (*self.keys, *self.absent)
-        if not known or is_released(expression) or isinstance(expression, Constant):
+        keys = (*self.keys, *self.absent)
+        if not keys or is_released(expression) or isinstance(expression, Constant):
             return None
         if isinstance(expression, Name) and not is_column(expression, self.binder.scope):
-            found = next((i for i, key in enumerate(known) if key.name.lower() == expression.parts[-1].lower()), None)
+            place = next((i for i, key in enumerate(keys) if key.name.lower() == expression.parts[-1].lower()), None)
         else:
             term = self.binder.term(expression)
-            found = next((index for index, key in enumerate(known) if key.term == term), None)
-        if found is None:
+            place = next((index for index, key in enumerate(keys) if key.term == term), None)
+        if place is None:
             return None
-        return KeyValue(found) if found < len(self.keys) else Fixed(None)
+        return KeyValue(place) if place < len(self.keys) else Fixed(None)
 
     def beside(self, expression: Scalar) -> Out:
         """The number of a sub-query that is a value."""
@@ -58,10 +58,10 @@ class Asked:
 
     def grouping(self, expression: Apply) -> Number:
         """GROUPING(a, b): one bit for each key, the last one lowest: 1 where rows of all its values are put together."""
-        found = [self.key(argument) for argument in expression.arguments]
-        if None in found:
+        keys = [self.key(argument) for argument in expression.arguments]
+        if None in keys:
             raise NotAllowed("GROUPING takes columns of GROUP BY", remedy="name one of them", at=expression.at)
-        return Number(Fraction(sum(isinstance(each, Fixed) << place for place, each in enumerate(reversed(found)))))
+        return Number(Fraction(sum(isinstance(each, Fixed) << place for place, each in enumerate(reversed(keys)))))
 
     def result(self, call: Call) -> Result:
         if call not in self.calls:
@@ -106,7 +106,7 @@ class Asked:
                 raise WrongType(f"{_call_text(expression)} needs two numbers, not {terms.word(term.type)}", at=expression.at)
             self.check_constant(expression, term)
             self.check_range(expression, term)
-        return paired(expression.function, *both)
+        return pair_call(expression.function, *both)
 
     def choice(self, expression: Apply) -> Call:
         """The most frequent of the values that an expression can have by the catalog."""
@@ -196,8 +196,8 @@ class Asked:
 
     def is_unit(self, name: Name) -> bool:
         """Whether a name is that of the unit itself, in a source that has a row of it wherever there is a row at all."""
-        found = self.binder.scope.identity(name)
-        return found is not None and found[1].space is None and not found[0].optional
+        holder = self.binder.scope.identity(name)
+        return holder is not None and holder[1].space is None and not holder[0].optional
 
     def share(self, expression: Apply) -> Fraction:
         if expression.function in SHARES:

@@ -11,8 +11,8 @@ from functools import partial
 from tacit.errors import NotAllowed, RangeTooLarge, Refused, WrongType
 from tacit.privacy.catalog import day_number
 from tacit.query.binding import terms
-from tacit.query.binding.binder import placed
-from tacit.query.binding.comparisons import those_that_can_be, undeclared
+from tacit.query.binding.binder import at_place
+from tacit.query.binding.comparisons import not_declared, those_that_can_be
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import CHOICES, WRITTEN
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
@@ -57,7 +57,7 @@ def kind_of(meaning: Type) -> str:
     """The kind of a key; "value" if it has values of several kinds."""
     match meaning:
         case CategoryType(values):
-            kinds = {terms.typed(value)[0] for value in values}
+            kinds = {terms.kind_and_value(value)[0] for value in values}
             return kinds.pop() if len(kinds) == 1 else "value"
         case DateType():
             return "date"
@@ -95,7 +95,7 @@ class Results:
     windows: bool = True
     made: list[int] = field(default_factory=lambda: [0])
 
-    def naming(self, items: Sequence[Item], windows: bool = True) -> Results:
+    def with_names(self, items: Sequence[Item], windows: bool = True) -> Results:
         """The same, where the names of SELECT may be used."""
         names = {item.name.lower(): item.expression for item in reversed(items) if item.name}
         return replace(self, aliases=names, windows=windows)
@@ -149,14 +149,14 @@ class Results:
 
     def negative(self, expression: Apply) -> Out:
         """The number with the other sign."""
-        found = self.number(expression.arguments[0])
-        return Number(-found.value) if isinstance(found, Number) else Arithmetic("-", Number(Fraction(0)), found)
+        number = self.number(expression.arguments[0])
+        return Number(-number.value) if isinstance(number, Number) else Arithmetic("-", Number(Fraction(0)), number)
 
     def same_number(self, expression: Apply) -> Out:
         """The number as it is: a cast to a fractional type changes nothing."""
         return self.number(expression.arguments[0])
 
-    def rounded(self, expression: Apply) -> Out:
+    def round_number(self, expression: Apply) -> Out:
         """The number, rounded to decimals."""
         return Rounded(self.number(expression.arguments[0]), self.decimals(expression))
 
@@ -166,7 +166,7 @@ class Results:
         assert isinstance(precision, Number) and isinstance(scale, Number)  # noqa: S101, PT018  # as it was read
         return Fitted(Rounded(value, int(scale.value)), 10 ** int(precision.value - scale.value))
 
-    def mapped(self, expression: Apply) -> Out:
+    def map_number(self, expression: Apply) -> Out:
         """A function of one number."""
         return Mapped(expression.function, self.number(expression.arguments[0]))
 
@@ -185,13 +185,13 @@ class Results:
 
     def number(self, expression: Expression) -> Out:
         """An expression that is a number, or NULL."""
-        found = self.out(expression)
-        self.check_number(found, expression)
-        return found
+        out = self.out(expression)
+        self.check_number(out, expression)
+        return out
 
-    def check_number(self, found: Out, expression: Expression) -> None:
-        if self.kind(found) not in ("number", "null"):
-            raise WrongType(f"arithmetic requires numbers, not a {self.kind(found)}", at=expression.at)
+    def check_number(self, out: Out, expression: Expression) -> None:
+        if self.kind(out) not in ("number", "null"):
+            raise WrongType(f"arithmetic requires numbers, not a {self.kind(out)}", at=expression.at)
 
     def decimals(self, expression: Apply) -> int:
         if len(expression.arguments) == 1:
@@ -210,7 +210,7 @@ class Results:
         *values, otherwise = self.alike([*parts[1::2], last], expression)
         return Chosen(tuple(zip(tests, values, strict=True)), otherwise)
 
-    def coalesced(self, expression: Apply) -> Out:
+    def coalesce(self, expression: Apply) -> Out:
         """COALESCE."""
         return Coalesced(self.alike(expression.arguments, expression))
 
@@ -272,16 +272,16 @@ class Results:
         read = TESTS.get(expression.function) if isinstance(expression, Apply) else None
         if read is not None and isinstance(expression, Apply):
             return read(self, expression)
-        found = self.out(expression)
-        if isinstance(found, Test):
-            return found
-        if self.kind(found) in ("truth", "null"):
-            return Test("=", (found, Fixed(True)))
+        out = self.out(expression)
+        if isinstance(out, Test):
+            return out
+        if self.kind(out) in ("truth", "null"):
+            return Test("=", (out, Fixed(True)))
         raise NotAllowed(
             "expected a condition on aggregates and keys", remedy="for example HAVING COUNT(*) > 100", at=expression.at
         )
 
-    def joined(self, expression: Apply) -> Test:
+    def logic(self, expression: Apply) -> Test:
         """Tests joined by AND or OR, or one under NOT, IS TRUE or IS FALSE."""
         return Test(expression.function, tuple(self.test(part) for part in expression.arguments))  # type: ignore[arg-type]
 
@@ -322,18 +322,18 @@ class Results:
         term = self.asked.keys[key.index].term if isinstance(key, KeyValue) else None
         text = value.value if isinstance(value, Fixed) else None
         if expression.function in ("=", "<>") and isinstance(text, str) and term and isinstance(term.type, CategoryType):
-            known = {each for each in term.type.values if isinstance(each, str)}
-            if known and text not in known:
-                raise placed(undeclared(term, text), expression.at)
+            declared = {each for each in term.type.values if isinstance(each, str)}
+            if declared and text not in declared:
+                raise at_place(not_declared(term, text), expression.at)
 
 
 NODES: Mapping[type, Callable[[Results, Apply], Out]] = {  # by the node that a row of the table of functions names
     Arithmetic: Results.arithmetic,
-    Mapped: Results.mapped,
+    Mapped: Results.map_number,
     Extreme: Results.extreme,
-    Rounded: Results.rounded,
+    Rounded: Results.round_number,
     Power: Results.power,
-    Coalesced: Results.coalesced,
+    Coalesced: Results.coalesce,
     NullIf: Results.null_if,
 }
 OUTS: Mapping[str, Callable[[Results, Apply], Out]] = {
@@ -344,7 +344,7 @@ OUTS: Mapping[str, Callable[[Results, Apply], Out]] = {
     "case": Results.case,
 }
 TESTS: Mapping[str, Callable[[Results, Apply], Test]] = {
-    **dict.fromkeys(("and", "or", "not", "is_true", "is_false"), Results.joined),
+    **dict.fromkeys(("and", "or", "not", "is_true", "is_false"), Results.logic),
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Results.comparison),
     "between": Results.between,
     "in": Results.among,

@@ -38,7 +38,7 @@ class Part:
     kinds: tuple[str, ...]
 
 
-def stacked(select: Select, parts: list[Part]) -> list[Part]:
+def stack_parts(select: Select, parts: list[Part]) -> list[Part]:
     """The questions in one: columns are matched by their places and have the names of the first; the order is that of all rows."""
     first = parts[0]
     if any(len(part.kinds) != len(first.kinds) for part in parts):
@@ -153,7 +153,7 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts, rows_of: Call
     if len(parts) > MOST_SETS:
         raise TooMuchWork(f"the question has {len(parts)} parts: the limit is {MOST_SETS}", remedy="ask for fewer at once")
     if select.below:
-        parts = stacked(select, parts)
+        parts = stack_parts(select, parts)
     beside, among = tuple(scalars.questions), len(parts)
     first, *others = (
         replace(part.question, limit=select.limit, offset=select.offset, beside=beside, among=among) for part in parts
@@ -183,22 +183,22 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
     every = _keys(select, select.group_by, binder)
     sets = [_keys(select, keys, binder) for keys in select.sets] if select.sets else [every]
     _check_sets(select, sets)
-    found = []
+    parts = []
     for keys in sets:
         absent = tuple(key for key in every if all(key.term != other.term for other in keys))
-        found.append(_part(select, built.rows, Asked(Binder(built.scope), keys, absent, scalars.of)))
-    return found
+        parts.append(_part(select, built.rows, Asked(Binder(built.scope), keys, absent, scalars.of)))
+    return parts
 
 
 def _part(select: Select, rows: Rows, asked: Asked) -> Part:
     """The question over one set of keys."""
     results = Results(asked)
     outputs = _outputs(select.items, results)
-    named = results.naming(select.items)
-    having = results.naming(select.items, windows=False).test(select.having) if select.having is not None else None
+    named = results.with_names(select.items)
+    having = results.with_names(select.items, windows=False).test(select.having) if select.having is not None else None
     chosen = named.test(select.qualify) if select.qualify is not None else None
     ordered = () if select.below else select.order_by
-    order = tuple(Order(_orders_of(item.expression, outputs, select.items, named), item.descending) for item in ordered)
+    order = tuple(Order(_order_value(item.expression, outputs, select.items, named), item.descending) for item in ordered)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
     question = Question(Group(rows, asked.keys, ()), tuple(asked.calls), outputs, having, order, qualify=chosen)
@@ -257,7 +257,7 @@ def _output(expression: Expression, results: Results) -> Out:
     return results.out(expression)
 
 
-def _orders_of(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:
+def _order_value(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         if written.value.denominator != 1 or not 1 <= written.value <= len(items):
             raise UnknownName("invalid position in ORDER BY", remedy=f"use 1 to {len(items)}", at=written.at)

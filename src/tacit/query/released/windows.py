@@ -100,15 +100,15 @@ def _shift(inner: Outs, call: Apply) -> Window:
 
 
 def _partition(inner: Outs, expression: Expression) -> KeyValue:
-    found = inner.out(expression)
-    if not isinstance(found, KeyValue):
+    key = inner.out(expression)
+    if not isinstance(key, KeyValue):
         raise NotAllowed("PARTITION BY takes columns of GROUP BY", remedy="add it to GROUP BY", at=expression.at)
-    return found
+    return key
 
 
 def _order(inner: Outs, part: Apply) -> Order:
-    found = inner.out(part.arguments[0])
-    return Order(Fixed(None) if isinstance(found, Number) else found, part.function == "desc")
+    by = inner.out(part.arguments[0])
+    return Order(Fixed(None) if isinstance(by, Number) else by, part.function == "desc")
 
 
 def _frame(frame: Apply) -> RowFrame | None:

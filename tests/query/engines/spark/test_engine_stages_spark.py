@@ -14,7 +14,7 @@ from clusters import SPARK, hospital_beside_spark
 from pages import ROOT
 from tacit.data.store import limits_of
 from tacit.query.engines import compile as compiled
-from tacit.query.engines.spark.shared_parts import shared
+from tacit.query.engines.spark.shared_parts import share_parts
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
@@ -59,7 +59,7 @@ def moved(engine: Any, question: Question) -> set[str]:
         listed = [at for at, each in enumerate(part.group.moments) if each.kind == "list"]
         for built in (*summed, *(compiled.lists(part.group, at, tables, singly=False) for at in listed)):
             backend = engine._open()
-            sql = shared(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
+            sql = share_parts(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
             found |= _moved(engine._session.sql(sql)._jdf.queryExecution().executedPlan())
     return found
 

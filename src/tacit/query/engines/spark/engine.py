@@ -24,7 +24,7 @@ from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, Integers, answers_of, assemble, numbers, statements_of
 from tacit.query.engines.spark.like import spark_backend
 from tacit.query.engines.spark.reasons import MISSING, reason_of
-from tacit.query.engines.spark.shared_parts import shared
+from tacit.query.engines.spark.shared_parts import share_parts
 from tacit.query.plan import Bound, Group
 from tacit.query.trees import canonical_text
 
@@ -88,8 +88,8 @@ class SparkEngine:
         except Exception:
             return False
 
-    def _require_version(self, found: ParquetStore, version: str | None) -> None:
-        if version not in (None, found.version):
+    def _require_version(self, store: ParquetStore, version: str | None) -> None:
+        if version not in (None, store.version):
             self.close()
             raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
 
@@ -126,7 +126,7 @@ class SparkEngine:
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.tallied, bound, columns), canonical_text((bound, *columns))))
+            return Sealed(self._arrow(partial(compiled.tally_of, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = f"`{column.lower()}`"
@@ -139,9 +139,9 @@ class SparkEngine:
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
         with self._lock, self._free():
-            found = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
-            public = not _is_private(found)
-            rows = found.toArrow() if public else None
+            frame = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+            public = not _is_private(frame)
+            rows = frame.toArrow() if public else None
         if not public:
             raise TypeError("rows of private tables leave the engine sealed, or not at all")
         return rows
@@ -172,8 +172,8 @@ class SparkEngine:
             if key not in self._facts:
                 with self._free():
                     asked = query.replace("{table}", self._view(table.lower()))
-                    found = int(self._session.sql(asked).toArrow().column("found")[0].as_py())
-                self._facts[key] = found
+                    number = int(self._session.sql(asked).toArrow().column("found")[0].as_py())
+                self._facts[key] = number
             return self._facts[key]
 
     def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
@@ -207,7 +207,7 @@ class SparkEngine:
                 self._compiled.pop(next(iter(self._compiled)))
             assert self._store is not None  # noqa: S101  # it is opened
             built = build(compiled.Tables(self._table, limits_of(self._store.details)))
-            self._compiled[key] = shared(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
+            self._compiled[key] = share_parts(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
         return self._compiled[key]
 
     def _table(self, name: str) -> Any:
@@ -231,11 +231,11 @@ class SparkEngine:
             store = self._description()
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = for_questions(_own(self._given) if self._given is not None else self._start())
+            self._session = for_questions(_own(self._given) if self._given is not None else self._new_session())
             self._backend = spark_backend(self._session)
         return self._backend
 
-    def _start(self) -> Any:
+    def _new_session(self) -> Any:
         first, number = self.wanted.session, next(self._sessions)
         reach = Reach(self.wanted.seconds_to_reach, self.wanted.at, numbered(first, number) if first else "")
         return started(self.wanted.master, reach=reach)
@@ -244,9 +244,9 @@ class SparkEngine:
         """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""
         if self._pinned is not None:
             return self._pinned
-        found = parquet_store(self.wanted.place)
-        self._pinned = found if self.wanted.at is not None else None
-        return found
+        store = parquet_store(self.wanted.place)
+        self._pinned = store if self.wanted.at is not None else None
+        return store
 
     @contextmanager
     def _deadline(self, seconds: float | None) -> Iterator[threading.Event]:

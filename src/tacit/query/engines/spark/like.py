@@ -23,8 +23,8 @@ def regular(pattern: str) -> str:
     if not inner:
         return rf"(?s)\A{_literal(first)}\z"
     *inner, last = inner
-    found = "".join(f"(?>.*?{_literal(part)})" for part in inner if part)
-    return rf"(?s)\A{_literal(first)}{found}.*{_literal(last)}\z"
+    body = "".join(f"(?>.*?{_literal(part)})" for part in inner if part)
+    return rf"(?s)\A{_literal(first)}{body}.*{_literal(last)}\z"
 
 
 def _literal(part: str) -> str:

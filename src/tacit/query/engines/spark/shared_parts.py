@@ -20,7 +20,7 @@ COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Like) 
 ELSEWHERE = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Lambda)  # what is not computed row by row
 
 
-def shared(tree: exp.Expr) -> exp.Expr:
+def share_parts(tree: exp.Expr) -> exp.Expr:
     """A query with the same rows; each part of its expressions that is used again is written once."""
     names = (f"{NAME}{number}" for number in range(10**9))
     for select in [
