@@ -20,10 +20,10 @@ from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.selection import KeyThreshold
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.mechanisms.tree.shape import Tree, fitting
 from tacit.privacy.arguments import truth_of
@@ -77,12 +77,19 @@ def request(
     others the error of a column counts when epsilon is split.
     """
     if epsilon is None and error is None:
-        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95")
+        raise NoBudget(
+            "missing budget",
+            remedy="give epsilon=0.5, or error=50 with confidence=0.95",
+            argument=("epsilon", "error", "confidence"),
+        )
     if epsilon is not None and error is not None:
         raise NoBudget("both epsilon and error are given: the error determines the epsilon", remedy="leave one of them out")
     sure = exact(confidence, "confidence", InvalidBudget)
     if not 0 < sure <= 1 - LEAST_MISS:
-        raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
+        raise InvalidBudget(
+            f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95",
+            argument="confidence",
+        )
     if weights and error is not None:
         raise InvalidInput("weights split a given epsilon; with error, every column gets what it needs: leave out weights")
     return Request(
@@ -126,7 +133,10 @@ def weights_comment(asked: Request) -> str:
 
 def _whole(groups: int) -> int:
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
-        raise InvalidInput(f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000")
+        raise InvalidInput(
+            f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000",
+            argument="groups",
+        )
     return groups
 
 
@@ -146,13 +156,13 @@ def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fract
 def _usual(number: Fraction, name: str) -> Fraction:
     """A number that keeps noise and intervals within the range of a float."""
     if not LEAST <= number <= 1 / LEAST:
-        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
+        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5", argument=name)
     return number
 
 
 def _enough(epsilon: Fraction) -> Fraction:
     if epsilon < LEAST_EPSILON:
-        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1")
+        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1", argument="epsilon")
     return epsilon
 
 
@@ -369,9 +379,10 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
         raise NoBudget(
             "private keys require a delta: groups are released through a noisy threshold",
             remedy="give for example delta=1e-7",
+            argument="delta",
         )
     if factor == 2 and share > LARGEST_EPSILON:
-        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number")
+        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number", argument="epsilon")
     passed = 1 + exp_up(share) if factor == 2 else 1
     return KeyThreshold(share, delta / passed, touched.units_l1, max(table.min_people for table in tables_of(question.group)), UNIT)
 
