@@ -81,6 +81,7 @@ def of(code: str) -> str:
         ("  # fresh", ""),
         ("value + noise(scale)", "(\n        value\n        + noise(scale)\n    )"),
         ("scale must be positive, not", "a scale is positive:"),
+        ('not {scale}"', 'not {scale}", argument="scale"'),
     ],
 )
 def test_words_and_formatting_do_not_count(old, new):
@@ -95,6 +96,8 @@ def test_words_and_formatting_do_not_count(old, new):
         ("scale < 0", "scale <= 0"),
         ("value + noise", "value - noise"),
         ("not {scale}", "not {value}"),
+        ('not {scale}"', 'not {scale}", argument=noise(scale)'),
+        ('not {scale}"', 'not {scale}", remedy="scale"'),
         ("(value, scale)", "(value, scale=1)"),
         ("ValueError", "KeyError"),
         ("def release", "@cached\ndef release"),
@@ -151,9 +154,9 @@ def test_a_name_that_is_gone_is_caught_and_never_accepted():
 
 
 def test_names_reach_other_folders():
-    assert fingerprint_of("accounting.ledger.selling.decided", ROOT / "src/tacit/release")
+    assert fingerprint_of("accounting.ledger.selling.decide_sale", ROOT / "src/tacit/release")
     assert fingerprint_of("data.prepare.prepare", ROOT / "src/tacit/data")
-    assert fingerprint_of("nowhere.decided", ROOT / "src/tacit/release") is None
+    assert fingerprint_of("nowhere.decide_sale", ROOT / "src/tacit/release") is None
 
 
 def test_the_recipe_shows_and_accepts(monkeypatch, tmp_path, capsys):

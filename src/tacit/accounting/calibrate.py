@@ -156,8 +156,8 @@ def gaussian_scale_for(sensitivity: Number, epsilon: Number, delta: Number) -> F
     safe = gaussian_scale_up(size, largest_concentrated_down(limit, rest))
     if size == 0 or limit > 500:  # e^500 is beyond floats, and beyond privacy
         return safe
-    found = _root(lambda width: _delta_float(float(size), width, float(limit)) > rest, float(safe), float(safe) * 1e-3)
-    return _first(Fraction(found), lambda scale: scale >= safe or gaussian_delta_up(size, scale, limit) <= rest)
+    near = _root(lambda width: _delta_float(float(size), width, float(limit)) > rest, float(safe), float(safe) * 1e-3)
+    return _first(Fraction(near), lambda scale: scale >= safe or gaussian_delta_up(size, scale, limit) <= rest)
 
 
 def drifted_delta_up(delta: Number, epsilon: Number, drift: Number) -> Fraction:
@@ -239,7 +239,9 @@ def _root(fails: Callable[[float], bool], good: float, bad: float) -> float:
 def _confidence(confidence: Number) -> Fraction:
     sure = exact(confidence, "confidence")
     if not 0 < sure < 1:
-        raise InvalidInput(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example 0.95")
+        raise InvalidInput(
+            f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example 0.95", argument="confidence"
+        )
     return sure
 
 
@@ -252,7 +254,8 @@ def _dimension(dimension: int) -> int:
 def _error(error: int) -> int:
     if isinstance(error, bool) or not isinstance(error, int) or error < 0:
         raise InvalidInput(
-            f"error must be a whole number of grid units, at least 0, not {error!r}; divide it by the step and round down"
+            f"error must be a whole number of grid units, at least 0, not {error!r}; divide it by the step and round down",
+            argument="error",
         )
     return error
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from chance import CHANCE, normal_limit
 from tacit.errors import InvalidInput
 from tacit.evidence.verify import clock
 from tacit.evidence.verify.clock import Timed, epsilon_with_clock, epsilon_without_clock, timed, unevenness
@@ -26,21 +27,21 @@ def answering(pause):
 
 
 def test_a_time_that_follows_the_output_is_seen():
-    assert unevenness(*timed([answering(lambda coin: 20 + 20 * coin)], 2000)) > 0.3
+    assert unevenness(*timed([answering(lambda coin: 20 + 20 * coin)], 2000)) > 3 * normal_limit(0.017)
 
 
 def test_a_time_that_follows_the_sampler_is_seen():
     samples = timed([answering(lambda _: 20), answering(lambda _: 40)], 2000)
-    assert unevenness(*samples) > 0.3
+    assert unevenness(*samples) > 3 * normal_limit(0.017, among=4)
     assert epsilon_with_clock(*samples).refutes(2)
     assert not epsilon_without_clock(*samples).refutes(0.2)  # nine deviations of two coins of 1,000 throws: below 1e-15
 
 
 def test_a_time_that_says_nothing_is_even():
-    """Six standard deviations: 2e-9 for each of four comparisons; the epsilon is refuted with probability 1e-7."""
+    """Four comparisons, each with a deviation of at most 0.017."""
     samples = timed([answering(lambda _: 20), answering(lambda _: 20)], 2000)
-    assert unevenness(*samples) <= 0.1
-    assert not epsilon_with_clock(*samples, 1 - 1e-7).refutes(0)
+    assert unevenness(*samples) <= normal_limit(0.017, among=4)
+    assert not epsilon_with_clock(*samples, 1 - CHANCE).refutes(0)
 
 
 def test_a_machine_that_slows_down_makes_no_difference(monkeypatch):

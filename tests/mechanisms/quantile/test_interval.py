@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from chance import fewest_hits, follows_law
 from interval_cells import cells_with_costs
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
@@ -245,7 +246,7 @@ def test_few_rows_far_below_the_bound_keep_their_median():
     mechanism = QuantileWithInterval(0.5, 0, 199, 1, 1)
     assert mechanism.margins[1] > 12
     released = [mechanism.release([20] * 24).value for _ in range(60)]
-    assert sum(value == 20 for value in released) > 5  # 0.46 of them are; fewer than 6 of 60 once in 10^9 runs
+    assert sum(value == 20 for value in released) >= fewest_hits(60, 0.46)
 
 
 def share_at_least(mechanism, rows, least):
@@ -291,10 +292,7 @@ def test_the_release_follows_the_law():
     assert Decimal("0.2") < mechanism._chances(5)[0] < Decimal("0.8"), "both ways of drawing are tried"
     law = mechanism.law(rows).probabilities
     drawn = [mechanism.release(Sealed(rows)) for _ in range(size)]
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for outcome, probability in law.items():
-        p = float(probability)
-        assert abs(drawn.count(outcome) - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    assert follows_law(drawn, law)
 
 
 def test_value_and_ends_are_in_order():

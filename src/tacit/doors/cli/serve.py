@@ -78,7 +78,7 @@ def serve(
 
 
 def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
-    from tacit.accounting.ledger.rollback import settled
+    from tacit.accounting.ledger.rollback import take_over_heads
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
@@ -91,12 +91,12 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
-    settled(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
+    take_over_heads(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
     cores = os.cpu_count() or 1
     count = how.engines or cores
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
-    with _listening(wanted) as listening:
-        url = f"{wanted.scheme}://{_shown(wanted)}:{listening.getsockname()[1]}"
+    with _listening_socket(wanted) as listening:
+        url = f"{wanted.scheme}://{_host_name(wanted)}:{listening.getsockname()[1]}"
         plan = Plan(declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out)
 
         def ready() -> None:
@@ -106,7 +106,7 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
         Supervisor(plan, listening, _note).run(ready)
 
 
-def _listening(wanted: Settings) -> socket.socket:
+def _listening_socket(wanted: Settings) -> socket.socket:
     """The socket that the server listens on; raises if it cannot be had."""
     try:
         return socket.create_server((wanted.host.strip("[]"), wanted.port), family=_family(wanted.host), backlog=BACKLOG)
@@ -117,7 +117,7 @@ def _listening(wanted: Settings) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What protects the processes, whose they are, and how many engines there are."""
+    """The protection of the processes, their users, and the number of engines."""
 
     held: dict[str, bool]
     users: Users
@@ -140,7 +140,7 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _shown(wanted: Settings) -> str:
+def _host_name(wanted: Settings) -> str:
     return wanted.names[0] if wanted.names else "localhost" if wanted.loopback else wanted.host
 
 
