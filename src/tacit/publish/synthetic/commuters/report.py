@@ -21,8 +21,7 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic.commuters.geography import Blocks, Numbers, Zones, kilometres
 from tacit.publish.synthetic.commuters.release import Release
 from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Group, Utility, compared, measured, suppression_loss
-from tacit.release.curators import curators_page, curators_place, for_the_owner, write_for_curator
-from tacit.release.report import figure, heading, table
+from tacit.release.curators import curators_page, curators_place, figure, for_the_owner, heading, table, write_for_curator
 from tacit.untrusted import for_html
 
 REAL, MADE, FAKE = "#1f4e9c", "#5b8c5a", "#e07a3f"
