@@ -9,7 +9,7 @@ import pytest
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.degree_sequence import anonymous_degrees, is_graphical
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.realizing import added_edges, constructed, swapped
+from tacit.publish.graphs.realizing import added_edges, construct, serve_by_swaps
 
 
 def every_division(nodes: int, k: int) -> list[list[int]]:
@@ -86,7 +86,7 @@ def test_a_graphical_sequence_is_realized_and_no_other(seed):
     random = np.random.default_rng(seed)
     nodes = int(random.integers(1, 9))
     degrees = random.integers(0, nodes, nodes)
-    left, right, done = constructed(degrees.copy(), random.permutation(nodes))
+    left, right, done = construct(degrees.copy(), random.permutation(nodes))
     assert done == is_graphical(degrees) == erdos_gallai(degrees.tolist())
     if done:
         assert Graph.of_edges(left, right, nodes).degrees.tolist() == degrees.tolist()
@@ -122,7 +122,7 @@ def test_swaps_serve_more_nodes_with_edges_that_are_new(seed):
     if not len(left):
         return
     units = random.permutation(np.repeat(np.arange(nodes), lacking))
-    ends, rest = swapped(graph.offsets, graph.targets, np.stack([left, right]).astype(np.int64), units, 1)
+    ends, rest = serve_by_swaps(graph.offsets, graph.targets, np.stack([left, right]).astype(np.int64), units, 1)
     more = Graph.of_edges(ends[0], ends[1], nodes)
     assert more.edges == ends.shape[1], "no loop, and none twice"
     assert not any(graph.has_edge(one, two) for one, two in ends.T.tolist())
@@ -134,5 +134,5 @@ def test_swaps_serve_more_nodes_with_edges_that_are_new(seed):
 def test_a_swap_serves_two_nodes_that_know_each_other():
     """0 and 1 are joined already, and 2 and 3 have been joined: 0 and 1 are put between them."""
     graph = Graph.of_edges([0], [1], nodes=4)
-    ends, rest = swapped(graph.offsets, graph.targets, np.array([[2], [3]]), np.array([0, 1]), 1)
+    ends, rest = serve_by_swaps(graph.offsets, graph.targets, np.array([[2], [3]]), np.array([0, 1]), 1)
     assert (len(rest), sorted(map(sorted, ends.T.tolist()))) in [(0, [[0, 2], [1, 3]]), (0, [[0, 3], [1, 2]])]

@@ -149,7 +149,7 @@ def _personal(breach: str, tree: Tree | None, guard: str) -> Model:
 
 
 def _risks(rows: Rows, population: Path | None, weight: str | None, marks: tuple[str | None, str]) -> dict[str, Risk]:
-    from tacit.publish.tables.risk import estimated, journalist, prosecutor, with_suppressed
+    from tacit.publish.tables.risk import estimate_risk, journalist, prosecutor, with_suppressed
 
     found = {"prosecutor": prosecutor(rows)}
     if rows.suppressed.any():
@@ -157,7 +157,7 @@ def _risks(rows: Rows, population: Path | None, weight: str | None, marks: tuple
     if population is not None:
         found["journalist"] = journalist(rows, read_rows(population, list(rows.quasi), [], marks, []))
     if weight is not None:
-        found["journalist, estimated by weights"] = estimated(rows, weight)
+        found["journalist, estimated by weights"] = estimate_risk(rows, weight)
     return found
 
 
@@ -325,22 +325,22 @@ def _whole(text: str) -> list[int]:
 def _print(found: GroupReport) -> None:
     from rich.table import Table
 
-    from tacit.publish.tables.adversary.report import told
+    from tacit.publish.tables.adversary.report import number_text
 
     rows = Table("stubbornness", "with the row", "without it", "ratio", "ratio of other values", box=None, header_style="bold")
     for line in found.lines:
         held = line.belief
-        ratios = [told(each) if each == float("inf") else f"{float(each):.3f}" for each in (held.ratio, held.other_ratio)]
+        ratios = [number_text(each) if each == float("inf") else f"{float(each):.3f}" for each in (held.ratio, held.other_ratio)]
         share = str(held.with_row) if found.known else f"{found.counts[0]}/{sum(found.counts)}"
         beliefs = [f"{share} = {float(held.with_row):.3f}", f"{held.without} = {float(held.without):.3f}"]
-        rows.add_row(told(line.stubbornness), *beliefs, *ratios)
+        rows.add_row(number_text(line.stubbornness), *beliefs, *ratios)
     screen = console()
     known = f", {counted(found.known, 'row')} known" if found.known else ""
     screen.print(f"Belief in the first value of a group with counts {', '.join(map(str, found.counts))}{known}")
     screen.print(rows)
     for name, verdict in found.verdicts().items():
         screen.print(
-            f"{name}, ratio {told(found.ratio)}: {'passes' if verdict.passes else 'fails'} ({verdict.needs})", soft_wrap=True
+            f"{name}, ratio {number_text(found.ratio)}: {'passes' if verdict.passes else 'fails'} ({verdict.needs})", soft_wrap=True
         )
     screen.print(found.summary(), soft_wrap=True)
 

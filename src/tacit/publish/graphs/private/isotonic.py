@@ -26,8 +26,8 @@ def never_rising(values: Any) -> Any:
             means[blocks - 2] = (means[blocks - 2] * sizes[blocks - 2] + means[blocks - 1] * sizes[blocks - 1]) / size
             sizes[blocks - 2] = size
             blocks -= 1
-    found, place = np.empty(count), 0
+    fit, place = np.empty(count), 0
     for block in range(blocks):
-        found[place : place + sizes[block]] = means[block]
+        fit[place : place + sizes[block]] = means[block]
         place += sizes[block]
-    return found
+    return fit
