@@ -89,11 +89,11 @@ def test_the_counts_and_the_chances_are_those_that_run() -> None:
     design, rows = _sound().design, (*ROWS, ROWS[0])
     engine = InMemory(rows)
     for place, axis in enumerate(design.axes):
-        found = marginals.count_cells(design.table, [axis], engine).unseal()  # type: ignore[arg-type]
+        found = marginals.count_marginal(design.table, [axis], engine).unseal()  # type: ignore[arg-type]
         assert found.tolist() == column_counts(rows)[2 * place : 2 * place + 2]
     for pair, counts in pair_counts(design, rows).items():
         axes = [design.axes[place] for place in pair]
-        assert marginals.count_cells(design.table, axes, engine).unseal().tolist() == counts.tolist()  # type: ignore[arg-type]
+        assert marginals.count_marginal(design.table, axes, engine).unseal().tolist() == counts.tolist()  # type: ignore[arg-type]
     guess, exact = [np.zeros(4, dtype=np.int64)] * 2, [np.array([3, 0, 0, 0]), np.array([0, 5, 0, 0])]
     assert math.isclose(sum(exponential(design, guess, exact)), 1)
     assert design.choice is not None

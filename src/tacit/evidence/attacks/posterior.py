@@ -259,7 +259,8 @@ class Auxiliary:
             f"A {self.of} from {low} to {high} is guessed with an error of {self.prior_error:.3g} without the release. After a "
             f"private average of {self.people:,} people, the {self.of} of somebody who is known to be {self.knowledge} is guessed "
             f"with an error of {self.error_in:.3g} if they are in the data and {self.error_out:.3g} if not. The harm comes from "
-            f"what was known before. Being in the data moves the log odds by {self.log_odds:.4g}; the claim is at most {self.epsilon:g}."
+            f"what was known before. Being in the data moves the log odds by {self.log_odds:.4g}; the claim is at most "
+            f"{self.epsilon:g}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -119,12 +119,12 @@ class Lattice:
     @cached_property
     def _forms(self) -> tuple[tuple[tuple[Integers, int], ...], ...]:
         """For each quasi-identifier and level, the form of each tuple as a code without gaps, and how many codes there are."""
-        columns = []
+        forms_of_columns = []
         for name, levels in zip(self.quasi, self.above, strict=True):
             codes = self.table[name].codes[self.tuples.first]
             dense = [np.unique(level, return_inverse=True) for level in levels]
-            columns.append(tuple((inverse.reshape(-1)[codes].astype(np.int64), len(there)) for there, inverse in dense))
-        return tuple(columns)
+            forms_of_columns.append(tuple((inverse.reshape(-1)[codes].astype(np.int64), len(there)) for there, inverse in dense))
+        return tuple(forms_of_columns)
 
     def roll_up(self, node: Node, source: Rolled | None = None) -> Rolled:
         """The groups of a node, from those of a node that is nowhere above it."""

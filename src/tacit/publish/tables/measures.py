@@ -162,8 +162,10 @@ class Losses:
     def _column(self, measure: str, place: int) -> list[Floats]:
         name = self.lattice.quasi[place]
         hierarchy, counts = self.lattice.hierarchies[name], self.lattice.table[name].counts()
-        losses = [CELLS[measure](hierarchy, level, codes, counts) for level, codes in enumerate(self.lattice.above[place])]
-        return [*losses, CELLS[measure](hierarchy, -1, np.zeros(len(counts), dtype=np.int32), counts)]
+        losses_of_levels = [
+            CELLS[measure](hierarchy, level, codes, counts) for level, codes in enumerate(self.lattice.above[place])
+        ]
+        return [*losses_of_levels, CELLS[measure](hierarchy, -1, np.zeros(len(counts), dtype=np.int32), counts)]
 
     def _means(self, measure: str) -> list[Floats]:
         rows = self.lattice.table.rows
@@ -173,17 +175,19 @@ class Losses:
 
     def cellwise(self, measure: str, rolled: Rolled, published: Truths) -> float:
         """A mean over cells; the cells of suppressed rows count like those of the coarsest form."""
-        total = float(self.bounds(measure)[rolled.node])
+        mean_loss = float(self.bounds(measure)[rolled.node])
         if published.all():
-            return total
+            return mean_loss
         groups = self.lattice.of_tuples(rolled.node)
         gone = np.flatnonzero(~published[groups.of_row])
         rows = self.lattice.bottom.sizes[gone]
         first = self.lattice.tuples.first[gone]
         for place, (name, level) in enumerate(zip(self.lattice.quasi, rolled.node, strict=True)):
             codes, losses = self.lattice.table[name].codes[first], self._cells[measure][place]
-            total += float(self.share[place]) * float((rows * (losses[-1] - losses[level])[codes]).sum()) / self.lattice.table.rows
-        return total
+            mean_loss += (
+                float(self.share[place]) * float((rows * (losses[-1] - losses[level])[codes]).sum()) / self.lattice.table.rows
+            )
+        return mean_loss
 
 
 def _precision(hierarchy: Hierarchy, level: int, codes: Codes, counts: Integers) -> Floats:

@@ -21,7 +21,7 @@ from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.network import network_of
 from tacit.publish.graphs.private import result
 from tacit.publish.graphs.private.counting import BOUND, FAILURE, EdgeCount, TriangleCount, TriangleInterval, smooth_bound
-from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fit
+from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fit_degrees
 from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.isotonic import never_rising
 from tacit.publish.graphs.private.relations import EDGE, NODE
@@ -146,8 +146,8 @@ def test_the_regression_makes_degrees_more_accurate():
     mechanism = DegreeSequence(3000, "1/2").mechanism
     noisy = np.asarray(mechanism.release_units(true), dtype=float)
     assert np.abs(noisy - true).mean() > 3
-    assert np.abs(fit(noisy) - true).mean() < 1.5
-    assert distribution(fit(noisy)).sum() == 3000
+    assert np.abs(fit_degrees(noisy) - true).mean() < 1.5
+    assert distribution(fit_degrees(noisy)).sum() == 3000
 
 
 # --- the interval of triangles -----------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_every_measurement_has_a_model(singles: list[int], pair: list[int], rows
     """Noise may leave anything at all, nothing above zero included; there are rows all the same, as many as were asked for."""
     plan = design(2, 3, epsilon=1)
     columns = Measured(plan, (counts(*singles[:2]), counts(*singles[2:])), {})
-    groups = [int(one.max()) + 1 for one in columns.groups]
+    groups = [int(one.max()) + 1 for one in columns.merged_groups]
     assert guesses(columns)[0, 1].shape == (groups[0] * groups[1],)
     measured = Measured(plan, columns.singles, {(0, 1): counts(*pair)[: groups[0] * groups[1]]})
     codes = drawn_codes(measured, fit(measured), rows)
@@ -127,7 +127,7 @@ def test_a_column_alone_has_the_nearest_marginal_of_its_total(noisy: list[int], 
 def test_rare_cells_come_back_by_their_noisy_counts() -> None:
     plan = design(4, 2, epsilon=1)
     measured = Measured(plan, (counts(500, 3, 1, -2), counts(250, 250)), {(0, 1): counts(250, 250, 2, 2)})
-    assert measured.groups[0].tolist() == [0, 1, 1, 1]
+    assert measured.merged_groups[0].tolist() == [0, 1, 1, 1]
     codes = drawn_codes(measured, fit(measured), 50_400)
     found = np.bincount(codes[0], minlength=4)
     assert found[3] == 0
@@ -146,7 +146,7 @@ def test_shares_are_kept_up_to_one_row(shares: list[float], rows: int) -> None:
 @pytest.mark.parametrize("word", [0, 2**64 - 1])
 def test_the_largest_uniform_number_adds_no_row(word: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bits, "random_words", lambda size: np.full(size, word, dtype=np.uint64))
-    monkeypatch.setattr(rows_module, "shuffle", lambda values: values)  # which would draw until its words differ
+    monkeypatch.setattr(rows_module, "random_order", lambda values: values)  # which would draw until its words differ
     for rows in (1, 999_983, MOST_ROWS):
         assert spread([1, 2, 4], rows).size == rows
 

@@ -30,7 +30,7 @@ from tacit.publish.synthetic.rows.marginals import (
     Measured,
     Noise,
     chosen_pairs,
-    count_cells,
+    count_marginal,
     count_pairs,
     groups_of,
     guesses,
@@ -70,7 +70,7 @@ def test_the_engine_counts_the_cells_that_the_catalog_says(place: World) -> None
         stored = [row[axis.name] for row in place.tables["visits"]]
         missing = np.array([value is None for value in stored])
         codes = axis.codes(np.array([value or 0 for value in stored]), missing)
-        found = count_cells(chosen.table, [axis], place.engine).unseal()
+        found = count_marginal(chosen.table, [axis], place.engine).unseal()
         assert found.tolist() == np.bincount(codes, minlength=axis.size).tolist()
         assert found.sum() == len(stored)
 
@@ -79,14 +79,16 @@ def test_the_engine_counts_groups_of_cells_as_they_are_merged(place: World) -> N
     """Whichever cells are rare, neighbouring ones or not, that of NULL or not, all of them or none; a column of one bin too."""
     chosen = chosen_columns(place.catalog, "visits")
     ward = chosen.axes[0]
-    other = count_cells(chosen.table, [ward], place.engine).unseal()
+    other = count_marginal(chosen.table, [ward], place.engine).unseal()
     whole = replace(chosen.axes[4], begins=(0,))
     for axis in (*chosen.axes, whole):
-        cells = count_cells(chosen.table, [axis], place.engine).unseal()
+        cells = count_marginal(chosen.table, [axis], place.engine).unseal()
         for groups in {tuple(groups_of(np.array(rare), least=1).tolist()) for rare in product((0, 1), repeat=axis.size)}:
-            found = count_cells(chosen.table, [axis], place.engine, [np.array(groups)]).unseal()
+            found = count_marginal(chosen.table, [axis], place.engine, [np.array(groups)]).unseal()
             assert found.tolist() == np.bincount(groups, weights=cells).tolist(), (axis.name, groups)
-        both = count_cells(chosen.table, [ward, axis], place.engine, [np.arange(4), np.zeros(axis.size, dtype=np.int64)]).unseal()
+        both = count_marginal(
+            chosen.table, [ward, axis], place.engine, [np.arange(4), np.zeros(axis.size, dtype=np.int64)]
+        ).unseal()
         assert both.tolist() == other.tolist(), axis.name
 
 
@@ -106,7 +108,7 @@ def test_pairs_that_are_counted_together_are_those_counted_alone(
         assert set(found) == set(few.candidates)
         for pair, sealed in found.items():
             axes, groups = zip(*((few.axes[at], merged[at]) for at in pair), strict=True)
-            assert sealed.unseal().tolist() == count_cells(few.table, axes, place.engine, groups).unseal().tolist()
+            assert sealed.unseal().tolist() == count_marginal(few.table, axes, place.engine, groups).unseal().tolist()
 
 
 def test_values_of_a_bin_lie_in_it_and_null_stays_null(place: World) -> None:

@@ -116,7 +116,7 @@ def any_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is a function of what was released, so that where it does not matter any will do: here one of even shares."""
 
     def even(measured: Measured) -> Model:
-        return Model(tuple(Branch(at, None, np.ones(int(groups.max()) + 1)) for at, groups in enumerate(measured.groups)))
+        return Model(tuple(Branch(at, None, np.ones(int(groups.max()) + 1)) for at, groups in enumerate(measured.merged_groups)))
 
     monkeypatch.setattr(tables, "fit", even)
 

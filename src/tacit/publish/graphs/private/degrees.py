@@ -45,7 +45,7 @@ class DegreeSequence:
 
     def release(self, graph: Graph) -> Integers:
         """Degrees that never rise, whole and from 0 to nodes - 1."""
-        return fit(np.atleast_1d(np.asarray(self.mechanism.release_units(self.exact(graph)), dtype=np.float64)))
+        return fit_degrees(np.atleast_1d(np.asarray(self.mechanism.release_units(self.exact(graph)), dtype=np.float64)))
 
 
 def sorted_degrees(graph: Graph, nodes: int) -> Integers:
@@ -58,12 +58,12 @@ def sorted_degrees(graph: Graph, nodes: int) -> Integers:
     return np.concatenate([degrees, np.zeros(nodes - len(degrees), np.int64)])
 
 
-def fit(noisy: NDArray[np.float64]) -> Integers:
+def fit_degrees(noisy: NDArray[np.float64]) -> Integers:
     """The nearest sequence that never rises, rounded and clipped to degrees that people can have."""
     from tacit.publish.graphs.private.isotonic import never_rising
 
-    degrees: Integers = np.clip(np.rint(never_rising(noisy)), 0, len(noisy) - 1).astype(np.int64)
-    return degrees
+    whole_degrees: Integers = np.clip(np.rint(never_rising(noisy)), 0, len(noisy) - 1).astype(np.int64)
+    return whole_degrees
 
 
 def distribution(degrees: Integers) -> Integers:

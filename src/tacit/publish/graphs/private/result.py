@@ -22,7 +22,7 @@ from tacit.publish.graphs.private.degrees import DegreeSequence, distribution
 from tacit.publish.graphs.private.graphical import nearest_graphical
 from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.relations import EDGE, NODE
-from tacit.publish.graphs.private.spending import Paid, relation_of, sell
+from tacit.publish.graphs.private.spending import Paid, relation_of, sell_release
 from tacit.publish.graphs.private.theta import BoughtHistogram
 from tacit.publish.graphs.saving import save_json
 from tacit.release.curators import curators_page
@@ -205,7 +205,7 @@ def _release(
     relation = relation_of(ledger)
     if loss(event).neighbours != relation:
         raise WrongRelation(f"the {words[0]} is priced for '{loss(event).neighbours}', and this ledger counts for '{relation}'")
-    values, paid = sell(ledger, event, words[0], lambda: run(network_of(source, alone=True)))
+    values, paid = sell_release(ledger, event, words[0], lambda: run(network_of(source, alone=True)))
     return PrivateRelease(words[0], values, event, relation, words[1], paid)
 
 

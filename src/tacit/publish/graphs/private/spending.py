@@ -70,7 +70,7 @@ def relation_of(ledger: Ledger) -> Neighbours:
     return ledger.policy.neighbours
 
 
-def sell(ledger: Ledger, event: Event, what: str, run: Callable[[], Made]) -> tuple[Made, Paid]:
+def sell_release(ledger: Ledger, event: Event, what: str, run: Callable[[], Made]) -> tuple[Made, Paid]:
     """The result of `run`, after the ledger has recorded the event. The graph is read inside `run`, and not before."""
 
     def read_graph(_: Granted) -> Made:

@@ -57,7 +57,7 @@ def plan(randomizer: Randomizer, half_width: Number, request: Request = Request(
     bernstein              17176
     normal                  8842
     """
-    return _plan(randomizer, half_width, request, groups=1)
+    return _plan_people(randomizer, half_width, request, groups=1)
 
 
 def plan_difference(randomizer: Randomizer, half_width: Number, request: Request = Request()) -> Plan:  # noqa: B008  # frozen
@@ -67,7 +67,7 @@ def plan_difference(randomizer: Randomizer, half_width: Number, request: Request
     >>> plan_difference(Binary(epsilon=1), half_width=0.02).people
     34158
     """
-    return _plan(randomizer, half_width, request, groups=2)
+    return _plan_people(randomizer, half_width, request, groups=2)
 
 
 def reach(randomizer: Randomizer, request: Request, groups: int = 1) -> tuple[Reach, tuple[str, ...]]:
@@ -98,7 +98,7 @@ def _setting(oracle: Any, people: int, miss: Fraction, request: Request) -> Sett
     return Setting(oracle.hit, oracle.false_hit, people, miss, request.sampled)
 
 
-def _plan(randomizer: Randomizer, half_width: Number, request: Request, groups: int) -> Plan:
+def _plan_people(randomizer: Randomizer, half_width: Number, request: Request, groups: int) -> Plan:
     wanted = exact(half_width, "half_width")
     if wanted <= 0:
         raise InvalidInput(f"half_width must be above 0, not {half_width}; give for example 0.02 for plus or minus 2 %")

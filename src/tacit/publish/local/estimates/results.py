@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.privacy.rounding import as_text
-from tacit.publish.local.estimates.consistent import narrow, onto_simplex
+from tacit.publish.local.estimates.consistent import narrow_intervals, onto_simplex
 from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, in_columns, width
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ class Frequencies(Rows):
         """Intervals made shorter by the rule that shares sum to one; for simultaneous ones of exclusive categories."""
         if not (self.exclusive and self.terms.simultaneous):
             raise InvalidInput("consistent intervals require simultaneous ones; estimate with simultaneous=True")
-        low, high = narrow(self.low, self.high)
+        low, high = narrow_intervals(self.low, self.high)
         return replace(self, low=low, high=high)
 
     def to_rows(self) -> list[dict[str, Any]]:

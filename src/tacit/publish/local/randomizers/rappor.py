@@ -317,9 +317,9 @@ class BloomRappor(LocalMechanism):
             columns = np.ascontiguousarray(bits.T) != 0
             counts = np.stack([np.bincount(cohorts[column], minlength=self.functions) for column in columns], axis=1)
             return tally(counts, self.digits, self.size)
-        return np.array([self._count_supports(cohorts, bits, category) for category in range(self.size)], dtype=np.int64)
+        return np.array([self._supports_of_one(cohorts, bits, category) for category in range(self.size)], dtype=np.int64)
 
-    def _count_supports(self, cohorts: Codes, bits: NDArray[np.uint8], category: int) -> int:
+    def _supports_of_one(self, cohorts: Codes, bits: NDArray[np.uint8], category: int) -> int:
         held = np.ones(cohorts.size, dtype=np.bool_)
         for block, cells in enumerate(self._cells(cohorts, category)):
             held &= bits[np.arange(cohorts.size), block * self.bits + cells] != 0
@@ -327,11 +327,11 @@ class BloomRappor(LocalMechanism):
 
     def _cells(self, cohorts: Codes, categories: Any) -> list[NDArray[np.int64]]:
         """For each block the bit that the category sets there; the cohort's digits, the least first, are the functions."""
-        bits = []
+        bits_of_blocks = []
         for _ in range(self.hashes):
             cohorts, function = np.divmod(cohorts, self.functions)
-            bits.append(linear_hash(function, categories, self.bits, self.digits))
-        return bits
+            bits_of_blocks.append(linear_hash(function, categories, self.bits, self.digits))
+        return bits_of_blocks
 
     def _read(self, reports: Any) -> Packed:
         rows = np.atleast_2d(report_array(reports))

@@ -79,8 +79,8 @@ class Sets(LocalMechanism):
         """
         given = _as_collection(values)
         if _is_one_set(given):
-            return self.inner.randomize(int(self._sample([given])[0]))
-        return self.inner.randomize(self._sample(given))
+            return self.inner.randomize(int(self._sample_place([given])[0]))
+        return self.inner.randomize(self._sample_place(given))
 
     def derive(self, value: Iterable[int], coins: Coins) -> Any:
         """A number below `most` is the place; the item there (from least to largest) or the blank goes to the inner `derive`."""
@@ -113,7 +113,7 @@ class Sets(LocalMechanism):
         """How many reports support each item."""
         return self.inner.supports(reports)[: self.size]
 
-    def _sample(self, values: Any) -> Codes:
+    def _sample_place(self, values: Any) -> Codes:
         """The code of one place of each padded set, all places equally likely."""
         codes, counts = self._list_items(values)
         places = uniform_integers(self.most, counts.size)

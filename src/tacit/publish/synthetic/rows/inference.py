@@ -83,7 +83,7 @@ def nearest(noisy: Floats, total: float) -> Floats:
 def _estimate(measured: Measured) -> dict[tuple[int, ...], Floats]:
     """The marginals of the model for every measured pair; the pairs are a tree, so every column is in one."""
     with _float64() as mbi:
-        merged = measured.groups
+        merged = measured.merged_groups
         names = [str(place) for place in range(len(merged))]
         domain = mbi.Domain(names, [int(groups.max()) + 1 for groups in merged])
         model = mbi.estimation.MirrorDescent().estimate(
@@ -98,7 +98,7 @@ def _estimate(measured: Measured) -> dict[tuple[int, ...], Floats]:
 def _measurements(mbi: Any, measured: Measured) -> list[Any]:
     """All marginals with the size of their noise; for a column, the mean over its groups, since some contain several cells."""
     design, measurements = measured.design, []
-    for place, (single, groups) in enumerate(zip(measured.singles, measured.groups, strict=True)):
+    for place, (single, groups) in enumerate(zip(measured.singles, measured.merged_groups, strict=True)):
         together = np.bincount(groups, weights=single.astype(np.float64))
         deviation = design.single.deviation * float(np.sqrt(single.size / together.size))
         measurements.append(mbi.LinearMeasurement(together, (str(place),), deviation))
@@ -196,7 +196,7 @@ def drawn_codes(measured: Measured, model: Model, rows: int) -> tuple[Counts, ..
             groups[branch.place] = _along(branch.shares, groups[branch.parent])
     return tuple(
         _apart(groups[place], merged, single)
-        for place, (merged, single) in enumerate(zip(measured.groups, measured.singles, strict=True))
+        for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.singles, strict=True))
     )
 
 
@@ -209,10 +209,10 @@ def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
     ends = np.cumsum(np.asarray(shares, dtype=np.float64))
     ends = ends / ends[-1] * rows
     counts = np.diff(np.floor(ends + _uniform()), prepend=0).astype(np.int64)
-    return shuffle(np.repeat(np.arange(counts.size), counts))
+    return random_order(np.repeat(np.arange(counts.size), counts))
 
 
-def shuffle(values: Counts) -> Counts:
+def random_order(values: Counts) -> Counts:
     """The values in a random order, all orders equally likely."""
     return values[distinct_integers(values.size, values.size)]
 

@@ -114,7 +114,7 @@ class Measured:
         return max(1.0, float(np.average([float(single.sum()) for single in self.singles], weights=weights)))
 
     @property
-    def groups(self) -> tuple[Counts, ...]:
+    def merged_groups(self) -> tuple[Counts, ...]:
         """Groups of cells: cells that are hardly more than noise share the last group; none do in a design without pairs."""
         if self.design.pair is None:
             return tuple(np.arange(axis.size) for axis in self.design.axes)
@@ -189,7 +189,7 @@ def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single
 # --- the data ----------------------------------------------------------------------------------------------------------------
 
 
-def count_cells(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
+def count_marginal(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
     """The exact marginal of some columns, sealed and flat; of their groups if `merged` is given."""
     nodes = [axis.cell() for axis in axes] if merged is None else [axis.cell(of) for axis, of in zip(axes, merged, strict=True)]
     keys = [Key(axis.name, Term(node, NumberType(Fraction(1)))) for axis, node in zip(axes, nodes, strict=True)]
@@ -208,7 +208,7 @@ def count_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told: 
     for at, (one, other) in enumerate(several):
         told("counting pairs of columns", 0.1 + 0.8 * at / len(several))
         places = [*one, *other]
-        joint = count_cells(design.table, [design.axes[place] for place in places], engine, [merged[place] for place in places])
+        joint = count_marginal(design.table, [design.axes[place] for place in places], engine, [merged[place] for place in places])
         shape = [sizes[place] for place in places]
         for pair in combinations(range(len(places)), 2):
             if (places[pair[0]], places[pair[1]]) not in marginals:
@@ -243,11 +243,11 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
     singles = []
     for place, axis in enumerate(design.axes):
         say(f"counting {axis.name}", place / len(design.axes) / 10)
-        singles.append(_as_counts(design.single.over(axis.size).release_units(count_cells(design.table, [axis], engine))))
+        singles.append(_as_counts(design.single.over(axis.size).release_units(count_marginal(design.table, [axis], engine))))
     columns = Measured(design, tuple(singles), {})
     if design.pair is None:
         return columns
-    merged, pairs = columns.groups, {}
+    merged, pairs = columns.merged_groups, {}
     sealed = count_pairs(design, merged, engine, say)
     for pair in chosen_pairs(design, guesses(columns), sealed):
         cells = (int(merged[pair[0]].max()) + 1) * (int(merged[pair[1]].max()) + 1)
@@ -257,7 +257,7 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
 
 def guesses(columns: Measured) -> dict[Pair, Counts]:
     """The pair marginals that the single columns imply under independence: integers, from released numbers only."""
-    merged, total = columns.groups, columns.total
+    merged, total = columns.merged_groups, columns.total
     shares = [_shares(single, groups) for single, groups in zip(columns.singles, merged, strict=True)]
     return {
         (one, other): np.rint(total * np.outer(shares[one], shares[other])).astype(np.int64).ravel()
