@@ -145,15 +145,15 @@ def _clerk(known: dict[str, Any]) -> None:
     from tacit.doors.server.desk import desk
 
     own = OfClerk(**_tuples(known))
-    clerk.main(own, lambda data, pool: desk(data, pool.limit, pool.seats, own.died))
+    clerk.main(own, lambda data, pool, seats: desk(data, pool.limit, seats, own.died))
 
 
 def _front(known: dict[str, Any]) -> None:
     from tacit.doors.server import front_process
-    from tacit.doors.server.crowding.listening import Listening
     from tacit.doors.server.front import app
+    from tacit.doors.server.front_process import Listening
+    from tacit.doors.server.gate import configured
     from tacit.doors.server.problems import problem
-    from tacit.doors.server.protocol import configured
 
     own = OfFront(**_tuples(known))
     given = dict(own.settings or {})

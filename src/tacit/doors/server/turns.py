@@ -1,13 +1,12 @@
-"""In which order those who wait get an engine: first whoever's account holds the fewest of them, then whoever came first.
+"""How accounts share the clerk: their rates and places, and the threads that work (`Seats`).
 
-So an account that asks slow questions, however many, delays each question of another one by at most one of its own. And which
-threads of the clerk work, engines aside (`Seats`).
+However many requests one account sends, free ones too, the others find their places free. Their turns at engines are in
+release/elsewhere/pool.py.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -18,50 +17,70 @@ from threading import Event, Lock, local
 
 from tacit.query.pauses import pausing
 
-MOST_COUNTED = 10_000  # accounts
-Around = Callable[[], AbstractContextManager[None]]
-WORKING: ContextVar[str] = ContextVar("the account whose request this thread works on", default="")
+# --- rates and places --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Turn:
-    """One who waits."""
+RATE, BURST = 20.0, 60.0  # requests a second of one account, and how many it may save up
+PLACES = 4  # requests of one account that are worked on at once
+MOST_REMEMBERED = 10_000  # accounts
 
-    account: str
-    number: int
+
+class TooManyRequests(Exception):
+    """An account beyond its rate or its places."""
 
 
 @dataclass(slots=True)
-class Turns:
-    """Who waits for an engine, and how many each account holds. Its user has a lock."""
+class _Use:
+    saved: float
+    at: float
+    busy: int = 0
 
-    _waiting: list[Turn] = field(default_factory=list)
-    _held: Counter[str] = field(default_factory=Counter)
-    _numbers: count[int] = field(default_factory=count)
 
-    def join(self) -> Turn:
-        """Wait, for the account that this thread works for."""
-        turn = Turn(WORKING.get(), next(self._numbers))
-        self._waiting.append(turn)
-        return turn
+@dataclass(slots=True)
+class Places:
+    """Who is being served, and how many requests each account may still send. The clock is one that does not jump."""
 
-    def leave(self, turn: Turn) -> None:
-        """Wait no longer."""
-        self._waiting.remove(turn)
+    rate: float = RATE
+    burst: float = BURST
+    places: int = PLACES
+    clock: Callable[[], float] = time.monotonic
+    _uses: dict[str, _Use] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
-    def is_next(self, turn: Turn) -> bool:
-        """Whether the next engine is for this one."""
-        return turn is min(self._waiting, key=lambda each: (self._held[each.account], each.number))
+    @contextmanager
+    def taken(self, account: str, counts: float = 1.0) -> Iterator[None]:
+        """One request of an account, which `counts` as so many; raises `TooManyRequests` if it has no place or no rate left."""
+        with self._lock:
+            use = self._use(account)
+            if use.saved < counts or use.busy >= self.places:
+                raise TooManyRequests
+            use.saved -= counts
+            use.busy += 1
+        working = WORKING.set(account)
+        try:
+            yield
+        finally:
+            WORKING.reset(working)
+            with self._lock:
+                use.busy -= 1
 
-    def took(self, account: str) -> None:
-        """An account holds one more."""
-        self._held[account] += 1
+    def _use(self, account: str) -> _Use:
+        now = self.clock()
+        use = self._uses.setdefault(account, _Use(self.burst, now))
+        use.saved, use.at = min(self.burst, use.saved + self.rate * max(0.0, now - use.at)), now
+        if len(self._uses) > MOST_REMEMBERED:
+            self._uses = {
+                name: each for name, each in self._uses.items() if each.busy or name == account or each.saved < self.burst
+            }
+        return use
 
-    def gave(self, account: str) -> None:
-        """An account holds one less."""
-        self._held[account] -= 1
-        if not self._held[account]:
-            del self._held[account]
+
+# --- threads that work ------------------------------------------------------------------------------------------------------
+
+
+MOST_COUNTED = 10_000  # accounts
+Around = Callable[[], AbstractContextManager[None]]
+WORKING: ContextVar[str] = ContextVar("the account whose request this thread works on", default="")
 
 
 HALF_LIFE = 5.0  # seconds after which what an account has used counts half

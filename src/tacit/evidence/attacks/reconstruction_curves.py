@@ -123,7 +123,7 @@ class Feasible:
     epsilon: float
     delta: float
     questions: tuple[int, ...]
-    breaking_noise: tuple[float, ...]
+    breaking: tuple[float, ...]
     private: tuple[float, ...]
     predicted: tuple[float, ...]
 

@@ -26,7 +26,7 @@ class Row:
     """
 
     name: str
-    claimed_parameter: str
+    claimed: str
     measured: str
     samples: int
     broken: tuple[LawViolated, ...]
@@ -65,7 +65,7 @@ class Exhaustive:
     """One law, checked without draws on everything that a small world holds."""
 
     name: str
-    claimed_parameter: str
+    claimed: str
     check: Callable[[], Check]
     unreached: str = ""
 

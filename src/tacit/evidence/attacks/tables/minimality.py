@@ -289,7 +289,7 @@ class Tutorial:
     used: Minimality
     stated: Minimality
     everything: Minimality
-    attack_blind: Minimality
+    defended: Minimality
 
     def classes(self) -> list[Considered]:
         """The nine classes in the order of the slides."""

@@ -70,7 +70,7 @@ class Group:
     truth: float
     synthetic: float
     error: float
-    signed_error: float
+    signed: float
 
 
 @dataclass(frozen=True, slots=True)
