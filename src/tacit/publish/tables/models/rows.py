@@ -69,10 +69,10 @@ class Rows:
         finds a smaller group (Machanavajjhala et al. 2007, section 4.4).
         """
         if (name, strict) not in self._counts:
-            self._counts[name, strict] = self._counts(name, strict)
+            self._counts[name, strict] = self._count_values(name, strict)
         return self._counts[name, strict]
 
-    def _counts(self, name: str, strict: bool) -> Counts:
+    def _count_values(self, name: str, strict: bool) -> Counts:
         column = self.sensitive[name]
         beside = [each for other, each in self.sensitive.items() if other != name] if strict else []
         groups = self._group([*self.quasi.values(), *beside]) if beside else self.groups
