@@ -169,8 +169,14 @@ def _front(known: dict[str, Any]) -> None:
     )
 
 
+def _reports(known: dict[str, Any]) -> None:
+    from tacit.doors.server import reports
+
+    reports.main(known)
+
+
 def _tuples(known: dict[str, Any]) -> dict[str, Any]:
     return known | {"left_out": tuple(known["left_out"])}
 
 
-ROLES = {"engine": _engine, "clerk": _clerk, "front": _front}
+ROLES = {"engine": _engine, "clerk": _clerk, "front": _front, "reports": _reports}
