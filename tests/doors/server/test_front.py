@@ -111,10 +111,10 @@ def replies(desk: Desk, tokens: dict[str, str]) -> dict[str, dict[str, httpx.Res
 def test_every_operation_as_every_role_and_with_every_bad_credential(hospital):
     accounts = hospital.office.accounts
     old = accounts.issue("otto")
-    last = max(each["number"] for account in accounts.listed() for each in account["tokens"])
+    last = max(each["number"] for account in accounts.summary() for each in account["tokens"])
     accounts.revoke("otto", last)
     ended = accounts.issue("otto", 1)
-    with hospital.office.records.writing() as connection:
+    with hospital.office.records.transaction() as connection:
         connection.exec_driver_sql("UPDATE tokens SET expires = 1.0 WHERE number = ?", (last + 1,))
     tokens = {**hospital.tokens, "none": "", "revoked": old.token, "expired": ended.token, "malformed": "tacit_x"}
     tokens |= {"unknown": f"tacit_{'A' * 43}"}

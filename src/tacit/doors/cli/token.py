@@ -46,7 +46,7 @@ def show(as_json: AsJson = False, catalog: CatalogOption = None) -> None:
     """
     from rich.table import Table
 
-    found: list[dict[str, Any]] = _opened(catalog)[1].listed()
+    found: list[dict[str, Any]] = _opened(catalog)[1].summary()
     if as_json:
         print_json({"accounts": found})
         return

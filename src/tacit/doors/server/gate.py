@@ -85,7 +85,7 @@ class Gate:
             return
         started = False
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -94,19 +94,19 @@ class Gate:
 
         client = self._client(scope)
         if client is not None and not self.clients.enter(client):
-            await reply_with(self.rules.problem("too_many_requests"), sending)
+            await reply_with(self.rules.problem("too_many_requests"), send_with_headers)
             return
         try:
             request = self.rules.refusal(scope) or await self._read(scope, receive)
             if isinstance(request, Reply):
-                await reply_with(request, sending)
+                await reply_with(request, send_with_headers)
             else:
-                await self.inside(scope, request, sending)
+                await self.inside(scope, request, send_with_headers)
         except ConnectionError:  # the client has gone
             return
         except Exception:  # its text may quote the request, so nobody gets it
             if not started:
-                await reply_with(self.rules.problem("unavailable"), sending)
+                await reply_with(self.rules.problem("unavailable"), send_with_headers)
         finally:
             if client is not None:
                 self.clients.leave(client)
@@ -114,8 +114,8 @@ class Gate:
     def _client(self, scope: Message) -> str | None:
         """Whom a known proxy names; None for a connection of the client's own, which was counted when it was made."""
         peer = scope.get("client")
-        known = peer is not None and origin_of(str(peer[0])) in self.proxies
-        return forwarded(scope["headers"]) if known else None
+        is_proxy = peer is not None and origin_of(str(peer[0])) in self.proxies
+        return forwarded(scope["headers"]) if is_proxy else None
 
     async def _read(self, scope: Message, receive: Receive) -> Reply | Receive:
         """The whole body before anything is done with it, so that a slow sender takes no place; a refusal if it is too large."""
@@ -179,8 +179,8 @@ def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
 
 def _name(host: str) -> str:
     """The name in a Host header, without its port; empty if it is not one."""
-    found = HOST.fullmatch(host.lower())
-    return found[1] if found else ""
+    match = HOST.fullmatch(host.lower())
+    return match[1] if match else ""
 
 
 def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -244,7 +244,7 @@ class Plain(h11.Connection):
 
 
 def _plain_so_far(data: bytearray, looked: int) -> int:
-    """How many bytes are known to be plain, of which `looked` were before; 0 if the header is whole. Refuses what is not plain."""
+    """The number of plain bytes, `looked` of them from before; 0 if the header is whole. Refuses bytes that are not plain."""
     end = END.search(data, max(0, looked - 2))
     header = data if end is None else data[: end.end()]
     if UNCLEAR.search(header, max(0, looked - 1)) or len(header) > MOST_HEADER:
@@ -302,7 +302,7 @@ class Timely(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client does not read: it has so many seconds to begin."""
+        """The client does not read: it has the seconds of `STALLED` to begin."""
         super().pause_writing()
         self._unstall()
         self._stalled = self.loop.call_later(self.limits[2], self.transport.abort)
@@ -325,7 +325,7 @@ class Timely(H11Protocol):
         return True
 
     def _read(self) -> None:
-        """Where clients share connections, one whose reply is read belongs to nobody."""
+        """Where clients share connections, one whose reply is read belongs to no account."""
         if self._shared and self._stalled is None and (self.cycle is None or self.cycle.response_complete):
             self._let_go()
 
@@ -336,7 +336,7 @@ class Timely(H11Protocol):
             crowd.leave(account)
 
     def send_400_response(self, msg: str) -> None:
-        """What is not HTTP gets the one reply of its code; what it was is not repeated."""
+        """Bytes that are not HTTP get the one reply of their code, which does not repeat them."""
         self._stop()
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.abort()

@@ -43,32 +43,36 @@ def fingerprint_of(quote: Quote, version: str) -> str:
 def pricing_of(catalog: Catalog) -> str:
     """A hash of what prices and refusals depend on; where it differs, an engine has read another catalog than the clerk."""
     budget = catalog.budget.epsilon, catalog.budget.delta
-    known = catalog.change, catalog.cores or 1, *budget, *_declared(catalog)
-    return hashlib.sha256(canonical_text(known).encode()).hexdigest()
+    facts = catalog.change, catalog.cores or 1, *budget, *_declarations(catalog)
+    return hashlib.sha256(canonical_text(facts).encode()).hexdigest()
 
 
-def _declared(catalog: Catalog) -> list[str]:
+def _declarations(catalog: Catalog) -> list[str]:
     return [repr(catalog.tables[name]) for name in sorted(catalog.tables)]
 
 
 def request_written(asked: Request) -> dict[str, Any]:
     """A request as JSON values; numbers are exact texts."""
-    known = asdict(asked)
+    fields = asdict(asked)
     weights = [[name, str(weight)] for name, weight in asked.weights]
-    return known | {name: None if known[name] is None else str(known[name]) for name in NUMBERS} | {"weights": weights}
+    return fields | {name: None if fields[name] is None else str(fields[name]) for name in NUMBERS} | {"weights": weights}
 
 
-def request_read(known: dict[str, Any]) -> Request:
+def request_read(fields: dict[str, Any]) -> Request:
     """The request that `request_written` wrote."""
     try:
-        numbers = {name: None if known[name] is None else Fraction(known[name]) for name in NUMBERS}
-        weights = tuple((_text(name), Fraction(weight)) for name, weight in known["weights"])
-        found = Request(**(known | numbers | {"weights": weights}))
+        numbers = {name: None if fields[name] is None else Fraction(fields[name]) for name in NUMBERS}
+        weights = tuple((_text(name), Fraction(weight)) for name, weight in fields["weights"])
+        request = Request(**(fields | numbers | {"weights": weights}))
     except (TypeError, ValueError, KeyError, ZeroDivisionError):
         raise Malformed("a request of another form") from None
-    if type(found.simultaneous) is not bool or type(found.interval) is not bool or type(found.groups) not in (int, type(None)):
+    if (
+        type(request.simultaneous) is not bool
+        or type(request.interval) is not bool
+        or type(request.groups) not in (int, type(None))
+    ):
         raise Malformed("a request of another form")
-    return found
+    return request
 
 
 def _text(name: Any) -> str:

@@ -44,20 +44,20 @@ OPEN_TO_ALL = (
 )
 
 
-def said(status: int, reason: str, message: str, same: bool = False) -> Reply:
+def reply_of(status: int, reason: str, message: str, same: bool = False) -> Reply:
     """A reply in the words that the page shows."""
-    known = {"message": message} | ({"reason": reason} if reason else {}) | ({"same": True} if same else {})
-    return Reply(status, for_json(known).encode())
+    content = {"message": message} | ({"reason": reason} if reason else {}) | ({"same": True} if same else {})
+    return Reply(status, for_json(content).encode())
 
 
 PROBLEMS: Mapping[str, Reply] = {
-    "bad_request": said(400, "malformed", "the request is not valid HTTP"),
-    "not_found": said(404, "nothing", "send reports by POST"),
-    "method_not_allowed": said(405, "nothing", "send reports by POST"),
-    "length_required": said(411, "malformed", "the Content-Length header is missing or invalid"),
-    "too_large": said(413, "malformed", f"the report is too long: at most {MOST_REPORT:,} bytes are allowed"),
-    "too_many_requests": said(429, "store", "too many requests at once; send it again later"),
-    "unavailable": said(503, "store", "the report could not be stored; send it again later"),
+    "bad_request": reply_of(400, "malformed", "the request is not valid HTTP"),
+    "not_found": reply_of(404, "nothing", "send reports by POST"),
+    "method_not_allowed": reply_of(405, "nothing", "send reports by POST"),
+    "length_required": reply_of(411, "malformed", "the Content-Length header is missing or invalid"),
+    "too_large": reply_of(413, "malformed", f"the report is too long: at most {MOST_REPORT:,} bytes are allowed"),
+    "too_many_requests": reply_of(429, "store", "too many requests at once; send it again later"),
+    "unavailable": reply_of(503, "store", "the report could not be stored; send it again later"),
 }
 RULES = Rules(lambda _: None, PROBLEMS.__getitem__, OPEN_TO_ALL, MOST_REPORT)
 
@@ -124,7 +124,7 @@ class GivingWay(Timely):
         super().data_received(data)
 
     def on_response_complete(self) -> None:
-        """What is left is to see the sender go, or begin anew."""
+        """The connection stays until its sender goes, or begins anew."""
         self.since = -inf
         super().on_response_complete()
 
@@ -140,9 +140,9 @@ class GivingWay(Timely):
             oldest.transport.abort()
 
 
-def main(known: Mapping[str, Any]) -> None:
+def main(fields: Mapping[str, Any]) -> None:
     """The front of a survey as a process, from the settings that it was started with."""
-    own = OfFront(**{**known, "left_out": tuple(known["left_out"])})
+    own = OfFront(**{**fields, "left_out": tuple(fields["left_out"])})
     given = dict(own.settings or {})
     paths = {name: Path(given[name]) for name in ("certificate", "key") if given.get(name)}
     settings = Settings(**{**given, **paths})

@@ -71,15 +71,15 @@ def collect(
 
 def _paths(sources: list[str], store: Path) -> list[Path]:
     """The files, those of folders sorted by name, without hidden files and the store itself."""
-    found: list[Path] = []
+    files: list[Path] = []
     for source in sources:
         path = Path(source)
         if source != "-" and not path.exists():
             raise InvalidInput(f"file not found: {source}; give a file or folder of reports, or - for standard input")
         if path.resolve() in _own(store):
             raise InvalidInput(f"{source} is the store itself; give a file of reports")
-        found += _files_in(path, store) if path.is_dir() else [path]
-    return found
+        files += _files_in(path, store) if path.is_dir() else [path]
+    return files
 
 
 def _files_in(folder: Path, store: Path) -> list[Path]:

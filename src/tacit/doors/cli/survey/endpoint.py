@@ -19,7 +19,7 @@ from typing import Any
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.parts import Part, started
-from tacit.doors.server.reports import PAGE, PROBLEMS, REPORT, said
+from tacit.doors.server.reports import PAGE, PROBLEMS, REPORT, reply_of
 from tacit.doors.server.sandbox.check import CALLS, PATHS, protections
 from tacit.doors.server.settings import OfFront
 from tacit.doors.server.wire import LOST, OF_FRONT, READY
@@ -56,10 +56,10 @@ class ReportDesk:
     def _take(self, text: bytes) -> Reply:
         taken = self.store.take(text)
         if isinstance(taken, Report):
-            return said(200, "", "counted")
+            return reply_of(200, "", "counted")
         if not taken.kept and taken.why != SAME:  # of the same report nothing would be lost
-            return said(507, taken.reason, f"{taken.why}; it was not kept, because the limit of reports set aside is reached")
-        return said(STATUS[taken.reason], taken.reason, taken.why, same=taken.why == SAME)
+            return reply_of(507, taken.reason, f"{taken.why}; it was not kept, because the limit of reports set aside is reached")
+        return reply_of(STATUS[taken.reason], taken.reason, taken.why, same=taken.why == SAME)
 
 
 class Endpoint:
