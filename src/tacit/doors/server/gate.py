@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.config import Config
@@ -266,8 +266,8 @@ class Timely(H11Protocol):
     """One connection, which is ended if it is too slow."""
 
     limits = (HEADER, BODY, STALLED)
-    problem = staticmethod(problem)  # the reply of a code
-    every_reply = HEADERS
+    malformed: ClassVar[Reply] = problem("bad_request")  # the reply to what is not HTTP
+    every_reply: ClassVar[tuple[tuple[str, str], ...]] = HEADERS
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], **more: Any) -> None:
         super().__init__(config, server_state, {**app_state, CONNECTION: self}, **more)
@@ -341,7 +341,7 @@ class Timely(H11Protocol):
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.abort()
             return
-        reply = self.problem("bad_request")
+        reply = self.malformed
         told = (("Content-Type", reply.media), ("Content-Length", str(len(reply.body))), ("Connection", "close"), *self.every_reply)
         headers = [(name.encode(), value.encode()) for name, value in told]
         parts = (h11.Response(status_code=reply.status, headers=headers), h11.Data(data=reply.body), h11.EndOfMessage())
@@ -378,7 +378,7 @@ class Timely(H11Protocol):
             self._stalled = None
 
 
-def configured(app: Any, http: type[Timely] | None = None, **more: Any) -> Config:
+def configured(app: Any, http: type[Timely] | None = None, /, **more: Any) -> Config:
     """Uvicorn's settings: this protocol, no access log, no headers that describe the server, no trust in headers of a proxy.
 
     A TLS handshake has as long as a header. Uvicorn passes no limit of its own to asyncio, so that asyncio's default is changed.

@@ -103,7 +103,7 @@ class GivingWay(Timely):
     being stored stays.
     """
 
-    problem = staticmethod(PROBLEMS.__getitem__)
+    malformed = PROBLEMS["bad_request"]
     every_reply = OPEN_TO_ALL
 
     def __init__(self, *given: Any, **more: Any) -> None:
