@@ -12,7 +12,7 @@ import pytest
 from hospital import hospital_session
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidInput
-from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.query.canonical import canonical_text
 from tacit.query.language.sql import parse
 from tacit.query.offers import key_of
@@ -21,9 +21,8 @@ from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
 from tacit.query.price.request import Request
 from tacit.query.price.stability import rows_are_public
-from tacit.release.answer import NO_INTERVAL, NO_QUANTILE, Answer, Receipt
+from tacit.release.answer import NO_INTERVAL, NO_QUANTILE, Answer, Receipt, record, recorded
 from tacit.release.noisy import noised
-from tacit.release.record import record, recorded
 from tacit.release.tabulate import answer
 from tacit.session import Session
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory

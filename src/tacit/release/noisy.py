@@ -1,21 +1,25 @@
-"""Noise on the exact answer, as quoted: the last step before anything leaves. Only mechanisms open what is sealed."""
+"""The released numbers of a paid question: the engine runs it, then noise is added as quoted. Only mechanisms open what is sealed.
+
+A runner does both, in this process (`InProcess`) or in another (`elsewhere/`): the last step before anything leaves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tacit.mechanisms.noise.grid import is_array, read_units
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval, release_together
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.quantile.interval import QuantileWithInterval, release_together
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
 from tacit.mechanisms.unseal import histogram
 from tacit.privacy.sealed import Sealed
+from tacit.query.engines.engine import Engine, out_of_limits
 from tacit.query.engines.exact import Exact
 from tacit.query.intervals.bands import Integers, Margin, Noisy, Ranks
 from tacit.query.plan import Group
@@ -23,8 +27,85 @@ from tacit.query.price.price import Quote, Rank
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.question import Call, domain, shown_at_most
 
+if TYPE_CHECKING:
+    from tacit.data.store import StoreInfo
+    from tacit.privacy.catalog import Catalog
+    from tacit.query.free import Facts
+
 Observer = Callable[[Quote, Exact, Noisy], None]
 """Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
+
+
+# --- where a question runs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A question that was paid for: its text as the ledger records it, and the number of its entry."""
+
+    text: str
+    entry: int
+
+
+class Runner(Protocol):
+    """Runs paid queries on one version of a store."""
+
+    def start(self) -> None:
+        """Start without waiting; reads nothing."""
+
+    def open(self) -> None:
+        """Open the store before anything is paid for; reads no row. Anything held for this query is held until `free`."""
+
+    def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
+        """The released numbers of a paid query; raises `TimedOut`. One that asks other processes tells them what was paid."""
+
+    def free(self) -> None:
+        """Nothing is held for this query any more."""
+
+    def close(self) -> None:
+        """Close the store."""
+
+
+class Holder(Protocol):
+    """Prepared data that other processes hold: this one may not open the store."""
+
+    def info(self) -> StoreInfo | None:
+        """The store's description of itself; None if there is no store."""
+
+    def facts(self, info: StoreInfo) -> Facts:
+        """The facts of its public tables."""
+
+    def runner(self, catalog: Callable[[], Catalog], version: str) -> Runner:
+        """Runs paid queries on one version of it, as the catalog says at that time."""
+
+
+class InProcess:
+    """Runs queries in this process, under the engine's own limits of time and memory. `observers` see every release."""
+
+    def __init__(self, engine: Engine, observers: Sequence[Observer] = ()) -> None:
+        self.engine, self.observers = engine, observers
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def open(self) -> None:
+        self.engine.open()
+
+    def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
+        exact = ran(quote, self.engine.run)
+        try:
+            return released(quote, exact, self.observers)
+        except (MemoryError, RecursionError):
+            raise out_of_limits() from None
+
+    def free(self) -> None:
+        """There is nothing to give back."""
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+# --- noise -------------------------------------------------------------------------------------------------------------------
 
 
 def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:
@@ -34,7 +115,7 @@ def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:
 
 def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer] = ()) -> Noisy:
     """The released numbers of all parts of a question, from their exact answers; margins are added up from them."""
-    parts = [noised(part, found, observers) for part, found in zip(quote.parts, exact, strict=True)]
+    parts = [noised(part, result, observers) for part, result in zip(quote.parts, exact, strict=True)]
     return together(quote, parts)
 
 
@@ -77,7 +158,7 @@ def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> No
 def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
     groups = tuple(product(*(domain(key) for key in quote.question.group.keys)))
     sums = {part.place: (part, _flat(part.mechanism.release_units(exact.moments[part.place]))) for part in quote.sums}
-    return Noisy(groups, sums, _drawn(quote, exact.moments))
+    return Noisy(groups, sums, _draw_all(quote, exact.moments))
 
 
 def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
@@ -90,20 +171,20 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     shown = quote.keys.release_with(exact.keys, exact.moments[units], columns, most)
     kept = dict(zip(others, shown.others, strict=True))
     sums = {part.place: (part, _flat(part.mechanism.release_each(kept[part.place]))) for part in quote.sums}
-    ranks = _drawn(quote, kept)
+    ranks = _draw_all(quote, kept)
     groups = tuple(key if isinstance(key, tuple) else (key,) for key in shown.keys)
     return Noisy(groups, sums, ranks, _flat(list(shown.counts)))
 
 
-def _drawn(quote: Quote, cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
-    """What is drawn group by group: quantiles, made to agree, and modes."""
+def _draw_all(quote: Quote, cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
+    """The draws of every group: quantiles, made to agree, and modes."""
     quantiles = in_order(_quantiles(quote.ranks, cells))
     return quantiles | {part.call: _modes(part, cells[part.place]) for part in quote.modes}
 
 
 def _modes(part: Mode, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:
     """The place of the chosen value among the candidates, in every group; the ends are those of the candidates."""
-    listed, offsets = _listed(cells), part.offsets
+    listed, offsets = _cells_listed(cells), part.offsets
     place_of = {value: place for place, value in enumerate(candidates(part.call))}
     chosen = [place_of[part.mechanism.release(histogram(cell, offsets))] for cell in listed]
     values = np.array(chosen, dtype=np.float64)
@@ -122,9 +203,11 @@ def _quantiles(parts: Sequence[Rank], cells: Mapping[int, Any] | Sequence[Any]) 
     for place, alike in by_list.items():
         read = [part.mechanism for part in alike if isinstance(part.mechanism, FromTree)]
         apart = [part.mechanism for part in alike if isinstance(part.mechanism, Quantile | QuantileWithInterval)]
-        found = [release_from_tree(read, cell) if read else release_together(apart, cell) for cell in _listed(cells[place])]
+        drawn_cells = [
+            release_from_tree(read, cell) if read else release_together(apart, cell) for cell in _cells_listed(cells[place])
+        ]
         for at, part in enumerate(alike):
-            ends = np.array([triples[at] for triples in found], dtype=np.float64).reshape(-1, 3) + _low(part)
+            ends = np.array([triples[at] for triples in drawn_cells], dtype=np.float64).reshape(-1, 3) + _low(part)
             drawn[part.call] = (ends[:, 0], ends[:, 1], ends[:, 2])
     return drawn
 
@@ -132,7 +215,7 @@ def _quantiles(parts: Sequence[Rank], cells: Mapping[int, Any] | Sequence[Any]) 
 def _smooth(part: Rank, mechanism: SmoothQuantile, cells: Any) -> Ranks:
     """The scale of the noise is private, so only the bounds of the value are known."""
     low = _low(part)
-    alone = np.array([mechanism.release(cell) for cell in _listed(cells)], dtype=np.float64) + low
+    alone = np.array([mechanism.release(cell) for cell in _cells_listed(cells)], dtype=np.float64) + low
     return alone, np.full_like(alone, low), np.full_like(alone, low + float(mechanism.upper))
 
 
@@ -140,7 +223,7 @@ def _low(part: Rank) -> int:
     return getattr(part.call.over.node, "low", 0) if part.call.over else 0
 
 
-def _listed(cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Sequence[Sealed[Any]]:
+def _cells_listed(cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Sequence[Sealed[Any]]:
     return cells if isinstance(cells, Sequence) else ()
 
 

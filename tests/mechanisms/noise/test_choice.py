@@ -1,6 +1,7 @@
 """Exact choices: every step is checked against its definition, by listing all draws where that is possible."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -8,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chance import follows_law, plausible_hits
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits, choice
-from tacit.mechanisms.noise.choice import bernoulli, choose, uniform_integer, uniform_integers
-from tacit.mechanisms.noise.costs import NumberCosts
+from tacit.mechanisms.noise.choice import FARTHEST, bernoulli, choose, choose_listed, reach, uniform_integer, uniform_integers
+from tacit.mechanisms.noise.costs import MixedCosts, NumberCosts
 from tacit.mechanisms.noise.envelope import Envelope
-
-ONE_IN_A_MILLION = 5.3  # a normal deviation beyond this, either side, has a chance of about 1e-7; eight cells stay below 1e-6
+from tacit.privacy.rounding import exp_up
 
 
 def inject(monkeypatch, *words):
@@ -53,9 +54,9 @@ def test_coins_of_bias_0_and_1_are_certain():
 
 
 def test_coins_fall_as_often_as_they_should():
-    size, bias = 400_000, Fraction(1, 5)  # false alarm 1e-7
+    size, bias = 400_000, Fraction(1, 5)
     heads = int(bernoulli(bias, size).sum())
-    assert abs(heads - size * bias) < ONE_IN_A_MILLION * math.sqrt(size * bias * (1 - bias))
+    assert plausible_hits(heads, size, bias)
 
 
 @pytest.mark.parametrize("probability", [Fraction(-1, 2), Fraction(3, 2)])
@@ -69,7 +70,7 @@ def test_a_coin_needs_a_probability(probability):
 
 @pytest.mark.parametrize("below", [1, 2, 3, 5, 7, 10, 64, 100, 200, 255, 256])
 def test_folding_is_uniform(below):
-    folded = [choice._folded(drawn, below, 256) for drawn in range(256)]
+    folded = [choice._fold(drawn, below, 256) for drawn in range(256)]
     counts = [folded.count(value) for value in range(below)]
     assert counts == [256 // below] * below
     assert folded.count(None) == 256 % below
@@ -109,11 +110,11 @@ def test_powers_of_two_are_never_drawn_again(words):
 
 @pytest.mark.parametrize("below", [2, 3, 99, 1000, 2**20 + 7])
 def test_integers_are_uniform(below):
-    """Sixteen parts of the range, or each integer; false alarm below 1e-7."""
+    """Sixteen parts of the range, or each integer."""
     size, parts = 100_000, min(below, 16)
     counts = np.bincount(uniform_integers(below, size) * parts // below, minlength=parts)
     shares = np.diff([-(-below * part // parts) for part in range(parts + 1)]) / below
-    assert (np.abs(counts - size * shares) < 6 * np.sqrt(size * shares * (1 - shares))).all()
+    assert plausible_hits(counts, size, shares)
 
 
 @pytest.mark.parametrize("below", [2, 3, 5, 12, 16])
@@ -167,13 +168,6 @@ def test_nothing_to_choose_from(below):
 LENGTHS, COSTS = np.array([5, 1, 0, 20, 7, 3, 100, 4]), np.array([0, 1, 0, 4, 2, 9, 12, 3])
 
 
-def far_off(counts, probabilities, size):
-    """Whether some cell is further from its mean than luck allows (1e-6 over all cells, by Bernstein's inequality)."""
-    limit = math.log(2 * len(counts) * 1e6)
-    spread = np.sqrt(2 * limit * size * probabilities * (1 - probabilities)) + limit / 3
-    return bool((np.abs(counts - size * probabilities) > spread).any())
-
-
 def law(lengths, costs, factor):
     weights = lengths * np.exp(-factor * costs)
     return weights / weights.sum()
@@ -183,13 +177,13 @@ def test_choose_follows_its_law():
     size = 20_000
     counts = np.bincount(choose(LENGTHS, COSTS, Fraction(1, 2), size), minlength=8)
     assert counts[2] == 0
-    assert not far_off(counts, law(LENGTHS, COSTS, 0.5), size)
+    assert plausible_hits(counts, size, law(LENGTHS, COSTS, 0.5))
 
 
 def test_one_index_is_chosen_with_the_costs_as_they_are(monkeypatch):
     """Without a factor it is 1, and without a size one index comes back."""
     drawn = []
-    monkeypatch.setattr(choice, "_drawn", lambda envelope: drawn.append(envelope) or 7)
+    monkeypatch.setattr(choice, "_draw", lambda envelope: drawn.append(envelope) or 7)
     assert choose([1, 2], [0, 3]).tolist() == [7]
     assert [envelope.factor for envelope in drawn] == [1]
 
@@ -198,7 +192,7 @@ def test_rounded_weights_would_be_seen():
     """Planted: the factor is a tenth too large. The same number of draws sees it."""
     size = 20_000
     counts = np.bincount(choose(LENGTHS, COSTS, Fraction(6, 10), size), minlength=8)
-    assert far_off(counts, law(LENGTHS, COSTS, 0.5), size)  # missed with probability below 1e-9: cell 0 is 20 deviations off
+    assert not plausible_hits(counts, size, law(LENGTHS, COSTS, 0.5))  # cell 0 is 20 deviations off
 
 
 def test_costs_of_every_kind_give_one_law():
@@ -235,3 +229,46 @@ def test_ten_million_candidates():
     lengths, costs = np.ones(10**7, dtype=np.int64), np.arange(10**7) % 1000
     index = int(choose(lengths, costs, Fraction(1, 10))[0])
     assert 0 <= index < 10**7
+
+
+# --- candidates that are not listed ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("candidates", [1, 10**4, 2**62])
+@pytest.mark.parametrize("factor", [Fraction(1, 10**4), Fraction(2, 7), Fraction(30)])
+def test_what_is_not_listed_is_rare(candidates, factor):
+    """In plain numbers: choice.md counts on 2^-64."""
+    farthest = reach(candidates, factor)
+    assert candidates * exp_up(-factor * farthest) <= Fraction(1, 2**64)
+    assert candidates * exp_up(-factor * (farthest - 1)) > Fraction(1, 2**64)
+
+
+@pytest.mark.parametrize("factor", [Fraction(0), Fraction(1, 10**30)])
+def test_a_list_ends_within_64_bits(factor):
+    assert reach(10, factor) == FARTHEST
+
+
+def test_what_is_listed_costs_no_more_than_the_farthest():
+    """By the exact cost: a whole number that is just within reach may have a part that leads beyond it."""
+    costs = MixedCosts(np.array([0, 2, 2, 3, 9]), np.array([2, 0, 2, 2, 2], dtype=np.int8), (1, 2, 0), 3)
+    size, factor, others = 3000, Fraction(1, 2), 4
+    weights = [5.0, 0, 3 * math.exp(-1), 0, 0, others * math.exp(-1)]
+    drawn = Counter(choose_listed(np.array([5, 7, 3, 9, 9]), costs, factor, others, farthest=2) for _ in range(size))
+    assert follows_law(drawn, {index: weight / sum(weights) for index, weight in enumerate(weights)})
+
+
+def test_the_choice_is_between_what_is_listed_and_all_others_at_the_farthest(monkeypatch):
+    """Exactly: whole numbers with a part are listed up to the farthest, and the others cost no part more than it."""
+    given = []
+    monkeypatch.setattr(choice, "choose", lambda *arguments: given.append(arguments) or [4])
+    costs = MixedCosts(np.array([0, 1, 1, 2]), np.array([2, 0, 1, 1], dtype=np.int8), (1, 2, 0), 3)
+    assert choose_listed(np.array([5, 7, 3, 9]), costs, Fraction(1, 2), others=4, farthest=2) == 4
+    [(lengths, chosen, factor)] = given
+    assert lengths.tolist() == [5, 7, 3, 0, 4]
+    assert [chosen.exponent(index, factor) for index in range(5)] == [0, Fraction(2, 3), Fraction(5, 6), Fraction(4, 3), 1]
+
+
+def test_the_farthest_cost_fits_in_64_bits():
+    assert 2 * FARTHEST < 2**63
+    one = MixedCosts(np.array([0]), np.array([0], dtype=np.int8), (0,), 1)
+    assert choose_listed(np.array([1]), one, Fraction(0), others=0, farthest=reach(10, Fraction(0))) == 0

@@ -16,7 +16,7 @@ import sqlalchemy as sql
 
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.caps import Standing
-from tacit.accounting.policy import Policy, policy_of
+from tacit.accounting.ledger.units import Policy, policy_of
 from tacit.data_set import REMAINING, Door
 from tacit.doors.server.records import ANALYST, CAPS, FILE, Account, Accounts, Records
 from tacit.doors.server.requests import Requests, Suspects
@@ -120,9 +120,11 @@ class Office:
         most = {"epsilon": budget.epsilon, "delta": budget.delta, "epsilon_per_query": own.epsilon_per_query or budget.epsilon}
         for cap, value in caps.items():
             if not value and cap != "delta":
-                raise InvalidInput(f"{cap} must be above 0; to end an account, revoke its tokens")
+                raise InvalidInput(f"{cap} must be above 0; to end an account, revoke its tokens", argument=cap)
             if value > most[cap]:
-                raise InvalidInput(f"{cap} is above the cap of the catalog; give at most the catalog's, or raise it in tacit.toml")
+                raise InvalidInput(
+                    f"{cap} is above the cap of the catalog; give at most the catalog's, or raise it in tacit.toml", argument=cap
+                )
         with self.records.transaction() as connection:
             connection.execute(sql.delete(CAPS).where(CAPS.c.analyst == name))
             if caps:

@@ -53,9 +53,8 @@ from tacit.doors.server.records import REQUESTS, SUSPECTS, Records, run
 from tacit.doors.server.turns import WORKING
 from tacit.errors import StoreUnusable, TooManyFailures
 from tacit.files import held_open
-from tacit.release.answer import Receipt
-from tacit.release.record import recorded, renamed
-from tacit.release.unforeseen import log_line
+from tacit.release.answer import Receipt, recorded, with_names
+from tacit.release.once import log_line
 from tacit.untrusted import for_json
 
 Stored = Callable[[int], str | None]  # the answer that the ledger stores for an entry of the analyst
@@ -187,7 +186,7 @@ def from_frame(kept: Kept, stored: Stored) -> Kept:
     told, (epsilon, delta) = fields["receipt"], map(Fraction, fields["amounts"])
     left = [None if part is None else Fraction(part) for part in told["left"] or (None, None)]
     receipt = Receipt(epsilon, delta, left[0], left[1], told["entry"], told["data_version"], told["again"])
-    return replace(kept, text=exact_text(renamed(replace(recorded(text), receipt=receipt), fields["names"])))
+    return replace(kept, text=exact_text(with_names(replace(recorded(text), receipt=receipt), fields["names"])))
 
 
 # --- requests that ended a process -------------------------------------------------------------------------------------------

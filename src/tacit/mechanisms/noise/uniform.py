@@ -27,7 +27,7 @@ def uniform_below(bounds: Any) -> NDArray[Any]:
     if limits.dtype == object:
         return np.array([uniform_integer(int(bound)) for bound in limits], dtype=object)
     if limits.dtype != np.uint64 or (limits.size and not limits.min()):
-        raise InvalidInput("bounds must be 64-bit words of at least 1, or Python integers")
+        raise InvalidInput("bounds must be 64-bit words of at least 1, or Python integers", argument="bounds")
     drawn = np.empty(limits.shape, dtype=np.uint64)
     open_places = np.arange(limits.size)
     while open_places.size:
@@ -46,7 +46,7 @@ def distinct_integers(below: int, size: int) -> NDArray[np.int64]:
     """
     if not 0 <= size <= below:
         raise InvalidInput(f"{size} distinct integers do not exist below {below}")
-    return _shuffled(below)[:size] if 2 * size > below else _first_seen(below, size)
+    return _shuffle(below)[:size] if 2 * size > below else _first_seen(below, size)
 
 
 def _first_seen(below: int, size: int) -> NDArray[np.int64]:
@@ -58,7 +58,7 @@ def _first_seen(below: int, size: int) -> NDArray[np.int64]:
     return seen[:size]
 
 
-def _shuffled(count: int) -> NDArray[np.int64]:
+def _shuffle(count: int) -> NDArray[np.int64]:
     """0, ..., count - 1 in the order of random words; all are drawn again where two words agree."""
     while True:
         words = bits.random_words(count)

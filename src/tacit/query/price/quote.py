@@ -20,10 +20,10 @@ from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.selection import KeyThreshold
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.mechanisms.tree.shape import Tree, fitting
 from tacit.privacy.loss import Loss, Neighbours
@@ -250,9 +250,10 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
         raise NoBudget(
             "private keys require a delta: groups are released through a noisy threshold",
             remedy="give for example delta=1e-7",
+            argument="delta",
         )
     if factor == 2 and share > LARGEST_EPSILON:
-        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number")
+        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number", argument="epsilon")
     passed = 1 + exp_up(share) if factor == 2 else 1
     return KeyThreshold(share, delta / passed, touched.units_l1, max(table.min_people for table in tables_of(question.group)), UNIT)
 

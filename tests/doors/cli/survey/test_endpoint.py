@@ -25,10 +25,9 @@ from cryptography.hazmat.primitives.serialization import (
 from served import self_signed
 from tacit.doors.cli.survey import endpoint as survey_endpoint
 from tacit.doors.cli.survey.endpoint import Endpoint, ReportDesk
-from tacit.doors.server.calls import Call
+from tacit.doors.server.calls import LOST, OF_FRONT, Call
 from tacit.doors.server.parts import Part
 from tacit.doors.server.sandbox import landlock
-from tacit.doors.server.wire import LOST, OF_FRONT
 from tacit.errors import InvalidInput
 from tacit.publish.local.survey.reading import parse_survey
 from tacit.publish.local.survey.reports import LARGEST, Form, Store

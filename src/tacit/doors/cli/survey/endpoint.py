@@ -16,13 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.calls import LOST, OF_FRONT, READY, Call, Reply
 from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.parts import Part, started
 from tacit.doors.server.reports import PAGE, PROBLEMS, REPORT, reply_of
 from tacit.doors.server.sandbox.check import CALLS, PATHS, protections
 from tacit.doors.server.settings import OfFront
-from tacit.doors.server.wire import LOST, OF_FRONT, READY
 from tacit.errors import InvalidInput
 from tacit.publish.local.survey.reports import LARGEST, SAME, Report, Store
 
