@@ -106,12 +106,12 @@ def test_the_interval_of_a_mean_holds_what_rounding_moved(values, points):
 
 def test_an_interval_without_the_half_step_is_caught():
     """The planted bug: 7.4 counts as 0 on a grid of 0, 15, ..., 90, and the interval around 0 ended at 3.6."""
-    coarse, many = FoldedLaplace(0, 90, 3, points=7), 20_000
-    assert left_out(coarse, [7.4], Request(), many) <= 0
-    assert left_out(coarse, [7.4], Request(on_grid=True), many) > 3
-    seen = estimate(coarse, coarse.randomize([7.4] * many))
-    assert seen.low <= 7.4 <= seen.high  # 18 standard deviations of the estimate: never by bad luck
-    assert not (lambda bare: bare.low <= 7.4 <= bare.high)(estimate(coarse, coarse.randomize([7.4] * many), on_grid=True))
+    coarse, many, truth = FoldedLaplace(0, 90, 3, points=7), 20_000, 7.4
+    assert left_out(coarse, [truth], Request(), many) <= 0
+    assert left_out(coarse, [truth], Request(on_grid=True), many) > 3
+    seen = estimate(coarse, coarse.randomize([truth] * many))
+    assert seen.low <= truth <= seen.high  # 18 standard deviations of the estimate: never by bad luck
+    assert not (lambda bare: bare.low <= truth <= bare.high)(estimate(coarse, coarse.randomize([truth] * many), on_grid=True))
     assert "with ± 7.5 for rounding" in str(seen)
     assert seen.margin == pytest.approx(estimate(coarse, Total(many, 0.0), on_grid=True).margin + 7.5)
 
