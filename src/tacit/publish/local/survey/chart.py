@@ -32,8 +32,8 @@ def chart_texts(language: str) -> Texts:
     >>> chart_texts("de-AT")["share"], chart_texts("fr")["share"]
     ('Anteil', 'share')
     """
-    known = _all()
-    return known.get(language.split("-")[0], known["en"])
+    texts = _all()
+    return texts.get(language.split("-")[0], texts["en"])
 
 
 def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Survey, path: Path | None = None) -> Any:
@@ -50,7 +50,7 @@ def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Surv
     panels += [_of_difference(each, texts) for each in differences]
     if not panels:
         raise InvalidInput("no reports to draw; collect some with `tacit survey collect`")
-    whole = alt.vconcat(*(_drawn(each) for each in panels), spacing=28).resolve_scale(x="independent")
+    whole = alt.vconcat(*(_draw(each) for each in panels), spacing=28).resolve_scale(x="independent")
     title = alt.TitleParams(for_title(survey.title), subtitle=for_chart(texts["marks"]), anchor="start", fontSize=16, offset=14)
     number = {"decimal": texts["decimal"], "thousands": texts["thousands"], "grouping": [3], "currency": ["", ""], "percent": " %"}
     whole = whole.properties(title=title).configure(locale={"number": number})
@@ -113,7 +113,7 @@ def _reports(number: int, texts: Texts) -> str:
 
 
 def _terms(terms: Terms, texts: Texts) -> str:
-    """What the intervals say, as `Terms` does in English."""
+    """The terms of the intervals in words, as `Terms` has them in English."""
     return filled(
         texts["terms"],
         confidence=as_text(100 * terms.confidence).replace(".", texts["decimal"]),
@@ -123,7 +123,7 @@ def _terms(terms: Terms, texts: Texts) -> str:
     )
 
 
-def _drawn(panel: Panel) -> Any:
+def _draw(panel: Panel) -> Any:
     """Intervals as lines and estimates as dots, one row for each name; a dashed line where nothing differs."""
     import altair as alt
 
