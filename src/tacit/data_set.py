@@ -1,9 +1,9 @@
-"""A data set: its catalog with the prepared data and the ledger, and what the data owner does with them.
+"""A data set: its catalog with the prepared data and the ledger, and the data owner's actions.
 
     prepare, begin a ledger, open it, accept changes    the data owner's actions; none of them answers a query
     Opened                                              the store, the ledger and the engine, each opened when it is first needed
 
-The methods for analysts are in `session.py`.
+The analyst's side is in `session.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import Facts
 from tacit.query.offers import Remembered
-from tacit.query.price.request import request
+from tacit.query.price.quote import request
 from tacit.release.noisy import Holder, InProcess, Runner
 from tacit.release.once import Till
 
@@ -72,10 +72,10 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     from tacit.data.registering import registration
 
     given = given_tables(catalog, asked.sources)
-    registered = registration(catalog, os.environ, given)
+    register = registration(catalog, os.environ, given)
     reason, new_ledger = text_of(asked.reason, "reason"), truth_of(asked.new_ledger, "new_ledger")
     ledger = begun()
-    registered.require_alone(None if ledger is None else ledger.identity, reason)
+    register.require_alone(None if ledger is None else ledger.identity, reason)
     if new_ledger and ledger is not None:
         raise InvalidInput("this data set already has a ledger; leave new_ledger out")
     _settle_units(catalog, ledger)
@@ -85,10 +85,10 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     ledger = begin_unregistered(catalog, reason) if new_ledger else ledger
     if ledger is not None:
         ledger.note_public()  # before anything that is now public is reported
-        registered.record(ledger.identity)
+        register.record(ledger.identity)
         if reason and not new_ledger:
             ledger.note(CURATOR, reason)
-    return replace(prepared, notes=(*prepared.notes, *((registered.word,) if registered.word else ())))
+    return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
 
 
 def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
@@ -108,15 +108,15 @@ def begin_registered(catalog: Catalog, reason: str, sources: Mapping[str, Any] |
     from tacit.data.files.sources import given_tables
     from tacit.data.registering import registration
 
-    registered = registration(catalog, os.environ, given_tables(catalog, sources))
-    registered.require_alone(None, text_of(reason, "reason"))
+    register = registration(catalog, os.environ, given_tables(catalog, sources))
+    register.require_alone(None, text_of(reason, "reason"))
     begun = begin_unregistered(catalog, reason)
-    registered.record(begun.identity)
+    register.record(begun.identity)
     return begun
 
 
 def begin_unregistered(catalog: Catalog, reason: str) -> Ledger:
-    """Begin a ledger that is not registered. The sums of a lost ledger that the prepared data remembers are carried over."""
+    """Begin a ledger that is not registered. It takes over the entries of a lost ledger that the prepared data remembers."""
     folder = heads_folder(catalog)
     policy = rollback.with_the_split_of(folder, policy_of(catalog))
     begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
@@ -160,7 +160,7 @@ class Account:
 
 
 def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
-    """The spent and the remaining budget: for the data set, and for every analyst or for one."""
+    """Spent and remaining budget: of the data set, and of every analyst or of one."""
     named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
     whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
     caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
@@ -194,7 +194,7 @@ def resume_answers(ledger: Ledger, reason: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The limits of a door for analysts: caps below the catalog's, and how they see the ledger, which may be less than it knows.
+    """The changes of a door for analysts: caps below the catalog's, and how they see the ledger, which may be less than it knows.
 
     All that an explanation says of the ledger follows from `seen` and `balance`, and `remaining` says in words what they count.
     """
@@ -244,7 +244,7 @@ class Opened:
         self.close()
 
     def accounts(self, analyst: str | None = None) -> list[Account]:
-        """The spent and the remaining budget: for the data set, and for every analyst or for one."""
+        """Spent and remaining budget: of the data set, and of every analyst or of one."""
         named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         ledger = self.ledger  # this reads a changed catalog
         return accounts_of(self.catalog, ledger, named)
@@ -276,10 +276,10 @@ class Opened:
         prepared as a Parquet file with the same columns would be.
         """
         asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
-        return prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
+        return prepare_data(self.catalog, lambda: self._ledger_or_none, asked, replaced=self.close)
 
     def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
-        """Begin the ledger of this data set, once. The sums of a lost ledger that the prepared data remembers are carried over.
+        """Begin the ledger of this data set, once. It takes over the entries of a lost ledger that the prepared data remembers.
 
         `sources` has the rows of each table declared with `source = "memory"`: the register needs them to recognize the data.
         """
@@ -304,10 +304,10 @@ class Opened:
     @property
     def has_ledger(self) -> bool:
         """Whether a ledger was begun for this data set."""
-        return self._begun is not None
+        return self._ledger_or_none is not None
 
     @property
-    def _begun(self) -> Ledger | None:
+    def _ledger_or_none(self) -> Ledger | None:
         """The ledger of this data set, if one was begun."""
         try:
             return self.ledger

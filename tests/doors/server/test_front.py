@@ -343,7 +343,7 @@ def test_no_token_and_no_question_in_any_log_or_file_at_debug_level(tmp_path, ca
         )
         broken: Callable[..., Any] = lambda *_, **__: (_ for _ in ()).throw(ValueError("cell-of-a-marked-row"))  # noqa: E731
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tacit.session.weighed", broken)
+            patch.setattr("tacit.session.weights_comment", broken)
             assert asked(found.desk, (*QUESTION, by(found.tokens["ana"], json=COUNT)))[0].status_code == 503
         told = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("httpx"))
         secrets = [*found.tokens.values(), "marked-token", "cell-of-a-marked-row"]

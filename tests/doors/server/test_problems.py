@@ -54,7 +54,7 @@ def test_what_a_mechanism_says_of_a_value_is_told_to_nobody(tmp_path, monkeypatc
         raise InvalidValue("a cell of a marked row")
 
     with served(tmp_path) as found:
-        for where in ("tacit.session.rewrite", "tacit.session.offered", "tacit.session.Session._released"):
+        for where in ("tacit.session.rewrite", "tacit.session.offered", "tacit.session.Session._release"):
             with monkeypatch.context() as patch:
                 patch.setattr(where, fails, raising=False)
                 reply = found.call("ask", sql="SELECT COUNT(*) FROM visits WHERE cost < 5", epsilon="0.1")

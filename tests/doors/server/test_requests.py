@@ -88,7 +88,7 @@ def test_requests_at_once_under_one_key_are_one_debit(tmp_path):
 CRASHES = {
     "before the request is begun": (Requests, "_begun", False),
     "after it is begun": (Requests, "_begun", True),
-    "before the answer is made": (Session, "_released", False),
+    "before the answer is made": (Session, "_release", False),
     "after the answer is kept": (Session, "_receipt", True),
     "before the reply is kept": (Requests, "finish", False),
     "after the reply is kept": (Requests, "finish", True),

@@ -23,7 +23,7 @@ from tacit.doors.server.records import FILE, SUSPECTS, Records
 from tacit.doors.server.requests import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, forget, lift, paid
 from tacit.doors.server.turns import WORKING
 from tacit.errors import StoreUnusable, TimedOut, TooManyFailures
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.release.elsewhere.frames import FAILED
 from tacit.session import open as open_data
 

@@ -21,7 +21,7 @@ from tacit.privacy.rounding import decimal_text
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.release.answer import Answer, Receipt, recorded, with_names
 from tacit.untrusted import for_json
 

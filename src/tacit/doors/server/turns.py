@@ -15,7 +15,7 @@ from itertools import count
 from math import inf
 from threading import Event, Lock, local
 
-from tacit.query.pauses import pausing
+from tacit.query.question import pausing
 
 # --- rates and places --------------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class Seats:
     """How many threads work on calls at a time: more of them would only contend for the interpreter, call by call of the ledger.
 
     A seat goes to the account that has used the least time lately, then to whoever came first. Long work pauses now and then
-    (`query/pauses.py`), and gives its seat to an account that has used less. So whatever others ask, and however much, an account
+    (`query/question.py`), and gives its seat to an account that has used less. So whatever others ask, and however much, an account
     that asks little waits for one step of theirs. Whoever waits for an engine gives its seat up, so that a slow question keeps
     nobody from the desk. `elsewhere` is entered while a thread pauses, and others have its seat.
     """
