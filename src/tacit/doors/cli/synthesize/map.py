@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEVELS = "block, blockgroup, tract, county"
 USUAL = "if omitted, tract where the map has it, else blockgroup, county or block"
 NO_SEED = "anyone who knows the seed can reproduce the noise and subtract it"
-SeedOption = Annotated[str | None, typer.Option("--seed", help="Not supported: noise that can be reproduced protects nobody.")]
+SeedOption = Annotated[str | None, typer.Option("--seed", help="Not supported: noise that can be reproduced protects no one.")]
 
 
 def commuter_map(
