@@ -213,16 +213,13 @@ NOUNS = {"bed", "embed", "feed", "king", "need", "nothing", "red", "ring", "seed
 
 NOT_YET = {  # folder or file: its phrases, participles and names `found` or `known`, which may only become fewer
     "docs/guides/coming-from-other-sql.md": (1, 0, 0),  # quotes a message
-    "docs/reference/command-line.md": (11, 0, 0),  # is written from help texts
     "docs/decisions": (9, 0, 0),
     "docs/reference/assurance.md": (1, 0, 0),
     "src/tacit/doors/cli": (40, 62, 269),
     "src/tacit/doors/client.py": (2, 5, 36),
     "src/tacit/doors/exact_form.py": (0, 0, 10),
     "src/tacit/doors/server": (97, 64, 188),
-    "src/tacit/evidence": (131, 123, 506),
-    "src/tacit/mechanisms": (99, 66, 141),
-    "src/tacit/publish": (303, 264, 899),
+    "src/tacit/publish/local/survey": (17, 12, 56),
     "src/tacit/query": (142, 217, 567),
     "src/tacit/release": (22, 42, 56),
 }

@@ -37,7 +37,6 @@ from tacit.accounting.ledger.register import (
 )
 from tacit.data.declaration import folded
 from tacit.data.dialect import name, text
-from tacit.data.files.kinds import is_compressed
 from tacit.errors import RegisterUnavailable, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Source, Table
@@ -232,6 +231,8 @@ def _beginnings(file: Path) -> Parts:
 
 
 def _plain(file: Path) -> BinaryIO:
+    from tacit.data.files.kinds import is_compressed  # no query reads files
+
     return gzip.open(file) if is_compressed(file) else file.open("rb")  # type: ignore[return-value]  # both are read as binary
 
 

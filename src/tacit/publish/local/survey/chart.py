@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
-from tacit.publish.local.estimates.results import Terms, told_apart
+from tacit.publish.local.estimates.results import Terms, with_distinct_labels
 from tacit.publish.local.survey.declaration import Number, Question, Survey
 from tacit.publish.local.survey.results import Compared, Estimate, Result
 from tacit.publish.local.survey.texts import filled
@@ -129,7 +129,7 @@ def _draw(panel: Panel) -> Any:
 
     from tacit.chart import COLOURS
 
-    rows = told_apart(panel.rows, "name")
+    rows = with_distinct_labels(panel.rows, "name")
     scale = alt.Scale(domain=panel.domain, nice=False, clamp=True)  # an estimate that cannot be is drawn at the border
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=0, labelPadding=10, ticks=False, domain=False))

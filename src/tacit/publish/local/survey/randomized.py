@@ -15,7 +15,7 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.local.estimates.choose import Candidate
 from tacit.publish.local.estimates.choose import Choice as Compared
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.numeric import FoldedLaplace, OneBit, Piecewise, compared
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, OneBit, Piecewise, by_variance
 from tacit.publish.local.randomizers.randomizer import Randomizer
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary, pack, unpack
@@ -83,7 +83,7 @@ def _(question: SetOf, epsilon: Fraction) -> tuple[Randomizer, str]:
 @randomizer_of.register
 def _(question: Number, epsilon: Fraction) -> tuple[Randomizer, str]:
     ranked: dict[str, Any] = {
-        METHODS[type(each)]: each for each in compared(question.lower, question.upper, epsilon, question.points)
+        METHODS[type(each)]: each for each in by_variance(question.lower, question.upper, epsilon, question.points)
     }
     if question.method:
         return ranked[question.method], ASKED

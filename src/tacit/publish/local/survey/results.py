@@ -12,7 +12,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.publish.local.estimates.compare import Difference, compare
 from tacit.publish.local.estimates.estimate import Request, estimate
-from tacit.publish.local.estimates.results import Frequencies, Mean, written
+from tacit.publish.local.estimates.results import Frequencies, Mean, to_csv_text
 from tacit.publish.local.survey.declaration import Number, Question, Survey, YesNo
 from tacit.publish.local.survey.randomized import Randomized, from_json, randomized
 from tacit.publish.local.survey.reports import Store
@@ -131,4 +131,4 @@ def to_csv(found: Sequence[Result], differences: Sequence[Compared] = (), path: 
     Differences follow in rows of their own, with three columns more that say what was taken from the group.
     """
     rows = [row for each in found for row in each.to_rows()] + [row for each in differences for row in each.to_rows()]
-    return written(COLUMNS + (COMPARED if differences else ()), rows, path)
+    return to_csv_text(COLUMNS + (COMPARED if differences else ()), rows, path)
