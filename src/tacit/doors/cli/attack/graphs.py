@@ -119,7 +119,7 @@ def plant(
 
 
 def _change(publish: str, noise: float, seed: int) -> Change | None:
-    """The publisher's change to the graph before its nodes are relabelled; None if there is none."""
+    """The publisher's change to the graph before its nodes are relabelled, if any."""
     from tacit.evidence.attacks.graphs.planting import disturb, k_degree, k_neighbourhood, sized_groups
 
     methods = {"k-degree": k_degree, "k-neighbourhood": k_neighbourhood, "grouping": sized_groups}

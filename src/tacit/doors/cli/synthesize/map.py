@@ -189,12 +189,12 @@ def _draw_lines(release: Release) -> list[str]:
 def _price_lines(release: Release) -> list[str]:
     from tacit.accounting.ledger.caps import at_least
     from tacit.publish.synthetic.commuters.model import ratio_text
-    from tacit.publish.synthetic.commuters.sources import claimed
+    from tacit.publish.synthetic.commuters.sources import claim_text
 
     paid = release.paid
     entry = f"Entry {paid.entry} of {paid.ledger}"
     if not paid.releases:
-        return [f"Spent, for all jobs of one person: {claimed(paid.loss)}. {entry}."]
+        return [f"Spent, for all jobs of one person: {claim_text(paid.loss)}. {entry}."]
     price = f"{ratio_text(release.offer.ratio)}, delta {at_least(paid.loss.delta)}"
     said = [f"Spent: {price}. {entry}, which records no other release of these flows."]
     return [*said, f"Together with earlier releases: {paid.together}."] if paid.releases > 1 else said
