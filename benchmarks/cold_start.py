@@ -44,12 +44,13 @@ TRICKS = (
         "import tacit.release.elsewhere.processes as p\np.start_ahead = lambda: None\n",
     ),
     Trick("BLAS starts no threads", SQL, "import os\nos.environ['OPENBLAS_NUM_THREADS'] = '2'\n"),
-    Trick("Ibis imports one dialect", SQL, "import tacit.query.engines.dialects as d\nd.dialects_on_demand = lambda: None\n"),
+    Trick("Ibis imports one dialect", SQL, "import tacit.query.engines.duckdb as d\nd.dialects_on_demand = lambda: None\n"),
     Trick(
         "a command imports its own module",
         SQL,
         "import tacit.doors.cli.commands as c\nall = c.application\nc.application = lambda _: all()\n",
     ),
+    Trick("a command that answers once collects no garbage", SQL, "import gc\ngc.disable = lambda: None\n"),
     Trick("the process ends without taking itself apart", SQL, "import tacit.doors.cli as c\nc._leave = sys.exit\n"),
     Trick("the same", EXPLAIN, "import tacit.doors.cli as c\nc._leave = sys.exit\n"),
     Trick(

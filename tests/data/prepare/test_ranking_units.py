@@ -177,7 +177,7 @@ def test_a_key_with_a_crowd_of_owners_is_not_copied_for_each_of_them(tmp_path, m
     data = raw(visits=[(0, unit, 1) for unit in range(40)], labs=[(None, 0, place % 9) for place in range(50)])
     honest, copied = Ranking._join_owners, []
     monkeypatch.setattr(
-        Ranking, "_led", lambda ranking, rows, *more, **how: copied.append(rows) or honest(ranking, rows, *more, **how)
+        Ranking, "_join_owners", lambda ranking, rows, *more, **how: copied.append(rows) or honest(ranking, rows, *more, **how)
     )
     agrees(prepared_from(tmp_path, data), data)
     (rows,) = copied

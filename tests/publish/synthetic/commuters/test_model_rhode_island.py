@@ -16,10 +16,10 @@ import pytest
 from chance import next_run_limit
 from tacit.publish.synthetic.commuters.flows import Columns, Homes, Totals, read_homes, read_totals
 from tacit.publish.synthetic.commuters.geography import Blocks, read_blocks
-from tacit.publish.synthetic.commuters.model import Offer, Terms, drawn, offered, undropped
+from tacit.publish.synthetic.commuters.model import Offer, Terms, draw_map, offered, undropped
 from tacit.publish.synthetic.commuters.release import publish_map
 from tacit.publish.synthetic.commuters.sources import FlowsFile
-from tacit.publish.synthetic.commuters.utility import Cells, Utility, compared, measured, suppression_loss
+from tacit.publish.synthetic.commuters.utility import Cells, Utility, compare_maps, measure_utility, suppression_loss
 
 DATA = Path(__file__).parents[4] / ".." / "shared" / "data" / "lodes-ri-2019"
 FLOWS, BLOCKS = DATA / "ri_od_main_JT00_2019.csv.gz", DATA / "ri_blocks.csv.gz"
@@ -44,7 +44,7 @@ def offer(terms: Terms, level: str = "tract") -> Offer:
 
 def utility(made: Offer) -> Utility:
     homes = state()[2]
-    return measured(compared(made.domains(), truth(homes, made), drawn(made, homes)))
+    return measure_utility(compare_maps(made.domains(), truth(homes, made), draw_map(made, homes)))
 
 
 def error(made: Offer, runs: int) -> float:

@@ -117,9 +117,9 @@ def any_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is a function of what was released, so that where it does not matter any will do: here one of even shares."""
 
     def even(measured: Measured) -> Model:
-        return Model(tuple(Branch(at, None, np.ones(int(groups.max()) + 1)) for at, groups in enumerate(measured.merged)))
+        return Model(tuple(Branch(at, None, np.ones(int(groups.max()) + 1)) for at, groups in enumerate(measured.merged_groups)))
 
-    monkeypatch.setattr(tables, "fitted", even)
+    monkeypatch.setattr(tables, "fit", even)
 
 
 # --- decided before the data is looked at ------------------------------------------------------------------------------------
@@ -204,14 +204,14 @@ def test_the_same_request_on_an_empty_table_looks_the_same(tmp_path: Path, monke
 def test_an_exact_number_of_rows_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the default number of rows is counted after the choice, in the data, where it should be the noisy total."""
     with written(tmp_path / "full", trips(50)) as full, written(tmp_path / "empty", []) as empty:
-        genuine = tables._drawn
+        genuine = tables._draw
 
         def planted(chosen: Any, measured: Any, receipt: Any, rows: Any, *more: Any, **named: Any) -> Any:
             folder = full if receipt.data_version == full.version else empty
             exact = len((folder.catalog.folder / "trips.csv").read_text().splitlines())
             return genuine(chosen, measured, receipt, exact if rows is None else rows, *more, **named)
 
-        monkeypatch.setattr(tables, "_drawn", planted)
+        monkeypatch.setattr(tables, "_draw", planted)
         pairs = replayed(full, empty, monkeypatch, REQUESTS[3:4])
         assert [one for one, _ in pairs] != [other for _, other in pairs]
 
@@ -272,7 +272,7 @@ def test_who_stops_a_fit_is_told_that_it_is_paid_for(data: DataSet, monkeypatch:
     def stopped(measured: Measured) -> Model:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tables, "fitted", stopped)
+    monkeypatch.setattr(tables, "fit", stopped)
     for _ in range(2):
         with pytest.raises(StoppedAfterSpending, match=r"entry 1 of the ledger"):
             synthesize_table(data, "trips", epsilon=1)
