@@ -218,3 +218,7 @@ def test_the_far_bound_is_near_the_best_of_all_steps(below):
 def test_the_far_bound_at_its_ends():
     assert far_tail_up(10, Fraction(10), Fraction(20), Fraction(2)) == 0.0  # more than all draws
     assert far_tail_up(10**12 // 2 - 1, Fraction(1), Fraction(10**12), Fraction(2)) == 1.0  # not e, which floats would give
+
+
+def test_an_urn_with_one_share_each_has_every_number_of_draws_as_often():
+    assert [tail_up(6, Fraction(1), Fraction(1), least) for least in (5, 6)] == pytest.approx([2 / 7, 1 / 7], rel=1e-9)

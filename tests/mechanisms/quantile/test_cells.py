@@ -96,6 +96,14 @@ def test_the_time_of_a_draw_does_not_depend_on_the_number_of_cells(monkeypatch):
     assert few < 100 < 2**60 < many == Cells.of(MOST).total < limit == same == 64 * MOST == 2**62
 
 
+def test_a_draw_is_among_the_cells_of_the_outer_box_without_the_inner(monkeypatch):
+    outer, inner = Box(0, 20, 30, 60), Box(5, 9, 40, 45)
+    below = []
+    monkeypatch.setattr(module, "uniform_integer", lambda number, most: below.append(number) or number - 1)
+    assert Cells.of(130).drawn(outer, inner) in {cell for cell in _LISTED if meets(cell, outer) and not meets(cell, inner)}
+    assert below == [sum(meets(cell, outer) and not meets(cell, inner) for cell in _LISTED)]
+
+
 def test_planted_cells_that_are_counted_at_every_offset_are_seen(monkeypatch):
     """Two stretches 31 places apart are in one of twice their length if the lower one is at an odd place: not twice."""
     honest = Cells(130).total

@@ -405,3 +405,34 @@ def test_the_bounds_met_on_the_way_are_rounded_up(monkeypatch):
     monkeypatch.setattr(module, "exp_down", lambda value: exp_down(value) / 2)
     expected = (2 * math.exp(3) - 1) / (math.exp(1.5) / 2 - 1)
     assert float(module.units_passed(Fraction(3), 2)) == pytest.approx(expected, rel=1e-12)
+
+
+# ---- bounds that do not begin at 0 ----
+
+LOWER, UPPER = 3, 14
+LISTS = [[], [5], [5, 13], [4, 9, 10], [4, 4, 9, 13], [3, 6, 6, 11, 14], [4, 5, 8, 9, 12, 13, 13]]
+
+
+@pytest.mark.parametrize("trim", [0, 1, 2, 3])
+@pytest.mark.parametrize("values", LISTS)
+def test_a_trimmed_mean_is_that_of_the_rows_that_are_left(values, trim):
+    left = values[trim : len(values) - trim]
+    expected = Fraction(sum(left), len(left)) if left else (LOWER + UPPER) // 2
+    assert trimmed_mean(sorted_rows(values, LOWER, UPPER), trim) == expected
+
+
+@pytest.mark.parametrize("trim", [0, 1, 2, 3])
+@pytest.mark.parametrize("values", LISTS)
+def test_the_bound_of_a_trimmed_mean_is_the_largest_over_all_pairs(values, trim):
+    """smooth.md: the range, decayed until two rows are left, or the widest decayed gap around the rows that are left."""
+    size, kept, rate, padded = len(values), len(values) - 2 * trim, 0.3, [LOWER, *values, UPPER]
+    candidates = [(UPPER - LOWER) * math.exp(-rate * max(kept - 2, 0))]
+    for low in range(trim + 1) if kept > 0 else ():
+        for high in range(size + 1 - trim, size + 2):
+            candidates.append((padded[high] - padded[low]) / kept * math.exp(-rate * (high - low - kept - 1)))
+    bound = smooth_trimmed_mean(sorted_rows(values, LOWER, UPPER), trim, Fraction(3, 10), 1, ADD_REMOVE)
+    assert float(bound) == pytest.approx(max(candidates), rel=1e-9)
+
+
+def test_no_rows_have_the_range_as_their_bound():
+    assert smooth_order_statistic(sorted_rows([], LOWER, UPPER), HALF, Fraction(1)) == UPPER - LOWER
