@@ -100,17 +100,7 @@ class Remote:
 
     def explain(self, question: str, *, params: Parameters = None, **budget: Any) -> Explanation:
         """The cost and the accuracy of an answer. Spends nothing; prices epsilon 1 by default."""
-        from tacit.query.price.explain import Expected, Explanation, Noise
-
-        explanation = _read(self._send("POST", "/v1/explain", _request(question, params, budget)))
-        with _in_words():
-            noise = tuple(Noise(**each) for each in explanation["noise"])
-            expected = tuple(Expected(**each) for each in explanation["errors"])
-            price = (Fraction(explanation["price"]["epsilon"]), Fraction(explanation["price"]["delta"]))
-            confidence = Fraction(repr(explanation["confidence"]))
-            return Explanation(
-                tuple(explanation["tree"]), explanation["groups"], noise, expected, *price, confidence, explanation["left"]
-            )
+        return _explanation_from(_read(self._send("POST", "/v1/explain", _request(question, params, budget))))
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
@@ -198,6 +188,27 @@ def _answer_from(text: str) -> Answer:
     _read(text)
     with _in_words():
         return answer_from(text)
+
+
+def _explanation_from(content: Mapping[str, Any]) -> Explanation:
+    """The explanation of a reply; a server of an earlier version leaves newer fields out."""
+    from tacit.query.price.explain import Expected, Explanation, Noise
+    from tacit.query.price.header import Heading
+
+    with _in_words():
+        return Explanation(
+            tree=tuple(content["tree"]),
+            groups=content["groups"],
+            noise=tuple(Noise(**each) for each in content["noise"]),
+            errors=tuple(Expected(**each) for each in content["errors"]),
+            epsilon=Fraction(content["price"]["epsilon"]),
+            delta=Fraction(content["price"]["delta"]),
+            confidence=Fraction(repr(content["confidence"])),
+            left=content["left"],
+            takes=tuple(content.get("takes", ())),
+            columns=tuple(Heading(**each) for each in content.get("columns", ())),
+            parameters=tuple((each["name"], each["type"]) for each in content.get("parameters", ())),
+        )
 
 
 def raised(status: int, text: str) -> TacitError:

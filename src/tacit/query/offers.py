@@ -18,7 +18,7 @@ from tacit.accounting.events import Event
 from tacit.errors import NeverTrue
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.free import is_free
+from tacit.query.free import Facts, free_columns
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
 from tacit.query.price.forecast import declared_rows, has_forecast
@@ -128,7 +128,7 @@ class Asker:
 
     analyst: str
     catalog: Catalog
-    public: Callable[[], PublicFacts]
+    public: Callable[[], Facts]
     remembered: Remembered | None
 
 
@@ -144,12 +144,13 @@ class Seen:
 def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen]) -> Explanation:
     """The price and the error of an answer, for epsilon 1 by default; in words, if it is free or asks for no row."""
     from tacit.query.price.explain import explained_free, explained_without_rows
+    from tacit.query.price.header import free_header
 
-    if not isinstance(asked, Select) or is_free(asked, asker.catalog):
-        return explained_free(seen().left)
+    if (columns := free_columns(asked, asker.catalog, asker.public)) is not None:
+        return explained_free(free_header(columns), seen().left)
+    assert isinstance(asked, Select)  # noqa: S101  # all else is free
     if asked.limit == 0:
-        plan_without_rows(asked, asker.catalog, asker.public())
-        return explained_without_rows(seen().left)
+        return explained_without_rows(plan_without_rows(asked, asker.catalog, asker.public()), seen().left)
     wanted = request_of(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
     return _price_explained(asked, wanted, asker, seen)
 

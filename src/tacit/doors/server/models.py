@@ -227,6 +227,7 @@ class Noise(Shape):
     scale: str
     cost: str
     why: str
+    share: str
 
 
 class Expected(Shape):
@@ -236,8 +237,26 @@ class Expected(Shape):
     error: str
 
 
+class Heading(Shape):
+    """A column of the answer in advance, with its declared range; a number that a double would change is a text."""
+
+    name: str
+    kind: str
+    type: Literal["integer", "number", "text", "date", "boolean"] | None
+    nullable: bool
+    low: int | float | str | None
+    high: int | float | str | None
+
+
+class KnownParameter(Shape):
+    """A parameter of the SQL, and the type that its comparisons imply."""
+
+    name: str
+    type: Literal["integer", "number", "text", "date", "boolean"] | None
+
+
 class Explanation(Shape):
-    """The plan, the noise, the errors and the price."""
+    """The plan, the noise, the errors, the price, and the columns of the answer."""
 
     tree: list[str]
     groups: str
@@ -246,6 +265,9 @@ class Explanation(Shape):
     price: Amounts
     confidence: float
     left: str
+    takes: list[str]
+    columns: list[Heading]
+    parameters: list[KnownParameter]
 
 
 class OwnBudget(Shape):

@@ -35,6 +35,7 @@ from tacit.query.plan import (
     UnitJoin,
 )
 from tacit.query.price.forecast import FORECAST, forecast_text
+from tacit.query.price.header import Heading, header_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
@@ -64,6 +65,8 @@ class Explanation:
     confidence: Fraction
     left: str = ""
     takes: tuple[str, ...] = ()
+    columns: tuple[Heading, ...] = ()
+    parameters: tuple[tuple[str, str | None], ...] = ()
 
     def __str__(self) -> str:
         noises = [line for noise in self.noise for line in _noise_lines(noise)]
@@ -84,6 +87,8 @@ class Explanation:
             "confidence": float(self.confidence),
             "left": self.left,
             "takes": list(self.takes),
+            "columns": [heading.to_dict() for heading in self.columns],
+            "parameters": [{"name": name, "type": named} for name, named in self.parameters],
         }
 
 
@@ -92,15 +97,17 @@ def _noise_lines(noise: Noise) -> list[str]:
     return [drawn, *(f"    {text}" for text in (noise.share, noise.why) if text)]
 
 
-def explained_free(left: str = "") -> Explanation:
+def explained_free(columns: tuple[Heading, ...] = (), left: str = "") -> Explanation:
     """The explanation of a question that reads public tables or the catalog only."""
-    nothing = Fraction(0)
-    return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+    nothing, tree = Fraction(0), ("public tables or the catalog alone",)
+    free = Explanation(tree, "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+    return replace(free, columns=columns)
 
 
-def explained_without_rows(left: str = "") -> Explanation:
+def explained_without_rows(question: Question, left: str = "") -> Explanation:
     """The explanation of a question with LIMIT 0."""
-    return replace(explained_free(left), tree=("no rows: LIMIT 0 returns the columns only",), groups="none")
+    tree = ("no rows: LIMIT 0 returns the columns only",)
+    return replace(explained_free(header_of(question), left), tree=tree, groups="none")
 
 
 def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Explanation:
@@ -131,6 +138,7 @@ def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Expl
         confidence=quote.request.confidence,
         left=left,
         takes=takes,
+        columns=header_of(quote.question),
     )
 
 
