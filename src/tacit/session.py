@@ -37,7 +37,7 @@ from tacit.release.tabulate import answer, free_answer, without_rows
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
-    from tacit.query.price.explain import Explanation
+    from tacit.query.price.explanation import Explanation
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
@@ -132,7 +132,9 @@ class Session:
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
         """The cost, the error and the columns of the answer. Spends nothing and opens no private data.
 
-        Prices epsilon 1 by default. A parameter without a value is explained with a declared one, if it is compared with a column.
+        Prices epsilon 1 by default, or each of at most 20 `epsilons`. `group_rows` is a size of groups that you assume, for the
+        errors of averages and variances. A parameter without a value is explained with a declared one, if it is compared with a
+        column.
         """
         with pointing(question):
             parameters = parameters_of(question, self.data.catalog, self._today())
