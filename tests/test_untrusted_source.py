@@ -21,7 +21,7 @@ HTML_ALREADY = {
         "type", "code", "blanks['except_group']", "blanks['weak']", "blanks['sample']", "blanks['send']",
     },
     "release/curators.py": {"STYLE", "policy", "head", "banner", "body", "whole"},
-    "publish/synthetic/rows/utility.py": {"meaning", "head", "rows", "skipped", "ways", "len(found.of(ways))"},
+    "publish/synthetic/rows/utility.py": {"meaning", "head", "rows", "skipped", "ways", "len(errors.of(ways))"},
     "release/answer.py": {"head", "body"},
 }  # fmt: skip
 
