@@ -28,6 +28,7 @@ from tacit.query.language.sql import Written, check_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
+from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
 from tacit.release.noisy import Paid
@@ -36,7 +37,7 @@ from tacit.release.tabulate import answer, free_answer, without_rows
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
-    from tacit.query.price.explain import Explanation
+    from tacit.query.price.explanation import Explanation
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 KEPT = Form(record, recorded)
@@ -129,14 +130,21 @@ class Session:
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
-        """The cost and the error of the answer. Spends nothing and opens no data; prices epsilon 1 by default."""
+        """The cost, the error and the columns of the answer. Spends nothing and opens no private data.
+
+        Prices epsilon 1 by default, or each of at most 20 `epsilons`. `group_rows` is a size of groups that you assume, for the
+        errors of averages and variances. A parameter without a value is explained with a declared one, if it is compared with a
+        column.
+        """
         with pointing(question):
-            asked = question if isinstance(question, Select) else self._read(question, params).statement
+            parameters = parameters_of(question, self.data.catalog, self._today())
+            values, lines = completed(parameters, params)
+            asked = question if isinstance(question, Select) else self._read(question, values).statement
             remembered = self.data.remembered  # read before the catalog, as in _offer
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
-            return explained(
-                asked, budget, Asker(self.analyst, self.data.catalog, lambda: self.data.public, short), self._ledger_view
-            )
+            asker = Asker(self.analyst, self.data.catalog, lambda: self.data.public, short)
+            explanation = explained(asked, budget, asker, self._ledger_view)
+            return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
 
     def _ledger_view(self) -> Seen:
         """The ledger as this analyst may see it."""

@@ -10,6 +10,7 @@ import threading
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,6 +56,8 @@ def test_an_answer_is_that_of_a_session(server):
         assert ana.answer(answer.receipt.entry).columns == answer.columns
         local = found.data.session("ana").explain(WARDS, epsilon=0.25)
         assert ana.explain(WARDS, epsilon="0.25").to_dict() == local.to_dict()
+        several = {"epsilons": [0.1, "0.5"], "group_rows": 200}
+        assert ana.explain(WARDS, **several) == found.data.session("ana").explain(WARDS, **several)
         assert ana.budget()["analyst"]["spent"]["epsilon"] == "0.25"
         assert [each["question"] for each in ana.history()] == [WARDS]
         filled = ana.sql(
@@ -63,6 +66,18 @@ def test_an_answer_is_that_of_a_session(server):
         assert len(filled) == 1
         assert ana.sql("SELECT MEDIAN(cost) AS m FROM visits", epsilon=0.01, interval=False).column("m").values
         assert ana.sql("SELECT ward FROM wards ORDER BY ward")["ward"] == ("east", "north", "south", "west")
+
+
+def test_a_server_of_an_earlier_version_leaves_newer_fields_out():
+    noise = {"what": "count", "mechanism": "Laplace", "sensitivity": "1", "scale": "1", "cost": "1", "why": ""}
+    old = {
+        "tree": ["all rows together"], "groups": "one", "noise": [noise], "errors": [{"column": "n", "error": "± 3"}],
+        "price": {"epsilon": "1/2", "delta": "0"}, "confidence": 0.95, "left": "",
+    }  # fmt: skip
+    with Remote("https://x.org", "t", transport=httpx.MockTransport(lambda _: httpx.Response(200, json=old))) as ana:
+        told = ana.explain(WARDS, epsilon=0.5)
+    assert (told.columns, told.parameters, told.budgets, told.takes, told.errors[0].half_width) == ((), (), (), (), None)
+    assert told.epsilon == Fraction(1, 2)
 
 
 def charged_for(found: Served, client: Remote, text: str, **budget: Any) -> set[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 import pytest
 
 import tacit
-from tacit.errors import TooManyGroups
+from tacit.errors import TacitError, TooManyGroups
 from tacit.query import offers
 from tacit.query.offers import LONGEST, Remembered
 from tacit.query.price.quote import Request
@@ -125,3 +125,58 @@ def test_a_changed_catalog_is_remembered_nothing_of(data, priced):
     os.utime(path, ns=(1, 1))
     session.sql(COUNT, epsilon=1)
     assert len(priced) == 2
+
+
+# --- several epsilons, and an assumed size of groups -------------------------------------------------------------------------
+
+MEAN = "SELECT AVG(cost) AS mean, COUNT(*) AS n FROM visits"
+
+
+def test_several_epsilons_are_as_many_explanations(data, priced):
+    session = data.session()
+    whole = session.explain(MEAN, epsilons=[0.1, "0.5", 1], group_rows=500)
+    assert len(priced) == 3
+    alone = [session.explain(MEAN, epsilon=epsilon, group_rows=500) for epsilon in ("0.1", "0.5", "1")]
+    assert [(each.epsilon, each.delta, each.errors) for each in whole.budgets] == [
+        (each.epsilon, each.delta, each.errors) for each in alone
+    ]
+    assert replace(whole, budgets=()) == alone[0]
+    widths = [[float(each.half_width) for each in at.errors] for at in whole.budgets]
+    assert widths == sorted(widths, reverse=True)
+    assert whole.to_dict()["budgets"][0]["price"] == {"epsilon": "0.1", "delta": "0"}
+    assert "epsilon 0.5: mean ± " in str(whole)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        {"epsilons": [1], "epsilon": 1},
+        {"epsilons": [1], "error": 1},
+        {"epsilons": []},
+        {"epsilons": [1] * 21},
+        {"epsilons": "0.5"},
+        {"epsilons": 1},
+        {"epsilons": [0]},
+        {"epsilons": ["x"]},
+        {"epsilons": [True]},
+        {"group_rows": 0},
+        {"group_rows": True},
+        {"group_rows": 1.5},
+    ],
+)
+def test_arguments_of_an_explanation_are_checked(data, budget):
+    with pytest.raises(TacitError):
+        data.session().explain(MEAN, **budget)
+
+
+def test_an_answer_takes_no_assumption(data):
+    for more in ({"group_rows": 5}, {"epsilons": [1]}):
+        with pytest.raises(TacitError, match="unknown argument"):
+            data.session().sql(MEAN, epsilon=1, **more)
+
+
+def test_an_assumed_size_is_not_remembered_for_another(data):
+    session = data.session()
+    told = [session.explain(MEAN, epsilon=1, group_rows=rows).errors[0].half_width for rows in (None, 10, 1000, 10)]
+    assert told[0] is None
+    assert told[1] == told[3] != told[2]

@@ -32,7 +32,7 @@ from tacit.release.answer import Answer
 
 if TYPE_CHECKING:
     from tacit.query.language.nodes import Parameters
-    from tacit.query.price.explain import Explanation
+    from tacit.query.price.explanation import AtBudget, Explanation
 
 MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
 WAIT = 660.0  # seconds for a reply: more than a question may take
@@ -98,19 +98,20 @@ class Remote:
         answer = _answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
         return answer.tidy() if truth_of(tidy, "tidy") else answer
 
-    def explain(self, question: str, *, params: Parameters = None, **budget: Any) -> Explanation:
-        """The cost and the accuracy of an answer. Spends nothing; prices epsilon 1 by default."""
-        from tacit.query.price.explain import Expected, Explanation, Noise
-
-        explanation = _read(self._send("POST", "/v1/explain", _request(question, params, budget)))
-        with _in_words():
-            noise = tuple(Noise(**each) for each in explanation["noise"])
-            expected = tuple(Expected(**each) for each in explanation["errors"])
-            price = (Fraction(explanation["price"]["epsilon"]), Fraction(explanation["price"]["delta"]))
-            confidence = Fraction(repr(explanation["confidence"]))
-            return Explanation(
-                tuple(explanation["tree"]), explanation["groups"], noise, expected, *price, confidence, explanation["left"]
-            )
+    def explain(
+        self,
+        question: str,
+        *,
+        params: Parameters = None,
+        epsilons: Sequence[Any] | None = None,
+        group_rows: int | None = None,
+        **budget: Any,
+    ) -> Explanation:
+        """The cost, the accuracy and the columns of an answer. Spends nothing; prices epsilon 1 by default."""
+        asked = _request(question, params, budget)
+        asked |= {} if epsilons is None else {"epsilons": [decimal_text(exact(each, "epsilons")) for each in epsilons]}
+        asked |= {} if group_rows is None else {"group_rows": group_rows}
+        return _explanation_from(_read(self._send("POST", "/v1/explain", asked)))
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
@@ -198,6 +199,35 @@ def _answer_from(text: str) -> Answer:
     _read(text)
     with _in_words():
         return answer_from(text)
+
+
+def _explanation_from(content: Mapping[str, Any]) -> Explanation:
+    """The explanation of a reply; a server of an earlier version leaves newer fields out."""
+    from tacit.query.price.explanation import Expected, Explanation, Noise
+    from tacit.query.price.header import Heading
+
+    with _in_words():
+        return Explanation(
+            tree=tuple(content["tree"]),
+            groups=content["groups"],
+            noise=tuple(Noise(**each) for each in content["noise"]),
+            errors=tuple(Expected(**each) for each in content["errors"]),
+            epsilon=Fraction(content["price"]["epsilon"]),
+            delta=Fraction(content["price"]["delta"]),
+            confidence=Fraction(repr(content["confidence"])),
+            left=content["left"],
+            takes=tuple(content.get("takes", ())),
+            columns=tuple(Heading(**each) for each in content.get("columns", ())),
+            parameters=tuple((each["name"], each["type"]) for each in content.get("parameters", ())),
+            budgets=tuple(_at_budget(each) for each in content.get("budgets", ())),
+        )
+
+
+def _at_budget(content: Mapping[str, Any]) -> AtBudget:
+    from tacit.query.price.explanation import AtBudget, Expected
+
+    price, errors = content["price"], tuple(Expected(**each) for each in content["errors"])
+    return AtBudget(Fraction(price["epsilon"]), Fraction(price["delta"]), errors)
 
 
 def raised(status: int, text: str) -> TacitError:

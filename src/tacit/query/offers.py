@@ -15,10 +15,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.events import Event
-from tacit.errors import NeverTrue
+from tacit.errors import InvalidInput, NeverTrue
+from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.free import is_free
+from tacit.query.free import Facts, free_columns
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
 from tacit.query.price.forecast import declared_rows, has_forecast
@@ -30,10 +31,12 @@ from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import canonical_text
 
 if TYPE_CHECKING:
-    from tacit.query.price.explain import Explanation
+    from tacit.query.price.explanation import Explanation
 
 MOST = 256  # of all analysts together
 LONGEST = 2_000  # characters of a question: what is remembered of a short one is small
+MOST_EPSILONS = 20  # of one explanation: its work is that of as many
+MOST_GROUP_ROWS = 10**15
 
 Value = TypeVar("Value")
 
@@ -128,7 +131,7 @@ class Asker:
 
     analyst: str
     catalog: Catalog
-    public: Callable[[], PublicFacts]
+    public: Callable[[], Facts]
     remembered: Remembered | None
 
 
@@ -141,20 +144,56 @@ class Seen:
     left: str
 
 
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """Arguments of an explanation that no question has: the assumed size of a group, and several epsilons in place of one."""
+
+    group_rows: int | None = None
+    epsilons: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, budget: Mapping[str, Any]) -> Assumed:
+        """Those among the arguments, checked."""
+        rows, epsilons = budget.get("group_rows"), budget.get("epsilons")
+        if epsilons is not None and {"epsilon", "error"} & {name for name, value in budget.items() if value is not None}:
+            raise InvalidInput("both epsilons and another budget are given; leave one of them out", argument="epsilons")
+        if epsilons is not None and (isinstance(epsilons, str | bytes) or not isinstance(epsilons, Sequence)):
+            raise InvalidInput("epsilons must be a list of numbers; give for example epsilons=[0.1, 0.5, 1]", argument="epsilons")
+        if epsilons is not None and not 1 <= len(epsilons) <= MOST_EPSILONS:
+            raise InvalidInput(
+                f"epsilons must have 1 to {MOST_EPSILONS} numbers, not {len(epsilons)}; ask for fewer at a time",
+                argument="epsilons",
+            )
+        return cls(None if rows is None else whole_of(rows, "group_rows", 1, MOST_GROUP_ROWS), tuple(epsilons or ()))
+
+
 def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen]) -> Explanation:
-    """The price and the error of an answer, for epsilon 1 by default; in words, if it is free or asks for no row."""
+    """The price and the error of an answer, for epsilon 1 by default; in words, if it is free or asks for no row.
+
+    With several `epsilons`, the explanation is that of the first, and `budgets` has the price and the errors at each.
+    """
     from tacit.query.price.explain import explained_free, explained_without_rows
+    from tacit.query.price.explanation import AtBudget
+    from tacit.query.price.header import free_header
 
-    if not isinstance(asked, Select) or is_free(asked, asker.catalog):
-        return explained_free(seen().left)
+    assumed = Assumed.of(budget)
+    given = {name: value for name, value in budget.items() if name not in Assumed.__slots__}
+    if (columns := free_columns(asked, asker.catalog, asker.public)) is not None:
+        return explained_free(free_header(columns), seen().left)
+    assert isinstance(asked, Select)  # noqa: S101  # all else is free
     if asked.limit == 0:
-        plan_without_rows(asked, asker.catalog, asker.public())
-        return explained_without_rows(seen().left)
-    wanted = request_of(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
-    return _price_explained(asked, wanted, asker, seen)
+        return explained_without_rows(plan_without_rows(asked, asker.catalog, asker.public()), seen().left)
+    budgets = [{**given, "epsilon": epsilon} for epsilon in assumed.epsilons] or [or_one(asked.options, given)]
+    requests = [request_of(asked.options, {"groups": MOST_CELLS, **each}) for each in budgets]
+    explanations = [_price_explained(asked, wanted, asker, seen, assumed.group_rows) for wanted in requests]
+    if not assumed.epsilons:
+        return explanations[0]
+    return replace(explanations[0], budgets=tuple(AtBudget(each.epsilon, each.delta, each.errors) for each in explanations))
 
 
-def _price_explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+def _price_explained(
+    select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen], group_rows: int | None
+) -> Explanation:
     """The ledger is looked at after everything that the question alone decides."""
     from tacit.query.price.shape import Shaped, events_of, shape_of
     from tacit.query.price.takes import Balance, taken
@@ -174,7 +213,7 @@ def _price_explained(select: Select, wanted: Request, asker: Asker, seen: Callab
     memory = asker.remembered
     offer = Shaped.of(priced(wanted)) if memory is None else memory.of("", key, lambda: Shaped.of(priced(wanted)))
     quote, takes = taken(offer.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
-    return offer.explained(quote, ledger.left, tuple(takes))
+    return offer.explained(quote, ledger.left, tuple(takes), group_rows)
 
 
 def plan_without_rows(select: Select, catalog: Catalog, public: PublicFacts) -> Question:

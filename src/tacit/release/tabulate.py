@@ -28,9 +28,10 @@ from tacit.query.intervals.forms import large_numbers, written
 from tacit.query.intervals.misses import DECLARED, chooses, declared, is_exact, of_quantiles
 from tacit.query.intervals.windows import ascending
 from tacit.query.plan import Scan
+from tacit.query.price.header import kind_of, stacked_kind
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import Request, candidates
-from tacit.query.question import KeyValue, Out, Output, Question, Result, is_word, key_value, private
+from tacit.query.question import KeyValue, Out, Output, Question, Result, key_value, private
 from tacit.query.trees import below
 from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals
@@ -72,8 +73,7 @@ def _stack(place: int, parts: Parts, rows: Sequence[tuple[int, int]]) -> Column:
         return made[0]
     taken = [iter(range(len(column.values))) for column in made]
     order = [(part, next(taken[part])) for part, _ in rows]
-    kinds = {column.kind for column in made}
-    kind = kinds.pop() if len(kinds) == 1 else next((each for each in ("text", "key", PUBLIC) if each in kinds), "expression")
+    kind = stacked_kind(column.kind for column in made)
     values = tuple(made[part].values[at] for part, at in order)
     if any(column.low is None or column.high is None for column in made):
         return Column(made[0].name, kind, values)
@@ -373,27 +373,20 @@ def without_rows(question: Question, asked: Request) -> Answer:
 
 
 def _empty(output: Output, question: Question, interval: bool) -> Column:
-    """A column without a value, of the kind that it has in any answer (tabulate.py)."""
-    if isinstance(output.value, KeyValue):
-        return Column(output.name, "key", ())
-    call = question.calls[output.value.index] if isinstance(output.value, Result) else None
-    if call is not None and call.name in CHOICES:
-        return Column(output.name, call.name, ())
-    if is_exact(output.value, question):
-        return Column(output.name, PUBLIC, ())
-    if is_word(output.value):
-        return Column(output.name, "text", ())
-    kind = call.name if call else "expression"
+    """A column without a value, of the kind that it has in any answer (query/price/header.py)."""
+    kind = kind_of(output.value, question)
+    if kind in ("key", PUBLIC, "text", *CHOICES):
+        return Column(output.name, kind, ())
     if not interval and of_quantiles(output.value, question, question.beside):
         return Column(output.name, kind, ())
+    call = question.calls[output.value.index] if isinstance(output.value, Result) else None
     return Column(output.name, kind, (), (), (), declared(call) if call and call.name in DECLARED else None)
 
 
 def _empty_below(parts: list[Column]) -> Column:
     """One column of those that stand below each other (UNION ALL)."""
-    kinds = {column.kind for column in parts}
-    if len(kinds) == 1:
+    kind = stacked_kind(column.kind for column in parts)
+    if len({column.kind for column in parts}) == 1:
         return parts[0]
-    kind = next((each for each in ("text", "key", PUBLIC) if each in kinds), "expression")
     ends = None if any(column.low is None for column in parts) else ()
     return Column(parts[0].name, kind, (), ends, ends)

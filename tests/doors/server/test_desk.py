@@ -15,6 +15,7 @@ import pytest
 from served import COUNT, GIVEN, ROLES, Served, served
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import MOST_REPLY, OPERATIONS, Desk
+from tacit.doors.server.models import Explanation
 from tacit.doors.server.problems import STATUS
 from tacit.doors.server.turns import Places
 from tacit.errors import StoreUnusable
@@ -79,7 +80,7 @@ def test_bad_credentials_have_one_reply(hospital, operation):
 
 
 def test_arguments_are_checked_again_by_the_desk(hospital):
-    for given in ({}, {"sql": 1}, {"sql": COUNT, "epsilon": 0.1}, {"sql": COUNT, "more": 1}, {"sql": COUNT, "epsilon": "1/2"}):
+    for given in ({}, {"sql": 1}, {"sql": COUNT, "epsilon": True}, {"sql": COUNT, "more": 1}, {"sql": COUNT, "epsilon": "1/2"}):
         assert code(hospital.call("ask", **given)) == "invalid_request"
     assert code(hospital.call("ask", sql="x" * 70_000)) == "invalid_request"
     assert code(hospital.call("ask", key="a\nb", sql=COUNT)) == "invalid_request"
@@ -229,6 +230,40 @@ def test_rates_and_places_are_per_account(hospital):
         assert place.handle(Call("budget", hospital.tokens["bob"], {})).status == 429
     now[0] += 1
     assert place.handle(Call("budget", hospital.tokens["bob"], {})).status == 200
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "counts"), [(None, 2), (["0.1"], 2), (["0.1"] * 3, 6), (["0.1"] * 20, 40), (["0.1"] * 99, 40)]
+)
+def test_an_explanation_counts_as_two_requests_for_each_epsilon(hospital, epsilons, counts):
+    """Just enough rate is enough, and less is not: a planted count of one explanation would pass with two."""
+    asked = {"sql": COUNT, **({} if epsilons is None else {"epsilons": epsilons})}
+    for burst, answered in ((counts, True), (counts - 0.5, False)):
+        place = Desk(hospital.office, Places(rate=1, burst=burst, clock=lambda: 0.0))
+        reply = place.handle(Call("explain", hospital.tokens["ana"], asked))
+        assert (reply.status != 429) is answered
+        if answered:
+            assert reply.status == (422 if epsilons and len(epsilons) > 20 else 200)
+
+
+@pytest.mark.parametrize("operation", ["ask", "explain"])
+def test_a_number_is_the_same_budget_as_its_shortest_decimal(hospital, operation):
+    sql = "SELECT COUNT(*) AS n FROM visits WHERE cost > 77"
+    first, again = (body(hospital.call(operation, sql=sql, epsilon=each)) for each in (0.001, "0.001"))
+    assert first["price"] == again["price"] == {"epsilon": "0.001", "delta": "0"}
+    for wrong in (True, float("nan"), float("inf"), -0.5, [0.5], {}, 10**40, "0.5 ", "NaN"):
+        assert code(hospital.call(operation, sql=sql, epsilon=wrong)) == "invalid_request"
+
+
+def test_the_shape_of_an_answer_and_the_reply_fit_the_model(hospital):
+    sql = "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits WHERE cost > :x GROUP BY ward"
+    told = body(hospital.call("explain", sql=sql, epsilons=[0.1, "1"], group_rows=1000))
+    Explanation.model_validate(told, strict=True)
+    assert [(each["name"], each["kind"], each["type"]) for each in told["columns"]] == [
+        ("ward", "key", "text"), ("n", "count", "integer"), ("c", "avg", "number"),
+    ]  # fmt: skip
+    assert [each["name"] for each in told["parameters"]] == ["x"]
+    assert [each["price"]["epsilon"] for each in told["budgets"]] == ["0.1", "1"]
 
 
 def test_an_analyst_that_the_catalog_no_longer_declares_asks_nothing_and_learns_no_name(tmp_path):

@@ -121,8 +121,8 @@ SELECT AVG(SQRT(cost)) AS root, AVG(LOG10(GREATEST(cost, 1))) AS digits FROM vis
 --       35 % of epsilon, for root
 --   centred sum of an expression: Laplace, sensitivity 14.79588 (l1), scale 42.2739, pure epsilon 0.35 (add or remove one unit)
 --       35 % of epsilon, for digits
---   root: at most ± 3.86172 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
---   digits: at most ± 0.202012 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   root: needs the size of a group: --group-rows 1000 gives ± 3.86172, at 0.95 confidence
+--   digits: needs the size of a group: --group-rows 1000 gives ± 0.202012, at 0.95 confidence
 --   price: epsilon 1
 
 -- refused: 104 a logarithm whose argument may be 0

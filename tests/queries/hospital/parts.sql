@@ -126,9 +126,9 @@ SELECT ward, COUNT(DISTINCT patient_id) AS people, AVG(cost) AS cost, GROUPING(w
 --   centred sum of cost (part 2): Laplace, sensitivity 20000 (l1), scale 133333, pure epsilon 0.15 (add or remove one unit)
 --       15 % of epsilon, for cost
 --   people (part 1): ± 60 at 0.95 confidence
---   cost (part 1): at most ± 892.507 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   cost (part 1): needs the size of a group: --group-rows 1000 gives ± 892.507, at 0.95 confidence
 --   people (part 2): ± 12 at 0.95 confidence
---   cost (part 2): at most ± 892.507 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   cost (part 2): needs the size of a group: --group-rows 1000 gives ± 892.507, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 81 a margin of many cells is measured by itself

@@ -15,7 +15,7 @@ SELECT p.sex, COUNT(*) AS n, AVG(v.cost) AS cost FROM visits v JOIN patients p O
 --   centred sum of cost: Laplace, sensitivity 20000 (l1), scale 54054.1, pure epsilon 0.37 (add or remove one unit)
 --       37 % of epsilon, for cost
 --   n: ± 38 at 0.95 confidence
---   cost: at most ± 186.457 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   cost: needs the size of a group: --group-rows 1000 gives ± 186.457, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 2 filters on both sides, and a public table
@@ -57,7 +57,7 @@ SELECT AVG(n) AS visits FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP
 --       41 % of epsilon, for visits
 --   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 5.9322, pure epsilon 0.59 (add or remove one unit)
 --       59 % of epsilon, for visits
---   visits: at most ± 0.0306185 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   visits: needs the size of a group: --group-rows 1000 gives ± 0.0306185, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 5 the distribution of a per-person total
@@ -165,7 +165,7 @@ WITH per AS (SELECT patient_id, COUNT(*) AS n, SUM(cost) AS total FROM visits GR
 --       30 % of epsilon, for mean
 --   count of an expression: Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
 --       50 % of epsilon, for frequent
---   mean: at most ± 354.425 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   mean: needs the size of a group: --group-rows 1000 gives ± 354.425, at 0.95 confidence
 --   frequent: ± 6 at 0.95 confidence
 --   price: epsilon 1
 
@@ -204,7 +204,7 @@ SELECT month, AVG(total) AS spent FROM (SELECT patient_id, DATE_TRUNC('month', d
 --       73 % of epsilon, for spent
 --   sum of total cost per unit: Laplace, sensitivity 40000 (l1), scale 148148, pure epsilon 0.27 (add or remove one unit)
 --       27 % of epsilon, for spent
---   spent: at most ± 1410.34 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   spent: needs the size of a group: --group-rows 1000 gives ± 1410.34, at 0.95 confidence
 --   price: epsilon 1
 
 -- refused: 41 membership by another person's rows
@@ -348,7 +348,7 @@ SELECT p.sex, AVG(t.n) AS visits FROM patients p JOIN (SELECT patient_id, COUNT(
 --       41 % of epsilon, for visits
 --   centred sum of rows per unit: Laplace, sensitivity 3.5 (l1), scale 5.9322, pure epsilon 0.59 (add or remove one unit)
 --       59 % of epsilon, for visits
---   visits: at most ± 0.0306185 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   visits: needs the size of a group: --group-rows 1000 gives ± 0.0306185, at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 66 per person and ward: a person in several groups

@@ -143,7 +143,7 @@ SELECT AVG(DATE_DIFF('day', DATE '2020-01-01', day)) AS days FROM visits;
 --       41 % of epsilon, for days
 --   centred sum of an expression: Laplace, sensitivity 7304 (l1), scale 12379.7, pure epsilon 0.59 (add or remove one unit)
 --       59 % of epsilon, for days
---   days: at most ± 66.5797 in a group of 1,000 rows, less in a larger one, at 0.95 confidence
+--   days: needs the size of a group: --group-rows 1000 gives ± 66.5797, at 0.95 confidence
 --   price: epsilon 1
 
 -- refused: 103 two readings, both written out

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tacit.query.price.explain import Explanation, explained
+from tacit.query.price.explain import explained
+from tacit.query.price.explanation import Explanation
 from tacit.query.price.price import price, request
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
@@ -55,8 +56,8 @@ price: epsilon 1; remaining: epsilon 7, delta 0"""
         ),
         ("SELECT MAX(cost) FROM visits", "quantile 1: exponential mechanism, one draw, sensitivity 8 ranks"),
         ("SELECT MEDIAN(age * 1000000000000 + cost) FROM visits", "smooth sensitivity, sensitivity private, scale private"),
-        ("SELECT AVG(cost) AS mean FROM visits", "in a group of 1,000 rows, less in a larger one, at 0.95 confidence"),
-        ("SELECT STDDEV(cost) AS spread FROM visits", "in a group of 1,000 rows, less in a larger one, at 0.95 confidence"),
+        ("SELECT AVG(cost) AS mean FROM visits", "needs the size of a group: --group-rows 1000 gives ± "),
+        ("SELECT STDDEV(cost) AS spread FROM visits", "needs the size of a group: --group-rows 1000 gives ± "),
         ("SELECT CORR(cost, age) AS r FROM visits", "r: not known in advance; it is reported with the answer"),
         ("SELECT SUM(age * age) FROM visits", "sum of an expression: Laplace, sensitivity 392 (l1)"),
         ("SELECT VAR_POP(age) FROM visits", "centred sum of squares of age: Laplace, sensitivity 100 (l1)"),
@@ -95,6 +96,8 @@ def test_the_error_that_is_told_is_the_error_that_comes(place: World, keys: str,
         column = released.column(expected.column)
         width = float(column.high[0]) - float(column.values[0])  # type: ignore[index, arg-type]
         assert expected.error == f"± {width:.6g} at 0.95 confidence"
+        assert expected.half_width is not None
+        assert float(expected.half_width) == pytest.approx(width, rel=1e-11)
 
 
 def test_bars_over_all_shown_keys_together_are_known_with_the_keys_alone(place: World) -> None:
@@ -107,7 +110,7 @@ def test_plain_values_hold_the_same(place: World) -> None:
     found = told(place, "SELECT COUNT(*) AS n FROM visits").to_dict()
     assert found["price"] == {"epsilon": "1", "delta": "0"}
     assert found["noise"][0]["mechanism"] == "Laplace"
-    assert found["errors"] == [{"column": "n", "error": "± 24 at 0.95 confidence"}]
+    assert found["errors"] == [{"column": "n", "error": "± 24 at 0.95 confidence", "half_width": "24"}]
     assert found["left"] == "remaining: epsilon 7, delta 0"
 
 
@@ -127,3 +130,35 @@ def test_private_keys_and_the_columns_of_other_parts_have_their_shares(place: Wo
         "50 % of epsilon",
         "50 % of epsilon, for n",
     ]
+
+
+@pytest.mark.parametrize("aggregate", ["AVG(cost)", "STDDEV(cost)", "VAR_POP(age)"])
+def test_the_error_of_a_ratio_needs_the_size_of_a_group_and_is_then_a_number(place: World, aggregate: str) -> None:
+    """Without a size no number is told as the error; the size that is named in the words gives the number beside it."""
+    quote = price(place.plan(f"SELECT {aggregate} AS x FROM visits"), request(epsilon=1))[0]
+    (needed,) = explained(quote).errors
+    assert needed.half_width is None
+    assert needed.error.startswith("needs the size of a group: --group-rows 1000 gives ± ")
+    told = needed.error.split("± ")[1].split(",")[0]
+    widths = [explained(quote, group_rows=rows).errors[0] for rows in (1000, 100_000, 10_000_000)]
+    assert float(widths[0].half_width or "nan") == pytest.approx(float(told), rel=1e-5)
+    assert widths[2].error.startswith("at most ± ")
+    assert "in a group of at least 10,000,000 rows" in widths[2].error
+    numbers = [float(each.half_width or "nan") for each in widths]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[2] < numbers[0] / 10
+
+
+def test_the_forecast_for_a_size_holds_in_groups_of_that_size(place: World) -> None:
+    """A released mean over 4,000 rows is within the half width: at confidence 1 - 1e-7, so that bad luck is not a failure."""
+    from tacit.release.answer import Receipt
+    from tacit.release.noisy import noised
+    from tacit.release.tabulate import answer
+
+    row = {"ward": 0, "cost": 5000, "age": 3, "day": 4, "scan": 0, "diagnosis": None}
+    made = place.with_rows("visits", ranked([[row] * 8 for _ in range(500)]))
+    quote = price(made.plan("SELECT AVG(cost) AS x FROM visits"), request(epsilon=1, confidence="0.9999999"))[0]
+    released = answer(quote, noised(quote, made.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
+    place.with_rows("visits", [])
+    away = abs(float(released["x"][0]) - 50)
+    assert away <= float(explained(quote, group_rows=4000).errors[0].half_width or "nan")

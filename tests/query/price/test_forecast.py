@@ -117,7 +117,7 @@ def test_without_a_size_the_line_to_add_is_named(tmp_path: Path) -> None:
             price(made.plan("SELECT AVG(age) FROM visits"), request(error=1))
         assert "min_rows = 1000 in table visits" in (caught.value.remedy or "")
         (quote,) = price(made.plan("SELECT AVG(age) FROM visits"), request(epsilon=1))
-        assert "in a group of 1,000 rows, less in a larger one" in str(explained(quote))
+        assert "needs the size of a group: --group-rows 1000 gives ± " in str(explained(quote))
 
 
 @pytest.mark.parametrize("text", ["SELECT COVAR_POP(age, cost) FROM visits", "SELECT AVG(age) + 1 FROM visits"])

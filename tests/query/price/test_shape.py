@@ -93,7 +93,7 @@ def test_two_conditions_have_one_shape_and_all_else_tells_shapes_apart(data):
 def made(monkeypatch):
     """The explanations that were made, and not remembered."""
     found, genuine = [], shape.explained
-    monkeypatch.setattr(shape, "explained", lambda quote: found.append(quote) or genuine(quote))
+    monkeypatch.setattr(shape, "explained", lambda quote, **more: found.append(quote) or genuine(quote, **more))
     return found
 
 

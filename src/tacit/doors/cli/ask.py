@@ -178,6 +178,12 @@ def explain(
     simultaneous: Simultaneous = False,
     no_interval: NoInterval = False,
     weight: Weights = None,
+    epsilons: Annotated[
+        str | None, typer.Option("--epsilons", metavar="LIST", help="Epsilons to compare, at most 20, for example 0.1,0.5,1.")
+    ] = None,
+    group_rows: Annotated[
+        int | None, typer.Option("--group-rows", min=1, help="Assumed size of a group, for the errors of averages and variances.")
+    ] = None,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
     server: ServerOption = None,
@@ -188,7 +194,9 @@ def explain(
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
     budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
-    priced = {"epsilon", "error"} & set(budget)
+    budget |= {} if epsilons is None else {"epsilons": [each.strip() for each in epsilons.split(",")]}
+    budget |= {} if group_rows is None else {"group_rows": group_rows}
+    priced = {"epsilon", "error", "epsilons"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
     with _respondent(catalog, analyst, server) as session:
         explanation = session.explain(text, params=params, **budget)

@@ -170,7 +170,8 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
     if session is None:
         return problem("forbidden")
     with office.seats.seat(), office.suspects.at_work(fingerprint_of(session.analyst, asked.sql, asked.params)):
-        return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
+        more = {"epsilons": asked.epsilons, "group_rows": asked.group_rows}
+        return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked), **more).to_dict())
 
 
 # --- answers -----------------------------------------------------------------------------------------------------------------

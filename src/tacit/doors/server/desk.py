@@ -29,6 +29,7 @@ from tacit.doors.server.requests import KeyReused
 from tacit.doors.server.turns import Places, Seats, TooManyRequests
 from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
 from tacit.files import append_line
+from tacit.query.offers import MOST_EPSILONS
 from tacit.release.once import LARGEST_LOG, LOG, OLDER_LOGS, noted
 from tacit.session import DataSet
 
@@ -47,11 +48,17 @@ class Operation:
     model: type[of.Strict]
     roles: tuple[str, ...] = ()
     counts: float = 1.0  # as how many requests it counts against the rate of an account
+    each: str = ""  # the argument with a list, each part of which counts so
+
+    def requests(self, arguments: Mapping[str, Any]) -> float:
+        """As how many requests a call counts; one with a longer list than its model admits is refused without work."""
+        parts = arguments.get(self.each) if self.each else None
+        return self.counts * min(max(1, len(parts)), MOST_EPSILONS) if isinstance(parts, list) else self.counts
 
 
 OPERATIONS: Mapping[str, Operation] = {
     "ask": Operation(analysts.ask, of.Question, (ANALYST,)),
-    "explain": Operation(analysts.explain, of.Explained, (ANALYST,), EXPLAINING),
+    "explain": Operation(analysts.explain, of.Explained, (ANALYST,), EXPLAINING, "epsilons"),
     "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
     "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),
@@ -102,7 +109,7 @@ class Desk:
         if operation is None or account.role not in operation.roles:
             return problem("forbidden")
         try:
-            with self.places.take(account.name, operation.counts):
+            with self.places.take(account.name, operation.requests(call.arguments)):
                 if alone:
                     return READY
                 reply = operation.run(self.office, account, _check(operation, call), call.key)

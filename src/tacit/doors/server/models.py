@@ -9,16 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
 
 from tacit.doors.server.problems import STATUS
+from tacit.query.offers import MOST_EPSILONS, MOST_GROUP_ROWS
 
 MOST_SQL = 65_536  # bytes
 MOST_ENTRY = 2**53 - 1
 MOST_SECONDS = 120  # less than the lease of a question in the ledger, which is renewed while it runs
 AMOUNT = r"^(0|[1-9][0-9]{0,8})(\.[0-9]{1,18})?(e-?[0-9]{1,3})?$"
 
+
+def shortest(given: object) -> object:
+    """A JSON number as its shortest decimal text; all else as it is, to be checked as a text.
+
+    >>> shortest(0.5), shortest(2), shortest("0.5"), shortest(True), shortest(1e-9)
+    ('0.5', '2', '0.5', True, '1e-09')
+    """
+    return given if isinstance(given, bool) or not isinstance(given, int | float) else repr(given)
+
+
 Amount = Annotated[str, StringConstraints(pattern=AMOUNT, max_length=32), Field(examples=["0.5"])]
+Budget = Annotated[Amount, BeforeValidator(shortest, json_schema_input_type=Amount | Annotated[float, Field(ge=0)])]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64), Field(examples=["ana"])]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Days = Annotated[int, Field(ge=1, le=366)]
@@ -43,10 +55,10 @@ class Budgeted(Strict):
 
     sql: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SQL), Field(examples=["SELECT COUNT(*) FROM visits"])]
     params: Annotated[dict[Annotated[str, StringConstraints(max_length=64)], Parameter], Field(max_length=100)] | None = None
-    epsilon: Amount | None = None
-    delta: Amount | None = None
-    error: Amount | None = None
-    confidence: Amount | None = None
+    epsilon: Budget | None = None
+    delta: Budget | None = None
+    error: Budget | None = None
+    confidence: Budget | None = None
     simultaneous: bool = False
     interval: bool = True
     weights: Annotated[dict[Annotated[str, StringConstraints(max_length=128)], Amount], Field(max_length=100)] | None = None
@@ -73,7 +85,10 @@ class Question(Asked):
 
 
 class Explained(Budgeted):
-    """A question to be explained."""
+    """A question to be explained: with several epsilons, and with an assumed size of groups, if given."""
+
+    epsilons: Annotated[list[Budget], Field(min_length=1, max_length=MOST_EPSILONS)] | None = None
+    group_rows: Annotated[int, Field(ge=1, le=MOST_GROUP_ROWS)] | None = None
 
 
 class AnswerWanted(Strict):
@@ -227,17 +242,44 @@ class Noise(Shape):
     scale: str
     cost: str
     why: str
+    share: str
 
 
 class Expected(Shape):
-    """The interval of a column, if it is public in advance."""
+    """The interval of a column, if it is public in advance, in words; and its half width as a decimal text."""
 
     column: str
     error: str
+    half_width: str | None
+
+
+class AtBudget(Shape):
+    """The price at one of several epsilons, and the errors there."""
+
+    price: Amounts
+    errors: list[Expected]
+
+
+class Heading(Shape):
+    """A column of the answer in advance, with its declared range; a number that a double would change is a text."""
+
+    name: str
+    kind: str
+    type: Literal["integer", "number", "text", "date", "boolean"] | None
+    nullable: bool
+    low: int | float | str | None
+    high: int | float | str | None
+
+
+class KnownParameter(Shape):
+    """A parameter of the SQL, and the type that its comparisons imply."""
+
+    name: str
+    type: Literal["integer", "number", "text", "date", "boolean"] | None
 
 
 class Explanation(Shape):
-    """The plan, the noise, the errors and the price."""
+    """The plan, the noise, the errors, the price, and the columns of the answer."""
 
     tree: list[str]
     groups: str
@@ -246,6 +288,10 @@ class Explanation(Shape):
     price: Amounts
     confidence: float
     left: str
+    takes: list[str]
+    columns: list[Heading]
+    parameters: list[KnownParameter]
+    budgets: list[AtBudget]
 
 
 class OwnBudget(Shape):

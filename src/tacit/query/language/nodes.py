@@ -28,10 +28,20 @@ Parameters = Mapping[str, Any] | Sequence[Any] | None
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Parameters by name, those of `?` and `$1` by their number from 1, and the date; `today` is None if it is not given."""
+    """Parameters by name, those of `?` and `$1` by their number from 1, and the date; `today` is None if it is not given.
+
+    With `marks`, a parameter without a value becomes a `Mark`; without, it is refused.
+    """
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     today: date | None = None
+    marks: bool = False
+
+
+class Mark(str):
+    """The name of a parameter without a value, in the place of its literal."""
+
+    __slots__ = ()
 
 
 def given(parameters: Parameters = None, today: date | None = None) -> Given:

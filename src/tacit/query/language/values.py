@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from tacit.errors import NotAllowed
-from tacit.query.language.nodes import CASTS, DATE_PARTS, MOST_DIGITS, NAMED, Nodes, constant, decimal_of, read_number
+from tacit.query.language.nodes import CASTS, DATE_PARTS, MOST_DIGITS, NAMED, Mark, Nodes, constant, decimal_of, read_number
 from tacit.query.language.syntax import Apply, At, Constant, Expression
 from tacit.untrusted import UNSEEN
 
@@ -109,6 +109,8 @@ class Values(Nodes):
     def literal_of(self, name: str, node: exp.Expr) -> Expression:
         """The literal that a parameter stands for."""
         held, at = self.given.parameters, self.at(node)
+        if name.lower() not in held and self.given.marks:
+            return Constant(Mark(name.lower()), at)
         if name.lower() not in held:
             remedy = f'give it: params={{"{name[:40]}": ...}}' if not name.isdigit() else "give its value in params=[...]"
             raise NotAllowed(f"the parameter {name[:60]!r} has no value", remedy=remedy, at=at)

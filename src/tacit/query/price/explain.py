@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
-from typing import Any
 
+from tacit.accounting.calibrate import short_up
 from tacit.accounting.composition import loss
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
-from tacit.privacy.rounding import as_text, counted
+from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.intervals.aggregates import CHOICES, moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
@@ -34,77 +34,31 @@ from tacit.query.plan import (
     Union,
     UnitJoin,
 )
+from tacit.query.price.explanation import Expected, Explanation, Noise
 from tacit.query.price.forecast import FORECAST, forecast_text
+from tacit.query.price.header import Heading, header_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
 from tacit.query.question import Call, Output, Question, Result, Window, is_word, pause, size
 from tacit.query.trees import below, children, nodes_of
-from tacit.untrusted import for_terminal
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The interval of a column, if it is public in advance."""
-
-    column: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The plan as a tree with the rows of one unit at each step, then noise, errors and price."""
-
-    tree: tuple[str, ...]
-    groups: str
-    noise: tuple[Noise, ...]
-    errors: tuple[Expected, ...]
-    epsilon: Fraction
-    delta: Fraction
-    confidence: Fraction
-    left: str = ""
-    takes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        noises = [line for noise in self.noise for line in _noise_lines(noise)]
-        errors = [f"{expected.column}: {expected.error}" for expected in self.errors]
-        price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
-        priced = [f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
-        sections = ([*self.tree, f"groups: {self.groups}"], noises, errors, priced)
-        return "\n\n".join("\n".join(map(for_terminal, lines)) for lines in sections if lines)  # a name has no line of its own
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {
-            "tree": list(self.tree),
-            "groups": self.groups,
-            "noise": [{name: getattr(noise, name) for name in Noise.__slots__} for noise in self.noise],
-            "errors": [{"column": expected.column, "error": expected.error} for expected in self.errors],
-            "price": {"epsilon": str(self.epsilon), "delta": str(self.delta)},
-            "confidence": float(self.confidence),
-            "left": self.left,
-            "takes": list(self.takes),
-        }
-
-
-def _noise_lines(noise: Noise) -> list[str]:
-    drawn = f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}"
-    return [drawn, *(f"    {text}" for text in (noise.share, noise.why) if text)]
-
-
-def explained_free(left: str = "") -> Explanation:
+def explained_free(columns: tuple[Heading, ...] = (), left: str = "") -> Explanation:
     """The explanation of a question that reads public tables or the catalog only."""
-    nothing = Fraction(0)
-    return Explanation(("public tables or the catalog alone",), "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+    nothing, tree = Fraction(0), ("public tables or the catalog alone",)
+    free = Explanation(tree, "exact, without noise", (), (), nothing, nothing, Fraction(1), left)
+    return replace(free, columns=columns)
 
 
-def explained_without_rows(left: str = "") -> Explanation:
+def explained_without_rows(question: Question, left: str = "") -> Explanation:
     """The explanation of a question with LIMIT 0."""
-    return replace(explained_free(left), tree=("no rows: LIMIT 0 returns the columns only",), groups="none")
+    tree = ("no rows: LIMIT 0 returns the columns only",)
+    return replace(explained_free(header_of(question), left), tree=tree, groups="none")
 
 
-def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Explanation:
-    """The explanation of a quote; `takes` says what it takes from the data set."""
+def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = (), group_rows: int | None = None) -> Explanation:
+    """The explanation of a quote; `takes` says what it takes from the data set. `group_rows` is assumed by the analyst."""
     parts = quote.parts
     uses = [_Uses.of(part.question) for part in parts]
     words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
@@ -119,7 +73,7 @@ def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Expl
         ),
         errors=tuple(
             replace(
-                _expected_error(output, part, uses[place]),
+                _expected_error(output, part, uses[place], group_rows),
                 column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}",
             )
             for place, part, word in shown
@@ -131,6 +85,7 @@ def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Expl
         confidence=quote.request.confidence,
         left=left,
         takes=takes,
+        columns=header_of(quote.question),
     )
 
 
@@ -273,7 +228,7 @@ def _of_mode(part: Mode, quote: Quote) -> Noise:
     )
 
 
-def _expected_error(output: Output, quote: Quote, uses: _Uses) -> Expected:
+def _expected_error(output: Output, quote: Quote, uses: _Uses, group_rows: int | None) -> Expected:
     """The error bar of a column where the data has no say in it."""
     pause()
     question, out = quote.question, output.value
@@ -298,12 +253,25 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses) -> Expected:
             noise = parts[0].mechanism
             alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
             width = alone * float(_unit(moments[0], uses))
+            exact_width = width_text(alone, _unit(moments[0], uses))
             most = "up to " if isinstance(out, Window) and out.order else ""
             held = f", for all {quote.cells} rows together" if together and (quote.cells or 1) > 1 else ""
-            return Expected(output.name, f"{most}± {width:.6g} at {float(quote.request.confidence):.4g} confidence{held}")
+            sure = f"at {float(quote.request.confidence):.4g} confidence"
+            return Expected(output.name, f"{most}± {width:.6g} {sure}{held}", exact_width)
     if call is not None and call.name in FORECAST and not (quote.keys and together):
-        return Expected(output.name, forecast_text(call, quote, missed_by(out, question, quote.request, quote.cells or 1)))
+        missed = missed_by(out, question, quote.request, quote.cells or 1)
+        text, error = forecast_text(call, quote, missed, group_rows)
+        return Expected(output.name, text, None if error is None else width_text(error, Fraction(1)))
     return Expected(output.name, "not known in advance; it is reported with the answer")
+
+
+def width_text(width: float, unit: Fraction) -> str:
+    """A half width times its unit as an exact decimal text, rounded up to 12 digits where it has none.
+
+    >>> width_text(54.0, Fraction(1, 100)), width_text(0.1, Fraction(1)), width_text(1, Fraction(1, 3))
+    ('0.54', '0.1', '0.333333333334')
+    """
+    return decimal_text(short_up(Fraction(repr(float(width))) * unit, 12))
 
 
 def _rows_added(window: Window, quote: Quote) -> int:
@@ -372,19 +340,6 @@ def rows_text(count: int) -> str:
 
 
 NAMED = 6  # quantiles or columns in one line
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """One released vector: its content, the mechanism, its sensitivity and scale, and its cost."""
-
-    what: str
-    mechanism: str
-    sensitivity: str
-    scale: str
-    cost: str
-    why: str = ""
-    share: str = ""
 
 
 def released_together(ranks: Sequence[Rank]) -> list[tuple[Rank, ...]]:

@@ -101,8 +101,11 @@ def _of_variance(noises: Noises, most: float, divided: int, missed: Fraction) ->
     return max(inside, at_bounds, in_middle, by_rows)
 
 
-def forecast_text(call: Call, quote: Quote, missed: Fraction) -> str:
-    """The forecast of a mean, a variance or a deviation: for a group of the declared size, else for one of a thousand rows."""
+def forecast_text(call: Call, quote: Quote, missed: Fraction, group_rows: int | None = None) -> tuple[str, float | None]:
+    """The forecast of a mean, a variance or a deviation in words, with its half width; without a group's size, how to give one.
+
+    `group_rows` is an assumption of the analyst; else the size is the one that the catalog declares.
+    """
     parts = {part.moment: part.mechanism for part in quote.noisy_sums}
 
     def noise(moment: Moment) -> Draws:
@@ -110,10 +113,12 @@ def forecast_text(call: Call, quote: Quote, missed: Fraction) -> str:
         alone, count = (part.mechanism, part.count) if isinstance(part, Added) else (part, 1)
         return Draws(alone.name, alone.scale, count)
 
-    rows = declared_rows(quote.question) if has_forecast(call, quote.question) else None
+    rows = group_rows or (declared_rows(quote.question) if has_forecast(call, quote.question) else None)
     error = forecast(call, noises_in(call, quote.question, noise), rows or EXAMPLE_ROWS, missed)
-    least = f"in a group of at least {rows:,} rows" if rows else f"in a group of {EXAMPLE_ROWS:,} rows, less in a larger one"
-    return f"at most ± {error:.6g} {least}, at {float(quote.request.confidence):.4g} confidence"
+    sure = f"at {float(quote.request.confidence):.4g} confidence"
+    if rows is None:
+        return f"needs the size of a group: --group-rows {EXAMPLE_ROWS} gives ± {error:.6g}, {sure}", None
+    return f"at most ± {error:.6g} in a group of at least {rows:,} rows, {sure}", error
 
 
 def holds(call: Call, noises: Noises, rows: int, error: Fraction, missed: Fraction) -> bool:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 
 from tacit.accounting.events import Event
 from tacit.query.plan import Truth, Where
-from tacit.query.price.explain import Explanation, explained
+from tacit.query.price.explain import explained
+from tacit.query.price.explanation import Explanation
 from tacit.query.price.quote import Quote
 from tacit.query.question import Question
 
 ANY = Truth(True)  # stands for every condition
+MOST_KEPT = 8  # explanations of one shape: an analyst may assume any size of a group
 
 
 def shape_of(question: Question) -> Question:
@@ -36,19 +38,22 @@ class Shaped:
 
     quotes: tuple[Quote, ...]
     events: tuple[Event, ...]
-    _explanations: dict[int, Explanation] = field(default_factory=dict, repr=False, compare=False)
+    _explanations: dict[tuple[int, int | None], Explanation] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, quotes: Sequence[Quote]) -> Shaped:
         """The quotes with their events."""
         return cls(tuple(quotes), events_of(quotes))
 
-    def explained(self, quote: Quote, left: str, takes: tuple[str, ...]) -> Explanation:
+    def explained(self, quote: Quote, left: str, takes: tuple[str, ...], group_rows: int | None = None) -> Explanation:
         """The explanation of one of the quotes; what remains of the budget is said anew each time."""
         place = next(place for place, each in enumerate(self.quotes) if each is quote)
-        if place not in self._explanations:
-            self._explanations[place] = explained(quote)
-        return replace(self._explanations[place], left=left, takes=takes)
+        explanation = self._explanations.get((place, group_rows))
+        if explanation is None:
+            explanation = explained(quote, group_rows=group_rows)
+            if len(self._explanations) < MOST_KEPT:
+                self._explanations[place, group_rows] = explanation
+        return replace(explanation, left=left, takes=takes)
 
 
 def events_of(quotes: Sequence[Quote]) -> tuple[Event, ...]:

@@ -1,0 +1,113 @@
+"""An explanation as a value: the plan, noise, errors, price and columns of a question, in words and as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.privacy.rounding import as_text, decimal_text
+from tacit.query.price.header import Heading
+from tacit.untrusted import for_terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One released vector: its content, the mechanism, its sensitivity and scale, and its cost."""
+
+    what: str
+    mechanism: str
+    sensitivity: str
+    scale: str
+    cost: str
+    why: str = ""
+    share: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The interval of a column, if it is public in advance: in words, and its half width as a decimal text."""
+
+    column: str
+    error: str
+    half_width: str | None = None
+
+    def to_dict(self) -> dict[str, str | None]:
+        """The same as plain values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class AtBudget:
+    """The price of a question at one of several epsilons, and its errors there."""
+
+    epsilon: Fraction
+    delta: Fraction
+    errors: tuple[Expected, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        price = {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}
+        return {"price": price, "errors": [expected.to_dict() for expected in self.errors]}
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The plan as a tree with the rows of one unit at each step, then noise, errors and price."""
+
+    tree: tuple[str, ...]
+    groups: str
+    noise: tuple[Noise, ...]
+    errors: tuple[Expected, ...]
+    epsilon: Fraction
+    delta: Fraction
+    confidence: Fraction
+    left: str = ""
+    takes: tuple[str, ...] = ()
+    columns: tuple[Heading, ...] = ()
+    parameters: tuple[tuple[str, str | None], ...] = ()
+    budgets: tuple[AtBudget, ...] = ()
+
+    def __str__(self) -> str:
+        noises = [line for noise in self.noise for line in _noise_lines(noise)]
+        errors = [f"{expected.column}: {expected.error}" for expected in self.errors]
+        price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
+        priced = [f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
+        sections = ([*self.tree, f"groups: {self.groups}"], noises, errors, priced, _budget_lines(self.budgets))
+        return "\n\n".join("\n".join(map(for_terminal, lines)) for lines in sections if lines)  # a name has no line of its own
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "tree": list(self.tree),
+            "groups": self.groups,
+            "noise": [{name: getattr(noise, name) for name in Noise.__slots__} for noise in self.noise],
+            "errors": [expected.to_dict() for expected in self.errors],
+            "price": {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)},
+            "confidence": float(self.confidence),
+            "left": self.left,
+            "takes": list(self.takes),
+            "columns": [heading.to_dict() for heading in self.columns],
+            "parameters": [{"name": name, "type": named} for name, named in self.parameters],
+            "budgets": [each.to_dict() for each in self.budgets],
+        }
+
+
+def _noise_lines(noise: Noise) -> list[str]:
+    drawn = f"{noise.what}: {noise.mechanism}, sensitivity {noise.sensitivity}, scale {noise.scale}, {noise.cost}"
+    return [drawn, *(f"    {text}" for text in (noise.share, noise.why) if text)]
+
+
+def _budget_lines(budgets: Sequence[AtBudget]) -> list[str]:
+    """One line for each epsilon: the half widths that are known in advance."""
+    return [
+        f"epsilon {as_text(each.epsilon)}: " + ", ".join(f"{known.column} {_half_width(known)}" for known in each.errors)
+        for each in budgets
+    ]
+
+
+def _half_width(expected: Expected) -> str:
+    if expected.half_width is not None:
+        return f"± {float(expected.half_width):.6g}"
+    return "needs --group-rows" if expected.error.startswith("needs") else "not known in advance"
