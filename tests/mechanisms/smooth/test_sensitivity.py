@@ -382,7 +382,7 @@ def test_the_roundings_are_those_of_the_proof():
     assert module.smoothness(Fraction(1, 2**39) + Fraction(1, 2**60)) > Fraction(1, 2**40)
 
 
-@pytest.mark.parametrize(("size", "decays", "divisor"), [(7, 0, 1), (7, 3, 1), (10, 5, 4), (2**61, 2, 3)])
+@pytest.mark.parametrize(("size", "decays", "divisor"), [(7, 0, 1), (7, 3, 1), (10, 5, 4), (2**61, 2, 7)])
 def test_a_decayed_gap_is_rounded_up_to_its_grid(monkeypatch, size, decays, divisor):
     """With an exp that is exact: 2^-decays."""
     monkeypatch.setattr(module, "exp_up", lambda value: Fraction(2) ** int(value))
@@ -478,6 +478,6 @@ def test_the_logarithm_of_a_gap_falls_by_the_rate_with_each_decay():
 @pytest.mark.parametrize("width", [1, 3])
 def test_rows_matter_until_the_range_decays_below_the_start_or_the_least(start, rate, decays, width):
     """One decay for rounding, and one for the places that do not decay; there are no places beyond the bounds of few rows."""
-    many, few = (sorted_rows([17] * size, 5, 1005) for size in (1000, 3))
+    many, few = (sorted_rows([10**6 + 17] * size, 10**6, 10**6 + 1000) for size in (1000, 3))
     assert module._reach(many, start, Fraction(rate), width) == (decays + 2) * width
     assert module._reach(few, start, Fraction(rate), width) == 4
