@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.release import drawing as module
-from tacit.release.drawing import Drawing, Mark, Scale, lines_of, number, scale_of, svg, width_of
+from tacit.release.axes import Scale, lines_of, number, scale_of, width_of
+from tacit.release.drawing import Drawing, Mark, svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
