@@ -160,6 +160,13 @@ class Session:
         """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
         return self.data.questions_left(epsilon, delta, self.analyst)
 
+    def tables(self) -> list[dict[str, Any]]:
+        """What the data owner declares of each table: columns, units and limits."""
+        from tacit.query.declared import declared_tables
+
+        self.data.refresh()
+        return declared_tables(self.data.catalog, self.data.public)
+
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start

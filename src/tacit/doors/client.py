@@ -121,6 +121,12 @@ class Remote:
         """What the data owner declares of the data."""
         return _read(self._sent("GET", "/v1/catalog"))
 
+    def tables(self) -> list[dict[str, Any]]:
+        """What the data owner declares of each table: columns, units and limits."""
+        known = self.catalog()
+        with _in_words():
+            return [dict(table) for table in known["tables"]]
+
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The latest entries of this analyst, the newest first."""
         found: list[dict[str, Any]] = []

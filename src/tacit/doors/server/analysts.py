@@ -13,8 +13,8 @@ from tacit.doors.server.problems import problem
 from tacit.doors.server.requests import digest_of
 from tacit.doors.server.suspects import fingerprint_of
 from tacit.errors import InvalidInput
-from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_text
+from tacit.query.declared import declared_tables
 from tacit.query.pauses import pause
 from tacit.untrusted import for_json
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tacit.doors.server.accounts import Account
     from tacit.doors.server.models import AnswerWanted, Explained, HistoryWanted, Nothing
     from tacit.doors.server.office import Office
-    from tacit.privacy.catalog import Column, Table
     from tacit.release.answer import Answer
 
 READ_AT_ONCE = 2_000  # entries of the ledger that one request for a history looks at
@@ -163,35 +162,6 @@ def catalog(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     """What the catalog declares: no source, no other analyst, and no number of rows but that of public tables."""
     office.data.refresh()
     declared = office.data.catalog
-    tables = [_table(office, table) for _, table in sorted(declared.tables.items())]
+    tables = declared_tables(declared, office.data.public)
     known = {"budget": _amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
     return as_json({**known, "questions_at_most": declared.questions_at_most})
-
-
-def _table(office: Office, table: Table) -> dict[str, Any]:
-    if table.public:
-        columns = office.data.public.columns(table.name)
-        rows = office.data.public.size(table.name)
-        return {"name": table.name, "public": True, "rows": rows, "columns": [_column(each) for each in columns.values()]}
-    unit = None if table.unit is None else {"column": table.unit.column, "references": table.unit.references}
-    limits = {name: getattr(table, name) for name in ("max_rows", "rows_at_most", "min_people")}
-    limits |= {"max_rows_per_group": table.rows_per_group, "max_joined_rows": table.most_joined_rows}
-    columns_of = [_column(each) for each in table.columns.values()]
-    return {"name": table.name, "public": False, "unit": unit, **limits, "no_unit": table.no_unit, "columns": columns_of}
-
-
-def _column(column: Column) -> dict[str, Any]:
-    number = column.kind in ("number", "date")
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "bounds": None if column.bounds is None else [_bound(column, bound) for bound in column.bounds],
-        "step": None if column.step is None or not number else decimal_text(column.step),
-        "values": list(column.domain) if column.kind == "category" else None,
-        "nullable": column.nullable,
-        "longest": column.longest if column.kind == "text" else None,
-    }
-
-
-def _bound(column: Column, bound: Fraction) -> str:
-    return day_of(int(bound)).isoformat() if column.kind == "date" else decimal_text(bound)
