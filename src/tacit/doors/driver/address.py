@@ -94,5 +94,6 @@ def with_options(place: Mapping[str, Any], options: Mapping[str, Any]) -> Addres
     if most is not None and most <= 0:
         raise InvalidInput("most must be above 0: it limits the sum of the epsilons that are asked for")
     own = {name: kept[name] for name in ("token", "analyst", "ca") if name in kept}
-    chosen: dict[str, Any] = {**place, **own}
+    chosen: dict[str, Any] = dict(place)
+    chosen.update(own)
     return Address(**chosen, budget=budget, most=most, intervals=intervals)

@@ -17,13 +17,12 @@ from contextlib import contextmanager
 from datetime import date, datetime
 from datetime import time as time_of_day
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any, Protocol
 
 from tacit import errors
 from tacit.doors.driver.address import Address, read_address, with_options
+from tacit.doors.limited import Limited
 from tacit.errors import InvalidInput, TacitError
-from tacit.privacy.rounding import as_text
 
 apilevel = "2.0"
 threadsafety = 1  # threads may share the module, not a connection
@@ -182,7 +181,7 @@ class Connection:
 
     def __init__(self, session: Any, address: Address) -> None:
         self.session, self.address = session, address
-        self.asked_for = Fraction(0)  # the sum of the epsilons of this connection's questions
+        self._limited = Limited(session, address.most)
         self.closed = False
 
     def __repr__(self) -> str:
@@ -221,19 +220,7 @@ class Connection:
     def ask(self, sql: str, parameters: Any) -> Any:
         """The answer to a question; refused before it is sent if it would exceed `most`."""
         self.check_open()
-        how = {**self.address.budget, **({} if parameters is None else {"params": parameters})}
-        if self.address.most is not None:
-            price = self.session.explain(sql, **how).epsilon
-            if self.asked_for + price > self.address.most:
-                most, left = as_text(self.address.most), as_text(max(self.address.most - self.asked_for, Fraction(0)))
-                raise OperationalError(
-                    f"this connection may ask for epsilon {most}, and {left} remains; open another with a larger most",
-                    code="budget_exceeded",
-                )
-        answer = self.session.sql(sql, **how)
-        if not answer.receipt.again:
-            self.asked_for += answer.receipt.epsilon
-        return answer
+        return self._limited.sql(sql, **self.address.budget, **({} if parameters is None else {"params": parameters}))
 
 
 # --- cursors -----------------------------------------------------------------------------------------------------------------
