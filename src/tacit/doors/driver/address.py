@@ -93,7 +93,6 @@ def with_options(place: Mapping[str, Any], options: Mapping[str, Any]) -> Addres
     most = exact(kept["most"], "most") if "most" in kept else None
     if most is not None and most <= 0:
         raise InvalidInput("most must be above 0: it limits the sum of the epsilons that are asked for")
-    own = {name: kept[name] for name in ("token", "analyst", "ca") if name in kept}
     chosen: dict[str, Any] = dict(place)
-    chosen.update(own)
+    chosen |= {name: value for name, value in kept.items() if name in ("token", "analyst", "ca")}
     return Address(**chosen, budget=budget, most=most, intervals=intervals)
