@@ -22,7 +22,7 @@ from benchmarks.tables import best_seconds, machine, markdown, write_table
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.rollback import check_head, remember_head
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy
 from tacit.errors import NoLedger
 from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import Neighbours

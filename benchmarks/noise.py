@@ -122,7 +122,7 @@ def median() -> Row:
     """Smooth sensitivity of the median of ten million sorted values, the slowest of several shapes and rates."""
     name = f"smooth sensitivity of the median of {ROWS:,} sorted values"
     try:
-        from tacit.mechanisms.smooth_sensitivity import smooth_order_statistic
+        from tacit.mechanisms.smooth.sensitivity import smooth_order_statistic
         from tacit.mechanisms.sorted_rows import sorted_rows
     except ImportError:
         return name, "not there", "-", "below 2 s"

@@ -20,9 +20,9 @@ import numpy as np
 
 from benchmarks.tables import machine, markdown, write_table
 from tacit.chart import save
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
-from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.quantile.rank_blocks import Blocks
 from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed
 from tacit.mechanisms.tree.shape import fitting
 from tacit.privacy.loss import ADD_REMOVE

@@ -102,8 +102,7 @@ def prepared(folder: Path) -> list[str]:
     """A million visits, prepared, and an account for each client."""
     import duckdb
 
-    from tacit.doors.server.accounts import Accounts
-    from tacit.doors.server.records import FILE, Records
+    from tacit.doors.server.records import FILE, Accounts, Records
     from tacit.session import open as open_data
 
     drawn = "(hash(range + {}) % {})::INTEGER"

@@ -40,8 +40,8 @@ def homes() -> tuple[np.ndarray, np.ndarray]:
 
 def urn() -> str:
     """Calibrated, priced and drawn."""
-    from tacit.mechanisms.dirichlet import ProbableDirichlet
-    from tacit.mechanisms.dirichlet_calibration import PublicFacts
+    from tacit.mechanisms.dirichlet.calibration import PublicFacts
+    from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
     from tacit.mechanisms.noise.urn import BlockClass
 
     blocks, counts = homes()
@@ -54,8 +54,8 @@ def urn() -> str:
 
 def many() -> str:
     """Twenty times as many draws: in rounds, so that memory does not grow with them."""
-    from tacit.mechanisms.dirichlet import ProbableDirichlet
-    from tacit.mechanisms.dirichlet_calibration import PublicFacts
+    from tacit.mechanisms.dirichlet.calibration import PublicFacts
+    from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
     from tacit.mechanisms.noise.urn import BlockClass
 
     counts = np.full(5_000, MANY // 5_000)

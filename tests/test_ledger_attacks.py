@@ -22,8 +22,7 @@ from tacit.accounting.ledger.pages import Line
 from tacit.accounting.ledger.rollback import adopt, check_head, remember_head
 from tacit.accounting.ledger.selling import Granted, Recalled, Sale
 from tacit.accounting.ledger.tables import Store
-from tacit.accounting.ledger.units import Units
-from tacit.accounting.policy import UNIT, Policy
+from tacit.accounting.ledger.units import UNIT, Policy, Units
 from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue, StoreUnusable, TooManyFailures, Unforeseen, UnitsChanged
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import Pure

@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     import tacit.tables as tables
     import tacit.verify as verify
     from tacit.doors.client import connect
-    from tacit.mechanisms.dirichlet import DirichletResampling
+    from tacit.mechanisms.dirichlet.resampling import DirichletResampling
     from tacit.mechanisms.exponential import Exponential
     from tacit.mechanisms.gaussian import Gaussian
     from tacit.mechanisms.laplace import Laplace
     from tacit.mechanisms.noisy_max import NoisyMax
-    from tacit.mechanisms.quantile import Quantile
-    from tacit.mechanisms.quantile_interval import QuantileWithInterval
+    from tacit.mechanisms.quantile.interval import QuantileWithInterval
+    from tacit.mechanisms.quantile.quantile import Quantile
     from tacit.mechanisms.randomized_response import RandomizedResponse
     from tacit.mechanisms.selection import KeyThreshold
-    from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
+    from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
     from tacit.mechanisms.sparse_vector import SparseVector
     from tacit.privacy.interval import Interval
     from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Approximate, Concentrated, Neighbours, Probabilistic, Pure
@@ -105,16 +105,16 @@ _MODULES = (
 )
 _HOMES = {
     "tacit.doors.client": ("connect",),
-    "tacit.mechanisms.dirichlet": ("DirichletResampling",),
+    "tacit.mechanisms.dirichlet.resampling": ("DirichletResampling",),
     "tacit.mechanisms.exponential": ("Exponential",),
     "tacit.mechanisms.gaussian": ("Gaussian",),
     "tacit.mechanisms.laplace": ("Laplace",),
     "tacit.mechanisms.noisy_max": ("NoisyMax",),
-    "tacit.mechanisms.quantile": ("Quantile",),
-    "tacit.mechanisms.quantile_interval": ("QuantileWithInterval",),
+    "tacit.mechanisms.quantile.quantile": ("Quantile",),
+    "tacit.mechanisms.quantile.interval": ("QuantileWithInterval",),
     "tacit.mechanisms.randomized_response": ("RandomizedResponse",),
     "tacit.mechanisms.selection": ("KeyThreshold",),
-    "tacit.mechanisms.smooth": ("SmoothQuantile", "SmoothTrimmedMean"),
+    "tacit.mechanisms.smooth.estimates": ("SmoothQuantile", "SmoothTrimmedMean"),
     "tacit.mechanisms.sparse_vector": ("SparseVector",),
     "tacit.privacy.interval": ("Interval",),
     "tacit.privacy.loss": ("ADD_REMOVE", "CHANGE_ONE", "Approximate", "Concentrated", "Neighbours", "Probabilistic", "Pure"),

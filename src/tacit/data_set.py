@@ -21,7 +21,7 @@ from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger import rollback
 from tacit.accounting.ledger.ledger import Ledger, open_ledger
 from tacit.accounting.ledger.ledger import begin_ledger as begin_books
-from tacit.accounting.policy import Policy, policy_of
+from tacit.accounting.ledger.units import Policy, policy_of
 from tacit.data.catalog import Stamp, read_catalog, stamp_of
 from tacit.data.store import StoreInfo, prepared_for, require_small_files, store_info
 from tacit.errors import InvalidInput, NoLedger, StoreUnusable

@@ -32,7 +32,7 @@ from tacit.mechanisms.sensitivity import (
     smallest,
     total,
 )
-from tacit.mechanisms.smooth_sensitivity import smooth_order_statistic, smooth_trimmed_mean
+from tacit.mechanisms.smooth.sensitivity import smooth_order_statistic, smooth_trimmed_mean
 from tacit.mechanisms.sorted_rows import sorted_rows
 from tacit.query.price.stability import Reach
 

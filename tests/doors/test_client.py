@@ -23,7 +23,7 @@ from served import Served, listening, self_signed, served
 from tacit.doors.cli import app
 from tacit.doors.client import MOST_REPLY, Remote, _body, checked_url, raised
 from tacit.doors.server import desk
-from tacit.doors.server.places import Places
+from tacit.doors.server.turns import Places
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnknownName
 
 WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward"

@@ -21,9 +21,9 @@ from tacit.mechanisms.noise import envelope
 from tacit.mechanisms.noise.choice import choose
 from tacit.mechanisms.noise.envelope import Envelope
 from tacit.mechanisms.noisy_max import NoisyMax
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
-from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.quantile.rank_blocks import Blocks
 from tacit.mechanisms.selection import KeyThreshold
 
 LIMIT, CONFIDENCE = 0.14, 1 - 1e-7

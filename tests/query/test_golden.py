@@ -18,7 +18,7 @@ import pytest
 from stored import catalog, category, days, number, table
 from tacit.accounting.composition import loss
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.privacy.catalog import Column, Owner, Source, Table
 from tacit.privacy.loss import Concentrated
 from tacit.privacy.rounding import as_text

@@ -26,7 +26,7 @@ from tacit.evidence.verify.score import read
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.noise import discrete
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.selection import Kept, KeyThreshold
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact

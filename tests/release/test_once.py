@@ -18,7 +18,7 @@ from tacit.accounting.events import ExponentialChoice
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.rollback import remember_head
 from tacit.accounting.ledger.selling import Granted, Recalled, Sale
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy
 from tacit.errors import BudgetExceeded, StoppedAfterSpending, StoreUnusable, TimedOut, TooManyFailures, Unforeseen
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import Neighbours

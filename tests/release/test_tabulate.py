@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.quantile_interval import Enclosed, QuantileWithInterval
+from tacit.mechanisms.quantile.interval import Enclosed, QuantileWithInterval
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
 from tacit.release.answer import Answer, Receipt, shown

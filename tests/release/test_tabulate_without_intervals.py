@@ -12,7 +12,7 @@ import pytest
 from hospital import hospital_session
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidInput
-from tacit.mechanisms.quantile import Quantile
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.query.canonical import canonical_text
 from tacit.query.language.sql import parse
 from tacit.query.offers import key_of

@@ -21,7 +21,7 @@ from tacit.accounting.events import (
     ThresholdedKeys,
 )
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy
 from tacit.errors import InvalidInput, NoLedger
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import Neighbours

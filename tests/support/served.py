@@ -25,7 +25,7 @@ from hospital import files
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import Desk, desk
 from tacit.doors.server.front import app
-from tacit.doors.server.protocol import configured
+from tacit.doors.server.gate import configured
 from tacit.doors.server.settings import Settings
 from tacit.session import open as open_data
 

@@ -1,4 +1,4 @@
-"""What Laplace and Gaussian share: numbers on a public grid, and independent integer noise on each of them."""
+"""Numbers on a public grid with independent integer noise on each: the part that Laplace and Gaussian share."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Shape(TypedDict, total=False):
 
 
 class AdditiveNoise(ABC):
-    """What is one for both laws once the noise can be drawn and its tail is known: releases, intervals, the loss."""
+    """Releases, intervals and the loss, for any law whose noise can be drawn and whose tail is known."""
 
     __slots__ = ()
     sensitivity: Fraction
@@ -88,10 +88,10 @@ class AdditiveNoise(ABC):
     @property
     @abstractmethod
     def event(self) -> Event:
-        """What runs, for the ledger."""
+        """The event that the ledger records."""
 
     @abstractmethod
-    def _drawn(self, size: int) -> NDArray[Any]:
+    def _noise(self, size: int) -> NDArray[Any]:
         """Independent noise, in units of the grid."""
 
     @abstractmethod
@@ -115,19 +115,19 @@ class AdditiveNoise(ABC):
     def release(self, value: Any) -> Any:
         """The value with noise, on the grid: a number for a number, an array of `dimension` for an array."""
         units = units_of(value, self.step, self.dimension, self.on_grid)
-        return from_units(noisy(units, self._drawn(self.dimension)), self.step)
+        return from_units(noisy(units, self._noise(self.dimension)), self.step)
 
     def release_units(self, units: Any) -> Units:
         """The same in whole units of the grid: exact integers in, exact integers out."""
-        return noisy(given_units(units, self.dimension), self._drawn(self.dimension))
+        return noisy(given_units(units, self.dimension), self._noise(self.dimension))
 
     def release_each(self, units: Any) -> Units:
         """The same noise on every number of a flat array, however many: neighbours may differ in at most `dimension` of them.
 
         So the event does not depend on how many there are, such as the keys that a threshold shows.
         """
-        known = each_units(units)
-        return noisy(known, self._drawn(known.size))
+        numbers = each_units(units)
+        return noisy(numbers, self._noise(numbers.size))
 
     def interval(self, confidence: Number) -> Interval:
         """Where the exact value lies around a released one with at least `confidence`, for each number by itself."""
@@ -166,13 +166,13 @@ def fitting_step(scale: Fraction, sensitivity: Fraction, units: Callable[[Fracti
 
 def units_of(value: Any, step: Fraction, dimension: int, on_grid: bool) -> Units:
     """The value as whole units on the grid, sealed or not: an integer for one number, an array of `dimension` for several."""
-    plain = _shaped(opened(value), dimension)
+    plain = _in_shape(opened(value), dimension)
     return grid_units(plain, step) if on_grid else to_units(plain, step)
 
 
 def given_units(units: Any, dimension: int) -> Units:
     """Whole units as a caller on the grid gives them, of the right number."""
-    return read_units(_shaped(opened(units), dimension))
+    return read_units(_in_shape(opened(units), dimension))
 
 
 def each_units(units: Any) -> NDArray[Any]:
@@ -239,7 +239,7 @@ def curve(density: Callable[[int], float], step: Fraction, band: Interval) -> tu
     return [float(move * step) for move in moves], [density(move) / float(step) for move in moves]
 
 
-def _shaped(value: Any, dimension: int) -> Any:
+def _in_shape(value: Any, dimension: int) -> Any:
     if not is_array(value):
         if dimension == 1:
             return value

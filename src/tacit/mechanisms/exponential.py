@@ -74,7 +74,7 @@ class Exponential:
 
     @property
     def event(self) -> BoundedRangeChoice:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return BoundedRangeChoice(self.epsilon, self.neighbours)
 
     @property
@@ -84,7 +84,7 @@ class Exponential:
 
     @property
     def factor(self) -> Fraction:
-        """What one unit of utility adds to the logarithm of a weight."""
+        """The increase of the logarithm of a weight for one unit of utility."""
         return self.epsilon / (2 * self.sensitivity)
 
     def release(self, utilities: Any) -> Any:
@@ -163,10 +163,10 @@ def _exp(exponent: Fraction) -> Decimal:
 
 
 def _distinct(candidates: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    known = tuple(candidates)
-    if not known or len(set(known)) != len(known):
+    options = tuple(candidates)
+    if not options or len(set(options)) != len(options):
         raise InvalidInput("candidates must be distinct, and at least one; they are public and fixed before any data is read")
-    return known
+    return options
 
 
 def _exact_array(utilities: Any) -> NDArray[Any]:

@@ -54,7 +54,7 @@ class Farthest:
 
     @property
     def event(self) -> BoundedRangeChoice:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return self._choice.event
 
     @property

@@ -35,7 +35,7 @@ class Gaussian(additive.AdditiveNoise):
     """Adds to each of `dimension` numbers k * step, the integer k with probability proportional to exp(-k^2 / (2 scale^2)).
 
     `sensitivity` is the largest l2 distance between the exact values of neighbours; `on_grid` as for Laplace. Concentrated rho:
-    Canonne, Kamath and Steinke 2020. What is made `for_budget` is stated as (epsilon, delta) by the noise's own curve.
+    Canonne, Kamath and Steinke 2020. A mechanism made `for_budget` is stated as (epsilon, delta) by the noise's own curve.
 
     >>> mechanism = Gaussian(sensitivity=1, rho=0.5, step=1, on_grid=True)
     >>> print(mechanism.interval(0.95), mechanism.loss, sep="; ")
@@ -85,12 +85,12 @@ class Gaussian(additive.AdditiveNoise):
         distance = additive.not_constant(additive.read_sensitivity(sensitivity))
         limit, chance = positive_budget(epsilon), probability(positive_budget(delta, "delta"))
         rough = cls(distance, largest_concentrated_down(limit, chance), **shape)
-        return rough._restated(Approximate(limit, chance, rough.neighbours), any_step=shape.get("step") is None)
+        return rough._restate(Approximate(limit, chance, rough.neighbours), any_step=shape.get("step") is None)
 
-    def _restated(self, budget: Approximate, any_step: bool) -> Gaussian:
+    def _restate(self, budget: Approximate, any_step: bool) -> Gaussian:
         """The same question with the least noise for `budget`; one number on a finer grid where that is less noise."""
         step, units = self.step, self.units
-        while (rho := self._calibrated(units, budget)) and any_step and self.dimension == 1:
+        while (rho := self._calibrate(units, budget)) and any_step and self.dimension == 1:
             if calibrate.gaussian_scale_up(units, rho) >= STEPS_PER_SCALE:
                 break
             step /= 2
@@ -100,7 +100,7 @@ class Gaussian(additive.AdditiveNoise):
         object.__setattr__(made, "stated", replace(budget, delta=calibrate.drifted_delta_up(budget.delta, budget.epsilon, lost)))
         return made
 
-    def _calibrated(self, units: Fraction, budget: Approximate) -> Fraction:
+    def _calibrate(self, units: Fraction, budget: Approximate) -> Fraction:
         moves = Moves(units, entries=self.dimension)
         return calibrated_rho((moves,), (Fraction(1),), budget.epsilon, budget.delta)
 
@@ -137,13 +137,13 @@ class Gaussian(additive.AdditiveNoise):
 
     @property
     def event(self) -> GaussianNoise | CalibratedGaussian:
-        """What the ledger records for one release: its rho, and what it is stated as beside it."""
+        """The event that the ledger records for one release: its rho, and the statement beside it."""
         noise = self.noise
         return noise if self.stated is None else CalibratedGaussian((noise,), self.stated.epsilon, self.stated.delta)
 
     @property
     def noise(self) -> GaussianNoise:
-        """What is drawn, whatever it is stated as."""
+        """The noise that is drawn, whatever its statement."""
         truncation = self.dimension * discrete.gaussian_truncation(self.scale)
         return GaussianNoise(self.units, self.scale, truncation, self.neighbours)
 
@@ -153,10 +153,10 @@ class Gaussian(additive.AdditiveNoise):
         return float(self.scale)
 
     def resized(self, dimension: int) -> Gaussian:
-        """The same rho on another number of numbers. What it is stated as by its own curve does not go with it."""
+        """The same rho on another number of numbers. A statement by its own curve does not go with it."""
         return Gaussian(self.sensitivity, self.rho, self.step, dimension, self.on_grid, self.neighbours)
 
-    def _drawn(self, size: int) -> NDArray[Any]:
+    def _noise(self, size: int) -> NDArray[Any]:
         return discrete.draw_gaussian(self.scale, size)
 
     def law(self, value: Any, missing: Number = additive.MISSING) -> Law:
@@ -194,7 +194,7 @@ class Gaussian(additive.AdditiveNoise):
         epsilon = self.stated.epsilon
         return {
             f"epsilon {as_text(each * epsilon)}": calibrate.gaussian_scale_up(
-                self.units, self._calibrated(self.units, replace(self.stated, epsilon=each * epsilon))
+                self.units, self._calibrate(self.units, replace(self.stated, epsilon=each * epsilon))
             )
             for each in factors
         }

@@ -99,7 +99,7 @@ class Laplace(additive.AdditiveNoise):
 
     @property
     def event(self) -> LaplaceNoise:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return LaplaceNoise(self.units, self.scale, self.neighbours)
 
     @property
@@ -115,7 +115,7 @@ class Laplace(additive.AdditiveNoise):
         """
         return Laplace(self.sensitivity, self.epsilon, self.step, dimension, self.on_grid, self.neighbours)
 
-    def _drawn(self, size: int) -> NDArray[Any]:
+    def _noise(self, size: int) -> NDArray[Any]:
         return discrete.draw_laplace(self.scale, size)
 
     def law(self, value: Any, missing: Number = additive.MISSING) -> Law:

@@ -1,4 +1,4 @@
-"""What every mechanism is: the protocol at the seam between noise, accounting, release and evidence."""
+"""The protocol of every mechanism: the seam between noise, accounting, release and evidence."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Mechanism(Protocol):
 
     @property
     def event(self) -> Event:
-        """What runs, for the ledger."""
+        """The event that the ledger records."""
 
     @property
     def loss(self) -> Loss:
-        """What it costs, by the theorem in the .md beside the mechanism."""
+        """The privacy loss of one release, by the theorem in the .md beside the mechanism."""
 
     def release(self, value: Any) -> Any:
         """The private output for an exact value (or a `Sealed` one)."""
@@ -80,4 +80,4 @@ class Additive(Mechanism, Protocol):
         """Whole units with noise, `dimension` of them."""
 
     def release_each(self, units: Any) -> Any:
-        """The same on however many, of which neighbours differ in at most `dimension`."""
+        """The same on any number of units; neighbours differ in at most `dimension` of them."""

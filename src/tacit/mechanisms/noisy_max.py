@@ -67,7 +67,7 @@ class NoisyMax:
 
     @property
     def event(self) -> events.NoisyMax:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return events.NoisyMax(self.epsilon, self.neighbours)
 
     @property
@@ -94,7 +94,7 @@ class NoisyMax:
         return Law(chances)
 
     def score_error(self, candidates: int, confidence: Number) -> float:
-        """How far, with `confidence`, the chosen one of so many numbers is below the largest, at most.
+        """How far, with `confidence`, the chosen one of that many numbers is below the largest, at most.
 
         >>> NoisyMax(sensitivity=1, epsilon=1, step=1).score_error(candidates=10, confidence=0.95)
         21.0

@@ -1,4 +1,4 @@
-"""Randomized response: each person flips their own bit with probability `flip` before anybody sees it. Proof beside it.
+"""Randomized response: each person flips their own bit with probability `flip` before it leaves them. Proof beside it.
 
 With flip p the report of a bit b has mean p + (1 - 2p) b, so (mean of reports - p) / (1 - 2p) is unbiased for the mean of the
 bits. (Lecture notes are found that print it with p and 1 - p swapped: that converges to one minus the mean.)
@@ -88,7 +88,7 @@ class RandomizedResponse:
 
     @property
     def event(self) -> RandomizedAnswer:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return RandomizedAnswer(self.epsilon, self.neighbours)
 
     @property

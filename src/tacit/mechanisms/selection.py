@@ -1,4 +1,4 @@
-"""Keys by threshold: which groups exist, released only if a noisy count of units is large enough. Proof in selection.md."""
+"""Keys by threshold: groups are released only if their noisy count of units is large enough. Proof in selection.md."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from tacit.mechanisms.additive import MISSING, MOST_OUTCOMES, decimal, within
 from tacit.mechanisms.noise import discrete
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.grid import add_units, read_units
-from tacit.mechanisms.shown_counts import ends_of_shown
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.interval import Interval
 from tacit.privacy.law import ARITHMETIC, Law
@@ -34,10 +33,13 @@ from tacit.privacy.rounding import Number, exact, exp_down, exp_up, log_down, lo
 from tacit.privacy.sealed import Sealed
 
 Shown = tuple[tuple[Hashable, int], ...]
+Floats = NDArray[np.float64]
+Integers = NDArray[Any]
 
 NO_UNITS = np.zeros(0, dtype=np.int64)
 MOST_UNITS = 2**60
 FAR = Fraction(10**4)  # e^-FAR stands for everything smaller
+SLACK = 1e-6  # of a noise scale, by which ends are moved outward before they are rounded: doubles are off by less than 1e-7 of it
 
 
 class Kept(NamedTuple):
@@ -52,7 +54,7 @@ class Kept(NamedTuple):
 class KeyThreshold:
     """The keys whose noisy number of *units* reaches a threshold, with that number; sorted by key.
 
-    One unit is in at most `max_groups` groups. Groups without units are not considered, so nobody needs to know all keys.
+    One unit is in at most `max_groups` groups. Groups without units are not considered, so a list of all keys is not needed.
     `min_people` raises the threshold. (epsilon, delta): after Korolova et al. 2009.
 
     >>> keys = KeyThreshold(epsilon=1, delta=1e-6, max_groups=8)
@@ -89,7 +91,7 @@ class KeyThreshold:
 
     @property
     def event(self) -> ThresholdedKeys:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return ThresholdedKeys(self.epsilon, self.delta, self.max_groups, self.threshold, self.neighbours)
 
     @property
@@ -109,19 +111,19 @@ class KeyThreshold:
         Everything but keys and counts stays sealed; to release it costs a mechanism of its own. Of more than `most` keys, those
         with the largest noisy counts are shown.
         """
-        known, units = _read(opened(keys), opened(counts))
-        # two groups of nobody, which leave again: NumPy takes another time for no group and for one than for two and more
+        names, units = _read(opened(keys), opened(counts))
+        # two empty groups, which leave again: NumPy takes another time for no group and for one than for two and more
         present = np.flatnonzero(np.concatenate([[1, 1], units]) > 0)[2:] - 2
         noise = discrete.draw_laplace(self.scale, present.size + 2)
         noisy = np.asarray(add_units(np.concatenate([[0, 0], units[present]]), noise))[2:]
         shown = np.flatnonzero(noisy >= self.threshold)
-        found = sorted(zip(present[shown].tolist(), noisy[shown].tolist(), strict=True), key=lambda pair: order(known[pair[0]]))
-        if most is not None and len(found) > most:
-            largest = sorted(found, key=lambda pair: pair[1], reverse=True)[:most]  # of equal ones, the first keys
-            found = sorted(largest, key=lambda pair: order(known[pair[0]]))
-        places = [place for place, _ in found]
-        columns = tuple(_selected(opened(column), places) for column in others)
-        return Kept(tuple(_canonical(known[place]) for place in places), tuple(count for _, count in found), columns)
+        pairs = sorted(zip(present[shown].tolist(), noisy[shown].tolist(), strict=True), key=lambda pair: order(names[pair[0]]))
+        if most is not None and len(pairs) > most:
+            largest = sorted(pairs, key=lambda pair: pair[1], reverse=True)[:most]  # of equal ones, the first keys
+            pairs = sorted(largest, key=lambda pair: order(names[pair[0]]))
+        places = [place for place, _ in pairs]
+        columns = tuple(_select(opened(column), places) for column in others)
+        return Kept(tuple(_canonical(names[place]) for place in places), tuple(count for _, count in pairs), columns)
 
     def interval(self, confidence: Number) -> Interval:
         """How far a noisy count is from the number of units, for a group chosen without looking at what was shown.
@@ -141,10 +143,10 @@ class KeyThreshold:
 
     def law(self, groups: Any, missing: Number = MISSING) -> Law:
         """The probability of each list of keys and counts, except counts so high that they weigh at most `missing` per group."""
-        known, units = _read(*_pair(opened(groups)))
+        names, units = _read(*_pair(opened(groups)))
         tail = exact(missing, "missing")
         present = sorted(
-            ((_canonical(key), int(n)) for key, n in zip(known, units, strict=True) if n > 0), key=lambda g: order(g[0])
+            ((_canonical(key), int(n)) for key, n in zip(names, units, strict=True) if n > 0), key=lambda g: order(g[0])
         )
         each = [self._outcomes(key, count, tail) for key, count in present]
         if math.prod(map(len, each)) > MOST_OUTCOMES:
@@ -163,7 +165,7 @@ class KeyThreshold:
 
 
 def order(key: Any) -> tuple[Any, ...]:
-    """What keys are sorted by, of whatever types they are: numbers, then text, then others by type; none at all comes last.
+    """The sort key of a key of any type: numbers, then text, then others by type; none at all comes last.
 
     >>> sorted([("b", 1), (None, 0), ("a", 2.5), ("a", 2)], key=order)
     [('a', 2), ('a', 2.5), ('b', 1), (None, 0)]
@@ -184,7 +186,7 @@ def _least_threshold(scale: Fraction, delta: Fraction, max_groups: int) -> int:
         shown = exp_up(-(tau - 1) * ratio) / (1 + least_ratio)
         return max_groups * shown <= delta or (shown < 1 and log_down(1 - shown) >= allowed)
 
-    enough = 2 + math.ceil(log_up(max_groups / delta) / ratio)  # where G x <= delta, of which 1 - (1 - x)^G <= delta follows
+    enough = 2 + math.ceil(log_up(max_groups / delta) / ratio)  # where G x <= delta, so that 1 - (1 - x)^G <= delta
     if enough > MOST_UNITS:
         raise InvalidBudget("with this epsilon and delta a key would require more than 2^60 units; use a larger epsilon")
     return bisect_left(range(1, enough + 1), True, key=holds) + 1
@@ -199,13 +201,13 @@ def _pair(groups: Any) -> tuple[Any, Any]:
 
 
 def _read(keys: Any, counts: Any) -> tuple[Sequence[Any], NDArray[Any]]:
-    known = keys.tolist() if isinstance(keys, np.ndarray) else tuple(keys)
+    names = keys.tolist() if isinstance(keys, np.ndarray) else tuple(keys)
     units = np.asarray(read_units(counts if len(counts) else NO_UNITS))  # no group takes the road of one
-    if units.ndim != 1 or len(known) != units.size or (units < 0).any():
+    if units.ndim != 1 or len(names) != units.size or (units < 0).any():
         raise InvalidValue("every key requires its number of units, a whole number of at least 0")
-    if len(set(known)) != len(known) or any(map(ne, parts := _parts(known), parts)):
+    if len(set(names)) != len(names) or any(map(ne, parts := _parts(names), parts)):
         raise InvalidValue("duplicate key, or a key that does not equal itself (NaN); group the rows by cleaned keys first")
-    return known, units
+    return names, units
 
 
 def _parts(keys: Sequence[Any]) -> Sequence[Any]:
@@ -223,7 +225,7 @@ def _canonical(key: Any) -> Any:
     return plain + 0.0 if isinstance(plain, float) else plain
 
 
-def _selected(column: Any, places: list[int]) -> Any:
+def _select(column: Any, places: list[int]) -> Any:
     if isinstance(column, np.ndarray):
         return Sealed(column[np.array(places, dtype=np.int64)])
     return tuple(Sealed(column[place]) for place in places)
@@ -242,3 +244,44 @@ def _whole(number: int, name: str, least: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
         raise InvalidInput(f"{name} must be a whole number of at least {least}, not {number!r}")
     return number
+
+
+# --- the ends of a count that is shown ---------------------------------------------------------------------------------------
+
+
+def ends_of_shown(counts: Any, threshold: int, scale: Fraction, missed: Fraction) -> tuple[Integers, Integers]:
+    """Between which numbers the units of groups lie whose noisy `counts` reached `threshold`; each misses with at most `missed`.
+
+    A group near the threshold is shown because its noise was high, so the usual interval around its noisy count misses far too
+    often. These ends come from the law of the count given that it reached the threshold, for every true number of units.
+
+    >>> low, high = ends_of_shown([16, 40], threshold=15, scale=Fraction(2), missed=Fraction(1, 20))
+    >>> low.tolist(), high.tolist()
+    ([1, 34], [21, 46])
+    """
+    shown = np.asarray(read_units(counts))
+    above = np.asarray(add_units(shown, np.full(shown.shape, -threshold)), dtype=np.float64)
+    width, log_missed = float(scale), math.log(missed / 2)
+    low = add_units(shown, -_whole_units(_below(above, width, log_missed)))
+    unknown = above + width * log_missed < SLACK * width  # as likely with a single unit as with `threshold` of them
+    return np.where(unknown, 1, low), np.asarray(add_units(shown, _whole_units(_above(above, width, log_missed))))
+
+
+def _below(above: Floats, width: float, log_missed: float) -> Floats:
+    """The largest d with Pr[Y >= y] / Pr[Y >= threshold] > missed / 2 for y - d units: a root of a quadratic in e^(-d / scale)."""
+    ratio, beyond = math.exp(-1 / width), np.maximum(above + width * log_missed, 0)
+    root = np.sqrt(math.expm1(-1 / width) ** 2 - 4 * ratio * np.expm1(-beyond / width))
+    distance = -width * (log_missed + np.log((1 + ratio + root) / 2))
+    return np.minimum(np.floor(distance + SLACK * width), above)
+
+
+def _above(above: Floats, width: float, log_missed: float) -> Floats:
+    """The largest e with Pr[threshold <= Y <= y] / Pr[Y >= threshold] > missed / 2 for y + e units; at least 0."""
+    ratio, tail = math.exp(-1 / width), np.exp(-(above + 1) / width)
+    likely = -np.expm1(-(above + 1) / width) + math.exp(log_missed) * tail
+    distance = width * (np.log(likely) - log_missed - math.log1p(ratio))
+    return np.maximum(np.floor(distance + SLACK * width), 0)
+
+
+def _whole_units(numbers: Floats) -> Integers:
+    return np.asarray(read_units([int(number) for number in numbers.tolist()]))

@@ -1,7 +1,7 @@
 """How far one row can move an answer: global sensitivities, exact, for both neighbour relations. Proofs in sensitivity.md.
 
 Under change-one the number of rows is public, and `rows` is that number. Under add/remove it is private, and `rows` is a
-public lower bound: the smaller of the two neighbours has at least so many; the formulas fall as sizes grow.
+public lower bound: the smaller of the two neighbours has at least that many rows; the formulas fall as sizes grow.
 
 Bounds may be infinite; the sensitivity is then infinite too, which no mechanism accepts. The blanks of a lecture's quiz (Harvard
 CS208, 2022; change-one, ten rows): the sum of bits, the sum of reals, the mean, the median and the variance on [0, 1].
@@ -79,8 +79,8 @@ def population_variance(bounds: Bounds | None = None, rows: int | None = None, n
     """The mean squared distance to the mean. Under add/remove and without `rows`: the worst case, one row and two."""
     width = _width(bounds, "a variance")
     if _change_one(neighbours):
-        known = _rows(rows, "a variance", neighbours)
-        return width**2 * Fraction(known - 1, known**2) if known > 1 else Fraction(0)
+        size = _rows(rows, "a variance", neighbours)
+        return width**2 * Fraction(size - 1, size**2) if size > 1 else Fraction(0)
     least = _rows(1 if rows is None else rows, "a variance", neighbours)
     return width**2 * Fraction(least, (least + 1) ** 2)
 
@@ -89,8 +89,8 @@ def sample_variance(bounds: Bounds | None = None, rows: int | None = None, neigh
     """The squared distances to the mean over rows - 1; that of one row is declared 0."""
     width = _width(bounds, "a variance")
     if _change_one(neighbours):
-        known = _rows(rows, "a variance", neighbours)
-        return width**2 / known if known > 1 else Fraction(0)
+        size = _rows(rows, "a variance", neighbours)
+        return width**2 / size if size > 1 else Fraction(0)
     return width**2 / (_rows(1 if rows is None else rows, "a variance", neighbours) + 1)
 
 

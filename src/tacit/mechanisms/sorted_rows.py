@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms.decayed_gap import Integers, Stairs
 from tacit.mechanisms.noise.grid import read_array, read_step, to_units
+from tacit.mechanisms.smooth.decayed_gap import Integers, Stairs
 from tacit.privacy.rounding import Number, as_text, exact
 
 MOST_POINTS = 2**62
@@ -131,7 +131,7 @@ class SortedRows:
             groups = int(np.searchsorted(self.ends, place)) + 1 if place > 0 else 0
             places = np.maximum(place - self.ends[:groups], 0)[::-1]
             values = self.values[:groups][::-1]
-        return _closed(places, values, max(place, 0), reach, self.lower)
+        return _close(places, values, max(place, 0), reach, self.lower)
 
     def _above(self, place: int, reach: int) -> tuple[Integers, Integers]:
         if self.ends is None:
@@ -140,7 +140,7 @@ class SortedRows:
             group = int(np.searchsorted(self.ends, place))
             starts = np.append(1, self.ends + 1)[group:-1]
             places, values = np.maximum(starts - place, 0), self.values[group:]
-        return _closed(places, values, self.size + 1 - place, reach, self.upper)
+        return _close(places, values, self.size + 1 - place, reach, self.upper)
 
 
 def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> SortedRows:
@@ -152,9 +152,9 @@ def sorted_rows(values: Any, lower: int, upper: int, counts: Any = None) -> Sort
     (7, 10000000001)
     """
     check_bounds(lower, upper)
-    units = np.concatenate([[lower - 2, lower - 1], _clamped(_whole_numbers(values, "values"), lower, upper)])
+    units = np.concatenate([[lower - 2, lower - 1], _clamp(_whole_numbers(values, "values"), lower, upper)])
     if counts is not None:
-        return _counted(units, _whole_numbers(counts, "counts"), lower, upper)
+        return _from_counts(units, _whole_numbers(counts, "counts"), lower, upper)
     units.sort()
     return SortedRows(units[2:], None, lower, upper)
 
@@ -165,7 +165,7 @@ def check_bounds(lower: int, upper: int) -> None:
         raise InvalidInput("lower must be below upper, and both within 2^62 steps of 0; use a larger step or narrower bounds")
 
 
-def _counted(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
+def _from_counts(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
     counts = np.concatenate([[1, 1], counts])
     if len(values) != len(counts) or (counts < 0).any():
         raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
@@ -202,7 +202,7 @@ def _whole_numbers(values: Any, name: str) -> Integers:
     return array.astype(np.int64, copy=False)
 
 
-def _clamped(values: Integers, lower: int, upper: int) -> Integers:
+def _clamp(values: Integers, lower: int, upper: int) -> Integers:
     """All values are clamped, whether one needs it or not: to look first would take less time where none does."""
     return np.minimum(np.maximum(values, lower), upper)
 
@@ -216,7 +216,7 @@ def _changes(rows: NDArray[np.int64]) -> tuple[Integers, Integers]:
     return places, rows[places]
 
 
-def _closed(places: Integers, values: Integers, end: int, reach: int, bound: int) -> tuple[Integers, Integers]:
+def _close(places: Integers, values: Integers, end: int, reach: int, bound: int) -> tuple[Integers, Integers]:
     """The stairs with the bound behind them, if it is within reach and not there yet."""
     if end > reach or (len(values) and int(values[-1]) == bound):
         return places, values

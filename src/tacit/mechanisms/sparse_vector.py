@@ -93,7 +93,7 @@ class SparseVector:
 
     @property
     def event(self) -> AboveThreshold:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return AboveThreshold(self.epsilon_threshold, self.epsilon_answers, self.positives, self.neighbours)
 
     @property
@@ -127,7 +127,7 @@ class SparseVector:
         return Law(dict(_sequences(chances, list(weights.values()), self.positives)))
 
     def margin(self, numbers: int, confidence: Number) -> float:
-        """How far from the threshold, with `confidence`, all of so many numbers are answered rightly.
+        """How far from the threshold, with `confidence`, all of that many numbers are answered rightly.
 
         >>> alarms = SparseVector(1, epsilon_threshold=0.5, epsilon_answers=0.5, positives=1, threshold=100, step=1)
         >>> alarms.margin(numbers=10, confidence=0.95)

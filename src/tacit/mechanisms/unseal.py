@@ -38,8 +38,8 @@ def histogram(listed: Sealed[Any], points: Sequence[int]) -> Sealed[Any]:
     array([0, 1, 5])
     """
     values, rows = opened(listed)
-    known = np.asarray(points, dtype=np.int64)
-    places = np.minimum(np.searchsorted(known, values), known.size - 1)
-    counts = np.zeros(known.size, dtype=np.int64)
-    np.add.at(counts, places, np.where(known[places] == values, 1 if rows is None else rows, 0))
+    grid = np.asarray(points, dtype=np.int64)
+    places = np.minimum(np.searchsorted(grid, values), grid.size - 1)
+    counts = np.zeros(grid.size, dtype=np.int64)
+    np.add.at(counts, places, np.where(grid[places] == values, 1 if rows is None else rows, 0))
     return Sealed(counts)

@@ -27,8 +27,8 @@ def text_of(value: Any, name: str) -> str:
     """
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
-    if found := UNPRINTABLE.search(value):
-        raise InvalidInput(f"{name} must be one line of printable text; remove the character at position {found.start() + 1}")
+    if unprintable := UNPRINTABLE.search(value):
+        raise InvalidInput(f"{name} must be one line of printable text; remove the character at position {unprintable.start() + 1}")
     if len(value) > LONGEST:
         raise InvalidInput(f"{name} has {len(value):,} characters: at most {LONGEST:,} are allowed; shorten it")
     return value

@@ -1,6 +1,6 @@
-"""What a curator declares: tables, columns, bounds, units and budgets. All of it is public; none of it is taken from the data.
+"""The declarations of a data owner: tables, columns, bounds, units and budgets. All are public; none is taken from the data.
 
-`data/catalog/` reads it from tacit.toml. Here are the values, and what follows from them alone. Names of tables and columns
+`data/catalog/` reads them from tacit.toml. Here are the values, and what follows from them alone. Names of tables and columns
 match without case, so they are kept in lower case, in the mappings as in the values.
 """
 
@@ -243,7 +243,7 @@ class Catalog:
 
     @property
     def name(self) -> str:
-        """What the data set is called: as declared in `[ledger] data_set`, else by the folder (and file) of the catalog."""
+        """The name of the data set: as declared in `[ledger] data_set`, else that of the catalog's folder (and file)."""
         if self.data_set is not None:
             return self.data_set
         return self.folder.name if self.file == "tacit.toml" else f"{self.folder.name}/{self.file}"
@@ -268,7 +268,7 @@ class Catalog:
 
     @property
     def folder(self) -> Path:
-        """What relative paths in the catalog are relative to."""
+        """The folder that relative paths in the catalog start from."""
         return Path.cwd() if self.path is None else self.path.absolute().parent
 
     @property
@@ -314,21 +314,21 @@ def fingerprint(catalog: Catalog) -> str:
 
 
 def fingerprint_of_format_1(catalog: Catalog) -> str:
-    """What `fingerprint` was for stores of format 1, which knew less: by it an old store says which units it was prepared for."""
+    """The fingerprint as stores of format 1 have it, over fewer declarations: it tells the units of an old store."""
     declared = {}
     for name, table in sorted(catalog.tables.items()):
-        known = _prepared_from(table)
-        columns = {key: _meaning(column)[:6] for key, column in table.columns.items()}
-        known |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
+        facts = _prepared_from(table)
+        columns = {key: _column_facts(column)[:6] for key, column in table.columns.items()}
+        facts |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
         since = ("rows_at_most", "notation", "encoding")
-        declared[name] = {key: value for key, value in known.items() if key not in since} | {"columns": columns}
+        declared[name] = {key: value for key, value in facts.items() if key not in since} | {"columns": columns}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _prepared_from(table: Table) -> dict[str, object]:
-    """How values are written is in it only where it is declared: a store that was prepared without a word of it stays valid."""
+    """The declarations that preparation depends on. Notation and encoding are in it only if declared: older stores stay valid."""
     source, unit = table.source, table.unit
-    written = {"notation": _written(table.notation)} if table.notation != PLAIN else {}
+    written = {"notation": _notation_facts(table.notation)} if table.notation != PLAIN else {}
     encoded = {"encoding": source.encoding} if source.encoding is not None else {}
     return {
         "source": [source.kind, source.declared or source.location, source.table, source.multiline],
@@ -337,21 +337,21 @@ def _prepared_from(table: Table) -> dict[str, object]:
         "max_rows": table.max_rows,
         "rows_at_most": None if table.public else table.most_rows,
         "no_unit": table.no_unit,
-        "columns": {name: _meaning(column) for name, column in table.columns.items()},
+        "columns": {name: _column_facts(column) for name, column in table.columns.items()},
         **written,
         **encoded,
     }
 
 
-def _meaning(column: Column) -> list[object]:
-    """Everything declared about a column but its line; a text 1, a number 1 and a truth differ."""
+def _column_facts(column: Column) -> list[object]:
+    """Everything declared about a column except its line; the text "1", the number 1 and True differ."""
     values = [[type(value).__name__, str(value)] for value in (*column.values, column.nulls)]
     bounds, longest = [str(bound) for bound in column.bounds or ()], column.longest if column.kind == "text" else None
-    known: list[object] = [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
-    return known if column.notation == PLAIN else [*known, _written(column.notation)]
+    facts: list[object] = [column.kind, bounds, str(column.step), column.outside, column.unknown, values, longest]
+    return facts if column.notation == PLAIN else [*facts, _notation_facts(column.notation)]
 
 
-def _written(notation: Notation) -> list[object]:
+def _notation_facts(notation: Notation) -> list[object]:
     return [notation.decimal, notation.thousands, notation.format, list(notation.missing)]
 
 

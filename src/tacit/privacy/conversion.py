@@ -1,4 +1,4 @@
-"""Zero-concentrated privacy: what a pure event counts, and the largest rho that a cap (epsilon, delta) admits.
+"""Zero-concentrated privacy: the rho of a pure event, and the largest rho that a cap (epsilon, delta) admits.
 
 accounting/filter.md proves the second, accounting/composition.md the first. Both are rounded against us; no float is believed.
 """
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from tacit.privacy.rounding import exp_up, log_down, log_up, sqrt_up
 
-PLACES = 10**24  # a rho that is not rational is rounded up to so many places, which the ledger's grid holds exactly
+PLACES = 10**24  # a rho that is not rational is rounded up to 24 places, which the ledger's grid holds exactly
 FLAT = 200  # from here on tanh(epsilon / 2) is taken as 1, which it is up to 10^-86
 GOLDEN = (math.sqrt(5) - 1) / 2
 LARGE = Fraction(10**100)  # budgets beyond it are not searched in floats

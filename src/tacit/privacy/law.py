@@ -1,8 +1,8 @@
 """The law of a mechanism's output, listed outcome by outcome, and the loss between two such laws.
 
 Probabilities are `Decimal`s of 50 digits, computed by the mechanism from its definition, not from draws. An infinite law lists
-a window of outcomes and bounds what is `missing`. What is missing may belong to outcomes that are listed, once a function has put
-several of them into one: then `unplaced` says how much more than is listed an outcome may have, and ratios reckon with it.
+a window of outcomes and bounds what is `missing`. The missing part may belong to listed outcomes, once a function has put several
+of them into one: then `unplaced` bounds how much more than is listed an outcome may have, and ratios reckon with it.
 """
 
 from __future__ import annotations

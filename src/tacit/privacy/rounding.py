@@ -46,13 +46,13 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
         if isinstance(number, Fraction | int):
             return Fraction(number)
         if isinstance(number, str | Decimal):
-            return _written(number)
+            return _parse_number(number)
         return Fraction(repr(float(number)))
     except (ValueError, TypeError, OverflowError, InvalidOperation, ZeroDivisionError):
         raise error(f"{name} must be a finite number, not {brief(number)!r}; write it like 20, 0.5, 1e-6 or 1/3") from None
 
 
-def _written(number: str | Decimal) -> Fraction:
+def _parse_number(number: str | Decimal) -> Fraction:
     """A decimal or a fraction in words; raises ValueError if invalid, or so long that to write it out exhausts memory."""
     if isinstance(number, str) and FRACTION.fullmatch(number):
         return Fraction(number)  # Python itself reads no more than 4300 digits of an integer
@@ -76,7 +76,7 @@ def is_decimal(text: str) -> bool:
 
 
 def brief(value: object) -> str:
-    """What was given, for a message: its first 40 characters, and no number that is too long to be written out.
+    """A given value for a message: its first 40 characters, and no number that is too long to be written out.
 
     >>> brief(0.5), brief(10**5000)
     ('0.5', 'a number of thousands of digits')

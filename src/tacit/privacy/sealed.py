@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class SealBroken(TacitError, TypeError):
-    """Somebody tried to look at, compare, convert or copy an exact answer outside `mechanisms/`."""
+    """An attempt to look at, compare, convert or copy an exact answer outside `mechanisms/`."""
 
 
 def _refuse(self: object, *_: object, **__: object) -> NoReturn:

@@ -13,7 +13,7 @@ from tacit.privacy.loss import Neighbours
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """What a row can be. `max_copies` limits how often one element may occur (1 for the edges of a graph).
+    """The values that a row can have. `max_copies` limits how often one element may occur (1 for the edges of a graph).
 
     The heights of a lecture: feet and inches, and the distance of two databases.
 
@@ -94,11 +94,11 @@ class Database:
         places = range(len(self.counts))
         if relation.change == "change-one":
             moves = [(source, target) for source in places for target in places if source != target]
-            yield from self._moved([((source, -1), (target, 1)) for source, target in moves])
+            yield from self._databases_after([((source, -1), (target, 1)) for source, target in moves])
         else:
-            yield from self._moved([((place, change),) for place in places for change in (-1, 1)])
+            yield from self._databases_after([((place, change),) for place in places for change in (-1, 1)])
 
-    def _moved(self, moves: Iterable[tuple[tuple[int, int], ...]]) -> Iterator[Database]:
+    def _databases_after(self, moves: Iterable[tuple[tuple[int, int], ...]]) -> Iterator[Database]:
         for move in moves:
             counts = list(self.counts)
             for place, change in move:
@@ -113,8 +113,8 @@ def units(rows: Iterable[Hashable], max_rows: int) -> Universe:
     >>> units(["a", "b"], max_rows=2).elements
     (('a',), ('b',), ('a', 'a'), ('a', 'b'), ('b', 'b'))
     """
-    known = tuple(rows)
-    return Universe(tuple(unit for k in range(1, max_rows + 1) for unit in combinations_with_replacement(known, k)))
+    choices = tuple(rows)
+    return Universe(tuple(unit for k in range(1, max_rows + 1) for unit in combinations_with_replacement(choices, k)))
 
 
 def edges(nodes: int) -> Universe:

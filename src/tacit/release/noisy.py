@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tacit.mechanisms.noise.grid import is_array, read_units
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval, release_together
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.quantile.interval import QuantileWithInterval, release_together
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
 from tacit.mechanisms.unseal import histogram
 from tacit.privacy.sealed import Sealed

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy import catalog
 from tacit.privacy.catalog import Table, day_of

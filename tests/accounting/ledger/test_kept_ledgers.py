@@ -16,7 +16,7 @@ import pytest
 import tacit
 from tacit.accounting.ledger.entries import state_text
 from tacit.accounting.ledger.ledger import Ledger, open_ledger
-from tacit.accounting.policy import policy_of
+from tacit.accounting.ledger.units import policy_of
 from tacit.data.catalog import read_catalog
 from tacit.errors import StoreUnusable, UnitsChanged
 from tacit.privacy.catalog import Catalog

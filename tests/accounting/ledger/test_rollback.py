@@ -13,7 +13,7 @@ from tacit.accounting.events import GaussianNoise
 from tacit.accounting.filter import NOTHING_SPENT
 from tacit.accounting.ledger.entries import Head
 from tacit.accounting.ledger.rollback import FILE, adopt, check_head, remember_head, remembered_heads, settled, thinned
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy
 from tacit.errors import StoreUnusable
 
 POLICY = policy(2, "1e-6")

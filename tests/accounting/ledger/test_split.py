@@ -15,8 +15,7 @@ from tacit.accounting.ledger import ledger as module
 from tacit.accounting.ledger.caps import Admission
 from tacit.accounting.ledger.entries import heads_from, heads_text, state_text
 from tacit.accounting.ledger.rollback import FILE, adopt, remember_head, with_the_split_of
-from tacit.accounting.ledger.units import Units
-from tacit.accounting.policy import policy_of
+from tacit.accounting.ledger.units import Units, policy_of
 from tacit.data.catalog import parse_catalog
 from tacit.errors import BudgetExceeded, InvalidCatalog, StoreUnusable
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
 from services import fresh_database
 from tacit.accounting.events import GaussianNoise
+from tacit.accounting.ledger import connections, postgres
 from tacit.accounting.ledger import group_commit as durable
-from tacit.accounting.ledger import postgres, sqlite_file
 from tacit.accounting.ledger import tables as store_module
 from tacit.accounting.ledger.connections import DriverError
 from tacit.accounting.ledger.group_commit import GroupCommit
@@ -172,7 +172,7 @@ def test_opening_reads_little(address, monkeypatch):
     for _ in range(5):
         spend(ledger, pure("1/100"))
     statements = []
-    for kind in (sqlite_file.FileConnection, postgres.ServerConnection):
+    for kind in (connections.FileConnection, postgres.ServerConnection):
         run = kind.run
         monkeypatch.setattr(
             kind, "run", lambda own, words, run=run, **values: statements.append(words) or run(own, words, **values)
@@ -208,7 +208,7 @@ def test_a_connection_left_in_a_transaction_is_given_to_the_next_without_it(addr
 def test_a_connection_put_back_inside_its_transaction_is_caught(file, monkeypatch):
     """The planted bug: what was left open goes to the next thread, whose transaction cannot begin."""
     ledger = opened(str(file), policy(9), IDENTITY)
-    monkeypatch.setattr(sqlite_file.FileConnection, "is_usable", lambda _: True)
+    monkeypatch.setattr(connections.FileConnection, "is_usable", lambda _: True)
     with pool_of(ledger).connect() as connection:
         connection.run("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnusable, match="cannot be read or written"):
@@ -220,12 +220,12 @@ def test_connections_to_a_file_are_few_and_each_is_given_once(file, monkeypatch)
     monkeypatch.setattr(durable, "PATIENCE", 0.01)
     pool = pool_of(opened(str(file), policy(9), IDENTITY))
     with ExitStack() as held:
-        taken = [held.enter_context(pool.connect()) for _ in range(sqlite_file.MOST)]
-        assert len(set(map(id, taken))) == sqlite_file.MOST
+        taken = [held.enter_context(pool.connect()) for _ in range(connections.MOST)]
+        assert len(set(map(id, taken))) == connections.MOST
         with pytest.raises(DriverError, match="TimeoutError"), pool.connect():
             pass
         taken[0].invalidate()
-    assert len(pool._idle) == sqlite_file.KEPT
+    assert len(pool._idle) == connections.KEPT
     assert taken[0] not in pool._idle
     for connection in pool._idle:
         assert connection.run("SELECT 1") == [(1,)]

@@ -18,7 +18,7 @@ import tacit
 from adult import SOURCE, catalog_text
 from serving import Server, serving
 from tacit.accounting.ledger.entries import Entry
-from tacit.accounting.policy import policy_of
+from tacit.accounting.ledger.units import policy_of
 from tacit.doors.server.calls import Call
 from tacit.doors.server.desk import Desk, desk
 from tacit.doors.server.sandbox.kernel import KNOWN

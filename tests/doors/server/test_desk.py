@@ -15,8 +15,8 @@ import pytest
 from served import COUNT, GIVEN, ROLES, Served, served
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import MOST_REPLY, OPERATIONS, Desk
-from tacit.doors.server.places import Places
 from tacit.doors.server.problems import STATUS
+from tacit.doors.server.turns import Places
 from tacit.doors.server.wire import LONGEST, REPLY
 from tacit.errors import StoreUnusable
 

@@ -20,7 +20,7 @@ from hospital import NOW
 from served import served
 from tacit.accounting.filter import State
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
-from tacit.accounting.policy import policy_of
+from tacit.accounting.ledger.units import policy_of
 from tacit.data.prepare import prepare
 from tacit.doors.server import engine as engine_module
 from tacit.doors.server.engine import Answering

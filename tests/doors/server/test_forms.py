@@ -15,9 +15,9 @@ from served import InProcess, Served, served
 from tacit.doors.server import front, problems
 from tacit.doors.server.desk import Desk
 from tacit.doors.server.front import app
-from tacit.doors.server.places import Places
 from tacit.doors.server.problems import misfit
 from tacit.doors.server.settings import Settings
+from tacit.doors.server.turns import Places
 
 JSON = {"Content-Type": "application/json"}
 

@@ -27,9 +27,9 @@ from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.front import app
 from tacit.doors.server.gate import Gate
-from tacit.doors.server.places import Places
 from tacit.doors.server.problems import STATUS
 from tacit.doors.server.settings import Settings
+from tacit.doors.server.turns import Places
 
 HERE = Settings(names=("testserver",))
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.01"}

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from served import COUNT, GIVEN, Served, served
 from tacit.doors.server import clerk
-from tacit.doors.server.accounts import Account
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.desk import OPERATIONS, Desk
-from tacit.doors.server.places import Places
+from tacit.doors.server.records import Account
+from tacit.doors.server.turns import Places
 from tacit.doors.server.wire import CALL, HEAD, LONGEST, REPLY, call_read, call_written, framed, receive, reply_read
 
 TEXTS = st.text(max_size=12)

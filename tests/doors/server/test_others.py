@@ -15,7 +15,7 @@ from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.ledger.caps import Admission, Sums
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.office import Office
-from tacit.doors.server.places import Places
+from tacit.doors.server.turns import Places
 from tacit.privacy.loss import Neighbours
 
 SEVERAL = "SELECT " + ", ".join(f"COUNT(*) FILTER (WHERE cost > {at}) AS n{at}" for at in range(6)) + " FROM visits"

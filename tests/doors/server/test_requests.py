@@ -16,12 +16,11 @@ from sqlalchemy import event
 
 from served import Served, served
 from tacit.accounting.ledger.connections import REASONS
-from tacit.doors.server import asking, requests
+from tacit.doors.server import analysts, requests
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.desk import desk
-from tacit.doors.server.places import Places
 from tacit.doors.server.requests import FRAME, MOST_UNPAID, Begun, Kept, Requests, digest_of
-from tacit.doors.server.turns import Seats
+from tacit.doors.server.turns import Places, Seats
 from tacit.errors import StoreUnusable
 from tacit.session import Session
 from tacit.session import open as open_data
@@ -124,7 +123,7 @@ def test_a_desk_that_asks_again_after_a_crash_is_caught(tmp_path, monkeypatch):
             crashing(patch, Requests, "finish", after=False)
             with pytest.raises(Crash):
                 found.call("ask", key="k", sql=COUNT, epsilon="0.1")
-        monkeypatch.setattr(asking, "_recovered", lambda *_: None)
+        monkeypatch.setattr(analysts, "_recovered", lambda *_: None)
         later = restarted(found)
         monkeypatch.setattr("tacit.query.offers.key_of", lambda *_: "b" * 64)  # the next day, another question
         later.call("ask", key="k", sql=COUNT, epsilon="0.1")
@@ -281,7 +280,7 @@ def test_a_frame_that_would_make_another_reply_is_not_kept(tmp_path, monkeypatch
     """Planted: a ledger whose stored answer is another one. The reply is then kept whole, and stays the same."""
     with served(tmp_path) as found:
         monkeypatch.setattr(requests, "SHORT", 10)
-        monkeypatch.setattr(asking, "_stored", lambda *_: None)
+        monkeypatch.setattr(analysts, "_stored", lambda *_: None)
         first = found.call("ask", key="k", sql=COUNT, epsilon="0.1")
         assert found.call("ask", key="k", sql=COUNT, epsilon="0.1") == first
 
@@ -290,7 +289,7 @@ def test_a_frame_whose_answer_is_gone_is_unavailable_and_pays_nothing(tmp_path, 
     with served(tmp_path) as found:
         monkeypatch.setattr(requests, "SHORT", 10)
         found.call("ask", key="k", sql=COUNT, epsilon="0.1")
-        monkeypatch.setattr(asking, "_stored", lambda *_: None)
+        monkeypatch.setattr(analysts, "_stored", lambda *_: None)
         assert code(found.call("ask", key="k", sql=COUNT, epsilon="0.1")) == "unavailable"
         assert spends(found) == 1
 

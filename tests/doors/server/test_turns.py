@@ -15,10 +15,9 @@ from tacit.accounting.ledger.selling import LEASE
 from tacit.doors.server import pool as pool_module
 from tacit.doors.server.engine import Answering
 from tacit.doors.server.models import MOST_SECONDS
-from tacit.doors.server.places import Places
 from tacit.doors.server.pool import Line, Pool
 from tacit.doors.server.quotes import pricing_of
-from tacit.doors.server.turns import WORKING, Seats, Turns
+from tacit.doors.server.turns import WORKING, Places, Seats, Turns
 from tacit.doors.server.wire import ASK, TOLD, receive, send
 from tacit.errors import BudgetExceeded, StoreUnusable
 from tacit.query.pauses import pause

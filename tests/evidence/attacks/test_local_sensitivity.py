@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tacit.evidence.attacks.local_sensitivity import LocalSensitivity, local_sensitivity
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "3"])

@@ -10,8 +10,8 @@ import pytest
 
 from tacit.evidence.verify import hard_pairs
 from tacit.evidence.verify.claims import claimed, measured_both_ways
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.sparse_vector import SparseVector
 
 HALF = Fraction(1, 2)

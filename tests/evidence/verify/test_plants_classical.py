@@ -11,9 +11,9 @@ from tacit.evidence.verify.contract import loss
 from tacit.evidence.verify.local_answers import PERMANENT
 from tacit.evidence.verify.plants import PLANTED
 from tacit.evidence.verify.trial import Trial
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
-from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.publish.local.randomizers import rappor
 from tacit.publish.local.randomizers.randomizer import ratio_within

@@ -34,9 +34,9 @@ def test_the_cells_of_a_candidate_are_all_there():
 def test_what_is_not_listed_comes_once_in_2_to_the_64(monkeypatch):
     """A constant of one: the list then ends where the clock tells who is beyond it."""
     assert samplers.rarely_beyond().holds
-    samplers.unlisted.reach.cache_clear()
-    monkeypatch.setattr(samplers.unlisted, "RARE", 1)
+    samplers.choice.reach.cache_clear()
+    monkeypatch.setattr(samplers.choice, "RARE", 1)
     try:
         assert not samplers.rarely_beyond().holds
     finally:
-        samplers.unlisted.reach.cache_clear()
+        samplers.choice.reach.cache_clear()

@@ -7,7 +7,7 @@ from fractions import Fraction
 from tacit.evidence.verify import small_maps
 from tacit.evidence.verify.small_maps import exhaustive, laws, moved, pairs, planted, worst_weight
 from tacit.evidence.verify.trial import Effort
-from tacit.mechanisms.dirichlet_calibration import PublicFacts
+from tacit.mechanisms.dirichlet.calibration import PublicFacts
 from tacit.mechanisms.noise.urn import BlockClass
 
 ONE_WORKER = PublicFacts(1, 6, (BlockClass(2),))

@@ -9,7 +9,7 @@ import pytest
 
 from tacit.evidence.verify.plants import adjacent_gaps
 from tacit.evidence.verify.subjects import BETA, smooth_everywhere, smooth_median
-from tacit.mechanisms.smooth_sensitivity import smooth_order_statistic
+from tacit.mechanisms.smooth.sensitivity import smooth_order_statistic
 from tacit.mechanisms.sorted_rows import sorted_rows
 from tacit.privacy.loss import ADD_REMOVE
 from tacit.privacy.universe import Universe

@@ -1,6 +1,7 @@
 """Exact choices: every step is checked against its definition, by listing all draws where that is possible."""
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits, choice
-from tacit.mechanisms.noise.choice import bernoulli, choose, uniform_integer, uniform_integers
-from tacit.mechanisms.noise.costs import NumberCosts
+from tacit.mechanisms.noise.choice import FARTHEST, bernoulli, choose, choose_listed, reach, uniform_integer, uniform_integers
+from tacit.mechanisms.noise.costs import MixedCosts, NumberCosts
 from tacit.mechanisms.noise.envelope import Envelope
+from tacit.privacy.rounding import exp_up
 
 ONE_IN_A_MILLION = 5.3  # a normal deviation beyond this, either side, has a chance of about 1e-7; eight cells stay below 1e-6
 
@@ -69,7 +71,7 @@ def test_a_coin_needs_a_probability(probability):
 
 @pytest.mark.parametrize("below", [1, 2, 3, 5, 7, 10, 64, 100, 200, 255, 256])
 def test_folding_is_uniform(below):
-    folded = [choice._folded(drawn, below, 256) for drawn in range(256)]
+    folded = [choice._fold(drawn, below, 256) for drawn in range(256)]
     counts = [folded.count(value) for value in range(below)]
     assert counts == [256 // below] * below
     assert folded.count(None) == 256 % below
@@ -189,7 +191,7 @@ def test_choose_follows_its_law():
 def test_one_index_is_chosen_with_the_costs_as_they_are(monkeypatch):
     """Without a factor it is 1, and without a size one index comes back."""
     drawn = []
-    monkeypatch.setattr(choice, "_drawn", lambda envelope: drawn.append(envelope) or 7)
+    monkeypatch.setattr(choice, "_draw", lambda envelope: drawn.append(envelope) or 7)
     assert choose([1, 2], [0, 3]).tolist() == [7]
     assert [envelope.factor for envelope in drawn] == [1]
 
@@ -235,3 +237,49 @@ def test_ten_million_candidates():
     lengths, costs = np.ones(10**7, dtype=np.int64), np.arange(10**7) % 1000
     index = int(choose(lengths, costs, Fraction(1, 10))[0])
     assert 0 <= index < 10**7
+
+
+# --- candidates that are not listed ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("candidates", [1, 10**4, 2**62])
+@pytest.mark.parametrize("factor", [Fraction(1, 10**4), Fraction(2, 7), Fraction(30)])
+def test_what_is_not_listed_is_rare(candidates, factor):
+    """In plain numbers: choice.md counts on 2^-64."""
+    farthest = reach(candidates, factor)
+    assert candidates * exp_up(-factor * farthest) <= Fraction(1, 2**64)
+    assert candidates * exp_up(-factor * (farthest - 1)) > Fraction(1, 2**64)
+
+
+@pytest.mark.parametrize("factor", [Fraction(0), Fraction(1, 10**30)])
+def test_a_list_ends_within_64_bits(factor):
+    assert reach(10, factor) == FARTHEST
+
+
+def test_what_is_listed_costs_no_more_than_the_farthest():
+    """By the exact cost: a whole number that is just within reach may have a part that leads beyond it."""
+    costs = MixedCosts(np.array([0, 2, 2, 3, 9]), np.array([2, 0, 2, 2, 2], dtype=np.int8), (1, 2, 0), 3)
+    size, factor, others = 3000, Fraction(1, 2), 4
+    weights = [5.0, 0, 3 * math.exp(-1), 0, 0, others * math.exp(-1)]
+    drawn = Counter(choose_listed(np.array([5, 7, 3, 9, 9]), costs, factor, others, farthest=2) for _ in range(size))
+    limit = math.log(2 * len(weights) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
+    for index, weight in enumerate(weights):
+        p = weight / sum(weights)
+        assert abs(drawn[index] - size * p) <= math.sqrt(2 * limit * size * p * (1 - p)) + (limit / 3 if p else 0)
+
+
+def test_the_choice_is_between_what_is_listed_and_all_others_at_the_farthest(monkeypatch):
+    """Exactly: whole numbers with a part are listed up to the farthest, and the others cost no part more than it."""
+    given = []
+    monkeypatch.setattr(choice, "choose", lambda *arguments: given.append(arguments) or [4])
+    costs = MixedCosts(np.array([0, 1, 1, 2]), np.array([2, 0, 1, 1], dtype=np.int8), (1, 2, 0), 3)
+    assert choose_listed(np.array([5, 7, 3, 9]), costs, Fraction(1, 2), others=4, farthest=2) == 4
+    [(lengths, chosen, factor)] = given
+    assert lengths.tolist() == [5, 7, 3, 0, 4]
+    assert [chosen.exponent(index, factor) for index in range(5)] == [0, Fraction(2, 3), Fraction(5, 6), Fraction(4, 3), 1]
+
+
+def test_the_farthest_cost_fits_in_64_bits():
+    assert 2 * FARTHEST < 2**63
+    one = MixedCosts(np.array([0]), np.array([0], dtype=np.int8), (0,), 1)
+    assert choose_listed(np.array([1]), one, Fraction(0), others=0, farthest=reach(10, Fraction(0))) == 0

@@ -27,7 +27,7 @@ def test_a_coin_is_the_comparison_of_a_uniform_number_with_the_probability(proba
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bits, "random_words", recorded)
-        tossed = coins._tossed(1, probability)[0] if probability < 1 else np.uint64(2**64 - 1)
+        tossed = coins._toss(1, probability)[0] if probability < 1 else np.uint64(2**64 - 1)
     words = [int(word) for words in drawn for word in words]
     digits, rest = [], probability
     for _ in words:
@@ -71,7 +71,7 @@ def test_coins_of_several_blocks_are_all_tossed(size, monkeypatch):
     """Blocks of four words: a whole number of them, and a last one that is shorter."""
     counts = []
     monkeypatch.setattr(coins, "BLOCK", 4)
-    monkeypatch.setattr(coins, "_tossed", lambda count, probability: counts.append(count) or np.full(count, coins.ALL))
+    monkeypatch.setattr(coins, "_toss", lambda count, probability: counts.append(count) or np.full(count, coins.ALL))
     assert packed_coins(Fraction(1, 3), size).tolist() == [255] * size
     words = -(-size // 8)
     assert counts == [4] * (words // 4) + [words % 4] * (words % 4 > 0)

@@ -71,7 +71,7 @@ def test_a_table_off_by_one_is_caught(noise, decay, law, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(("noise", "decay", "law"), NOISES, ids=["laplace", "gaussian"])
 def test_wedges_that_are_always_kept_are_caught(noise, decay, law, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sampler, "_kept", lambda self, magnitudes, outcomes: np.ones(len(magnitudes), dtype=bool))
+    monkeypatch.setattr(Sampler, "_keep", lambda self, magnitudes, outcomes: np.ones(len(magnitudes), dtype=bool))
     scale = Fraction(2**20)
     assert "inside blocks" in suspicions(noise(scale, enough(scale)), law(2.0**20), sampler(decay(scale)).width)
 

@@ -117,7 +117,7 @@ def test_comparisons_keep_exactly_what_they_should(monkeypatch, top, power):
     for u in range(32):
         for w in range(32):
             try:
-                decided = heavy._kept(top, power, iter([u, w]))
+                decided = heavy._keep(top, power, iter([u, w]))
                 kept, rejected = kept + (decided is not None), rejected + (decided is None)
             except _DoubtError:
                 doubtful += 1
@@ -138,7 +138,7 @@ def test_a_comparison_is_decided_where_it_is_the_same_in_a_whole_cell(monkeypatc
     for u in range(32):
         for w in range(32):
             try:
-                decided = "kept" if heavy._kept(top, power, iter([u, w])) else "rejected"
+                decided = "kept" if heavy._keep(top, power, iter([u, w])) else "rejected"
             except _DoubtError:
                 decided = "open"
             expected = "kept" if excess(u + 1, w + 1) <= 0 else "rejected" if excess(u, w) >= 0 else "open"
@@ -156,8 +156,8 @@ def _stop(*_):
 def test_a_doubtful_comparison_draws_more_bits_of_both_numbers():
     """U near 1 and W just above 1/2 tie up to 64 bits; the next words decide."""
     tie = [2**64 - 1, 2**63]
-    assert heavy._kept(4, 1, iter([*tie, 0, 0])) == ((2**64 - 1) << 64, 128)
-    assert heavy._kept(4, 1, iter([*tie, 2**64 - 1, 2**63])) is None
+    assert heavy._keep(4, 1, iter([*tie, 0, 0])) == ((2**64 - 1) << 64, 128)
+    assert heavy._keep(4, 1, iter([*tie, 2**64 - 1, 2**63])) is None
 
 
 @given(st.integers(0, 2**600), st.integers(1, 7))

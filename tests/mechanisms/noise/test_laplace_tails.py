@@ -67,7 +67,7 @@ def test_draws_follow_the_law():
     ],
 )
 def test_runs_of_odd_length_are_kept(words, kept):
-    found = laplace_tails._kept(iter(words))
+    found = laplace_tails._keep(iter(words))
     assert found == ((words[0], 64) if kept else None)
 
 
@@ -80,11 +80,11 @@ def test_the_probability_of_keeping_is_that_of_the_exponential():
 
 
 def test_ties_draw_more_bits_of_both_and_the_bits_are_kept():
-    one, larger, other = laplace_tails._compared((5, 64), (5, 64), iter([1, 2]))
+    one, larger, other = laplace_tails._compare((5, 64), (5, 64), iter([1, 2]))
     assert (one, larger, other) == ((5 << 64 | 1, 128), False, (5 << 64 | 2, 128))
-    longer, larger, short = laplace_tails._compared((5 << 64 | 7, 128), (5, 64), iter([3]))
+    longer, larger, short = laplace_tails._compare((5 << 64 | 7, 128), (5, 64), iter([3]))
     assert (longer, larger, short) == ((5 << 64 | 7, 128), True, (5 << 64 | 3, 128))
-    assert laplace_tails._kept(iter([5, 5, 0, 1])) == (5 << 64, 128)
+    assert laplace_tails._keep(iter([5, 5, 0, 1])) == (5 << 64, 128)
 
 
 LARGE, SMALL = 2**63 + 9, 5  # prefixes far above and below the number of their bits
@@ -95,20 +95,20 @@ def test_a_tie_is_settled_whichever_number_is_longer(prefix):
     """The shorter one is extended to the length of the other, then both, for as long as they tie."""
     long, short = (prefix << 64 | 7, 128), (prefix, 64)
     source = iter([7, 1, 2])
-    assert laplace_tails._compared(short, long, source) == (
+    assert laplace_tails._compare(short, long, source) == (
         (prefix << 128 | 7 << 64 | 1, 192),
         False,
         (prefix << 128 | 7 << 64 | 2, 192),
     )
-    assert laplace_tails._compared(short, long, iter([3])) == ((prefix << 64 | 3, 128), False, long)
-    assert laplace_tails._compared(long, short, iter([3])) == (long, True, (prefix << 64 | 3, 128))
-    assert laplace_tails._compared(short, short, iter([4, 3])) == ((prefix << 64 | 4, 128), True, (prefix << 64 | 3, 128))
+    assert laplace_tails._compare(short, long, iter([3])) == ((prefix << 64 | 3, 128), False, long)
+    assert laplace_tails._compare(long, short, iter([3])) == (long, True, (prefix << 64 | 3, 128))
+    assert laplace_tails._compare(short, short, iter([4, 3])) == ((prefix << 64 | 4, 128), True, (prefix << 64 | 3, 128))
     assert list(source) == []
 
 
 @pytest.mark.parametrize(("one", "other"), [((LARGE, 64), (SMALL << 64, 128)), ((SMALL << 64, 128), (LARGE, 64))])
 def test_numbers_of_different_lengths_are_compared_at_one_length(one, other):
-    found = laplace_tails._compared(one, other, iter([3]))
+    found = laplace_tails._compare(one, other, iter([3]))
     assert found[1] == (one == (LARGE, 64))
     assert (found[0][1], found[2][1]) == (128, 128)
 
@@ -125,5 +125,5 @@ def test_a_draw_is_used_once_and_blocks_are_drawn_ahead():
 
 def test_the_whole_part_counts_the_rejections():
     """Two runs of length two, then x = 2^63, which is one half."""
-    draw = laplace_tails._drawn(iter([9, 5, 7, 9, 5, 7, 2**63, 2**64 - 1, 0, 0]))
+    draw = laplace_tails._draw(iter([9, 5, 7, 9, 5, 7, 2**63, 2**64 - 1, 0, 0]))
     assert Fraction(draw.shape(draw.known)[0], 2 ** draw.known[1]) == Fraction(5, 2)

@@ -76,7 +76,7 @@ def test_a_rounding_that_trusts_the_known_bits_is_caught(monkeypatch):
     """Planted: the lower end is taken for the number. The test above then sees 0 where -1 is right."""
     injected(monkeypatch, [2**63])
     half = Draw.of(-1, plain, (1 << 127, 128))
-    assert half._rounded(half.carried[0], Fraction(0), Fraction(1)) == 0
+    assert half._round(half.carried[0], Fraction(0), Fraction(1)) == 0
 
 
 def test_at_least_two_words_are_known_and_never_only_zeros(monkeypatch):

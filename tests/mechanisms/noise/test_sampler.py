@@ -109,14 +109,14 @@ def test_blocks_tile_the_axis(decay: Decay, monkeypatch: pytest.MonkeyPatch) -> 
     outcomes = np.repeat(np.arange(law.wedges, dtype=np.int16), law.width)
     low = np.tile(np.arange(law.width), law.wedges)
     monkeypatch.setattr(module, "_short_words", lambda count, width: low)
-    placed = law._placed(outcomes)
+    placed = law._place(outcomes)
     reach = law.blocks * law.width
     assert sorted(placed.tolist()) == list(range(-reach, reach))
     side, block = outcomes & 1, outcomes >> 1
     assert np.array_equal(placed < 0, side == 1)
     assert np.array_equal((np.abs(placed) - side) // law.width, block)
     if law.width > 1:
-        assert np.array_equal(law._placed(outcomes + np.int16(law.wedges)), placed)
+        assert np.array_equal(law._place(outcomes + np.int16(law.wedges)), placed)
 
 
 def test_wide_blocks_hold_python_integers(words) -> None:
@@ -124,7 +124,7 @@ def test_wide_blocks_hold_python_integers(words) -> None:
     law = Sampler(laplace(Fraction(2**60)))
     assert law.shift == 54
     words([low << 10 for low in (0, 2**54 - 1, 5, 7)])
-    placed = law._placed(np.array([0, 1, 2, 3 + law.wedges], dtype=np.int16))
+    placed = law._place(np.array([0, 1, 2, 3 + law.wedges], dtype=np.int16))
     assert placed.tolist() == [0, -1, 2**54 + 5, -(2**55) + 7]
     assert {type(value) for value in placed} == {int}
 
@@ -188,7 +188,7 @@ def wrong_keeps(law: Sampler, words) -> int:
             first, following = divmod(int(share * 2**128), 2**64)
             for drawn, further, kept in ((first, following - 1, True), (first, following + 1, False)):
                 words([drawn, further])
-                wrong += bool(law._kept(np.array([magnitude]), np.array([outcome], dtype=np.int16))[0]) != kept
+                wrong += bool(law._keep(np.array([magnitude]), np.array([outcome], dtype=np.int16))[0]) != kept
     return wrong
 
 
@@ -206,7 +206,7 @@ def test_a_wedge_keeps_its_peak_and_drops_its_floor(words) -> None:
     law = sampler(laplace(Fraction(1000)))
     words([2**64 - 1, 0, 1, 1])  # certain and impossible, but both tie with their 64 bits
     magnitudes, outcomes = np.array([0, law.width - 1]), np.array([0, 0], dtype=np.int16)
-    assert law._kept(magnitudes, outcomes).tolist() == [True, False]
+    assert law._keep(magnitudes, outcomes).tolist() == [True, False]
 
 
 def test_a_wedge_is_decided_where_floats_are_sure(monkeypatch: pytest.MonkeyPatch, words) -> None:
@@ -216,7 +216,7 @@ def test_a_wedge_is_decided_where_floats_are_sure(monkeypatch: pytest.MonkeyPatc
     share = float(law._share(np.array([3]), np.array([0]))[0])
     assert 0.4 < share < 0.7
     words([int((share - 0.01) * 2**64), int((share + 0.01) * 2**64)])
-    assert law._kept(np.array([3, 3]), np.array([0, 0], dtype=np.int16)).tolist() == [True, False]
+    assert law._keep(np.array([3, 3]), np.array([0, 0], dtype=np.int16)).tolist() == [True, False]
 
 
 def test_a_rejected_wedge_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_a_rejected_wedge_is_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None
         asked.append((magnitudes.tolist(), wedges.tolist()))
         return np.array([True, False, True])
 
-    monkeypatch.setattr(law, "_kept", kept)
+    monkeypatch.setattr(law, "_keep", kept)
     assert law.draw(4).tolist() == [0, 24, -8 + 2, 16 + 3]
     assert asked == [([0, 15, 19], [0, 3, 4])]
 

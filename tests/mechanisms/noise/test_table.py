@@ -128,8 +128,8 @@ def test_a_threshold_on_the_edge_of_a_cell_decides_neither_side(monkeypatch: pyt
     monkeypatch.setattr(table, "refined", lambda drawn: refined.append(drawn) or 0)
     for drawn, outcome in ((edge - 2, 0), (edge + 1, 1)):
         words([drawn << 16 & (2**64 - 1)])
-        assert table._searched(np.array([drawn >> 48], dtype=np.uint16)).tolist() == [outcome]
+        assert table._search(np.array([drawn >> 48], dtype=np.uint16)).tolist() == [outcome]
     for drawn in (edge - 1, edge):
         words([drawn << 16 & (2**64 - 1)])
-        table._searched(np.array([drawn >> 48], dtype=np.uint16))
+        table._search(np.array([drawn >> 48], dtype=np.uint16))
     assert refined == [edge - 1, edge]

@@ -89,7 +89,7 @@ def test_every_ordered_choice_is_equally_likely(below, size):
 
 def test_equal_words_are_drawn_again(words):
     waiting = words([5, 5, 7, 3, 9, 1])
-    assert uniform._shuffled(3).tolist() == [2, 0, 1]
+    assert uniform._shuffle(3).tolist() == [2, 0, 1]
     assert not waiting
 
 

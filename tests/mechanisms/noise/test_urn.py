@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from every_path import exact_law
 from goodness import CHI_SQUARE_LEVEL, _chi_square
 from tacit.errors import InvalidInput, InvalidValue, NotAllowed
-from tacit.mechanisms.dirichlet_law import resampling_chances
+from tacit.mechanisms.dirichlet.law import resampling_chances
 from tacit.mechanisms.noise import urn
-from tacit.mechanisms.noise.urn import BlockClass, polya_urn
+from tacit.mechanisms.noise.urn import BlockClass, binomial, fair_heads, polya_urn
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
@@ -182,14 +182,14 @@ def test_draw_number_i_is_one_of_the_shares_that_the_urn_then_holds(monkeypatch,
     """Exactly, also where the shares together pass a word: none wraps around."""
     bounds = []
     monkeypatch.setattr(urn, "uniform_below", lambda given: bounds.extend(given.tolist()) or given)
-    urn._picked(whole, share, draws)
+    urn._pick(whole, share, draws)
     assert bounds == [whole + number * share for number in range(draws)]
 
 
 def test_slots_of_one_class_are_not_those_of_the_next():
     """All empty blocks of a class that is kept by chance, and the first of the next one."""
     nobody = np.array([], dtype=np.int64)
-    placed = urn._placed(np.arange(3), [2, 1], [nobody, nobody], [BlockClass(2, HALF), BlockClass(1)]).tolist()
+    placed = urn._place(np.arange(3), [2, 1], [nobody, nobody], [BlockClass(2, HALF), BlockClass(1)]).tolist()
     assert sorted(placed[:2]) == [0, 1]
     assert placed[2] == 2
 
@@ -224,8 +224,8 @@ def test_many_draws_follow_the_exact_law():
 
 def test_draws_that_are_not_copied_would_be_seen(monkeypatch):
     """The planted bug: every draw is from the urn as it was at first, so that the counts are multinomial."""
-    honest = urn._picked
-    monkeypatch.setattr(urn, "_picked", lambda mass, share, draws: np.concatenate([honest(mass, share, 1) for _ in range(draws)]))
+    honest = urn._pick
+    monkeypatch.setattr(urn, "_pick", lambda mass, share, draws: np.concatenate([honest(mass, share, 1) for _ in range(draws)]))
     assert chi_square(6_000) < CHI_SQUARE_LEVEL
 
 
@@ -263,3 +263,64 @@ def test_a_million_workers_among_eight_million_blocks_fit_in_time_and_memory():
     seconds, kilobytes = map(float, subprocess.run([sys.executable, "-c", LARGE], capture_output=True, check=True).stdout.split())
     assert seconds < 60
     assert kilobytes < 4 * 2**20
+
+
+# --- heads among coins -------------------------------------------------------------------------------------------------------
+
+
+HALF = Fraction(1, 2)
+
+
+def pmf(coins, bias):
+    return {k: math.comb(coins, k) * bias**k * (1 - bias) ** (coins - k) for k in range(coins + 1)}
+
+
+@pytest.mark.parametrize("bias", [HALF, Fraction(5, 8), Fraction(3, 16), Fraction(1, 8)])
+@pytest.mark.parametrize("coins", [1, 2, 4])
+def test_the_law_is_the_binomial_one(monkeypatch, coins, bias):
+    assert exact_law(lambda: binomial(coins, bias), monkeypatch) == pmf(coins, bias)
+
+
+def test_a_bias_without_an_end_is_followed_as_far_as_coins_are_tied(monkeypatch):
+    """1/3 = 0.010101...: a coin whose bits are 0, 1, 0, 0 is below it at the fourth."""
+    answers = iter([0, 1, 0, 0])
+    monkeypatch.setattr(urn, "fair_heads", lambda coins: next(answers))
+    assert binomial(1, Fraction(1, 3)) == 1
+    assert next(answers, None) is None
+
+
+def test_a_bias_cut_after_a_few_digits_would_be_seen(monkeypatch):
+    """The planted bug: five digits of the bias where it has six."""
+    assert exact_law(lambda: binomial(4, Fraction(10, 32)), monkeypatch) != pmf(4, Fraction(21, 64))
+
+
+def test_fair_heads_counts_exactly_as_many_bits(words):
+    words([2**64 - 1, 2**63])
+    assert fair_heads(65) == 65
+    words([2**63 - 1])
+    assert fair_heads(1) == 0
+    words([])
+    assert fair_heads(0) == 0
+
+
+def test_heads_of_many_coins():
+    """Half a million coins of bias 1/3: 6 sigma, a false alarm of 2e-9."""
+    coins, bias = 500_000, Fraction(1, 3)
+    assert abs(binomial(coins, bias) - coins / 3) < 6 * math.sqrt(coins * 2 / 9)
+
+
+@pytest.mark.slow
+def test_the_spread_of_many_draws():
+    """The distribution function of 20,000 draws against the binomial one: Dvoretzky, Kiefer, Wolfowitz and Massart at 1e-9."""
+    from scipy.stats import binom
+
+    coins, bias, runs = 300, Fraction(2, 7), 20_000
+    drawn = np.array([binomial(coins, bias) for _ in range(runs)])
+    below = np.cumsum(np.bincount(drawn, minlength=coins + 1)) / runs
+    assert np.abs(below - binom.cdf(np.arange(coins + 1), coins, float(bias))).max() < math.sqrt(math.log(2e9) / (2 * runs))
+
+
+@pytest.mark.parametrize(("coins", "bias"), [(3, Fraction(-1, 2)), (3, Fraction(3, 2)), (-1, HALF)])
+def test_what_is_no_coin_is_refused(coins, bias):
+    with pytest.raises(InvalidInput):
+        binomial(coins, bias)

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tacit.mechanisms.quantile_interval import Enclosed
-from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.quantile.interval import Enclosed
+from tacit.mechanisms.quantile.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.tree import quantiles
 from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed, release_from_tree

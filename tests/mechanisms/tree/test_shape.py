@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.quantile.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.tree.margins import margins, variances
 from tacit.mechanisms.tree.quantiles import Counts

@@ -16,7 +16,7 @@ from tacit.publish.audited.desk import Desk, about
 from tacit.publish.audited.history import History
 from tacit.publish.audited.maximum import MaxAuditor
 from tacit.publish.audited.named import auditor_named, check_facts
-from tacit.publish.audited.predicate import selected
+from tacit.publish.audited.predicate import select_rows
 from tacit.publish.audited.question import Denial, ExactAnswer
 from tacit.publish.audited.sums import SumAuditor
 
@@ -29,7 +29,7 @@ PUBLIC = {
 
 
 def rows(condition):
-    return selected(f"MAX(pay) WHERE {condition}", "pay", PUBLIC, 5).rows.tolist()
+    return select_rows(f"MAX(pay) WHERE {condition}", "pay", PUBLIC, 5).rows.tolist()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_conditions_are_those_of_sql(condition, expected):
 )
 def test_other_questions_are_refused_with_a_remedy(text, error, words):
     with pytest.raises(error) as found:
-        selected(text, "pay", PUBLIC, 5)
+        select_rows(text, "pay", PUBLIC, 5)
     assert words in str(found.value)
 
 

@@ -49,10 +49,10 @@ def test_elimination_finds_answers_that_cannot_be():
         state = auditor.learn(state, past, answer)
     case = Asked(state, asked.members)._case(5.0)
     assert case.sizes[9.0] == case.sizes[8.0] == 1
-    assert case.disclosed() is None
+    assert case.first_disclosure() is None
     assert not len(Orders(4, True).fitting([*history, (asked, 5.0)])[0])
     possible = Asked(state, asked.members)._case(8.5)
-    assert possible.disclosed() is not None
+    assert possible.first_disclosure() is not None
     assert len(Orders(4, True).fitting([*history, (asked, 8.5)])[0])
 
 

@@ -71,7 +71,7 @@ def test_rows_at_hand_and_whole_questions_say_the_same():
             state = auditor.learn(state, asked, values[asked.members].max())
     assert len(state.answers) > 10
     assert state.at_hand.shape == (len(state.answers), AT_HAND)
-    assert auditor.determined(state) == {}
+    assert auditor.determined_values(state) == {}
 
 
 def test_values_of_every_size():

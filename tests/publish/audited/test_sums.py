@@ -39,7 +39,7 @@ def test_no_prime_is_unlucky_enough_to_change_a_decision(primes, monkeypatch):
         source = cycle(primes)
         monkeypatch.setattr(sums, "random_prime", lambda: next(source))
     generator, unlucky = random.Random(11), []
-    monkeypatch.setattr("tacit.publish.audited.sums._built", watched(unlucky))
+    monkeypatch.setattr("tacit.publish.audited.sums._echelon_of", watched(unlucky))
     for _ in range(5):
         for decision, oracle, history, asked in long_history(7, generator, SumAuditor()):
             assert decision.answered == oracle.safe(history, asked), (history, asked)
@@ -48,11 +48,11 @@ def test_no_prime_is_unlucky_enough_to_change_a_decision(primes, monkeypatch):
 
 
 def watched(seen):
-    from tacit.publish.audited.sums import _built
+    from tacit.publish.audited.sums import _echelon_of
 
     def built(*arguments):
         seen.append(1)
-        return _built(*arguments)
+        return _echelon_of(*arguments)
 
     return built
 
@@ -96,7 +96,7 @@ def test_large_coefficients_are_lifted():
     for vector in asked:
         residue = echelon.residue(vector.astype(float))
         assert residue.any()
-        echelon = echelon.extended(vector, residue)
+        echelon = echelon.extend(vector, residue)
     unit = np.arange(30) == 3
     found = combination(echelon, unit)
     assert found is not None

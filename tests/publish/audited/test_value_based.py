@@ -48,7 +48,7 @@ def test_the_report_agrees_with_brute_force():
                 assert leak.gives_away == given_away(oracle, history, asked)
                 checked += bool(leak.gives_away)
                 answer = float(getattr(np, aggregate)(values[asked.members]))
-                if not rule.determined(rule.learn(state, asked, answer)):
+                if not rule.determined_values(rule.learn(state, asked, answer)):
                     state, history = rule.learn(state, asked, answer), [*history, (asked, answer)]
     assert checked > 30
 

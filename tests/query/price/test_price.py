@@ -28,8 +28,8 @@ from tacit.errors import (
 )
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.conversion import least_epsilon_up
 from tacit.privacy.loss import Neighbours

@@ -11,8 +11,8 @@ import pytest
 
 from tacit.accounting.composition import loss
 from tacit.accounting.events import Batch, LaplaceNoise
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.loss import Pure
 from tacit.query.price.explain import explained

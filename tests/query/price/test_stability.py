@@ -25,7 +25,7 @@ from tacit.data import prepare
 from tacit.data.ownership import Link
 from tacit.data.store import store_file
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import compile as compiled
 from tacit.query.engines.duckdb import DuckDBEngine

@@ -23,7 +23,7 @@ from stored import category, number, table
 from tacit.accounting.composition import cost_under
 from tacit.errors import WrongRelation
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.privacy.loss import Neighbours
 from tacit.query.plan import Moment
 from tacit.query.price import stability

@@ -26,7 +26,7 @@ from joined import HOSPITALS, Asked, Hospital, Stores, asked_of, hospital, units
 from tacit.data import prepare
 from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.query import passes, size_limit
 from tacit.query.binding import ties
 from tacit.query.engines import compile as compiled

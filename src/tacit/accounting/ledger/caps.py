@@ -17,7 +17,7 @@ from tacit.accounting.composition import Cost, costs_under
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Filter, Left, State
 from tacit.accounting.ledger.entries import HALF, Account, Entry
-from tacit.accounting.policy import FAILURES_OF_ANALYST, FAILURES_OF_DATA_SET, Policy
+from tacit.accounting.ledger.units import FAILURES_OF_ANALYST, FAILURES_OF_DATA_SET, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, TooManyFailures
 from tacit.privacy.catalog import Analyst, Budget, analyst_name
 from tacit.privacy.conversion import largest_rho_down

@@ -32,8 +32,7 @@ from tacit.accounting.ledger.chain import Chain, checked, nothing
 from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
 from tacit.accounting.ledger.pages import following, now
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
-from tacit.accounting.ledger.units import UNKNOWN
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
 from tacit.privacy.catalog import analyst_name
 
@@ -51,22 +50,20 @@ def open_ledger(address: str, policy: Policy) -> Ledger:
 
     `address` is a path, sqlite:///FILE or postgresql://...
     """
-    from tacit.accounting.ledger.tables import Store  # brings SQLAlchemy, which only those who open a ledger need
-    from tacit.accounting.ledger.upgrade import upgraded
+    from tacit.accounting.ledger.tables import Store, convert_format_1  # and SQLite's driver, for those who open a ledger
 
     store = Store(address)
-    if not upgraded(store, policy, now()):
+    if not convert_format_1(store, policy, now()):
         raise NoLedger("this data set has no ledger", remedy="ask the data owner to run this once: tacit ledger begin")
     return Ledger(store, policy)
 
 
 def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") -> Ledger:
     """A new ledger at an address, named `identity`, which the caller draws at random; raises if one exists."""
-    from tacit.accounting.ledger.tables import Store
-    from tacit.accounting.ledger.upgrade import upgraded
+    from tacit.accounting.ledger.tables import Store, convert_format_1
 
     store = Store(address, create=True)
-    if upgraded(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
+    if convert_format_1(store, policy, now()) or not store.begin(_first_entry(identity, policy, reason), policy.units.text):
         raise InvalidInput(
             "this data set already has a ledger: it is begun once, and records everything ever released; go on with it (`tacit "
             "budget` shows what remains), or declare another one in [ledger] url"

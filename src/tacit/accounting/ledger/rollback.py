@@ -24,7 +24,7 @@ from tacit.files import make_private_folder, replace_file, sync_folder
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.ledger import Ledger
-    from tacit.accounting.policy import Policy
+    from tacit.accounting.ledger.units import Policy
 
 FILE = "ledger.json"
 REMEDY = "restore the ledger at the place declared in tacit.toml; if it is lost, ask the data owner to run: tacit ledger adopt"

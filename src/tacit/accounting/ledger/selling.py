@@ -15,8 +15,7 @@ from tacit.accounting.ledger.caps import Admission, Sums, require_few_failures, 
 from tacit.accounting.ledger.chain import nothing, read_chain
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
 from tacit.accounting.ledger.pages import Books, Kept, following
-from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Units, units_from
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
 from tacit.privacy.loss import Neighbours

@@ -1,7 +1,8 @@
-"""Where a ledger is kept: a SQLite file, or a PostgreSQL database, by its address.
+"""The ledger on disk: a SQLite file or a PostgreSQL database by its address, its transactions, and the conversion of format 1.
 
-Both do the same: statements are committed one by one, except those between `begin` and COMMIT, and a COMMIT that returns is on the
-disk. ledger.md says why that holds. The words of an error are from a closed list, since a driver's own may repeat a password.
+Both databases do the same: statements are committed one by one, except those between `begin` and COMMIT, and a COMMIT that returns
+is on the disk. ledger.md says why that holds. The words of an error are from a closed list, since a driver's own may repeat a
+password.
 """
 
 from __future__ import annotations
@@ -10,28 +11,33 @@ import os
 import time
 import weakref
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from functools import partial
 from typing import TypeVar
 from urllib.parse import unquote
 
 from tacit.accounting.ledger import group_commit as durable
-from tacit.accounting.ledger.connections import Connection, Database, DriverError, confirmed, roll_back, told
-from tacit.accounting.ledger.entries import Entry
+from tacit.accounting.ledger.chain import Reader, merged, nothing, read_chain
+from tacit.accounting.ledger.connections import Connection, Database, DriverError, confirmed, database_in, roll_back, told
+from tacit.accounting.ledger.entries import Account, Entry, accounts_digest, entry_from, state_from, state_text
 from tacit.accounting.ledger.pages import (
     ANSWERS,
     ASKERS,
     BOOKS,
     HAS_OPEN_INDEX,
+    PUT_ACCOUNT,
     Asker,
     Kept,
     Line,
     Marks,
     Page,
     create_tables,
+    every_line,
+    index_open,
     read_lines,
     read_marks,
 )
-from tacit.accounting.ledger.sqlite_file import database_in
+from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import StoreUnusable
 
 FILE = "sqlite:///"
@@ -197,3 +203,81 @@ class Store:
                     durable.say_waiting()
                     said = True
                 time.sleep(pause)
+
+
+# --- a ledger of format 1 becomes one of today's -----------------------------------------------------------------------------
+
+
+OLD, OLD_SPENT, SET_ASIDE = "tacit_ledger", "tacit_spent", "tacit_ledger_of_format_1"
+BROKEN = "restore the ledger from a backup; it was changed before it was converted"
+
+
+def convert_format_1(store: Store, policy: Policy, now: str) -> bool:
+    """Whether there is a ledger at all; one of format 1 is converted, once, in one transaction.
+
+    Its entries stay as they are, and the chain goes on over both formats. The whole chain is read first, and a broken one is
+    refused. The first entry of the new format carries over the accounts (the sums of two spellings of one name are added up) and
+    the number of questions. The old entries do not say which units they counted for: until the store that they were paid for says
+    it, or the data owner, nothing more is admitted (units.md). The old row of the ledger is renamed, so that a program of the old
+    format finds no ledger, and cannot begin one over these entries.
+    """
+    if store.has(BOOKS):
+        _index(store)
+        return True
+    if not store.has(OLD):
+        return False
+    store.convert(lambda connection: _convert(connection, policy, now))
+    return True
+
+
+def _index(store: Store) -> None:
+    """Index the open questions of a ledger that was begun without it; where that is not permitted, they are searched for."""
+    with suppress(StoreUnusable):
+        if not store.has_open_index():
+            store.convert(index_open)
+
+
+def _convert(connection: Connection, policy: Policy, now: str) -> None:
+    if not connection.has(OLD):
+        return  # another process was first
+    if connection.kind == "postgresql":
+        connection.run(f"LOCK TABLE {OLD} IN ACCESS EXCLUSIVE MODE")  # no older program writes meanwhile
+    reader, last = _read(connection)
+    entry = _next(reader, last, policy, now)
+    accounts = merged(reader.accounts)
+    create_tables(connection, entry, entry.hash, policy.units.text)
+    for name, one in accounts.items():
+        connection.run(PUT_ACCOUNT, analyst=name, spent=state_text(one.spent), failures=one.failures)
+    connection.run(f"ALTER TABLE {OLD} RENAME TO {SET_ASIDE}")
+
+
+def _read(connection: Connection) -> tuple[Reader, Entry]:
+    """The old chain, whole, with the sums that were kept beside it."""
+    lines = list(every_line(partial(read_lines, connection)))
+    reader, problems = read_chain(lines)
+    rows = connection.run(f"SELECT identity, number, hash, spent FROM {OLD}")  # noqa: S608  # a constant
+    kept = connection.run(f"SELECT analyst, spent FROM {OLD_SPENT}")  # noqa: S608
+    same = [row[:3] for row in rows] == [(reader.ledger, reader.number, reader.hash)]
+    sums = {name: Account(state_from(spent)) for name, spent in kept}
+    if problems or not same or state_from(rows[0][3]) != reader.spent or sums != reader.accounts:
+        first = problems[0] if problems else "its sums do not match its entries"
+        raise StoreUnusable(f"the ledger is damaged: {first}", remedy=BROKEN)
+    return reader, entry_from(lines[-1].text)
+
+
+def _next(reader: Reader, last: Entry, policy: Policy, now: str) -> Entry:
+    """The first entry of the new format. Where nothing was ever paid for, there are no old units to ask about."""
+    return Entry(
+        reader.ledger,
+        reader.number + 1,
+        reader.hash,
+        now,
+        kind="format",
+        price=nothing(last.price.neighbours),
+        cap=last.cap,
+        spent=reader.spent,
+        units=UNKNOWN if reader.paid else policy.units.fingerprint,
+        questions=reader.questions,
+        accounts=accounts_digest(merged(reader.accounts)),
+        details={"data_set": policy.data_set, "catalog": policy.catalog},
+    )

@@ -1,14 +1,15 @@
-"""Whose rows a ledger's prices count for: the units of every table, as the catalog declared them. units.md has the rules.
+"""The declarations that a ledger counts by: the units of every table (units.md has the rules), and the policy of budgets and caps.
 
-An epsilon means nothing without its unit: what was paid for "one row" says little about a person with ten rows. So every entry
-names the units that its price counts for by a fingerprint, and a catalog that declares others is refused until the curator says
-how many of the old units one new unit can touch (`restate.py`).
+An epsilon means nothing without its unit: a price paid for "one row" says little about a person with ten rows. So every entry
+names the units that its price counts for by a fingerprint, and a catalog that declares others is refused until the data owner says
+how many of the old units one new unit can touch.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import reduce
@@ -17,10 +18,10 @@ from operator import add
 
 from tacit.accounting.composition import Cost, cost_under, moved_weight_up
 from tacit.accounting.events import Batch, Event, GaussianNoise
-from tacit.accounting.ledger.entries import canonical_json
+from tacit.accounting.ledger.entries import HALF, canonical_json
 from tacit.accounting.ledger.register import server_places
 from tacit.errors import StoreUnusable
-from tacit.privacy.catalog import Catalog, Source, Table
+from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, Source, Table, analyst_name
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import exp_down, exp_up
 
@@ -195,3 +196,49 @@ def _piled(price: Cost, steps: int) -> Fraction:
     grown, one = exp_up(steps * price.epsilon), exp_down(price.epsilon)
     total = (grown - 1) / (one - 1) if one > 1 else steps * grown
     return min(Fraction(1), total * price.delta)
+
+
+# --- the policy of a ledger --------------------------------------------------------------------------------------------------
+
+
+UNIT = Neighbours("add-remove", "unit")
+FAILURES_OF_ANALYST = 3
+FAILURES_OF_DATA_SET = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one ledger. `data_set` and `catalog` (a file's name) say whose it is; analysts are keyed by normal forms.
+
+    A policy is read from a catalog, or made by whoever keeps a ledger without one. It may change while a ledger lives: caps in
+    force are written into every entry.
+    `split` is the share of delta for the conversion of rho. A ledger takes it when it begins, and keeps it (ledger.md).
+    """
+
+    budget: Budget
+    analysts: Mapping[str, Analyst] = field(default_factory=dict)
+    neighbours: Neighbours = UNIT
+    units: Units = NO_UNITS
+    questions_at_most: int = QUESTIONS_AT_MOST
+    split: Fraction = HALF
+    data_set: str = ""
+    catalog: str = ""
+
+    def analyst(self, name: str) -> Analyst | None:
+        """The policy for an analyst by the normal form of the name; None where analysts are declared and this is not one."""
+        known = analyst_name(name)
+        return self.analysts.get(known) if self.analysts else Analyst(known)
+
+
+def policy_of(catalog: Catalog) -> Policy:
+    """The policy that a catalog declares."""
+    return Policy(
+        budget=catalog.budget,
+        analysts={analyst_name(name): analyst for name, analyst in catalog.analysts.items()},
+        neighbours=catalog.neighbours,
+        units=declared_units(catalog),
+        questions_at_most=catalog.questions_at_most,
+        split=catalog.split,
+        data_set=catalog.name,
+        catalog=catalog.file,
+    )

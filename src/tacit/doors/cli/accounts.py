@@ -302,7 +302,7 @@ def resume(
 def _forget_suspects(catalog: Catalog) -> None:
     """Let requests that ended a process of the server be asked again, if there is a server."""
     from tacit.doors.server.records import FILE, Records
-    from tacit.doors.server.suspects import forget
+    from tacit.doors.server.requests import forget
 
     if (catalog.kept / FILE).exists():
         records = Records(catalog.kept / FILE)

@@ -217,8 +217,7 @@ def _print_accounts(tokens: dict[str, tuple[str, str]], certificate: Path, url: 
 
 
 def _accounts(catalog: Catalog) -> dict[str, tuple[str, str]]:
-    from tacit.doors.server.accounts import Accounts
-    from tacit.doors.server.records import FILE, Records
+    from tacit.doors.server.records import FILE, Accounts, Records
 
     records = Records(catalog.kept / FILE)
     accounts, roles = Accounts(records), {"ana": "analyst", "mallory": "analyst", "carol": "curator", "otto": "auditor"}

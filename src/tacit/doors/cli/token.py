@@ -15,7 +15,7 @@ from tacit.doors.cli.which_catalog import CatalogOption, load_catalog
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tacit.doors.server.accounts import Accounts, Issued
+    from tacit.doors.server.records import Accounts, Issued
     from tacit.privacy.catalog import Catalog
 
 token = typer.Typer(no_args_is_help=True, help="Manage the accounts of the server and their tokens (for the data owner).")
@@ -87,8 +87,7 @@ COMMANDS: dict[str, Callable[..., None]] = {"add": add, "list": show, "rotate": 
 
 
 def _opened(catalog: Path | None) -> tuple[Catalog, Accounts]:
-    from tacit.doors.server.accounts import Accounts
-    from tacit.doors.server.records import FILE, Records
+    from tacit.doors.server.records import FILE, Accounts, Records
 
     declared = load_catalog(catalog)
     return declared, Accounts(Records(declared.kept / FILE))

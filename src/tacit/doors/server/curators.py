@@ -1,22 +1,29 @@
-"""What a curator may do: accounts and tokens, caps below the catalog's, time-outs, failures, and the log."""
+"""The operations of curators and auditors.
+
+A curator has the accounts and tokens, caps below the catalog's, time-outs, failures and the log. An auditor reads the ledger,
+verifies it, takes its head away, and asks no questions.
+"""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tacit.doors.server.accounts import NameTaken, account_name
+from tacit.accounting.ledger.entries import heads_text
 from tacit.doors.server.analysts import as_json
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import problem
-from tacit.doors.server.suspects import forget
+from tacit.doors.server.records import NameTaken, account_name
+from tacit.doors.server.requests import forget
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.engines.engine import Limits
 from tacit.release.unforeseen import latest
 
 if TYPE_CHECKING:
-    from tacit.doors.server.accounts import Account
     from tacit.doors.server.models import (
+        LedgerWanted,
         LogWanted,
         NewAccount,
         NewCaps,
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
         Revocation,
     )
     from tacit.doors.server.office import Office
+    from tacit.doors.server.records import Account
 
 CAPS = ("epsilon", "delta", "epsilon_per_query")
 
@@ -100,3 +108,24 @@ def resume(office: Office, _: Account, wanted: Resumption, __: str) -> Reply:
 def log(office: Office, _: Account, wanted: LogWanted, __: str) -> Reply:
     """The latest lines of the log: times, kinds of errors and places in the code; never a value."""
     return as_json({"lines": latest(office.data.catalog.kept, wanted.last)})
+
+
+# --- of an auditor -----------------------------------------------------------------------------------------------------------
+
+
+def ledger(office: Office, _: Account, wanted: LedgerWanted, __: str) -> Reply:
+    """Entries from a number on, each with its hash."""
+    found = islice(office.data.ledger.entries(first=wanted.first), wanted.count)
+    return as_json({"entries": [entry.to_dict() for entry in found]})
+
+
+def verification(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
+    """Whether the chain of hashes, the sums, the accounts and the answers are whole, computed again from the first entry on."""
+    with office.verifying:
+        report = office.data.ledger.verify()
+    return as_json({"whole": report.whole, "entries": report.entries, "problems": list(report.problems)})
+
+
+def head(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
+    """The last entry, with its hash and the sums after it: kept elsewhere, it shows a ledger that was cut off."""
+    return as_json(json.loads(heads_text((office.data.ledger.head,)))["heads"][0])

@@ -19,15 +19,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacit.doors.server import analysts, asking, auditors, curators
+from tacit.doors.server import analysts, curators
 from tacit.doors.server import models as of
-from tacit.doors.server.accounts import ANALYST, AUDITOR, CURATOR, Account, Ended
 from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.office import Office, as_it_is
-from tacit.doors.server.places import Places, TooManyRequests
 from tacit.doors.server.problems import problem, told
+from tacit.doors.server.records import ANALYST, AUDITOR, CURATOR, Account, Ended
 from tacit.doors.server.requests import KeyReused
-from tacit.doors.server.turns import Seats
+from tacit.doors.server.turns import Places, Seats, TooManyRequests
 from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
 from tacit.files import append_line
 from tacit.release.unforeseen import FILE as LOG
@@ -52,7 +51,7 @@ class Operation:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "ask": Operation(asking.ask, of.Question, (ANALYST,)),
+    "ask": Operation(analysts.ask, of.Question, (ANALYST,)),
     "explain": Operation(analysts.explain, of.Explained, (ANALYST,), EXPLAINING),
     "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
@@ -69,9 +68,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "set_limits": Operation(curators.set_limits, of.NewLimits, (CURATOR,)),
     "resume": Operation(curators.resume, of.Resumption, (CURATOR,)),
     "log": Operation(curators.log, of.LogWanted, (CURATOR,)),
-    "ledger": Operation(auditors.ledger, of.LedgerWanted, (AUDITOR,)),
-    "verification": Operation(auditors.verification, of.Nothing, (AUDITOR,)),
-    "head": Operation(auditors.head, of.Nothing, (AUDITOR,)),
+    "ledger": Operation(curators.ledger, of.LedgerWanted, (AUDITOR,)),
+    "verification": Operation(curators.verification, of.Nothing, (AUDITOR,)),
+    "head": Operation(curators.head, of.Nothing, (AUDITOR,)),
 }
 READY = Reply(200, b'{"status": "ready"}')
 

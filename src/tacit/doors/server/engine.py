@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from tacit.accounting.ledger.caps import Admission
-from tacit.accounting.policy import policy_of
+from tacit.accounting.ledger.units import policy_of
 from tacit.data.catalog import read_catalog
 from tacit.data.spark.connect import ROOTS, Address, end_sessions, located
 from tacit.data.store import StoreInfo, column_json, require_small_files, store_info

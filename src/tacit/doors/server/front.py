@@ -13,12 +13,10 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from tacit.doors.server import models as of
-from tacit.doors.server import shapes
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
-from tacit.doors.server.crowding.crowd import PER_ACCOUNT, Crowd
 from tacit.doors.server.gate import App, Gate
 from tacit.doors.server.problems import misfit, problem
-from tacit.doors.server.settings import Settings
+from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 
 EXACT = "application/vnd.tacit.answer+json"
 KEY = r"^[!-~]{1,128}$"
@@ -48,7 +46,7 @@ class LedgerQuery(of.LedgerWanted, strict=False):
 class AnswerQuery(of.Strict, strict=False):
     """The form of an answer."""
 
-    form: shapes.Form = "json"
+    form: of.Form = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +61,24 @@ class Route:
 
 
 ROUTES = (
-    Route("POST", "/v1/explain", "explain", of.Explained, shapes.Explanation),
-    Route("GET", "/v1/budget", "budget", of.Nothing, shapes.Budgets),
-    Route("GET", "/v1/history", "history", HistoryQuery, shapes.History),
-    Route("GET", "/v1/catalog", "catalog", of.Nothing, shapes.Catalog),
-    Route("POST", "/v1/token", "renew_token", of.OwnToken, shapes.Issued),
-    Route("GET", "/v1/accounts", "accounts", of.Nothing, shapes.Accounts),
-    Route("POST", "/v1/accounts", "add_account", of.NewAccount, shapes.Issued),
-    Route("POST", "/v1/tokens", "add_token", of.NewToken, shapes.Issued),
-    Route("POST", "/v1/revocations", "revoke", of.Revocation, shapes.Revoked),
-    Route("GET", "/v1/caps", "caps", of.Nothing, shapes.EveryCap),
-    Route("PUT", "/v1/caps", "set_caps", of.NewCaps, shapes.Caps),
-    Route("GET", "/v1/limits", "limits", of.Nothing, shapes.Limits),
-    Route("PUT", "/v1/limits", "set_limits", of.NewLimits, shapes.Limits),
-    Route("POST", "/v1/resume", "resume", of.Resumption, shapes.Recorded),
-    Route("GET", "/v1/log", "log", LogQuery, shapes.Log),
-    Route("GET", "/v1/ledger", "ledger", LedgerQuery, shapes.Ledger),
-    Route("GET", "/v1/verification", "verification", of.Nothing, shapes.Verification),
-    Route("GET", "/v1/head", "head", of.Nothing, shapes.Head),
+    Route("POST", "/v1/explain", "explain", of.Explained, of.Explanation),
+    Route("GET", "/v1/budget", "budget", of.Nothing, of.Budgets),
+    Route("GET", "/v1/history", "history", HistoryQuery, of.History),
+    Route("GET", "/v1/catalog", "catalog", of.Nothing, of.Catalog),
+    Route("POST", "/v1/token", "renew_token", of.OwnToken, of.Issued),
+    Route("GET", "/v1/accounts", "accounts", of.Nothing, of.Accounts),
+    Route("POST", "/v1/accounts", "add_account", of.NewAccount, of.Issued),
+    Route("POST", "/v1/tokens", "add_token", of.NewToken, of.Issued),
+    Route("POST", "/v1/revocations", "revoke", of.Revocation, of.Revoked),
+    Route("GET", "/v1/caps", "caps", of.Nothing, of.EveryCap),
+    Route("PUT", "/v1/caps", "set_caps", of.NewCaps, of.Caps),
+    Route("GET", "/v1/limits", "limits", of.Nothing, of.Limits),
+    Route("PUT", "/v1/limits", "set_limits", of.NewLimits, of.Limits),
+    Route("POST", "/v1/resume", "resume", of.Resumption, of.Recorded),
+    Route("GET", "/v1/log", "log", LogQuery, of.Log),
+    Route("GET", "/v1/ledger", "ledger", LedgerQuery, of.Ledger),
+    Route("GET", "/v1/verification", "verification", of.Nothing, of.Verification),
+    Route("GET", "/v1/head", "head", of.Nothing, of.Head),
 )
 
 
@@ -92,16 +90,16 @@ def app(clerk: Clerk, settings: Settings) -> App:
     api.add_exception_handler(Exception, _unavailable)
     ask = Asking(clerk, settings.behind_proxy)
 
-    @api.get("/v1/health", operation_id="health", responses=shapes.replies(shapes.Health))
+    @api.get("/v1/health", operation_id="health", responses=of.replies(of.Health))
     async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
         return await ask("health", None, {}, request)
 
-    @api.post("/v1/questions", operation_id="ask", responses=shapes.answer())
+    @api.post("/v1/questions", operation_id="ask", responses=of.answer())
     async def questions(asked: of.Asked, who: Bearer, request: Request, key: Key = "") -> Response:
         form = "exact" if request.headers.get("accept", "") == EXACT else "plain"
         return await ask("ask", who, {**asked.model_dump(), "form": form}, request, key)
 
-    @api.get("/v1/answers/{entry}", operation_id="answer", responses=shapes.answer(FORMS))
+    @api.get("/v1/answers/{entry}", operation_id="answer", responses=of.answer(FORMS))
     async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer, request: Request) -> Response:
         return await ask("answer", who, {"entry": entry, "form": wanted.form}, request)
 
@@ -132,7 +130,7 @@ def _add(api: FastAPI, route: Route, ask: Asking) -> None:
         return await ask(route.operation, who, given.model_dump(), request)
 
     run.__annotations__["given"] = Annotated[route.given, Query()] if route.method == "GET" else route.given
-    known: dict[str, Any] = {"operation_id": route.operation, "responses": shapes.replies(route.shape)}
+    known: dict[str, Any] = {"operation_id": route.operation, "responses": of.replies(route.shape)}
     api.add_api_route(route.path, run, methods=[route.method], name=route.operation, summary=route.given.__doc__, **known)
 
 

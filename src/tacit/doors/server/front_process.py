@@ -3,6 +3,9 @@
 When the clerk is gone, calls under way are answered with `unavailable`; the supervisor hands over a connection to the next clerk.
 If the connection ends for any other reason, the front asks for a new one.
 The certificate is read before the sandbox closes; after that no file is within reach but public code.
+
+`Listening` limits connections in total and per address, and closes the excess ones at once. The count begins when the kernel hands
+a connection over, before TLS: a handshake that is never finished is a connection too.
 """
 
 from __future__ import annotations
@@ -12,16 +15,17 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import uvicorn
 
 from tacit.doors.server.calls import Call, Clerk, Reply
 from tacit.doors.server.sandbox.profiles import FRONT, Profile, close_first, close_last, reach_of
-from tacit.doors.server.settings import OfFront
+from tacit.doors.server.settings import Crowd, OfFront, origin_of
 from tacit.doors.server.wire import CALL, HEAD, LOST, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
 
 PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
@@ -142,3 +146,55 @@ async def _missed(clerk: OverSocket, control: socket.socket) -> None:
             with suppress(OSError):
                 control.sendall(LOST)
             alone = 0
+
+
+# --- connections within limits -----------------------------------------------------------------------------------------------
+
+
+MOST_CONNECTIONS = 2_000
+EVERYBODY = ""
+
+
+class Connection(socket.socket):
+    """A connection that counts until it is closed."""
+
+    def __init__(self, fileno: int, counted: Collection[tuple[Crowd, str]]) -> None:
+        super().__init__(fileno=fileno)
+        self._counted = counted
+
+    def close(self) -> None:
+        """Close it, and count it no longer."""
+        counted, self._counted = self._counted, ()
+        for crowd, who in counted:
+            crowd.leave(who)
+        super().close()
+
+
+class Listening(socket.socket):
+    """A listening socket with limits; `exempt` are addresses that stand for many others, as that of a proxy does."""
+
+    def __init__(self, fileno: int, most: int | None, exempt: Collection[str] = ()) -> None:
+        super().__init__(fileno=fileno)
+        self._everybody = Crowd(MOST_CONNECTIONS)
+        self._each = None if most is None else Crowd(most)
+        self._exempt = {origin_of(address) for address in exempt}
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """The next connection within the limits; those beyond are closed."""
+        while True:
+            descriptor, address = self._accept()  # type: ignore[attr-defined]  # as socket.accept does
+            counted = self._admitted(origin_of(str(address[0])))
+            connection = Connection(descriptor, counted or ())
+            if counted is not None:
+                return connection, address
+            connection.close()
+
+    def _admitted(self, origin: str) -> tuple[tuple[Crowd, str], ...] | None:
+        if not self._everybody.enter(EVERYBODY):
+            return None
+        if self._each is None or origin in self._exempt:
+            return ((self._everybody, EVERYBODY),)
+        if self._each.enter(origin):
+            return (self._everybody, EVERYBODY), (self._each, origin)
+        self._everybody.leave(EVERYBODY)
+        return None

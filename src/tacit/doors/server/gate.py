@@ -1,19 +1,40 @@
-"""The gate before every route: names, origins, sizes and headers, whatever is asked for.
+"""Which requests get in: HTTP/1.1 with one reading and in time, then a gate before every route.
 
-A request for another host gets nothing (DNS rebinding), nor does one from a page of another site, nor a body that is not JSON
-(forms). Every reply says that it is not to be stored, framed, sniffed or run.
+    connection made, or a next request begins    its header must be whole within HEADER seconds
+    header whole                                 its body must be whole within BODY seconds
+    reply not read                               the connection ends after STALLED seconds
+
+A header that two readers could read in two ways is refused, and its connection closed: a proxy in front may have read it in the
+other way, and would take what one client sent for the request of the next (`Plain`). Between requests, the keep-alive limit of
+Uvicorn holds. A connection that is too slow is ended without a word: who sends one byte a second reads no reply either.
+
+A connection on which a reply of an account leaves counts for that account: until it is closed, or, where a proxy shares connections
+among its clients, until the reply is read.
+
+At the gate, a request for another host gets nothing (DNS rebinding), nor does one from a page of another site, nor a body that is
+not JSON (forms). Every reply says that it is not to be stored, framed, sniffed or run.
 """
 
 from __future__ import annotations
 
+import asyncio
+import asyncio.constants
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
-from tacit.doors.server.calls import Reply
-from tacit.doors.server.crowding.crowd import Crowd, forwarded, origin_of
+import h11
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+from tacit.doors.server.calls import CONNECTION, Reply
 from tacit.doors.server.problems import problem
-from tacit.doors.server.settings import Settings
+from tacit.doors.server.settings import Crowd, Settings, forwarded, origin_of
+
+# --- the gate ----------------------------------------------------------------------------------------------------------------
+
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -154,3 +175,207 @@ def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 def _is_json(types: list[str]) -> bool:
     kind, _, rest = ("" if len(types) != 1 else types[0].lower()).partition(";")
     return kind.strip() == "application/json" and rest.strip() in ("", "charset=utf-8")
+
+
+# --- HTTP, read in one way and in time ---------------------------------------------------------------------------------------
+
+
+HEADER, BODY, STALLED = 5.0, 10.0, 30.0  # seconds
+KEEP_ALIVE = 5  # seconds
+MOST_HEADER = 16_384  # bytes
+END = re.compile(rb"\n\r?\n")  # of a header, as h11 finds it
+UNCLEAR = re.compile(rb"(?<!\r)\n|\r(?!\n|\Z)|\n[ \t]|^[\n \t]")  # a bare LF or CR, a folded line: RFC 9112, sections 2.2 and 5.2
+ONCE = (b"authorization", b"content-length", b"content-type", b"host", b"idempotency-key", b"transfer-encoding")
+
+
+class Plain(h11.Connection):
+    """HTTP/1.1 that has one reading only: whole lines, no header of `ONCE` twice, one length, and no header above the limit.
+
+    h11 takes a bare LF for the end of a line, joins folded lines, ignores a Content-Length beside a Transfer-Encoding, and checks
+    its limit only of headers that are not whole yet.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MOST_HEADER)
+        self._unread = bytearray()  # what arrived and is not part of an event yet; `trailing_data` would copy all of it each time
+        self._looked = 0  # bytes of a header that is not whole yet, and plain so far
+        self._framing = b""  # of a body in chunks: what was read of the lines between two pieces of data
+
+    def receive_data(self, data: bytes) -> None:
+        """Take what arrived."""
+        self._unread += data
+        super().receive_data(data)
+
+    def next_event(self) -> Any:
+        """The next event; `h11.RemoteProtocolError` for what is not plain. It takes as long as what it reads, whatever follows."""
+        idle = self.their_state is h11.IDLE
+        if idle:
+            self._looked = _plain_so_far(self._unread, self._looked)
+        event = super().next_event()
+        read = len(self._unread) - len(self._receive_buffer)
+        length = len(event.data) if isinstance(event, h11.Data) else 0
+        between = b"" if idle else bytes(self._unread[: read - length])
+        del self._unread[:read]
+        if idle:
+            return event
+        self._framing += between
+        if UNCLEAR.search(self._framing) or len(self._framing) > MOST_HEADER:
+            raise h11.RemoteProtocolError("chunks or trailers that are not plain")
+        if event is not h11.NEED_DATA:
+            self._framing = b""
+        return event
+
+
+def _plain_so_far(data: bytearray, looked: int) -> int:
+    """How many bytes are known to be plain, of which `looked` were before; 0 if the header is whole. Refuses what is not plain."""
+    end = END.search(data, max(0, looked - 2))
+    header = data if end is None else data[: end.end()]
+    if UNCLEAR.search(header, max(0, looked - 1)) or len(header) > MOST_HEADER:
+        raise h11.RemoteProtocolError("a header that is not plain")
+    if end is None:
+        return len(data)
+    first, *lines = bytes(header).split(b"\r\n")
+    fields = [(name.lower(), value) for name, _, value in (line.partition(b":") for line in lines)]
+    times = Counter(name for name, _ in fields)
+    listed = any(name == b"content-length" and b"," in value for name, value in fields)
+    version = first[-8:]  # of any other, h11 would believe a coding, and want no Host
+    coded = times[b"transfer-encoding"] and (times[b"content-length"] or version == b"HTTP/1.0")
+    if any(times[name] > 1 for name in ONCE) or listed or coded or version not in (b"HTTP/1.0", b"HTTP/1.1"):
+        raise h11.RemoteProtocolError("a header with two readings")
+    return 0
+
+
+class Timely(H11Protocol):
+    """One connection, which is ended if it is too slow."""
+
+    limits = (HEADER, BODY, STALLED)
+
+    def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], **more: Any) -> None:
+        super().__init__(config, server_state, {**app_state, CONNECTION: self}, **more)
+        self.conn = Plain()
+        self._account: tuple[Crowd, str] | None = None
+        self._shared = False
+        self._waiting: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._phase = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a header."""
+        super().connection_made(transport)
+        self._wait("header", self.limits[0])
+
+    def data_received(self, data: bytes) -> None:
+        """Take what arrived, and wait for what is still missing."""
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """After a reply, the next header is waited for from its first byte on; until then the keep-alive limit holds."""
+        super().on_response_complete()
+        self._read()
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """No timer outlives its connection."""
+        self._stop()
+        self._unstall()
+        self._let_go()
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client does not read: it has so many seconds to begin."""
+        super().pause_writing()
+        self._unstall()
+        self._stalled = self.loop.call_later(self.limits[2], self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        self._unstall()
+        super().resume_writing()
+        self._read()
+
+    def owe(self, crowd: Crowd, account: str, shared: bool) -> bool:
+        """Count this connection for the account of a reply; False if the account has too many."""
+        self._shared = shared
+        if self._account == (crowd, account):
+            return True
+        self._let_go()
+        if not crowd.enter(account):
+            return False
+        self._account = crowd, account
+        return True
+
+    def _read(self) -> None:
+        """Where clients share connections, one whose reply is read belongs to nobody."""
+        if self._shared and self._stalled is None and (self.cycle is None or self.cycle.response_complete):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._account is not None:
+            crowd, account = self._account
+            self._account = None
+            crowd.leave(account)
+
+    def send_400_response(self, msg: str) -> None:
+        """What is not HTTP gets the one reply of its code; what it was is not repeated."""
+        self._stop()
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.abort()
+            return
+        reply = problem("bad_request")
+        told = (("Content-Type", reply.media), ("Content-Length", str(len(reply.body))), ("Connection", "close"), *HEADERS)
+        headers = [(name.encode(), value.encode()) for name, value in told]
+        parts = (h11.Response(status_code=reply.status, headers=headers), h11.Data(data=reply.body), h11.EndOfMessage())
+        for part in parts:
+            self.transport.write(self.conn.send(part) or b"")
+        self.transport.close()
+
+    def _look(self) -> None:
+        """Wait for the part of a request that is not whole yet, or for nothing."""
+        if self.transport.is_closing():
+            self._stop()
+        elif self.conn.their_state is h11.SEND_BODY:
+            self._wait("body", self.limits[1])
+        elif self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]:
+            self._wait("header", self.limits[0])
+        else:
+            self._stop()
+
+    def _wait(self, phase: str, seconds: float) -> None:
+        """Count from the beginning of a phase: a byte now and then does not make it longer."""
+        if self._waiting is not None and self._phase == phase:
+            return
+        self._stop()
+        self._phase, self._waiting = phase, self.loop.call_later(seconds, self.transport.abort)
+
+    def _stop(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _unstall(self) -> None:
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+
+
+def configured(app: Any, **more: Any) -> Config:
+    """Uvicorn's settings: this protocol, no access log, no headers that describe the server, no trust in headers of a proxy.
+
+    A TLS handshake has as long as a header. Uvicorn passes no limit of its own to asyncio, so that asyncio's default is changed.
+    """
+    asyncio.constants.SSL_HANDSHAKE_TIMEOUT = HEADER
+    return Config(
+        app,
+        http=Timely,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        **more,
+    )

@@ -13,12 +13,10 @@ import sqlalchemy as sql
 
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.caps import Standing
-from tacit.accounting.policy import Policy, policy_of
+from tacit.accounting.ledger.units import Policy, policy_of
 from tacit.data_set import REMAINING, Door
-from tacit.doors.server.accounts import ANALYST, Account, Accounts
-from tacit.doors.server.records import CAPS, FILE, Records
-from tacit.doors.server.requests import Requests
-from tacit.doors.server.suspects import Suspects
+from tacit.doors.server.records import ANALYST, CAPS, FILE, Account, Accounts, Records
+from tacit.doors.server.requests import Requests, Suspects
 from tacit.doors.server.turns import Seats
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog

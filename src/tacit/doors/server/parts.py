@@ -150,10 +150,10 @@ def _clerk(known: dict[str, Any]) -> None:
 
 def _front(known: dict[str, Any]) -> None:
     from tacit.doors.server import front_process
-    from tacit.doors.server.crowding.listening import Listening
     from tacit.doors.server.front import app
+    from tacit.doors.server.front_process import Listening
+    from tacit.doors.server.gate import configured
     from tacit.doors.server.problems import problem
-    from tacit.doors.server.protocol import configured
 
     own = OfFront(**_tuples(known))
     given = dict(own.settings or {})

@@ -19,7 +19,7 @@ from tacit.data.spark.connect import unreachable
 from tacit.data.store import StoreInfo
 from tacit.doors.server.facts import HeldFacts, described, unusable
 from tacit.doors.server.quotes import fingerprint_of, pricing_of, request_written
-from tacit.doors.server.suspects import elsewhere, engine_ended, lift
+from tacit.doors.server.requests import elsewhere, engine_ended, lift
 from tacit.doors.server.turns import Seats, Turns
 from tacit.doors.server.wire import FAILED, FINGERPRINT, NUMBERS, TOLD, UNUSABLE, Line, Malformed, read
 from tacit.errors import InvalidValue, StoreUnusable

@@ -1,23 +1,38 @@
-"""What the server keeps beside the ledger: accounts, tokens, caps, requests, suspects and settings, in one SQLite file of mode 600.
+"""The server's records beside the ledger, in one SQLite file of mode 600: accounts, tokens, caps, requests, suspects and settings.
 
-No budget is in it: what was spent is in the ledger, under the analyst's name. Losing this file locks everybody out, and gives
-nothing back. One clerk and the command line write it, each in short transactions that are on the disk when they end.
+No budget is in it: the ledger has the sums, under the analyst's name. Losing this file locks every account out, and gives nothing
+back. One clerk and the command line write it, each in short transactions that are on the disk when they end.
+
+Accounts, roles and tokens decide who may connect. A token is 256 random bits, shown once and stored as its SHA-256. A name has one
+normal form, and belongs to one account for ever: an account can lose its tokens, and never its name or role. So a new account or
+token resets no budget.
 """
 
 from __future__ import annotations
 
+import base64
+import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha256
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
-from tacit.errors import StoreUnusable
+from tacit.errors import InvalidInput, StoreUnusable
 from tacit.files import owned
+from tacit.mechanisms.noise import bits
+from tacit.privacy.arguments import text_of
+from tacit.privacy.catalog import analyst_name
+from tacit.untrusted import for_terminal
 
 FILE = "server.sqlite"
 PATIENCE = 10.0  # seconds that a transaction waits for another one
@@ -153,3 +168,196 @@ def _compiled(statement: sql.Executable, dialect: sql.Dialect) -> tuple[str, tup
     """The words of a statement, and the order of its values."""
     ready = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
     return str(ready), tuple(ready.positiontup or ())
+
+
+# --- accounts, roles and tokens ----------------------------------------------------------------------------------------------
+
+
+ANALYST, CURATOR, AUDITOR = ROLES = ("analyst", "curator", "auditor")
+PREFIX = "tacit_"
+TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
+NOBODY = PREFIX + "-" * 43  # looked up in the place of what is not a token, so that the work is the same
+LONGEST_NAME = 64
+DAYS, MOST_DAYS = 90, 366
+DAY = 86_400.0
+DRIFT = 3_600.0  # seconds by which the remembered time may lag behind the clock
+CLOCK = "clock"
+WHO = (
+    sql.select(TOKENS.c.number, TOKENS.c.digest, TOKENS.c.expires, TOKENS.c.revoked, ACCOUNTS.c.name, ACCOUNTS.c.role)
+    .join(ACCOUNTS, TOKENS.c.account == ACCOUNTS.c.name)
+    .where(TOKENS.c.digest == sql.bindparam("presented"))
+)
+
+
+class NameTaken(InvalidInput):
+    """A name that was used before."""
+
+
+class Ended(Exception):
+    """A token that was live when it was presented, and was revoked before its request was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whose token was presented."""
+
+    name: str
+    role: str
+    token: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new token: the only time that it is shown."""
+
+    name: str
+    token: str
+    expires: str
+
+
+class Accounts:
+    """The accounts of one server, in its records. `clock` is the time in seconds; it is never believed to go back."""
+
+    def __init__(self, records: Records, clock: Callable[[], float] = time.time) -> None:
+        self._records, self._clock = records, clock
+        self._latest = float(records.setting(CLOCK) or 0.0)
+
+    # --- who -----------------------------------------------------------------------------------------------------------------
+
+    def who(self, credential: str) -> Account | None:
+        """The account of a live token; None for any other text. The work is the same for every text."""
+        presented = credential if TOKEN.fullmatch(credential) else NOBODY
+        digest, now = _digest(presented), self.now()
+        with self._records.reading() as connection:
+            row = run(connection, WHO, presented=digest).first()
+        number, known, expires, revoked, name, role = tuple(row) if row is not None else (0, "0" * 64, 0.0, 0.0, "", "")
+        live = compare_digest(known, digest) & (expires > now) & (revoked is None)
+        return Account(name, role, number) if live else None
+
+    def now(self) -> float:
+        """The time, which does not go back when the clock does: an expired token stays expired."""
+        now = self._clock()
+        if now > self._latest + DRIFT:
+            with suppress(StoreUnusable):  # a full disk must not lock everybody out; this process remembers it
+                self._records.set(CLOCK, repr(now))
+        self._latest = max(now, self._latest)
+        return self._latest
+
+    # --- accounts and tokens -------------------------------------------------------------------------------------------------
+
+    def add(self, name: str, role: str, days: int = DAYS, declared: Iterable[str] = ()) -> Issued:
+        """A new account with its first token. `declared` are the analysts of the catalog, if it declares any."""
+        known = account_name(name)
+        if role not in ROLES:
+            raise InvalidInput(f"unknown role {role[:20]!r}: expected {', '.join(ROLES)}")
+        if role == ANALYST and (names := set(declared)) and known not in names:
+            raise InvalidInput(
+                f"the catalog declares analysts, and {known!r} is not one of them; add [analysts.{known}] to tacit.toml"
+            )
+        with self._records.writing() as connection:
+            if connection.scalar(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.name == known)) is not None:
+                raise NameTaken(f"the name {known!r} was used before; choose another name, or issue a new token for it")
+            connection.execute(sql.insert(ACCOUNTS), {"name": known, "role": role, "created": self._clock()})
+            return self._issue(connection, known, days)
+
+    def issue(self, name: str, days: int = DAYS) -> Issued:
+        """Another token for an account."""
+        known = account_name(name)
+        with self._records.writing() as connection:
+            _require(connection, known)
+            return self._issue(connection, known, days)
+
+    def rotate(self, name: str, days: int = DAYS) -> Issued:
+        """A new token in the place of all tokens of an account, which are revoked at once."""
+        known = account_name(name)
+        with self._records.writing() as connection:
+            _require(connection, known)
+            self._revoke(connection, TOKENS.c.account == known)
+            return self._issue(connection, known, days)
+
+    def renew(self, account: Account, days: int = DAYS) -> Issued:
+        """A new token in the place of the one that was presented; raises `Ended` if that one was revoked in the meantime."""
+        with self._records.writing() as connection:
+            if not self._revoke(connection, TOKENS.c.number == account.token):
+                raise Ended
+            return self._issue(connection, account.name, days)
+
+    def revoke(self, name: str, number: int | None = None) -> int:
+        """How many live tokens of an account were revoked: all of them, or one by its number. It holds from the next request on."""
+        known = account_name(name)
+        with self._records.writing() as connection:
+            _require(connection, known)
+            mine = TOKENS.c.account == known
+            return self._revoke(connection, mine if number is None else mine & (TOKENS.c.number == number))
+
+    def listed(self) -> list[dict[str, object]]:
+        """Every account with its role and its tokens, by their numbers; never a token."""
+        now = self.now()
+        with self._records.reading() as connection:
+            accounts = list(connection.execute(sql.select(ACCOUNTS).order_by(ACCOUNTS.c.name)))
+            tokens = list(connection.execute(sql.select(TOKENS).order_by(TOKENS.c.number)))
+        return [
+            {
+                "name": account.name,
+                "role": account.role,
+                "created": moment(account.created),
+                "tokens": [
+                    {"number": at.number, "expires": moment(at.expires), "live": at.revoked is None and at.expires > now}
+                    for at in tokens
+                    if at.account == account.name
+                ],
+            }
+            for account in accounts
+        ]
+
+    def names(self, role: str) -> list[str]:
+        """The names of all accounts of a role."""
+        with self._records.reading() as connection:
+            return [str(name) for name in connection.scalars(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.role == role))]
+
+    def _issue(self, connection: sql.Connection, name: str, days: int) -> Issued:
+        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
+            raise InvalidInput(f"days must be a whole number from 1 to {MOST_DAYS}")
+        token, now = PREFIX + _random_text(), max(self._clock(), self._latest)
+        row = {"digest": _digest(token), "account": name, "created": now, "expires": now + days * DAY}
+        connection.execute(sql.insert(TOKENS), row)
+        return Issued(name, token, moment(now + days * DAY))
+
+    def _revoke(self, connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
+        revoking = sql.update(TOKENS).where(which, TOKENS.c.revoked.is_(None)).values(revoked=self._clock())
+        return connection.execute(revoking).rowcount
+
+
+def account_name(name: str) -> str:
+    """The one normal form of a name; refused if it is empty, long, or has characters that nobody sees.
+
+    >>> account_name(" Ana  LU ")
+    'ana lu'
+    """
+    known = analyst_name(text_of(name, "name"))
+    if not 0 < len(known) <= LONGEST_NAME or for_terminal(known) != known:
+        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} visible characters")
+    return known
+
+
+def moment(seconds: float) -> str:
+    """A time as people write it, in UTC.
+
+    >>> moment(0)
+    '1970-01-01T00:00:00+00:00'
+    """
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+def _digest(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def _require(connection: sql.Connection, name: str) -> None:
+    if connection.scalar(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.name == name)) is None:
+        raise InvalidInput(f"unknown account {name!r}; list the accounts with: tacit token list")
+
+
+def _random_text() -> str:
+    """256 secure random bits, in the letters of a URL."""
+    return base64.urlsafe_b64encode(bits.random_bytes(32)).rstrip(b"=").decode()

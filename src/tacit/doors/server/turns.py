@@ -1,7 +1,8 @@
-"""In which order those who wait get an engine: first whoever's account holds the fewest of them, then whoever came first.
+"""How accounts share the clerk: their rates and places, the order in which they get an engine, and the threads that work (`Seats`).
 
-So an account that asks slow questions, however many, delays each question of another one by at most one of its own. And which
-threads of the clerk work, engines aside (`Seats`).
+However many requests one account sends, free ones too, the others find their places free. An engine goes first to the account that
+holds the fewest of them, then to the first that came. So an account that asks slow questions, however many, delays each question of
+another one by at most one of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +18,67 @@ from math import inf
 from threading import Event, Lock, local
 
 from tacit.query.pauses import pausing
+
+# --- rates and places --------------------------------------------------------------------------------------------------------
+
+
+RATE, BURST = 20.0, 60.0  # requests a second of one account, and how many it may save up
+PLACES = 4  # requests of one account that are worked on at once
+MOST_REMEMBERED = 10_000  # accounts
+
+
+class TooManyRequests(Exception):
+    """An account beyond its rate or its places."""
+
+
+@dataclass(slots=True)
+class _Use:
+    saved: float
+    at: float
+    busy: int = 0
+
+
+@dataclass(slots=True)
+class Places:
+    """Who is being served, and how many requests each account may still send. The clock is one that does not jump."""
+
+    rate: float = RATE
+    burst: float = BURST
+    places: int = PLACES
+    clock: Callable[[], float] = time.monotonic
+    _uses: dict[str, _Use] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @contextmanager
+    def taken(self, account: str, counts: float = 1.0) -> Iterator[None]:
+        """One request of an account, which `counts` as so many; raises `TooManyRequests` if it has no place or no rate left."""
+        with self._lock:
+            use = self._use(account)
+            if use.saved < counts or use.busy >= self.places:
+                raise TooManyRequests
+            use.saved -= counts
+            use.busy += 1
+        working = WORKING.set(account)
+        try:
+            yield
+        finally:
+            WORKING.reset(working)
+            with self._lock:
+                use.busy -= 1
+
+    def _use(self, account: str) -> _Use:
+        now = self.clock()
+        use = self._uses.setdefault(account, _Use(self.burst, now))
+        use.saved, use.at = min(self.burst, use.saved + self.rate * max(0.0, now - use.at)), now
+        if len(self._uses) > MOST_REMEMBERED:
+            self._uses = {
+                name: each for name, each in self._uses.items() if each.busy or name == account or each.saved < self.burst
+            }
+        return use
+
+
+# --- engines, in turns -------------------------------------------------------------------------------------------------------
+
 
 MOST_COUNTED = 10_000  # accounts
 Around = Callable[[], AbstractContextManager[None]]

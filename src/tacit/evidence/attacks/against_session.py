@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from tacit.accounting.events import Event, ExponentialChoice
 from tacit.accounting.ledger.ledger import Ledger, open_ledger
-from tacit.accounting.policy import policy_of
+from tacit.accounting.ledger.units import policy_of
 from tacit.data.dialect import name, text
 from tacit.errors import BudgetExceeded, InvalidInput, Refused, UnitsChanged
 from tacit.evidence.attacks.answerers import Bits

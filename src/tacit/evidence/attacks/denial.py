@@ -126,5 +126,5 @@ def _on_group(desk: Answering, rows: NDArray[np.int64], looks: bool) -> Iterator
 
 def _whatever_the_answer(rule: MaxAuditor, known: Maxima, here: Question) -> dict[int, float]:
     """What holds under every answer that is possible: all that a refusal says which does not depend on the answer."""
-    found = [set(rule.determined(rule.learn(known, here, answer)).items()) for answer in rule.possible(known, here)]
+    found = [set(rule.determined_values(rule.learn(known, here, answer)).items()) for answer in rule.possible(known, here)]
     return dict(set.intersection(*found))

@@ -18,7 +18,7 @@ from typing import Any
 
 from tacit.evidence.attacks.figures import Axes, bars, told
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.privacy.law import Law, hockey_stick, worst_log_ratio
 from tacit.privacy.rounding import Number, exact
 

@@ -27,7 +27,7 @@ from tacit.errors import InvalidInput
 from tacit.evidence.verify.claims import as_decimal
 from tacit.evidence.verify.score import label_of
 from tacit.mechanisms.exponential import weighed
-from tacit.mechanisms.noise import binomial, bits, choice, discrete, envelope, uniform
+from tacit.mechanisms.noise import bits, choice, discrete, envelope, uniform, urn
 from tacit.mechanisms.noise.costs import MixedCosts, NumberCosts
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.heavy import HeavyTails
@@ -221,7 +221,7 @@ def _scripted(script: Callable[[], Script]) -> dict[Callable[..., Any], Callable
         envelope.survives: lambda exponent: script().among(_survival(exponent)),
         uniform.uniform_below: lambda bounds: np.array([script().below(int(each)) for each in bounds], dtype=np.uint64),
         uniform.distinct_integers: distinct,
-        binomial.fair_heads: heads,
+        urn.fair_heads: heads,
         unary.noise_bits: lambda chance, rows, size: np.packbits(coins_of(chance, rows * size).reshape(rows, size), axis=1),
         discrete.draw_laplace: lambda scale, size: noise(DiscreteLaplaceLaw(Fraction(scale)).mass, size),
         discrete.draw_gaussian: lambda scale, size: noise(_gaussian(Fraction(scale)), size),

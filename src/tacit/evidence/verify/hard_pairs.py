@@ -10,8 +10,8 @@ import math
 from fractions import Fraction
 
 from tacit.evidence.verify.trial import Pair
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
 
 HALF = Fraction(1, 2)
 FAR, OVER = 4, 20  # values kept free at the upper end, and rows that make them costly

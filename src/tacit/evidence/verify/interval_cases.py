@@ -17,7 +17,7 @@ from tacit.evidence.verify.survey import SurveyedShare
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import WithError
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.privacy.universe import Universe
 from tacit.publish.local.estimates import intervals

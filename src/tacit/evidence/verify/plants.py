@@ -53,11 +53,11 @@ from tacit.evidence.verify.trial import Effort, Pair
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Listed, Mechanism
 from tacit.mechanisms.noise import choice
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.randomized_response import RandomizedResponse
-from tacit.mechanisms.smooth import SmoothQuantile
-from tacit.mechanisms.smooth_sensitivity import order_place
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
+from tacit.mechanisms.smooth.sensitivity import order_place
 from tacit.mechanisms.sorted_rows import SortedRows
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.interval import Interval

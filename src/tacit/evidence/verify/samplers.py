@@ -22,29 +22,30 @@ from tacit.evidence.verify.claims import as_decimal
 from tacit.evidence.verify.contract import Check
 from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, replaced, spoiled, weights_of
 from tacit.evidence.verify.survey import SurveyedShare
-from tacit.mechanisms import additive, rank_blocks
-from tacit.mechanisms.dirichlet import DirichletResampling, ProbableDirichlet
-from tacit.mechanisms.dirichlet_calibration import PublicFacts
-from tacit.mechanisms.ends.cells import Box, Cell, Cells
-from tacit.mechanisms.ends.intervals import Intervals
+from tacit.mechanisms import additive
+from tacit.mechanisms.dirichlet.calibration import PublicFacts
+from tacit.mechanisms.dirichlet.resampling import DirichletResampling, ProbableDirichlet
 from tacit.mechanisms.exponential import Exponential, weighed
 from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Listed
-from tacit.mechanisms.noise import binomial, bits, choice, discrete, envelope, heavy, sampler, uniform, unlisted, urn
+from tacit.mechanisms.noise import bits, choice, discrete, envelope, heavy, sampler, uniform, urn
 from tacit.mechanisms.noise.costs import MixedCosts
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.mechanisms.noisy_max import NoisyMax
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile import rank_blocks
+from tacit.mechanisms.quantile.cells import Box, Cell, Cells
+from tacit.mechanisms.quantile.ends import Intervals
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.quantile.rank_blocks import Blocks, Rank
 from tacit.mechanisms.randomized_response import RandomizedResponse
-from tacit.mechanisms.rank_blocks import Blocks, Rank
 from tacit.mechanisms.selection import KeyThreshold
-from tacit.mechanisms.smooth import SmoothQuantile, SmoothTrimmedMean
-from tacit.mechanisms.smooth_bound import SmoothBound
-from tacit.mechanisms.smooth_noise import Grid, SmoothMechanism
+from tacit.mechanisms.smooth.bound import SmoothBound
+from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
+from tacit.mechanisms.smooth.noise import Grid, SmoothMechanism
 from tacit.mechanisms.sorted_rows import sorted_rows
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.law import ARITHMETIC, Law
@@ -103,7 +104,7 @@ def _integers() -> Laws:
         "uniform_integer": (lambda: choice.uniform_integer(5), _even(5)),
         "bernoulli": (lambda: choice.bernoulli(third, 1)[0], _coin(third)),
         "noise_bits": (lambda: unpack(unary.noise_bits(Fraction(5, 8), 1, 2), 2), _two_coins(Fraction(5, 8))),
-        "binomial": (lambda: binomial.binomial(2, Fraction(5, 8)), two_heads),
+        "binomial": (lambda: urn.binomial(2, Fraction(5, 8)), two_heads),
         "uniform_integer, up to a public number": (lambda: choice.uniform_integer(5, most=2**40), _even(5)),
         "uniform_integers, small": (lambda: choice.uniform_integers(6, 1)[0], _even(6)),
         "uniform_integers, large": (lambda: choice.uniform_integers(large, 1)[0] // 2**18, _even(12)),
@@ -126,7 +127,7 @@ def _weights() -> Laws:
         "survives": (lambda: envelope.survives(Fraction(3, 2)), _coin(ARITHMETIC.exp(Decimal("-1.5")))),
         "choose": (lambda: choice.choose(lengths, costs, factor)[0], Law(dict(enumerate(chances)))),
         "choose_listed": (
-            lambda: unlisted.choose_listed(np.array([5, 3, 7]), far, factor, others=4, farthest=3),
+            lambda: choice.choose_listed(np.array([5, 3, 7]), far, factor, others=4, farthest=3),
             Law(dict(zip((0, 1, 3), ends, strict=True))),
         ),
     }
@@ -163,7 +164,7 @@ def _tails() -> Laws:
 
 def _is_kept(top: int, power: int, word: int) -> bool:
     others = (int(bits.random_words(1)[0]) for _ in repeat(None))
-    return heavy._kept(top, power, chain([word], others)) is not None
+    return heavy._keep(top, power, chain([word], others)) is not None
 
 
 def as_it_runs(mechanism: Listed, value: Any, listed: Listed | None = None) -> tuple[Law, Law]:
@@ -238,8 +239,8 @@ class Anew(Exception):
 def _listed_shortly(mechanism: Listed, value: Any) -> tuple[Law, Law]:
     """The law of a draw that is not rejected; one that is has the same law again."""
     rounds: list[int] = []
-    short: dict[Any, Any] = {unlisted.reach: lambda candidates, factor: 1, Intervals.farthest: lambda self, factor: 1}
-    once: dict[Any, Any] = {real: partial(_once, real, rounds) for real in (unlisted.choose_listed, Cells.drawn)}
+    short: dict[Any, Any] = {choice.reach: lambda candidates, factor: 1, Intervals.farthest: lambda self, factor: 1}
+    once: dict[Any, Any] = {real: partial(_once, real, rounds) for real in (choice.choose_listed, Cells.drawn)}
 
     def first_round() -> Any:
         rounds.clear()
@@ -412,7 +413,7 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
 
 def _plants() -> dict[str, tuple[str, str, Any, Any]]:
     """By name: what is spoiled, how, and the function that runs with the wrong one."""
-    laplace, survives, kept, noisy = sampler.laplace, envelope.survives, heavy._kept, additive.noisy
+    laplace, survives, kept, noisy = sampler.laplace, envelope.survives, heavy._keep, additive.noisy
     put_bits, copied = unary.put_bits, urn._first_of
     return {
         "integers": (INTEGERS, "one integer too many", choice.uniform_integer, _one_too_many),
@@ -423,12 +424,12 @@ def _plants() -> dict[str, tuple[str, str, Any, Any]]:
         "best": (CHOICES, "the best candidate for certain", Exponential.release, _the_best),
         "factor": (RANKS, "twice the factor", Quantile.draw_from, _twice_the_factor),
         "inner": (ENDS, "all cells of a cost or less", Cells.drawn, _without_the_inner_box),
-        "beyond": (BEYOND, "all that is not listed is kept", rank_blocks._kept, lambda beyond, factor: True),
+        "beyond": (BEYOND, "all that is not listed is kept", rank_blocks._keeps, lambda beyond, factor: True),
         "alpha": (SMOOTH, "noise without its alpha", SmoothMechanism._noisy, _without_alpha),
         "told": (LOCAL, "the true bit always set", put_bits, lambda reports, own, bits: put_bits(reports, own, bits | True)),
         "copies": (MAPS, "copies of the first draw", copied, lambda named: 0 * copied(named)),
         "places": (CELLS, "all cells of a cost or less", Cells.drawn, _without_the_inner_box),
-        "rare": (UNLISTED, "a list that ends too early", unlisted.reach, lambda candidates, factor: 3),
+        "rare": (UNLISTED, "a list that ends too early", choice.reach, lambda candidates, factor: 3),
     }
 
 

@@ -11,10 +11,10 @@ from tacit.accounting.events import Resampling
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.contract import Check
 from tacit.evidence.verify.trial import Pair
-from tacit.mechanisms.dirichlet import DirichletResampling, ProbableDirichlet
-from tacit.mechanisms.dirichlet_calibration import PublicFacts, bad_weight_up, excess_up
-from tacit.mechanisms.dirichlet_dropping import dropping
-from tacit.mechanisms.dirichlet_law import Chances, listed, resampling_chances
+from tacit.mechanisms.dirichlet.calibration import PublicFacts, bad_weight_up, excess_up
+from tacit.mechanisms.dirichlet.dropping import dropping
+from tacit.mechanisms.dirichlet.law import Chances, listed, resampling_chances
+from tacit.mechanisms.dirichlet.resampling import DirichletResampling, ProbableDirichlet
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.law import Law
 from tacit.privacy.loss import CHANGE_ONE, Loss

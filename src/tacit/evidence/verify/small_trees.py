@@ -20,8 +20,8 @@ from tacit.evidence.verify.claims import measured_both_ways
 from tacit.evidence.verify.contract import Check
 from tacit.evidence.verify.driving import driven, spoiled
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.quantile_interval import Enclosed
-from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.quantile.interval import Enclosed
+from tacit.mechanisms.quantile.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.tree.margins import margins
 from tacit.mechanisms.tree.quantiles import Counts, FromTree, enclosed

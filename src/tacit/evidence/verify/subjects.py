@@ -22,13 +22,13 @@ from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.noisy_max import NoisyMax
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.quantile_interval import QuantileWithInterval
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.mechanisms.selection import KeyThreshold
-from tacit.mechanisms.smooth import SmoothQuantile
-from tacit.mechanisms.smooth_bound import SmoothBound
-from tacit.mechanisms.smooth_sensitivity import order_statistic, smooth_order_statistic
+from tacit.mechanisms.smooth.bound import SmoothBound
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
+from tacit.mechanisms.smooth.sensitivity import order_statistic, smooth_order_statistic
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours

@@ -1,7 +1,7 @@
 """The one door to randomness: bytes of the operating system's secure source, expanded by AES-256-CTR.
 
 Every block of bytes has a key of its own from `os.urandom`, which is forgotten as soon as the block is made; a byte is handed
-out once and erased. No state is shared between threads or across a fork. What this rests on is in bits.md.
+out once and erased. No state is shared between threads or across a fork. Assumptions in bits.md.
 
 Callers write `bits.random_words(...)`, looked up on the module at each call: tests put chosen bits in place of random ones
 there, and nowhere else.

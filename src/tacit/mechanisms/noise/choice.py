@@ -6,7 +6,9 @@ large by is taken away by a rejection whose probability is compared with as many
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,14 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.costs import MixedCosts, NumberCosts
 from tacit.mechanisms.noise.envelope import Envelope
-from tacit.privacy.rounding import as_text
+from tacit.privacy.rounding import as_text, log_up
 
 WORD = 64
 SMALL = 1 << 20  # integers below this are drawn by 32 bits, a second time with a probability of at most 2^-12
 LARGEST_LENGTH = 2**1000
+RARE = 2**64  # what is not listed weighs at most one part in this
+FARTHEST = 2**61  # costs beyond it are not told apart from it in 64 bits; the law is exact wherever the list ends
+Integers = NDArray[np.int64]
 
 
 def bernoulli(probability: Fraction, size: int) -> NDArray[np.bool_]:
@@ -85,7 +90,7 @@ def uniform_integer(below: int, most: int | None = None) -> int:
     """
     size = (max(_at_least_one(below), most or 1).bit_length() + WORD + 7) // 8
     while True:
-        drawn = _folded(int.from_bytes(bits.random_bytes(size), "big"), below, 2 ** (8 * size))
+        drawn = _fold(int.from_bytes(bits.random_bytes(size), "big"), below, 2 ** (8 * size))
         if drawn is not None:
             return drawn
 
@@ -101,13 +106,13 @@ def choose(lengths: Any, costs: Any, factor: Fraction = Fraction(1), size: int =
     >>> choose([0, 3, 0], costs=[0, 10**6, 1], factor=Fraction(1, 3), size=2)
     array([1, 1])
     """
-    known = _read_lengths(lengths)
-    read = costs if isinstance(costs, MixedCosts) else NumberCosts.read(costs, known > 0)
-    envelope = Envelope.above(known, read, factor)
-    return np.array([_drawn(envelope) for _ in range(size)], dtype=np.int64)
+    sizes = _read_lengths(lengths)
+    read = costs if isinstance(costs, MixedCosts) else NumberCosts.read(costs, sizes > 0)
+    envelope = Envelope.above(sizes, read, factor)
+    return np.array([_draw(envelope) for _ in range(size)], dtype=np.int64)
 
 
-def _drawn(envelope: Envelope) -> int:
+def _draw(envelope: Envelope) -> int:
     """One index: proposed in proportion to the envelope, kept with probability true weight / envelope."""
     while True:
         index, depth = envelope.proposed(uniform_integer(envelope.total, envelope.most))
@@ -115,7 +120,7 @@ def _drawn(envelope: Envelope) -> int:
             return index
 
 
-def _folded(drawn: int, below: int, span: int) -> int | None:
+def _fold(drawn: int, below: int, span: int) -> int | None:
     """A uniform `drawn` < span as a uniform integer < below, or None to draw again.
 
     `below` is carried on top of `span`, so that the integers have one length whatever it is.
@@ -136,3 +141,32 @@ def _at_least_one(below: int) -> int:
     if below < 1:
         raise InvalidInput(f"below must be at least 1, not {below}")
     return below
+
+
+# --- a choice whose farthest candidates are not listed -----------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def reach(candidates: int, factor: Fraction) -> int:
+    """A whole cost from which on that many candidates, of length 1, weigh less than 2^-64 of one that costs 0. A public number.
+
+    >>> reach(1000, Fraction(1, 10))
+    513
+    """
+    return min(math.ceil(log_up(Fraction(candidates * RARE)) / factor), FARTHEST) if factor else FARTHEST
+
+
+def choose_listed(lengths: Any, costs: MixedCosts, factor: Fraction, others: int, farthest: int) -> int:
+    """An index i of a cost of at most `farthest`, with a weight of lengths[i] * e^(-factor * costs[i]), or the number of them all.
+
+    The last has the weight of `others` candidates of length 1 that cost `farthest`. Whoever gets it draws one of them uniformly and
+    keeps it, if it costs more, with probability e^(-factor * (cost - farthest)); if not, the choice begins anew.
+
+    >>> choose_listed(np.array([1, 1]), MixedCosts(np.array([0, 9]), np.array([0, 0]), (0,), 1), Fraction(1), others=0, farthest=5)
+    0
+    """
+    steps = np.array([-(-top // costs.denominator) for top in costs.parts])
+    within = costs.wholes + steps[costs.kinds] <= farthest
+    wholes, parts = np.append(costs.wholes, farthest), (*costs.parts, 0)
+    kinds = np.append(costs.kinds, np.int8(len(costs.parts)))
+    return int(choose(np.append(lengths * within, others), MixedCosts(wholes, kinds, parts, costs.denominator), factor)[0])

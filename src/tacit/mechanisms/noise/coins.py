@@ -39,11 +39,11 @@ def packed_coins(probability: Fraction, size: int) -> NDArray[np.uint8]:
         words[:] = ALL
     elif probability > 0:
         for start in range(0, words.size, BLOCK):
-            words[start : start + BLOCK] = _tossed(min(BLOCK, words.size - start), probability)
+            words[start : start + BLOCK] = _toss(min(BLOCK, words.size - start), probability)
     return words.view(np.uint8)[:size]
 
 
-def _tossed(count: int, probability: Fraction) -> Words:
+def _toss(count: int, probability: Fraction) -> Words:
     """`count` words of 64 coins each: ten digits for all, then coins of what is left of the probability where all ten tied."""
     ones, tied = np.zeros(count, dtype=np.uint64), np.full(count, ALL)
     digits, rest = _digits(probability)
@@ -56,7 +56,7 @@ def _tossed(count: int, probability: Fraction) -> Words:
             tied &= below
     left = np.flatnonzero(tied)
     if rest and left.size:
-        ones[left] |= tied[left] & _tossed(left.size, rest)
+        ones[left] |= tied[left] & _toss(left.size, rest)
     return ones
 
 

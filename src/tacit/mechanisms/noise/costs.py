@@ -1,4 +1,4 @@
-"""What candidates of a choice cost: exactly, and as doubles that are made by the same operations whatever the costs are.
+"""The costs of the candidates of a choice: exactly, and as doubles that are made by the same operations whatever the costs are.
 
 Only differences of costs count, so the least cost of a candidate that is possible is taken off. Errors are bounded in choice.md.
 """
@@ -46,7 +46,7 @@ class NumberCosts:
 
     @classmethod
     def read(cls, numbers: Any, possible: NDArray[np.bool_]) -> NumberCosts:
-        """Numbers of any kind, one for each candidate, at least one of which is possible."""
+        """Numbers of any kind, one for each candidate; at least one candidate is possible."""
         array = _read_numbers(numbers)
         if array.shape != possible.shape:
             raise InvalidInput("a choice requires one length and one cost per candidate")
@@ -65,7 +65,7 @@ class NumberCosts:
             differences = self.numbers[part] - self.least
             if self.numbers.dtype == np.int64:
                 differences = differences.view(np.uint64)  # the difference of two int64 fits, also where it wrapped around
-            return _clipped(differences.astype(np.float64), factor)
+            return _clip(differences.astype(np.float64), factor)
 
     def exponent(self, index: int, factor: Fraction) -> Fraction:
         """factor (cost - least) of one candidate, exactly."""
@@ -95,7 +95,7 @@ class MixedCosts:
             return _one_by_one(self, factor, part)
         exponents = np.array([top / self.denominator for top in self.parts]).take(self.kinds[part])
         exponents += self.wholes[part]
-        return _clipped(exponents, factor)
+        return _clip(exponents, factor)
 
     def exponent(self, index: int, factor: Fraction) -> Fraction:
         """factor (cost - least) of one candidate, exactly."""
@@ -116,8 +116,8 @@ def _one_by_one(costs: Costs, factor: Fraction, part: slice) -> Doubles:
     return np.array([float(min(max(exponent, ZERO), FAR)) for exponent in exponents], dtype=np.float64)
 
 
-def _clipped(differences: Doubles, factor: Fraction) -> Doubles:
-    """factor * difference, from 0 to 4096. What is impossible may cost less than the least; its exponent is not used."""
+def _clip(differences: Doubles, factor: Fraction) -> Doubles:
+    """factor * difference, from 0 to 4096. An impossible candidate may cost less than the least; its exponent is not used."""
     differences *= float(factor)
     np.clip(differences, 0.0, float(FAR), out=differences)
     return differences

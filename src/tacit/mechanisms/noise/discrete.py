@@ -29,7 +29,7 @@ def discrete_laplace(scale: Fraction, size: int) -> Integers:
     dtype('O')
     """
     scale, size = _scale(scale), _size(size)
-    return _filled(laplace(scale), size) if scale else np.zeros(size, dtype=np.int64)
+    return _fill(laplace(scale), size) if scale else np.zeros(size, dtype=np.int64)
 
 
 def discrete_gaussian(scale: Fraction, size: int) -> Integers:
@@ -41,7 +41,7 @@ def discrete_gaussian(scale: Fraction, size: int) -> Integers:
     array([0, 0, 0])
     """
     scale, size = _scale(scale), _size(size)
-    return _filled(gaussian(scale), size) if scale else np.zeros(size, dtype=np.int64)
+    return _fill(gaussian(scale), size) if scale else np.zeros(size, dtype=np.int64)
 
 
 def draw_laplace(scale: Fraction, size: int) -> Integers:
@@ -64,7 +64,7 @@ def gaussian_truncation(scale: Fraction) -> Fraction:
     return Fraction(0)
 
 
-def _filled(decay: Decay, size: int) -> Integers:
+def _fill(decay: Decay, size: int) -> Integers:
     values: Integers = np.empty(size, dtype=np.int64)
     law = sampler(decay)
     for start in range(0, size, CHUNK):

@@ -1,7 +1,7 @@
 """Integer weights just above length * e^(-exponent), made by the same operations for every candidate, and the exact ones on demand.
 
 A candidate that is proposed in proportion to these weights is nearly always kept on the strength of the proposal alone; about once
-in 2^36 times (2^29 for a million candidates) the exact weight decides. So time says nothing of which one it was. See choice.md.
+in 2^36 times (2^29 for a million candidates) the exact weight decides. So time says nothing of the candidate drawn. See choice.md.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Envelope:
             raise InvalidInput("a choice requires one length and one cost per candidate, and a factor of at least 0")
         rows = -(-lengths.size // GROUP)
         floats = np.zeros((rows, -(-lengths.size // rows)))
-        powers = _scaled(lengths, costs, factor, floats.reshape(-1))
+        powers = _scale(lengths, costs, factor, floats.reshape(-1))
         shift, weights = TOP - int(powers.max()), floats.view(np.int64)  # in place: the time of memory counts where it is large
         for part in slices(lengths.size):
             wholes = _whole(floats.reshape(-1)[part], powers[part] + shift)
@@ -67,7 +67,7 @@ class Envelope:
 
     @property
     def most(self) -> int:
-        """What the sum of so many weights is below."""
+        """A number above the sum of that many weights."""
         return self.weights.size << TOP + 1
 
     def proposed(self, target: int) -> tuple[int, int]:
@@ -129,22 +129,22 @@ def negative_exponentials(exponents: Doubles, decays: Doubles, halvings: Doubles
 
 def is_below(drawn: int, scaled: Fraction, exponent: Fraction) -> bool:
     """Whether `drawn` and a uniform number of [0, 1) is below scaled * e^-exponent: both are refined until they differ."""
-    known, digits = 0, DIGITS
+    taken, digits = 0, DIGITS
     while True:
         low, high = scaled * exp_down(-exponent, digits), scaled * exp_up(-exponent, digits)
-        if drawn + 1 <= low * 2**known:
+        if drawn + 1 <= low * 2**taken:
             return True
-        if drawn >= high * 2**known:
+        if drawn >= high * 2**taken:
             return False
-        drawn, known, digits = drawn << WORD | int(bits.random_words(1)[0]), known + WORD, 2 * digits
+        drawn, taken, digits = drawn << WORD | int(bits.random_words(1)[0]), taken + WORD, 2 * digits
 
 
 def survives(exponent: Fraction) -> bool:
-    """True with probability e^-exponent, exactly: a product of as many as it takes, of which the first nearly always says no."""
+    """True with probability e^-exponent, exactly: a product of as many factors as it takes; the first nearly always says no."""
     return all(is_below(0, Fraction(1), part) for part in _parts(exponent))
 
 
-def _scaled(lengths: NDArray[Any], costs: Costs, factor: Fraction, floats: Doubles) -> NDArray[np.int16]:
+def _scale(lengths: NDArray[Any], costs: Costs, factor: Fraction, floats: Doubles) -> NDArray[np.int16]:
     """Powers p, after d is written into `floats`: d * 2^p is the weight of each candidate, and d is below 1.42."""
     powers, halvings = np.empty(lengths.size, dtype=np.int16), np.empty(min(lengths.size, TOGETHER))
     for part in slices(lengths.size):

@@ -1,4 +1,4 @@
-"""The public grid: numbers in, whole units out, and back. What rounding costs is proved in grid.md.
+"""The public grid: numbers in, whole units out, and back. The cost of rounding is proved in grid.md.
 
 Rounding is floor(x / step + 1/2), computed exactly: two values that differ by d land at most ceil(d / step) units apart, which
 half-even rounding does not promise (0.5 and 1.5 go to 0 and 2). Units are Python integers or int64 arrays, and arrays of Python
@@ -62,7 +62,7 @@ def to_units(value: Any, step: Fraction) -> Units:
     array([ 10, 267])
     """
     if not is_array(value):
-        return _rounded(value, step)
+        return _round(value, step)
     array = read_array(value)
     if array.dtype.kind in "biu":
         return _units_of_integers(array, step)
@@ -161,7 +161,7 @@ def read_array(value: Any) -> NDArray[Any]:
     return array
 
 
-def _rounded(value: Any, step: Fraction) -> int:
+def _round(value: Any, step: Fraction) -> int:
     number = value.item() if isinstance(value, np.generic) and value.dtype.kind in "biuf" else value
     if not isinstance(number, int | float | Fraction | Decimal | np.longdouble):
         raise InvalidValue(f"the value must be a number, not {type(number).__name__}; convert it first")
@@ -173,7 +173,7 @@ def _rounded(value: Any, step: Fraction) -> int:
 
 
 def _each_rounded(array: NDArray[Any], step: Fraction) -> NDArray[Any]:
-    return compact(np.array([_rounded(number, step) for number in array.flat], dtype=object).reshape(array.shape))
+    return compact(np.array([_round(number, step) for number in array.flat], dtype=object).reshape(array.shape))
 
 
 def _units_of_integers(array: NDArray[Any], step: Fraction) -> NDArray[Any]:
@@ -216,7 +216,7 @@ def _near_units(array: NDArray[np.float64], step: Fraction) -> NDArray[Any]:
     if not doubt.any():
         return units
     whole = units.astype(object)
-    whole[doubt] = [_rounded(number, step) for number in array[doubt]]
+    whole[doubt] = [_round(number, step) for number in array[doubt]]
     return compact(whole)
 
 

@@ -46,13 +46,13 @@ class HeavyTails:
         return taken
 
     def within(self, size: Fraction, digits: int) -> Decimal:
-        """P[0 < Z <= size], to so many digits."""
+        """P[0 < Z <= size], to that many digits."""
         if size > 1:
             return Context(prec=digits + GUARD).subtract(Decimal("0.5"), self.beyond(size, digits))
         return Context(prec=digits + GUARD).divide(_body(self.gamma, size, digits), _total(self.gamma, digits))
 
     def beyond(self, size: Fraction, digits: int) -> Decimal:
-        """P[Z > size], to so many digits."""
+        """P[Z > size], to that many digits."""
         if size < 1:
             return Context(prec=digits + GUARD).subtract(Decimal("0.5"), self.within(size, digits))
         return Context(prec=digits + GUARD).divide(_tail(self.gamma, size, digits), _total(self.gamma, digits))
@@ -71,19 +71,19 @@ def heavy_draws(gamma: Fraction, size: int) -> NDArray[np.object_]:
     """
     source, top, bottom = words(), gamma.numerator, gamma.denominator
     shapes = (_size_within, partial(_size_beyond, bottom, top - bottom))
-    return as_array([_drawn(top, bottom, shapes, source) for _ in range(size)])
+    return as_array([_draw(top, bottom, shapes, source) for _ in range(size)])
 
 
-def _drawn(top: int, bottom: int, shapes: tuple[Shape, Shape], source: Words) -> Draw:
+def _draw(top: int, bottom: int, shapes: tuple[Shape, Shape], source: Words) -> Draw:
     """Rejection for gamma = top / bottom: a uniform size up to 1, or a power of a uniform number beyond, kept or drawn anew."""
     while True:
         beyond = uniform_from(top, source) < bottom  # the envelope has 1/gamma of its weight beyond 1
-        known = _kept(top, top - bottom if beyond else bottom, source)
+        known = _keep(top, top - bottom if beyond else bottom, source)
         if known is not None:
             return draw_of(sign_of(next(source)), shapes[beyond], known, source)
 
 
-def _kept(top: int, power: int, source: Words) -> Known | None:
+def _keep(top: int, power: int, source: Words) -> Known | None:
     """A uniform U, kept where a second one W has U^top W^power < (1 - W)^power: with probability 1 / (1 + U^(top/power))."""
     one, other = (next(source), WORD), (next(source), WORD)
     while True:

@@ -42,7 +42,7 @@ class LaplaceTails:
         return context.subtract(Decimal("0.5"), self.beyond(size, digits + small))
 
     def beyond(self, size: Fraction, digits: int) -> Decimal:
-        """P[Z > size], to so many digits."""
+        """P[Z > size], to that many digits."""
         return _tail(size, digits)
 
     def density(self, size: float) -> float:
@@ -57,7 +57,7 @@ def laplace_draws(_scale: Fraction, size: int) -> NDArray[np.object_]:
     3
     """
     source = words()
-    return as_array([_drawn(source) for _ in range(size)])
+    return as_array([_draw(source) for _ in range(size)])
 
 
 @lru_cache(maxsize=4096)
@@ -68,27 +68,27 @@ def _tail(size: Fraction, digits: int) -> Decimal:
     return context.divide(context.exp(exponent), 2)
 
 
-def _drawn(source: Words) -> Draw:
+def _draw(source: Words) -> Draw:
     """An exponential size: whole part by counting rejections, fraction by von Neumann's comparisons (1951)."""
     whole = 0
-    while (known := _kept(source)) is None:
+    while (known := _keep(source)) is None:
         whole += 1
     return draw_of(sign_of(next(source)), partial(_size, whole), known, source)
 
 
-def _kept(source: Words) -> Known | None:
+def _keep(source: Words) -> Known | None:
     """A uniform number x, kept with probability exp(-x): where the run x > u1 > u2 > ... that it begins has an odd length."""
     first = (next(source), WORD)
-    first, fell, last = _compared(first, (next(source), WORD), source)
+    first, fell, last = _compare(first, (next(source), WORD), source)
     length = 1
     while fell:
         length += 1
-        last, fell, following = _compared(last, (next(source), WORD), source)
+        last, fell, following = _compare(last, (next(source), WORD), source)
         last = following
     return first if length % 2 else None
 
 
-def _compared(one: Known, other: Known, source: Words) -> tuple[Known, bool, Known]:
+def _compare(one: Known, other: Known, source: Words) -> tuple[Known, bool, Known]:
     """Both numbers, with the bits that it took to tell them apart, and whether the first is the larger."""
     while one[0] == other[0] or one[1] != other[1]:
         if one[1] <= other[1]:

@@ -1,7 +1,7 @@
-"""Real numbers drawn at random, of which as many bits are drawn as a question about them needs.
+"""Real numbers drawn at random, with as many bits as a question about them needs.
 
 A draw is a sign and a function of one uniform number of [0, 1). Of the uniform number a prefix is known; the bits after it are
-fair and nobody has looked at them. So the draw lies in an interval, and a question whose answer is the same all over the interval
+fair and nothing has looked at them. So the draw lies in an interval, and a question whose answer is the same all over the interval
 is answered exactly; else more bits are drawn. No rounding error is left to hide in: see heavy.md.
 """
 
@@ -54,12 +54,12 @@ class Draw:
         """The whole number nearest to centre + scale * draw, exactly: the floor of that plus one half."""
         draw = self
         while True:
-            low, high = (draw._rounded(carried, centre, scale) for carried in draw.carried)
+            low, high = (draw._round(carried, centre, scale) for carried in draw.carried)
             if low == high:
                 return low
             draw = draw.refined()
 
-    def _rounded(self, carried: int, centre: Fraction, scale: Fraction) -> int:
+    def _round(self, carried: int, centre: Fraction, scale: Fraction) -> int:
         """floor(centre + scale * (carried / 2^bits - LARGE) + 1/2), in integers; the quotient, too, is carried on a constant."""
         one = 1 << self.known[1]
         step = 2 * scale.numerator * centre.denominator

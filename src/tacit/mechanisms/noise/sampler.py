@@ -115,11 +115,11 @@ class Sampler:
     def draw(self, count: int) -> Integers:
         """`count` independent values."""
         outcomes = self.table.draw(count)
-        values = self._placed(outcomes)
+        values = self._place(outcomes)
         special = np.flatnonzero(outcomes >= self.wedges)
-        return self._settled(values, special, outcomes[special]) if special.size else values
+        return self._settle(values, special, outcomes[special]) if special.size else values
 
-    def _placed(self, outcomes: NDArray[np.int16]) -> Integers:
+    def _place(self, outcomes: NDArray[np.int16]) -> Integers:
         """Each outcome's block (or that of its wedge) with uniform low bits; ~x = -1 - x mirrors the axis, so side 1 is ~B."""
         places = np.where(outcomes < self.wedges, outcomes, outcomes - self.wedges)
         blocks = (places >> 1) ^ -(places & 1)
@@ -131,21 +131,21 @@ class Sampler:
             values += _short_words(outcomes.size, self.shift)
         return values
 
-    def _settled(self, values: Integers, special: NDArray[np.intp], outcomes: NDArray[np.int16]) -> Integers:
+    def _settle(self, values: Integers, special: NDArray[np.intp], outcomes: NDArray[np.int16]) -> Integers:
         """Values whose wedges and tails are settled: kept, replaced by one of the tail, or drawn anew if rejected."""
         in_tail = outcomes >= self.tails
         wedges = special[~in_tail]
-        kept = self._kept(np.abs(values[wedges]), outcomes[~in_tail] - self.wedges)
+        kept = self._keep(np.abs(values[wedges]), outcomes[~in_tail] - self.wedges)
         rejected = list(wedges[~kept])
         for position, outcome in zip(special[in_tail], outcomes[in_tail], strict=True):
             value = self._tail(int(outcome) & 1)
             if value is None:
                 rejected.append(position)
             else:
-                values = _replaced(values, [position], _integers(value))
-        return _replaced(values, rejected, self.draw(len(rejected))) if rejected else values
+                values = _replace(values, [position], _integers(value))
+        return _replace(values, rejected, self.draw(len(rejected))) if rejected else values
 
-    def _kept(self, magnitudes: Integers, outcomes: NDArray[np.int16]) -> NDArray[np.bool_]:
+    def _keep(self, magnitudes: Integers, outcomes: NDArray[np.int16]) -> NDArray[np.bool_]:
         """Whether each value in a wedge is below e^-E there: by floating point where that is sure, exactly elsewhere."""
         drawn = bits.random_words(len(magnitudes))
         if self.shift > LARGEST_SHIFT:
@@ -211,7 +211,7 @@ def _integers(value: int) -> Integers:
     return np.array([value], dtype=np.int64 if -(2**63) <= value < 2**63 else object)
 
 
-def _replaced(values: Integers, positions: list[np.intp], replacements: Integers) -> Integers:
+def _replace(values: Integers, positions: list[np.intp], replacements: Integers) -> Integers:
     """`values` with some replaced, as Python integers if a replacement needs it."""
     if replacements.dtype == object and values.dtype != object:
         values = values.astype(object)

@@ -55,10 +55,10 @@ class Table:
         outcomes: NDArray[np.int16] = self.cells.take(first)
         undecided = np.flatnonzero(outcomes == UNDECIDED)
         if undecided.size:
-            outcomes[undecided] = self._searched(first[undecided])
+            outcomes[undecided] = self._search(first[undecided])
         return outcomes
 
-    def _searched(self, first: NDArray[np.uint16]) -> NDArray[np.intp]:
+    def _search(self, first: NDArray[np.uint16]) -> NDArray[np.intp]:
         more = bits.random_words(first.size)
         drawn = first.astype(np.uint64) << np.uint64(48) | more >> np.uint64(16)
         outcomes = np.searchsorted(self.low, drawn, side="right")

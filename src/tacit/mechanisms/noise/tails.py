@@ -1,4 +1,4 @@
-"""What is asked of continuous, symmetric noise: one exact draw, and its law to 50 digits.
+"""The protocol of continuous, symmetric noise: one exact draw, and its law to 50 digits.
 
 The law is computed from the definition of the noise, never from draws, so that the loss of a mechanism can be checked exactly
 on small worlds.

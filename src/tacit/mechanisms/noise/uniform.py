@@ -46,7 +46,7 @@ def distinct_integers(below: int, size: int) -> NDArray[np.int64]:
     """
     if not 0 <= size <= below:
         raise InvalidInput(f"{size} distinct integers do not exist below {below}")
-    return _shuffled(below)[:size] if 2 * size > below else _first_seen(below, size)
+    return _shuffle(below)[:size] if 2 * size > below else _first_seen(below, size)
 
 
 def _first_seen(below: int, size: int) -> NDArray[np.int64]:
@@ -58,7 +58,7 @@ def _first_seen(below: int, size: int) -> NDArray[np.int64]:
     return seen[:size]
 
 
-def _shuffled(count: int) -> NDArray[np.int64]:
+def _shuffle(count: int) -> NDArray[np.int64]:
     """0, ..., count - 1 in the order of random words; all are drawn again where two words agree."""
     while True:
         words = bits.random_words(count)

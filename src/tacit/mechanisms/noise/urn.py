@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, InvalidValue, NotAllowed
-from tacit.mechanisms.noise.binomial import binomial
+from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.uniform import distinct_integers, uniform_below
-from tacit.privacy.rounding import Number, exact
+from tacit.privacy.rounding import Number, as_text, exact
 
 ONE = Fraction(1)
+WORD = 64
 MOST_WORKERS = 2.0**62
 TOGETHER = 1 << 20  # draws picked at once: memory does not grow with those that follow
 Blocks = NDArray[np.int64]
@@ -29,7 +30,7 @@ Blocks = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class BlockClass:
-    """So many blocks of a public map, each of which keeps its fake workers with chance `keep` where no worker lives in it.
+    """A number of blocks of a public map; each keeps its fake workers with chance `keep` where no worker lives in it.
 
     >>> BlockClass(8_000_000, "0.0378").keep
     Fraction(189, 5000)
@@ -75,32 +76,32 @@ def polya_urn(workers: tuple[Any, Any], noise: Fraction, classes: Sequence[Block
     kept = [binomial(each.blocks - there.size, each.keep) for each, there in zip(classes, inside, strict=True)]
     if draws and not (sum(kept) or occupied.size):
         raise InvalidInput("nothing to draw from: no workers and no kept empty blocks; give draws=0")
-    drawn, times = _drawn(counts, sum(kept), noise, draws)
+    drawn, times = _draw(counts, sum(kept), noise, draws)
     real = drawn < occupied.size
-    fake = _placed(drawn[~real] - occupied.size, kept, inside, classes)
+    fake = _place(drawn[~real] - occupied.size, kept, inside, classes)
     return _in_order(np.concatenate([occupied[drawn[real]], fake]), times)
 
 
-def _drawn(counts: Blocks, kept: int, noise: Fraction, draws: int) -> tuple[Blocks, Blocks]:
+def _draw(counts: Blocks, kept: int, noise: Fraction, draws: int) -> tuple[Blocks, Blocks]:
     """The slots that are drawn at all, in order, and how often: a slot is an occupied block, or after those a kept empty one.
 
-    So many draws at a time; to the later ones, the earlier ones are workers like the real ones (urn.md, section 3).
+    Draws, TOGETHER at a time; to the later ones, the earlier ones are workers like the real ones (urn.md, section 3).
     """
     slots, held = np.arange(counts.size), counts
     for done in range(0, draws, TOGETHER):
         named = _drawn_together((slots, held), noise, counts.size + kept, min(TOGETHER, draws - done))
-        slots, held = _added((slots, held), *np.unique(named, return_counts=True))
+        slots, held = _add((slots, held), *np.unique(named, return_counts=True))
     times = held.copy()
     times[: counts.size] -= counts
     return slots[times > 0], times[times > 0]
 
 
 def _drawn_together(urn: tuple[Blocks, Blocks], noise: Fraction, kept: int, draws: int) -> Blocks:
-    """The slot that each draw names, where these slots hold so many workers, and each of the `kept` slots its fake ones."""
+    """The slot that each draw names, where these slots hold these workers, and each of the `kept` slots its fake ones."""
     (slots, held), share, fake_share = urn, noise.denominator, noise.numerator  # of a worker or a draw, and of a slot's fake ones
     real = share * int(held.sum())
     whole = real + fake_share * kept
-    picked = _picked(whole, share, draws)
+    picked = _pick(whole, share, draws)
     of_worker, is_copy = picked < real, picked >= whole
     copied, named = np.arange(draws), np.zeros(draws, dtype=np.int64)
     copied[is_copy] = (picked[is_copy] - whole) // share
@@ -110,7 +111,7 @@ def _drawn_together(urn: tuple[Blocks, Blocks], noise: Fraction, kept: int, draw
     return named[_first_of(copied)]
 
 
-def _added(urn: tuple[Blocks, Blocks], drawn: Blocks, times: Blocks) -> tuple[Blocks, Blocks]:
+def _add(urn: tuple[Blocks, Blocks], drawn: Blocks, times: Blocks) -> tuple[Blocks, Blocks]:
     """The slots of either, in order, and what each then holds."""
     slots = np.union1d(urn[0], drawn)
     held = np.zeros(slots.size, dtype=np.int64)
@@ -119,7 +120,7 @@ def _added(urn: tuple[Blocks, Blocks], drawn: Blocks, times: Blocks) -> tuple[Bl
     return slots, held
 
 
-def _picked(urn: int, share: int, draws: int) -> NDArray[Any]:
+def _pick(urn: int, share: int, draws: int) -> NDArray[Any]:
     """For draw number i one of the urn + i * share shares that it then holds."""
     small = urn + share * max(draws, 1) < 2**63
     numbers = np.arange(draws, dtype=np.uint64) if small else np.arange(draws).astype(object)
@@ -135,7 +136,7 @@ def _first_of(copied: Blocks) -> Blocks:
         copied = further
 
 
-def _placed(slots: Blocks, kept: Sequence[int], inside: Sequence[Blocks], classes: Sequence[BlockClass]) -> Blocks:
+def _place(slots: Blocks, kept: Sequence[int], inside: Sequence[Blocks], classes: Sequence[BlockClass]) -> Blocks:
     """A block for each of the different `slots` of kept empty blocks; which block it is, is decided only now."""
     ends, starts = list(accumulate(kept)), [0, *accumulate(each.blocks for each in classes)]
     placed = np.empty(slots.size, dtype=np.int64)
@@ -150,8 +151,8 @@ def _placed(slots: Blocks, kept: Sequence[int], inside: Sequence[Blocks], classe
 
 def _empty_at(ranks: Blocks, occupied: Blocks) -> Blocks:
     """The blocks at these ranks among those that are not `occupied` (in order): rank plus the occupied blocks before it."""
-    found: Blocks = ranks + np.searchsorted(occupied - np.arange(occupied.size), ranks, side="right")
-    return found
+    blocks: Blocks = ranks + np.searchsorted(occupied - np.arange(occupied.size), ranks, side="right")
+    return blocks
 
 
 def _by_class(occupied: Blocks, classes: Sequence[BlockClass]) -> list[Blocks]:
@@ -185,3 +186,40 @@ def _read(workers: tuple[Any, Any], classes: Sequence[BlockClass]) -> tuple[Bloc
 def _in_order(blocks: Blocks, counts: Blocks) -> tuple[Blocks, Blocks]:
     order = np.argsort(blocks, kind="stable")
     return blocks[order], counts[order]
+
+
+# --- heads among coins of one bias -------------------------------------------------------------------------------------------
+
+
+def binomial(coins: int, bias: Fraction) -> int:
+    """The number of heads among `coins` coins, each heads with exactly `bias`; about two random bits for each coin.
+
+    Each coin compares a uniform number with the binary digits of the bias; all coins that are tied so far go on together.
+
+    >>> binomial(10, Fraction(1)), binomial(10, Fraction(0)), binomial(0, Fraction(1, 3))
+    (10, 0, 0)
+    """
+    if not 0 <= bias <= 1:
+        raise InvalidInput(f"bias must be from 0 to 1, not {as_text(bias)}")
+    if coins < 0:
+        raise InvalidInput(f"coins must be at least 0, not {coins}")
+    if bias == 1:
+        return coins
+    heads, tied, rest = 0, coins, bias
+    while tied and rest:
+        rest *= 2
+        ones = fair_heads(tied)
+        if rest >= 1:
+            rest -= 1
+            heads, tied = heads + tied - ones, ones  # a 0 where the bias has a 1 is below it
+        else:
+            tied -= ones  # a 1 where the bias has a 0 is above it
+    return heads
+
+
+def fair_heads(coins: int) -> int:
+    """The number of ones among that many random bits."""
+    words = bits.random_words(-(-coins // WORD))
+    if spare := -coins % WORD:
+        words[-1] >>= np.uint64(spare)
+    return int(np.bitwise_count(words).sum(dtype=np.int64))

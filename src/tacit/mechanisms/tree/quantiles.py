@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.accounting.events import Batch
-from tacit.mechanisms.quantile_interval import Enclosed
-from tacit.mechanisms.rank_blocks import Blocks
+from tacit.mechanisms.quantile.interval import Enclosed
+from tacit.mechanisms.quantile.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
 from tacit.mechanisms.tree.margins import margins
 from tacit.mechanisms.tree.shape import Tree, each_test
@@ -133,14 +133,14 @@ def enclosed(counts: Counts, asked: FromTree) -> Enclosed:
     missed = each_test(asked.q, USUAL_MISS if asked.confidence is None else 1 - asked.confidence, tree.levels)
     if asked.extreme:
         end = (high_end if asked.q == 0 else low_end)(counts, asked.q, missed)
-        found = Enclosed(end, 0, end) if asked.q == 0 else Enclosed(end, end, top)
+        enclosure = Enclosed(end, 0, end) if asked.q == 0 else Enclosed(end, end, top)
     else:
         middle = value(counts, asked.q)
         if asked.confidence is None:
             return Enclosed(middle, 0, top)
         low, high = sorted((low_end(counts, asked.q, missed), high_end(counts, asked.q, missed)))
-        found = Enclosed(min(max(middle, low), high), low, high)
-    return Enclosed(found.value, 0, top) if asked.confidence is None else found
+        enclosure = Enclosed(min(max(middle, low), high), low, high)
+    return Enclosed(enclosure.value, 0, top) if asked.confidence is None else enclosure
 
 
 def release_from_tree(asked: Sequence[FromTree], pair: Any) -> list[Enclosed]:
@@ -168,9 +168,9 @@ def _sure(counts: Counts, path: Path, share: Fraction, missed: Fraction) -> Floa
     return np.asarray(moved + ROUNDING * (np.abs(counts.below(path)) + np.abs(counts.children(())).sum()))
 
 
-def _first(found: NDArray[np.bool_]) -> int:
+def _first(hits: NDArray[np.bool_]) -> int:
     """The place of the first that is true; one beyond the last, if none is."""
-    return int(np.argmax(np.append(found, True)))
+    return int(np.argmax(np.append(hits, True)))
 
 
 def _place(path: Path, branches: int) -> int:

@@ -13,7 +13,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.tree.margins import margins, variances
 from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours
 
-LEAST_BRANCHES, MOST_BRANCHES = 4, 256  # of several levels: with 2 or 3 there are so many that each has little of epsilon
+LEAST_BRANCHES, MOST_BRANCHES = 4, 256  # of several levels: with 2 or 3 there are more levels, and each has little of epsilon
 MOST_LEVELS = 16
 USUALLY = 1.8  # deviations by which a value that is read from a tree misses its rank at most, 19 times of 20
 
@@ -48,7 +48,7 @@ class Tree:
 
     @property
     def event(self) -> Batch:
-        """What the ledger records for one release: one for each level, read or not."""
+        """The event that the ledger records for one release: one for each level, read or not."""
         return Batch((self.noise.event,) * self.levels)
 
     @property
@@ -97,7 +97,7 @@ def least_branches(points: int, levels: int) -> int:
     >>> least_branches(1000, 3), least_branches(1001, 3)
     (10, 11)
     """
-    found: int = max(2, round(float(points) ** (1 / levels)) - 1)
-    while math.prod([found] * levels) < points:
-        found += 1
-    return found
+    branches: int = max(2, round(float(points) ** (1 / levels)) - 1)
+    while math.prod([branches] * levels) < points:
+        branches += 1
+    return branches

@@ -1,6 +1,6 @@
-"""What every simulatable auditor is: three functions of the history, the question and public facts. None of them is given data.
+"""The protocol of a simulatable auditor: three functions of the history, the question and public facts. None of them receives data.
 
-An auditor is a frozen value that holds public facts alone (bounds, a prior). What the history says is a state of its own, made by
+An auditor is a frozen value that holds public facts only (bounds, a prior). The history is summed up in a separate state, made by
 `begin` and `learn` and by nothing else, so that a decision is a function of the questions and the answers given: an analyst could
 compute it, and a refusal tells nothing (simulatable.md). The states are never changed in place.
 """
@@ -21,34 +21,34 @@ class Auditor(Protocol[State]):
 
     @property
     def name(self) -> str:
-        """The name by which it is asked for."""
+        """The name under which it is registered."""
 
     @property
     def facts(self) -> str:
-        """The public facts it goes by, in words; a history made under other facts is another history."""
+        """The public facts that it assumes, in words; a history made under other facts is another history."""
 
     @property
     def aggregates(self) -> frozenset[str]:
-        """What it can be asked: of max, min and sum."""
+        """The aggregates that it decides: a subset of max, min and sum."""
 
     def begin(self, people: int) -> State:
-        """What is known before any answer."""
+        """The state before any answer."""
 
     def decide(self, state: State, question: Question) -> Decision:
         """Whether the question will be answered."""
 
     def learn(self, state: State, question: Question, answer: Number) -> State:
-        """What is known after one more answer."""
+        """The state after one more answer."""
 
     def summary(self, state: State) -> str:
-        """What the history has used up, in a sentence."""
+        """One sentence on the answers given and the room that is left."""
 
 
 Transcript = Iterable[tuple[Question, Number | None]]
 
 
 def replayed(auditor: Auditor[State], people: int, transcript: Transcript) -> list[Decision]:
-    """The decisions that an analyst computes at home from the questions and the answers given (None: it was refused).
+    """The decisions recomputed without data, from the questions and the answers given (None: refused).
 
     >>> from tacit.publish.audited.maximum import MaxAuditor
     >>> from tacit.publish.audited.question import question
@@ -65,15 +65,15 @@ def replayed(auditor: Auditor[State], people: int, transcript: Transcript) -> li
 
 
 def check_simulatable(auditor: Auditor[State], people: int, transcript: Sequence[tuple[Question, Number | None]]) -> None:
-    """Raises `LawViolated` unless what was decided over the data is what `replayed` decides without it."""
-    for number, (found, (question, answer)) in enumerate(zip(replayed(auditor, people, transcript), transcript, strict=True)):
-        if found.answered != (answer is not None):
+    """Raises `LawViolated` unless `replayed`, which has no data, gives the decisions that were taken over the data."""
+    for number, (decision, (question, answer)) in enumerate(zip(replayed(auditor, people, transcript), transcript, strict=True)):
+        if decision.answered != (answer is not None):
             did = "was answered" if answer is not None else "was refused"
             raise LawViolated("simulatable", f"question {number + 1} ({question}) {did}, which the previous answers do not explain")
 
 
 def check_aggregate(auditor: Auditor[State], question: Question) -> Question:
-    """The question, if it is one that this auditor decides."""
+    """The question; raises if its aggregate is not one that this auditor decides."""
     if question.aggregate not in auditor.aggregates:
         allowed = " and ".join(sorted(name.upper() for name in auditor.aggregates))
         raise InvalidInput(f"the auditor {auditor.name} supports {allowed}, not {question.aggregate.upper()}")
@@ -81,7 +81,7 @@ def check_aggregate(auditor: Auditor[State], question: Question) -> Question:
 
 
 def bounds_text(lower: float | None, upper: float | None) -> str:
-    """Known bounds in words.
+    """Public bounds in words.
 
     >>> bounds_text(None, None), bounds_text(0.0, None)
     ('any real values', 'values of at least 0.0')
@@ -93,7 +93,7 @@ def bounds_text(lower: float | None, upper: float | None) -> str:
 
 
 def check_bounds(lower: float | None, upper: float | None) -> None:
-    """Refuses bounds that do not ascend."""
+    """Raises unless the lower bound is below the upper one."""
     if lower is not None and upper is not None and not lower < upper:
         raise InvalidInput(f"lower must be below upper: {lower} is not below {upper}")
 

@@ -1,8 +1,9 @@
-"""SUM where everybody knows a bound of the values, or that they are 0 or 1: what is left to answer. Proofs are in bounded_sums.md.
+"""SUM where bounds of the values are public, or where values are 0 or 1: the questions that can still be answered
+(bounded_sums.md).
 
-A known bound is a trap: the largest sum that is possible puts somebody at the bound. So the exact rule for bounded reals answers
-only what follows from sums that are public already. For zeros and ones the question is coNP-hard in general; it is settled by
-listing databases where few rows hang together, and by the same rule where they are many.
+A public bound is a trap: the largest possible sum puts a person at the bound. So the exact rule for bounded reals answers
+only sums that follow from earlier answers. For zeros and ones the decision is coNP-hard in general; it is made by
+listing databases where few rows are connected, and by the same rule where many are.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from tacit.publish.audited.auditor import bounds_text, check_bounds
 from tacit.publish.audited.question import Decision, Number, Question, Rows, number_text
 from tacit.publish.audited.sums import SumAuditor, Sums
 
-FEW = 16  # rows of which every database of zeros and ones is listed
+FEW = 16  # most connected rows for which every database of zeros and ones is listed
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedSumAuditor:
-    """Refuses every SUM that does not follow from earlier ones, where a bound is known; this is exact, and it is all there is.
+    """Refuses every SUM that does not follow from earlier ones, because a bound is public; no auditor can answer more.
 
     >>> from tacit.publish.audited.question import question
     >>> auditor = BoundedSumAuditor(lower=0, upper=100)
@@ -43,11 +44,11 @@ class BoundedSumAuditor:
 
     @property
     def facts(self) -> str:
-        """What the auditor takes everybody to know, in words."""
+        """The bounds that the auditor assumes to be public, in words."""
         return bounds_text(self.lower, self.upper)
 
     def begin(self, people: int) -> Sums:
-        """What is known before anything was asked."""
+        """The state before any answer."""
         return SumAuditor().begin(people)
 
     def decide(self, state: Sums, question: Question) -> Decision:
@@ -58,23 +59,23 @@ class BoundedSumAuditor:
         return Decision(False, f"everybody knows {self.facts}: the smallest or largest possible sum would determine a value")
 
     def learn(self, state: Sums, question: Question, answer: Number) -> Sums:
-        """What is known after the answer."""
+        """The state after the answer."""
         return SumAuditor().learn(state, question, answer)
 
     def summary(self, state: Sums) -> str:
-        """What the history has used up, in words."""
+        """The number of answers, in words."""
         return f"{counted(state.answers, 'answer')}; with a known bound, only queries that follow from them are answered"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ones:
-    """What sums of zeros and ones say: the space of the questions, and the questions with their answers."""
+    """The state of answers to sums of zeros and ones: the space of the questions, and the questions with their answers."""
 
     sums: Sums
     past: tuple[tuple[Rows, int], ...]
 
     def together(self, members: Rows) -> tuple[Rows, list[tuple[Rows, int]]]:
-        """The rows that hang together with the members through past questions, and these questions."""
+        """The rows connected to the members through past questions, and these questions."""
         rows, met = members, list[tuple[Rows, int]]()
         while True:
             more = [(asked, answer) for asked, answer in self.past if np.isin(asked, rows).any()]
@@ -98,7 +99,7 @@ class BooleanSumAuditor:
     facts = "values that are 0 or 1"
 
     def begin(self, people: int) -> Ones:
-        """What is known before anything was asked."""
+        """The state before any answer."""
         return Ones(SumAuditor().begin(people), ())
 
     def decide(self, state: Ones, question: Question) -> Decision:
@@ -112,32 +113,32 @@ class BooleanSumAuditor:
                 False,
                 f"{rows.size:,} rows are connected: that many are not checked, so only what follows from the answers is answered",
             )
-        found = _disclosure(_databases(rows, past), rows, question.members)
-        if found is None:
+        leak = _disclosure(_databases(rows, past), rows, question.members)
+        if leak is None:
             return Decision(True, "no possible answer determines a value")
-        return Decision(False, f"if the answer were {number_text(found[0])}, everybody would know the value of row {found[1] + 1}")
+        return Decision(False, f"if the answer were {number_text(leak[0])}, everybody would know the value of row {leak[1] + 1}")
 
     def learn(self, state: Ones, question: Question, answer: Number) -> Ones:
-        """What is known after the answer."""
+        """The state after the answer."""
         sums = SumAuditor().learn(state.sums, question, answer)
         return replace(state, sums=sums, past=(*state.past, (question.members, int(answer))))
 
     def summary(self, state: Ones) -> str:
-        """What the history has used up, in words."""
+        """The number of answers, in words."""
         return counted(len(state.past), "answer")
 
 
 def _databases(rows: Rows, past: list[tuple[Rows, int]]) -> NDArray[np.int8]:
     """Every database of zeros and ones over the rows that agrees with past answers, a line each."""
     numbers = np.arange(1 << rows.size)
-    found = ((numbers[:, None] >> np.arange(rows.size)) & 1).astype(np.int8)
+    databases = ((numbers[:, None] >> np.arange(rows.size)) & 1).astype(np.int8)
     for asked, answer in past:
-        found = found[found[:, np.searchsorted(rows, asked)].sum(axis=1) == answer]
-    return found
+        databases = databases[databases[:, np.searchsorted(rows, asked)].sum(axis=1) == answer]
+    return databases
 
 
 def _disclosure(databases: NDArray[np.int8], rows: Rows, members: Rows) -> tuple[int, int] | None:
-    """An answer that is possible, and a row that it would determine."""
+    """A possible answer, and a row whose value it would determine; None if there is none."""
     answers = databases[:, np.searchsorted(rows, members)].sum(axis=1)
     for answer in np.unique(answers).tolist():
         fitting = databases[answers == answer]

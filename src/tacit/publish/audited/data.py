@@ -1,4 +1,4 @@
-"""The data behind a desk: one private column, and the columns that say who is who, which are public.
+"""The data behind a desk: one private column, and the public columns that identify people.
 
 The private values are in an object of their own that only answers aggregates over rows, so that no auditor is ever handed it.
 """
@@ -26,18 +26,18 @@ HALF = 26
 
 
 class Private:
-    """The audited values. They answer questions, and show nothing else."""
+    """The audited values. They answer aggregates, and show nothing else."""
 
     def __init__(self, values: Sequence[Number] | NDArray[Any]) -> None:
-        found = np.asarray(values)
-        self.whole = found.dtype.kind in "iub"
-        self.boolean = found.dtype.kind == "b"
-        size = np.abs(found.astype(np.float64))
+        column = np.asarray(values)
+        self.whole = column.dtype.kind in "iub"
+        self.boolean = column.dtype.kind == "b"
+        size = np.abs(column.astype(np.float64))
         if not (np.isfinite(size) & (size <= LARGEST)).all():
             raise InvalidInput(
                 "the audited column must have a number of magnitude at most 2^53 in every row; fill or drop the others first"
             )
-        self._values = found.astype(np.int64 if self.whole else np.float64)
+        self._values = column.astype(np.int64 if self.whole else np.float64)
 
     def __repr__(self) -> str:
         return f"Private({len(self)} rows)"
@@ -58,11 +58,11 @@ class Private:
         return float(Fraction(total) / count)
 
     def distinct(self) -> bool:
-        """Whether no two values are alike, which the curator must know before promising it."""
+        """Whether all values differ, which the curator must check before declaring it."""
         return len(np.unique(self._values)) == len(self._values)
 
     def within(self, lower: float | None, upper: float | None) -> bool:
-        """Whether all values keep to the bounds that the curator declares."""
+        """Whether all values are within the bounds that the curator declares."""
         low, high = (-np.inf if lower is None else lower), (np.inf if upper is None else upper)
         return bool(((self._values >= low) & (self._values <= high)).all())
 

@@ -1,9 +1,9 @@
-"""Where questions are asked: decide without the data, look, write down, and only then show.
+"""The desk that answers or refuses: it decides without the data, reads it, writes the answer down, and only then shows it.
 
     text ──▶ rows (public) ──▶ auditor.decide(history, question) ──▶ the data ──▶ history ──▶ reply
                                no data within its reach                           durable
 
-One desk may be used by many analysts, and many desks by one history: it is one history for all of them together.
+Several analysts may use one desk, and several desks one history: it counts the answers of all of them together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tacit.errors import NotAllowed
 from tacit.publish.audited.auditor import Auditor
 from tacit.publish.audited.data import Data
 from tacit.publish.audited.history import History, Past
-from tacit.publish.audited.predicate import selected
+from tacit.publish.audited.predicate import select_rows
 from tacit.publish.audited.question import Denial, ExactAnswer, Number, Question, Reply
 
 AUDITED_AS = {"max": "max", "min": "min", "sum": "sum", "avg": "sum"}
@@ -28,7 +28,7 @@ MOST_LINES = 40
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """What would be decided now, for one question."""
+    """The decision that one question would get now."""
 
     question: str
     rows: int
@@ -37,7 +37,7 @@ class Prospect:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the history has used up, and what is still answerable: public, for it depends on the history alone."""
+    """The answers given so far, and the questions that would still be answered: public, because it depends on the history alone."""
 
     differentially_private: ClassVar[bool] = False
     auditor: str
@@ -67,7 +67,7 @@ class Desk:
         self._state, self._count, self._hash = auditor.begin(len(data)), 0, ""
 
     def catch_up(self) -> Iterator[Past]:
-        """Learns what the history says beyond what is known here, answer by answer."""
+        """Learns the answers that other desks have added to the history, one by one."""
         with self.history.turn() as turn:
             yield from self._learn(turn.after(self._count, self._hash))
 
@@ -78,8 +78,8 @@ class Desk:
             yield past
 
     def ask(self, text: str) -> Reply:
-        """The reply to a question in words; COUNT is public, for who is asked about is."""
-        asked = selected(text, self.data.value, self.data.public, len(self.data))
+        """The reply to a question in words; COUNT is answered always, because the rows of a question are public."""
+        asked = select_rows(text, self.data.value, self.data.public, len(self.data))
         if asked.wanted == "count":
             return ExactAnswer(asked.text, len(asked.rows), "who is asked about is public", None)
         kind = AUDITED_AS[asked.wanted]
@@ -101,10 +101,10 @@ class Desk:
                 pass
             decision = self.auditor.decide(self._state, question)
             if not decision.answered:
-                turn.refused(self._count, question, decision.reason)
+                turn.write_refusal(self._count, question, decision.reason)
                 return Denial(str(question), decision.reason, None)
             answer = self.data.values.answer(question)
-            written = turn.answered(self._count, self._hash, question, answer)
+            written = turn.write_answer(self._count, self._hash, question, answer)
         self._remember(question, answer, written)
         return ExactAnswer(str(question), answer, decision.reason, self._count)
 
@@ -113,7 +113,7 @@ class Desk:
         self._count, self._hash = self._count + 1, written
 
     def summary(self) -> Summary:
-        """What was answered, and what would be answered now about everybody and each public group."""
+        """The answers given, and the decisions that questions about all rows and about each public group would get now."""
         said, facts = self.auditor.summary(self._state), self.auditor.facts
         return Summary(self.auditor.name, facts, self._count, self.history.refusals(), said, tuple(self._outlook()))
 
@@ -135,7 +135,7 @@ class Desk:
 
 
 def about(data: Data, auditor: Auditor[Any]) -> dict[str, str]:
-    """What a history is about: under another auditor, other facts or other data it is of no use."""
+    """The auditor, facts and data that a history belongs to: under others it is of no use."""
     return {
         "auditor": auditor.name, "facts": auditor.facts, "column": data.value, "rows": str(len(data)), "data": data.fingerprint,
     }  # fmt: skip

@@ -2,7 +2,7 @@
 
 The textbook examples: the MAX that a refusal discloses, and the triangle of sums.
 
-What auditing costs: how many random questions are answered before the first refusal, by auditor.
+The cost: how many random questions are answered before the first refusal, by auditor.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SUM_VALUES = (20, 30, 50)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One question at one desk: what was said, and what an analyst makes of it."""
+    """One question at one desk: the reply, and the conclusion that an analyst draws from it."""
 
     auditor: str
     question: str
@@ -51,7 +51,9 @@ def max_example() -> list[Turn]:
     """
     turns = []
     for values in (MAX_VALUES, (3, 7, 2, 10, 10)):
-        turns += _peeked(values) + _decided(MaxAuditor(), values, [question("max", rows) for rows in (range(5), range(4))])
+        turns += _value_based_turns(values) + _simulatable_turns(
+            MaxAuditor(), values, [question("max", rows) for rows in (range(5), range(4))]
+        )
     return turns
 
 
@@ -62,30 +64,30 @@ def sum_triangle() -> list[Turn]:
     [True, True, False, True]
     """
     sides = [question("sum", rows) for rows in ([0, 1], [1, 2], [0, 2], [0, 1])]
-    return _decided(SumAuditor(), SUM_VALUES, sides)
+    return _simulatable_turns(SumAuditor(), SUM_VALUES, sides)
 
 
-def _peeked(values: tuple[int, ...]) -> list[Turn]:
+def _value_based_turns(values: tuple[int, ...]) -> list[Turn]:
     desk, turns = PeekingDesk(values), []
     for asked in (question("max", range(5)), question("max", range(4))):
         leak = leak_report(desk.rule, desk.state, asked)
         reply = desk.put(asked)
-        known = [f"x{row + 1} = {number_text(value)}" for row, value in leak.gives_away.items()]
-        turns.append(Turn("value-based", _named(asked), reply, ", ".join(known) if isinstance(reply, Denial) else ""))
+        disclosed = [f"x{row + 1} = {number_text(value)}" for row, value in leak.gives_away.items()]
+        turns.append(Turn("value-based", _question_text(asked), reply, ", ".join(disclosed) if isinstance(reply, Denial) else ""))
     return turns
 
 
-def _decided(auditor: Auditor[Any], values: tuple[int, ...], questions: list[Question]) -> list[Turn]:
+def _simulatable_turns(auditor: Auditor[Any], values: tuple[int, ...], questions: list[Question]) -> list[Turn]:
     desk = Desk(Data(Private(np.array(values)), "x", {}), auditor)
-    return [Turn("simulatable", _named(asked), desk.put(asked)) for asked in questions]
+    return [Turn("simulatable", _question_text(asked), desk.put(asked)) for asked in questions]
 
 
-def _named(asked: Question) -> str:
+def _question_text(asked: Question) -> str:
     rows = [f"x{row + 1}" for row in asked.members.tolist()]
     return f"{asked.aggregate.upper()}({', '.join(rows)})"
 
 
-# --- what auditing costs -----------------------------------------------------------------------------------------------------
+# --- the cost of auditing -----------------------------------------------------------------------------------------------------
 
 
 HALF = Fraction(1, 2)

@@ -1,8 +1,8 @@
-"""The history on disk: every answer that was ever given over one table, by everybody together, in SQLite.
+"""The history on disk: every answer given over one table, to all analysts together, in SQLite.
 
 An answer is written before it is shown, in the transaction in which it was decided: two desks over one history see one another's
-answers, and a crash loses an answer but never the memory of it. Refusals are noted beside, and teach nothing. Each line carries the
-hash of the one before, so that an entry that was changed or taken out is noticed.
+answers, and a crash may lose an answer but never its entry. Refusals are recorded too, and never used. Each line carries the
+hash of the one before, so that a changed or removed entry is noticed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Past:
 
 
 class History:
-    """The answers given over one table under one auditor; `about` says which, and another is refused."""
+    """The answers given over one table under one auditor; `about` names both, and a history about others is refused."""
 
     def __init__(self, path: Path | None, about: Mapping[str, str]) -> None:
         self.path, self.people = path, int(about["rows"])
@@ -60,14 +60,14 @@ class History:
 
     def _bind(self, about: Mapping[str, str]) -> None:
         with turn(self._database):
-            known = dict(self._database.execute("SELECT name, value FROM about"))
-            if not known:
+            stored = dict(self._database.execute("SELECT name, value FROM about"))
+            if not stored:
                 self._database.executemany("INSERT INTO about VALUES (?, ?)", [*about.items(), ("last", "")])
-        for name, value in about.items() if known else ():
-            if known.get(name) != value:
+        for name, value in about.items() if stored else ():
+            if stored.get(name) != value:
                 raise StoreUnusable(
                     f"the history {self.path} is about another {name}: answering for both would escape the audit",
-                    remedy=f"continue with {known.get(name)!r}" if name != "data" else "continue with the original file",
+                    remedy=f"continue with {stored.get(name)!r}" if name != "data" else "continue with the original file",
                 )
 
     @contextmanager
@@ -94,7 +94,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What can be done in a transaction."""
+    """The actions within one transaction."""
 
     database: sqlite3.Connection
     people: int
@@ -102,9 +102,9 @@ class Turn:
     def after(self, number: int, previous: str) -> Iterator[Past]:
         """The answers from `number` on, checked against the hash of the one before."""
         rows = self.database.execute("SELECT * FROM answers WHERE number >= ? ORDER BY number", (number,))
-        for expected, (found, aggregate, members, answer, text, written) in enumerate(rows, start=number):
-            previous = _hash(previous, found, aggregate, members, answer, text)
-            if expected != found or previous != written:
+        for expected, (place, aggregate, members, answer, text, written) in enumerate(rows, start=number):
+            previous = _hash(previous, place, aggregate, members, answer, text)
+            if expected != place or previous != written:
                 raise StoreUnusable(
                     f"entry {expected + 1} of the history was changed or is missing", remedy="restore it from a backup"
                 )
@@ -114,8 +114,8 @@ class Turn:
         if (previous,) != self.database.execute("SELECT value FROM about WHERE name = 'last'").fetchone():
             raise StoreUnusable("the last entries of the history are missing", remedy=RESTORE)
 
-    def answered(self, number: int, previous: str, question: Question, answer: Number) -> str:
-        """Writes an answer, and gives its hash."""
+    def write_answer(self, number: int, previous: str, question: Question, answer: Number) -> str:
+        """Writes an answer, and returns its hash."""
         inside = np.zeros(self.people, dtype=np.bool_)
         inside[question.members] = True
         members = zlib.compress(np.packbits(inside).tobytes(), 1)
@@ -125,8 +125,8 @@ class Turn:
         self.database.execute("UPDATE about SET value = ? WHERE name = 'last'", (written,))
         return written
 
-    def refused(self, after: int, question: Question, reason: str) -> None:
-        """Notes a refusal; it teaches nothing, and is never read back into a decision."""
+    def write_refusal(self, after: int, question: Question, reason: str) -> None:
+        """Records a refusal, which is never read back into a decision."""
         line = (after, str(question), reason)
         self.database.execute("INSERT INTO refusals (after, text, reason) VALUES (?, ?, ?)", line)
 

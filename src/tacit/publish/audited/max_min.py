@@ -9,9 +9,9 @@ left empty shows that the answers cannot be. If none is left with one row, nothi
 
 MAX and MIN together where values may be equal: a sound simulatable rule. Claim and proof are in max_min_duplicates.md.
 
-Whether answers of both kinds determine a value is NP-hard to say if values may be equal. The rule answers only if, for every answer
-that may come, rows can be shared out so that each past MAX has two rows of its own that may hold it and each past MIN two: then
-any one of them can be let go, every value can be moved, and nothing is determined. Where no such share is found it refuses.
+To decide whether answers of both kinds determine a value is NP-hard if values may be equal. The rule answers only if, for every
+answer that may come, rows can be shared out so that each past MAX has two rows of its own that may hold it and each past MIN two:
+then any one of them can be let go, every value can be moved, and nothing is determined. Where no such share is found it refuses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """What answers to MAX and MIN say about values that all differ."""
+    """The state of answers to MAX and MIN over values that all differ."""
 
     lower: Floats
     upper: Floats
@@ -45,8 +45,8 @@ class Ranges:
     totals: Counts  # the sum of these rows, which names the last one when one is left
     answers: int
 
-    def mirrored(self) -> Ranges:
-        """The same knowledge about the negated values, of which MIN is MAX."""
+    def mirror(self) -> Ranges:
+        """The same state for the negated values, for which MIN is MAX."""
         turned = (-self.levels[::-1], self.counts[::-1], self.totals[::-1])
         return Ranges(-self.upper, -self.lower, self.in_upper, self.in_lower, *turned, self.answers)
 
@@ -57,7 +57,7 @@ class Ranges:
 
 
 class Asked:
-    """MAX over `members` beside what is known: what each answer would change, worked out for all answers at once."""
+    """MAX over `members` on top of the state: the changes that each answer would make, computed for all answers at once."""
 
     def __init__(self, state: Ranges, members: Rows) -> None:
         self.state, self.members = state, members
@@ -75,8 +75,8 @@ class Asked:
     def disclosure(self) -> tuple[float, int, float] | None:
         """A possible answer, a row that it would determine, and the value; None if no answer does."""
         for answer in self._answers():
-            if (case := self._case(answer)) and (found := case.disclosed()):
-                return answer, *found
+            if (case := self._case(answer)) and (disclosed := case.first_disclosure()):
+                return answer, *disclosed
         return None
 
     def _answers(self) -> Iterator[float]:
@@ -122,7 +122,7 @@ class Case:
     totals: dict[float, int]
     first: tuple[int, float] | None = field(default=None)
 
-    def disclosed(self) -> tuple[int, float] | None:
+    def first_disclosure(self) -> tuple[int, float] | None:
         """The first row that is determined, with its value, by singleton elimination; None if the answer cannot be."""
         single = [level for level, size in self.sizes.items() if size == 1]
         while single:
@@ -159,7 +159,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class MaxMinAuditor:
-    """Refuses a MAX or a MIN that could determine somebody's value, where everybody knows that all values differ.
+    """Refuses a MAX or a MIN that could determine a person's value, where it is public that all values differ.
 
     >>> from tacit.publish.audited.question import question
     >>> auditor = MaxMinAuditor()
@@ -180,41 +180,41 @@ class MaxMinAuditor:
 
     @property
     def facts(self) -> str:
-        """What the auditor takes everybody to know, in words."""
+        """The facts that the auditor assumes to be public, in words."""
         return f"{bounds_text(self.lower, self.upper)}, all distinct"
 
     def begin(self, people: int) -> Ranges:
-        """What is known before anything was asked."""
+        """The state before any answer."""
         low, high = (-np.inf if self.lower is None else self.lower), (np.inf if self.upper is None else self.upper)
-        nobody, none = np.zeros(people, dtype=np.bool_), np.empty(0, dtype=np.int64)
-        return Ranges(np.full(people, low), np.full(people, high), nobody, nobody, np.empty(0), none, none, 0)
+        no_rows, no_levels = np.zeros(people, dtype=np.bool_), np.empty(0, dtype=np.int64)
+        return Ranges(np.full(people, low), np.full(people, high), no_rows, no_rows, np.empty(0), no_levels, no_levels, 0)
 
     def decide(self, state: Ranges, question: Question) -> Decision:
         """Whether the question is answered, and why, from the history alone."""
         if check_aggregate(self, question).members.size == 1:
             return Decision(False, f"the answer would be the value of row {question.members[0] + 1}")
         sign = 1 if question.aggregate == "max" else -1
-        found = Asked(state if sign == 1 else state.mirrored(), question.members).disclosure()
-        if found is None:
+        disclosure = Asked(state if sign == 1 else state.mirror(), question.members).disclosure()
+        if disclosure is None:
             return Decision(True, "no possible answer determines a value")
-        answer, row, value = number_text(sign * found[0]), found[1] + 1, number_text(sign * found[2])
+        answer, row, value = number_text(sign * disclosure[0]), disclosure[1] + 1, number_text(sign * disclosure[2])
         return Decision(False, f"if the answer were {answer}, row {row} would have to be {value}")
 
     def learn(self, state: Ranges, question: Question, answer: Number) -> Ranges:
-        """What is known after the answer."""
+        """The state after the answer."""
         if question.aggregate == "min":
-            return _learn(state.mirrored(), question.members, -float(answer)).mirrored()
+            return _learn(state.mirror(), question.members, -float(answer)).mirror()
         return _learn(state, question.members, float(answer))
 
     def summary(self, state: Ranges) -> str:
-        """What the history has used up, in words."""
+        """The number of answers and of values that they disclosed, in words."""
         small = int(np.count_nonzero(state.counts == 2))
-        known = f"{counted(len(state.levels), 'value')} known to be somebody's, {small:,} of them one of two"
-        return f"{counted(state.answers, 'answer')}; {known}"
+        levels = f"{counted(len(state.levels), 'value')} known to be somebody's, {small:,} of them one of two"
+        return f"{counted(state.answers, 'answer')}; {levels}"
 
 
 def _learn(state: Ranges, members: Rows, answer: float) -> Ranges:
-    """What is known after MAX over the members was `answer`."""
+    """The state after the answer to MAX over the members."""
     inside = np.zeros(len(state.upper), dtype=np.bool_)
     inside[members] = True
     lowered, is_new = inside & (state.upper > answer), state.level(answer) is None
@@ -255,22 +255,22 @@ ENOUGH = 2  # rows of its own for each past answer: one may be let go
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sides:
-    """What answers say: ends of each row's range, and the questions of each kind with their answers."""
+    """The state of answers to MAX and MIN: bounds of each row's value, and the questions of each kind with their answers."""
 
     lower: Floats
     upper: Floats
     maxima: Past
     minima: Past
 
-    def mirrored(self) -> Sides:
-        """The same knowledge about the negated values."""
+    def mirror(self) -> Sides:
+        """The same state for the negated values."""
         maxima, minima = (tuple((rows, -answer) for rows, answer in past) for past in (self.maxima, self.minima))
         return Sides(-self.upper, -self.lower, minima, maxima)
 
 
 @dataclass(frozen=True, slots=True)
 class MaxMinDuplicatesAuditor:
-    """Refuses a MAX or a MIN unless it is plain that no answer can determine a value; refuses more than it would have to.
+    """Refuses a MAX or a MIN unless a simple sufficient rule shows that no answer can determine a value; it refuses too often.
 
     >>> from tacit.publish.audited.question import question
     >>> auditor = MaxMinDuplicatesAuditor()
@@ -291,18 +291,18 @@ class MaxMinDuplicatesAuditor:
 
     @property
     def facts(self) -> str:
-        """What the auditor takes everybody to know, in words."""
+        """The bounds that the auditor assumes to be public, in words."""
         return bounds_text(self.lower, self.upper)
 
     def begin(self, people: int) -> Sides:
-        """What is known before anything was asked."""
+        """The state before any answer."""
         low, high = (-np.inf if self.lower is None else self.lower), (np.inf if self.upper is None else self.upper)
         return Sides(np.full(people, low), np.full(people, high), (), ())
 
     def decide(self, state: Sides, question: Question) -> Decision:
         """Whether the question is answered, and why, from the history alone."""
         sign = 1 if check_aggregate(self, question).aggregate == "max" else -1
-        view = state if sign == 1 else state.mirrored()
+        view = state if sign == 1 else state.mirror()
         for answer in _answers(view, question.members):
             after = _learn_with_equals(view, question.members, answer)
             sets = _holders(after.maxima, after.upper), _holders(after.minima, after.lower)
@@ -312,13 +312,13 @@ class MaxMinDuplicatesAuditor:
         return Decision(True, "whatever the answer, every value has an alternative")
 
     def learn(self, state: Sides, question: Question, answer: Number) -> Sides:
-        """What is known after the answer."""
+        """The state after the answer."""
         if question.aggregate == "min":
-            return _learn_with_equals(state.mirrored(), question.members, -float(answer)).mirrored()
+            return _learn_with_equals(state.mirror(), question.members, -float(answer)).mirror()
         return _learn_with_equals(state, question.members, float(answer))
 
     def summary(self, state: Sides) -> str:
-        """What the history has used up, in words."""
+        """The number of answers of each kind, in words."""
         return f"{counted(len(state.maxima), 'answer')} to MAX and {len(state.minima):,} to MIN"
 
 
@@ -331,8 +331,8 @@ def _learn_with_equals(state: Sides, members: Rows, answer: float) -> Sides:
 def _answers(state: Sides, members: Rows) -> Iterator[float]:
     """One answer of every kind that MAX over the members may have."""
     least, most = float(state.lower[members].max()), float(state.upper[members].max())
-    known = {answer for _, answer in (*state.maxima, *state.minima)} | {end for end in (least, most) if np.isfinite(end)}
-    levels = sorted(known) or [0.0]
+    places = {answer for _, answer in (*state.maxima, *state.minima)} | {end for end in (least, most) if np.isfinite(end)}
+    levels = sorted(places) or [0.0]
     middles = [low + (high - low) / 2 for low, high in pairwise(levels)]
     for answer in (*levels, *middles, far_below(levels[0]), far_above(levels[-1])):
         if least <= answer <= most:

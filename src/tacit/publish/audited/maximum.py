@@ -2,9 +2,9 @@
 
 MAX over real values, equal ones allowed: the exact simulatable auditor. Claim and proof are in maximum.md.
 
-What the answers a_1, ..., a_t say about row j is the bound  u_j = min{a_i : j in Q_i},  and of each question that somebody of
+The answers a_1, ..., a_t give row j the bound  u_j = min{a_i : j in Q_i},  and say of each question that some row of
 E_i = {j in Q_i : u_j = a_i}  has the value a_i. A row is determined if it is alone in an E_i. A new question Q is refused if some
-answer that the history allows would leave somebody alone: one number per past question decides it, how many of E_i are outside Q.
+answer that the history allows would leave a row alone: one number per past question decides it, how many of E_i are outside Q.
 Most often a few rows of E_i, which are cached, show that it is two or more; only where they do not is the question gone through.
 
 MIN over real values, equal ones allowed: MAX of the negated values, see maximum.md.
@@ -25,17 +25,17 @@ from tacit.publish.audited.question import Decision, Number, Question, Rows, num
 
 Floats = NDArray[np.float64]
 AT_HAND = 8  # extremes kept at hand of each past question
-NOBODY = -1
+NO_ROW = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Maxima:
-    """What answers to MAX say: a bound above each row, and the questions with their answers."""
+    """The state of answers to MAX: an upper bound for each row, and the questions with their answers."""
 
     bounds: Floats
     questions: tuple[Rows, ...]
     answers: Floats
-    at_hand: NDArray[np.int64]  # some of each E_i, a line for each question; NOBODY where there are fewer
+    at_hand: NDArray[np.int64]  # some of each E_i, a line for each question; NO_ROW where there are fewer
 
     def extremes(self, number: int) -> Rows:
         """E_i: the rows that may hold the answer to a past question."""
@@ -45,12 +45,12 @@ class Maxima:
 
     def whole(self) -> NDArray[np.bool_]:
         """The questions whose extremes are all cached: those with few, since extremes are lost and never won."""
-        whole: NDArray[np.bool_] = self.at_hand[:, -1] == NOBODY
+        whole: NDArray[np.bool_] = self.at_hand[:, -1] == NO_ROW
         return whole
 
     def outside(self, members: Rows) -> NDArray[np.int64]:
         """How many of each E_i are not among `members`: 0, 1, or 2 for two and more."""
-        fitting = (self.at_hand != NOBODY) & (self.bounds[self.at_hand] == self.answers[:, None])
+        fitting = (self.at_hand != NO_ROW) & (self.bounds[self.at_hand] == self.answers[:, None])
         fitting &= ~_among(self.at_hand, members)
         counts: NDArray[np.int64] = np.minimum(fitting.sum(axis=1), 2)
         inside = np.zeros(len(self.bounds), dtype=np.bool_)
@@ -63,7 +63,7 @@ class Maxima:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Why a question is refused: which answer would give which row away."""
+    """The reason of a refusal: an answer, and the row whose value it would disclose."""
 
     kind: Literal["last", "highest", "bound"]
     row: int
@@ -73,7 +73,7 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class MaxAuditor:
-    """Refuses a MAX that could determine somebody's value; `lower` and `upper` are bounds that everybody knows, ends included.
+    """Refuses a MAX that could determine a person's value; `lower` and `upper` are public bounds, ends included.
 
     >>> from tacit.publish.audited.question import question
     >>> auditor = MaxAuditor()
@@ -92,11 +92,11 @@ class MaxAuditor:
 
     @property
     def facts(self) -> str:
-        """What the auditor takes everybody to know, in words."""
+        """The bounds that the auditor assumes to be public, in words."""
         return bounds_text(self.lower, self.upper)
 
     def begin(self, people: int) -> Maxima:
-        """What is known before anything was asked."""
+        """The state before any answer."""
         bounds = np.full(people, np.inf if self.upper is None else self.upper)
         return Maxima(bounds, (), np.empty(0), np.empty((0, AT_HAND), dtype=np.int64))
 
@@ -106,7 +106,7 @@ class MaxAuditor:
         return Decision(False, _reason(ground)) if ground else Decision(True, "no possible answer determines a value")
 
     def ground(self, state: Maxima, question: Question) -> Ground | None:
-        """Why to refuse, or None: the rule of maximum.md."""
+        """The reason to refuse, or None, by the rule of maximum.md."""
         outside = state.outside(question.members)
         least = max(state.answers[outside == 0], default=-np.inf)
         last = np.flatnonzero((outside == 1) & (state.answers > least))
@@ -124,7 +124,7 @@ class MaxAuditor:
         return None
 
     def learn(self, state: Maxima, question: Question, answer: Number) -> Maxima:
-        """What is known after the answer."""
+        """The state after the answer."""
         bounds = state.bounds.copy()
         bounds[question.members] = np.minimum(bounds[question.members], float(answer))
         at_hand = np.concatenate([state.at_hand, np.zeros((1, AT_HAND), dtype=np.int64)])
@@ -134,16 +134,18 @@ class MaxAuditor:
             at_hand[number] = _spread(learnt.extremes(number))
         return learnt
 
-    def determined(self, state: Maxima) -> dict[int, float]:
+    def determined_values(self, state: Maxima) -> dict[int, float]:
         """The rows whose values the answers determine; an auditor's own histories determine none."""
         alone = {number: state.extremes(number) for number in range(len(state.answers))}
-        found = {int(rows[0]): float(state.answers[number]) for number, rows in alone.items() if rows.size == 1}
+        values = {int(rows[0]): float(state.answers[number]) for number, rows in alone.items() if rows.size == 1}
         if self.lower is not None:
-            found |= {int(row): self.lower for row in np.flatnonzero(state.bounds == self.lower)}
-        return found
+            values |= {int(row): self.lower for row in np.flatnonzero(state.bounds == self.lower)}
+        return values
 
     def possible(self, state: Maxima, question: Question) -> tuple[float, ...]:
-        """Answers that the history allows: each past one, and two of every stretch between, so that what both say holds in it."""
+        """Answers that the history allows: each past one, and two from each interval between them, so that the conclusions which
+        both share hold throughout it.
+        """
         counts, bounds = state.outside(question.members), state.bounds[question.members]
         low, high = max(state.answers[counts == 0], default=-np.inf), bounds.max()
         ends = {float(level) for level in (*state.answers, *bounds) if np.isfinite(level)}
@@ -152,7 +154,7 @@ class MaxAuditor:
         return tuple(sorted(allowed))
 
     def summary(self, state: Maxima) -> str:
-        """What the history has used up, in words."""
+        """The number of answers, and of rows with a bound, in words."""
         covered = int(np.count_nonzero(state.bounds < (np.inf if self.upper is None else self.upper)))
         return f"{counted(len(state.answers), 'answer')}; a bound is known for {covered:,} of {len(state.bounds):,} rows"
 
@@ -173,16 +175,16 @@ def _condition(ground: Ground) -> str:
 
 
 def _among(rows: NDArray[np.int64], members: Rows) -> NDArray[np.bool_]:
-    """Which entries are among the members, by bisection: the members may be few and the rows many."""
+    """Whether each entry is a member, by bisection: the members may be few and the rows many."""
     places = np.minimum(np.searchsorted(members, rows), members.size - 1)
-    found: NDArray[np.bool_] = members[places] == rows
-    return found
+    is_member: NDArray[np.bool_] = members[places] == rows
+    return is_member
 
 
 def _spread(rows: Rows) -> NDArray[np.int64]:
     """A few of the rows, from all over them: one new question seldom holds them all."""
     chosen = rows[np.linspace(0, rows.size - 1, min(AT_HAND, rows.size)).astype(np.int64)]
-    return np.concatenate([chosen, np.full(AT_HAND - chosen.size, NOBODY)])
+    return np.concatenate([chosen, np.full(AT_HAND - chosen.size, NO_ROW)])
 
 
 def _between(levels: list[float]) -> list[float]:
@@ -199,7 +201,7 @@ def _between(levels: list[float]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class MinAuditor:
-    """Refuses a MIN that could determine somebody's value.
+    """Refuses a MIN that could determine a person's value.
 
     >>> from tacit.publish.audited.question import question
     >>> auditor = MinAuditor()
@@ -218,38 +220,38 @@ class MinAuditor:
 
     @property
     def facts(self) -> str:
-        """What the auditor takes everybody to know, in words."""
+        """The bounds that the auditor assumes to be public, in words."""
         return bounds_text(self.lower, self.upper)
 
     @property
-    def negated(self) -> MaxAuditor:
+    def max_auditor(self) -> MaxAuditor:
         """The auditor of the negated values."""
         return MaxAuditor(_negative(self.upper), _negative(self.lower))
 
     def begin(self, people: int) -> Maxima:
-        """What is known before anything was asked."""
-        return self.negated.begin(people)
+        """The state before any answer."""
+        return self.max_auditor.begin(people)
 
     def decide(self, state: Maxima, question: Question) -> Decision:
         """Whether the question is answered, and why, from the history alone."""
-        ground = self.negated.ground(state, check_aggregate(self, question))
+        ground = self.max_auditor.ground(state, check_aggregate(self, question))
         return Decision(False, _reason_of_minimum(ground)) if ground else Decision(True, "no possible answer determines a value")
 
     def learn(self, state: Maxima, question: Question, answer: Number) -> Maxima:
-        """What is known after the answer."""
-        return self.negated.learn(state, question, -answer)
+        """The state after the answer."""
+        return self.max_auditor.learn(state, question, -answer)
 
-    def determined(self, state: Maxima) -> dict[int, float]:
+    def determined_values(self, state: Maxima) -> dict[int, float]:
         """The rows whose values the answers determine."""
-        return {row: -value for row, value in self.negated.determined(state).items()}
+        return {row: -value for row, value in self.max_auditor.determined_values(state).items()}
 
     def possible(self, state: Maxima, question: Question) -> tuple[float, ...]:
         """Answers that the history allows, as for MAX."""
-        return tuple(sorted(-answer for answer in self.negated.possible(state, question)))
+        return tuple(sorted(-answer for answer in self.max_auditor.possible(state, question)))
 
     def summary(self, state: Maxima) -> str:
-        """What the history has used up, in words."""
-        return self.negated.summary(state)
+        """The number of answers, and of rows with a bound, in words."""
+        return self.max_auditor.summary(state)
 
 
 def _negative(bound: float | None) -> float | None:

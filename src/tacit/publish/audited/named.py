@@ -1,4 +1,4 @@
-"""The auditors by name, and whether the data keeps to the facts that one of them takes for public."""
+"""The auditors by name, and a check that the data agrees with the facts that an auditor assumes to be public."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DIFFERING = ("max-min", "probabilistic-max")
 
 
 def auditor_named(name: str, lower: Bound = None, upper: Bound = None, **odds: Any) -> Auditor[Any]:
-    """The auditor of that name; bounds are what everybody knows, and `odds` are of the probabilistic one.
+    """The auditor of that name; the bounds are public, and `odds` are the arguments of the probabilistic auditor.
 
     >>> auditor_named("max").facts, auditor_named("sum", lower=0).facts
     ('any real values', 'values of at least 0')
@@ -41,7 +41,7 @@ def auditor_named(name: str, lower: Bound = None, upper: Bound = None, **odds: A
 
 
 def check_facts(name: str, lower: Bound, upper: Bound, values: Private) -> None:
-    """Raises unless the values are as the auditor takes everybody to know. For the curator, before anybody asks."""
+    """Raises unless the values agree with the facts that the auditor assumes. For the curator, before any question."""
     if values.boolean and name != "boolean-sum":
         raise InvalidInput(
             f"the column holds truth values, which everybody knows to be 0 or 1; {name} supports only numbers; use boolean-sum"

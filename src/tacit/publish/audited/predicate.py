@@ -3,8 +3,8 @@
     MAX(salary) WHERE ward = 'north' AND age BETWEEN 30 AND 40
     SELECT AVG(salary) FROM data WHERE ward IN ('north', 'east')
 
-The condition is read as SQL is elsewhere in tacit, and evaluated over public columns with SQL's three truth values. The audited
-column may stand in the aggregate alone: a condition on it would make who is asked about a secret, and a refusal a leak.
+The condition is parsed like any SQL in tacit, and evaluated over public columns with SQL's three truth values. The audited
+column may appear in the aggregate only: a condition on it would make the selected rows a secret, and a refusal a leak.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selected:
-    """What is asked, and about which rows."""
+    """An aggregate, and the rows that it is about."""
 
     wanted: Wanted
     rows: Rows
     text: str
 
 
-def selected(text: str, value: str, columns: Columns, people: int) -> Selected:
+def select_rows(text: str, value: str, columns: Columns, people: int) -> Selected:
     """The aggregate that the text asks for, and the rows that it is about.
 
     >>> ward = np.array(["north", "south", "north"], dtype=object)
@@ -56,9 +56,9 @@ def selected(text: str, value: str, columns: Columns, people: int) -> Selected:
     try:
         select = parse(_whole(text))
         _plain(select)
-        wanted = _wanted(select.items[0].expression, value)
-        everybody = np.ones(people, dtype=np.bool_)
-        holds = everybody if select.where is None else _Condition(value, columns, people).truth(select.where)[0]
+        wanted = _aggregate_of(select.items[0].expression, value)
+        all_rows = np.ones(people, dtype=np.bool_)
+        holds = all_rows if select.where is None else _Condition(value, columns, people).truth(select.where)[0]
     except Refused as refusal:
         at = refusal.at if WRITTEN.match(text) else None  # the places of a short form are not those of the SELECT made of it
         raise type(refusal)(refusal.message, remedy=refusal.remedy, at=at) from None
@@ -82,7 +82,7 @@ def _plain(select: Select) -> None:
         raise NotAllowed("an audited query must be one aggregate with at most one condition", remedy=FORM)
 
 
-def _wanted(expression: Expression, value: str) -> Wanted:
+def _aggregate_of(expression: Expression, value: str) -> Wanted:
     if not isinstance(expression, Apply) or expression.function not in ("max", "min", "sum", "avg", "count"):
         raise NotAllowed("audited queries support only MAX, MIN, SUM, AVG and COUNT", remedy=FORM, at=expression.at)
     (over,) = expression.arguments
@@ -99,23 +99,23 @@ class _Condition:
         self.columns = {name.lower(): column for name, column in columns.items()}
 
     def truth(self, expression: Expression) -> Truth:
-        """Where the condition holds, and where it is not known."""
+        """Where the condition holds, and where it is unknown."""
         if isinstance(expression, Constant) and isinstance(expression.value, bool):
             return np.full(self.people, expression.value), np.zeros(self.people, dtype=np.bool_)
         if isinstance(expression, Name):
-            return self.compared("=", self.column(expression), True, expression)
+            return self.compare("=", self.column(expression), True, expression)
         if not isinstance(expression, Apply):
             raise NotAllowed("invalid condition", remedy=FORM, at=expression.at)
         function, arguments = expression.function, expression.arguments
         if function in ("and", "or", "not"):
-            return _connected(function, [self.truth(part) for part in arguments])
+            return _connect(function, [self.truth(part) for part in arguments])
         if function in COMPARISONS:
             return self.comparison(expression)
         if function == "in":
-            return _connected("or", [self.comparison(Apply("=", (arguments[0], each), expression.at)) for each in arguments[1:]])
+            return _connect("or", [self.comparison(Apply("=", (arguments[0], each), expression.at)) for each in arguments[1:]])
         if function == "between":
             ends = zip((">=", "<="), arguments[1:], strict=True)
-            return _connected("and", [self.comparison(Apply(sign, (arguments[0], end), expression.at)) for sign, end in ends])
+            return _connect("and", [self.comparison(Apply(sign, (arguments[0], end), expression.at)) for sign, end in ends])
         if function == "is_null" and isinstance(arguments[0], Name):
             return _unknown(self.column(arguments[0])), np.zeros(self.people, dtype=np.bool_)
         raise NotAllowed(
@@ -131,17 +131,17 @@ class _Condition:
             left, right, sign = right, left, TURNED.get(sign, sign)
         if not isinstance(left, Name) or not isinstance(right, Constant):
             raise NotAllowed("a condition must compare a public column with a constant", remedy=FORM, at=expression.at)
-        return self.compared(sign, self.column(left), right.value, left)
+        return self.compare(sign, self.column(left), right.value, left)
 
-    def compared(self, sign: str, column: NDArray[Any], value: Any, name: Name) -> Truth:
-        """The comparison, row by row; with NULL nothing is known."""
+    def compare(self, sign: str, column: NDArray[Any], value: Any, name: Name) -> Truth:
+        """The comparison, row by row; unknown where the value is NULL."""
         unknown = _unknown(column) if value is not None else np.ones(self.people, dtype=np.bool_)
-        known, holds = ~unknown, np.zeros(self.people, dtype=np.bool_)
-        first = column[known][:1]
+        present, holds = ~unknown, np.zeros(self.people, dtype=np.bool_)
+        first = column[present][:1]
         if first.size and _kind(first[0]) != _kind(value) and not (_kind(first[0]) == "date" and isinstance(value, str)):
             wrong = f"{name.parts[-1]} holds {_kind(first[0])}s and cannot be compared with a {_kind(value)}"
             raise WrongType(wrong, remedy="compare it with a constant of the same type", at=name.at)
-        holds[known] = COMPARISONS[sign](column[known], _constant(value, first))
+        holds[present] = COMPARISONS[sign](column[present], _constant(value, first))
         return holds, unknown
 
     def column(self, name: Name) -> NDArray[Any]:
@@ -155,7 +155,7 @@ class _Condition:
         return self.columns[key]
 
 
-def _connected(function: str, parts: list[Truth]) -> Truth:
+def _connect(function: str, parts: list[Truth]) -> Truth:
     """AND, OR and NOT of three truth values."""
     holds, unknown = parts[0]
     if function == "not":

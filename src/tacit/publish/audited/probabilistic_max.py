@@ -1,9 +1,9 @@
-"""MAX with partial disclosure: no answer may move anybody's odds far. Claim and proof are in probabilistic_max.md.
+"""MAX with partial disclosure: no answer may move a person's odds far. Claim and proof are in probabilistic_max.md.
 
-Everybody believes the values to be independent and uniform between known bounds, cut into equal intervals. A history is safe if for
-every row and interval the odds after it are within a factor of the odds before. Answers to MAX leave groups of rows: "one of these
-has M, the others are below" and "all of these are below M", of which the odds are plain. Before a question the chance that its
-answer would make the history unsafe is computed, not sampled: the answer's law has a closed form. A small chance is let pass.
+The prior is public: values are independent and uniform between known bounds, which are cut into equal intervals. A history is safe
+if for every row and interval the odds after it are within a factor of the odds before. Answers to MAX leave groups of rows: "one of
+these has M, the others are below" and "all of these are below M", whose odds have a simple form. Before a question the chance that
+its answer would make the history unsafe is computed, not sampled: the answer's law has a closed form. A small chance is allowed.
 The definition is that of Kenthapadi, Mishra and Nissim 2005, who sample.
 """
 
@@ -26,21 +26,21 @@ MARGIN = 1e-9  # more than the rounding of the chance, on the side of refusing
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
-    """What answers to MAX say, in units of the bounds: row j is below `bounds[j]`, or in the group of which one row has it."""
+    """The state of answers to MAX, in units of the bounds: row j is below `bounds[j]`, or in a group in which one row has it."""
 
     bounds: Floats
     tight: NDArray[np.bool_]
     answers: int
 
     def sizes(self) -> dict[float, int]:
-        """The rows of each group of which one has the bound."""
+        """The number of rows in each group in which one row has the bound."""
         levels, counts = np.unique(self.bounds[self.tight], return_counts=True)
         return dict(zip(levels.tolist(), counts.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What a question meets at one bound: rows below it, rows of the group that has it, and the size of that group."""
+    """The rows of a question at one bound: rows below it, rows of the group that has it, and the size of that group."""
 
     bound: float
     loose: int
@@ -48,7 +48,7 @@ class Level:
     group: int
 
     @property
-    def met(self) -> int:
+    def rows(self) -> int:
         """How many rows the question meets at this bound."""
         return self.loose + self.tight
 
@@ -84,7 +84,7 @@ class Safety:
         return bound == 1 or (bound > self.last and bound >= 1 - self.drift and top >= 1 - self.drift)
 
     def fits(self, bound: float, size: int) -> bool:
-        """Whether a group of this size, of which one row has the bound, is safe."""
+        """Whether a group of this size, in which one row has the bound, is safe."""
         low, high = self.group(size)
         return low <= bound <= high and bound > self.last
 
@@ -123,17 +123,17 @@ class ProbabilisticMaxAuditor:
 
     @property
     def facts(self) -> str:
-        """What the auditor takes everybody to know, in words."""
+        """The prior and the limits that the auditor assumes to be public, in words."""
         odds = f"drift {self.drift}, {self.intervals} intervals, risk {self.risk} in {self.rounds} answers"
         return f"values spread evenly between {self.lower} and {self.upper}, all distinct; {odds}"
 
     @property
     def safety(self) -> Safety:
-        """What counts as safe: how far odds may move, in how many intervals."""
+        """The rule for a safe history: how far odds may move, and in how many intervals."""
         return Safety(self.drift, self.intervals)
 
     def begin(self, people: int) -> Groups:
-        """What is known before anything was asked."""
+        """The state before any answer."""
         return Groups(np.ones(people), np.zeros(people, dtype=np.bool_), 0)
 
     def decide(self, state: Groups, question: Question) -> Decision:
@@ -161,13 +161,13 @@ class ProbabilisticMaxAuditor:
         return Groups(np.where(lowered, value, state.bounds), tight, state.answers + 1)
 
     def summary(self, state: Groups) -> str:
-        """What the history has used up, in words."""
+        """The number of answers and of groups, in words."""
         groups = len(state.sizes())
         return f"{state.answers:,} of {self.rounds:,} answers; {groups:,} groups of rows of which one has a known value"
 
 
 def _levels(state: Groups, members: Rows) -> list[Level]:
-    """What the question meets, by bound, ascending."""
+    """The rows of the question at each bound, ascending."""
     sizes, bounds, tight = state.sizes(), state.bounds[members], state.tight[members]
     return [_level(bound, tight[bounds == bound], sizes) for bound in np.unique(bounds).tolist()]
 
@@ -183,7 +183,7 @@ def _log_chance(above: list[Level], value: float) -> float:
     for level in above:
         if level.tight and level.tight == level.group:
             return -inf
-        total += level.met * log(value / level.bound) + (log(1 - level.tight / level.group) if level.tight else 0.0)
+        total += level.rows * log(value / level.bound) + (log(1 - level.tight / level.group) if level.tight else 0.0)
     return total
 
 
@@ -197,7 +197,7 @@ def _safe_stretches(levels: list[Level], safety: Safety) -> Iterator[float]:
     """The chances of safe answers between two bounds, where the rows above make a new group."""
     for at, level in enumerate(levels):
         above, floor = levels[at:], levels[at - 1].bound if at else 0.0
-        low, high = safety.group(sum(upper.met for upper in above))
+        low, high = safety.group(sum(upper.rows for upper in above))
         low, high = max(low, floor, safety.last), min(high, level.bound)
         if low < high and _rest_is_safe(above, safety):
             yield exp(_log_chance(above, high)) - (exp(_log_chance(above, low)) if low > 0 else 0.0)
@@ -207,7 +207,7 @@ def _safe_jumps(levels: list[Level], safety: Safety) -> Iterator[float]:
     """The chances of safe answers that equal the bound of a group: its holder is then among the rows asked about."""
     for at, level in enumerate(levels):
         above = levels[at + 1 :]
-        lowered = sum(upper.met for upper in above) + level.group - level.tight
+        lowered = sum(upper.rows for upper in above) + level.group - level.tight
         safe = level.tight and safety.fits(level.bound, level.tight) and (not lowered or safety.below(level.bound))
         if safe and _rest_is_safe(above, safety):
             yield exp(_log_chance(above, level.bound)) - exp(_log_chance(levels[at:], level.bound))

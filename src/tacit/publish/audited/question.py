@@ -1,4 +1,4 @@
-"""What is asked, what is decided, and what is said: the values that pass between an analyst, an auditor and the data."""
+"""Questions, decisions and replies: the values that pass between an analyst, an auditor and the data."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Decision:
 
     answered: bool
     reason: str
-    known: bool = False  # the answer follows from what was answered before, so that giving it adds nothing
+    known: bool = False  # the answer follows from earlier answers, so that it adds nothing
 
 
 @dataclass(frozen=True, slots=True)
 class ExactAnswer:
-    """An exact answer. It is not a differentially private release: who knows enough of the others can subtract them."""
+    """An exact answer. It is not a differentially private release: an analyst who knows the other values can subtract them."""
 
     differentially_private: ClassVar[bool] = False
     question: str
@@ -95,7 +95,7 @@ def rows_text(rows: Iterable[int]) -> str:
     >>> rows_text([4]), rows_text(range(9))
     ('row 5', 'rows 1, 2, 3, 4, 5, 6 and 3 more')
     """
-    return _listed("row", [int(row) + 1 for row in rows])
+    return _list_text("row", [int(row) + 1 for row in rows])
 
 
 def questions_text(numbers: Iterable[int]) -> str:
@@ -104,9 +104,9 @@ def questions_text(numbers: Iterable[int]) -> str:
     >>> questions_text([0, 2])
     'questions 1, 3'
     """
-    return _listed("question", [number + 1 for number in numbers])
+    return _list_text("question", [number + 1 for number in numbers])
 
 
-def _listed(noun: str, numbers: list[int]) -> str:
+def _list_text(noun: str, numbers: list[int]) -> str:
     more = f" and {len(numbers) - NAMED:,} more" if len(numbers) > NAMED else ""
     return f"{noun}{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers[:NAMED]))}{more}"

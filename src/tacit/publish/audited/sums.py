@@ -3,7 +3,7 @@
 SUM (and AVG) over real values: the exact simulatable auditor. Claim and proof are in sums.md.
 
 A value is determined if and only if its unit vector is a rational combination of the answered questions, whatever the answers were.
-The combinations are looked for modulo a random prime. An unlucky prime can only raise a false alarm: it never hides a combination.
+The combinations are computed modulo a random prime. An unlucky prime can only raise a false alarm: it never hides a combination.
 So "answer" needs no second look; "refuse" and "this follows already" are confirmed in whole numbers before anything rests on them.
 
 People who were always asked about together are one column of the table: a million rows with a few attributes are a few columns.
@@ -95,16 +95,16 @@ class Echelon:
         """The vector minus the combination of rows that agrees with it at the pivots: zero if it is in the row space."""
         return remainder(vector - product(vector[self.pivots], self.reduced), self.prime)
 
-    def extended(self, asked: Bits, residue: Residues) -> Echelon:
+    def extend(self, asked: Bits, residue: Residues) -> Echelon:
         """The echelon with one more row, whose residue is not zero."""
         pivot = int(np.flatnonzero(residue)[0])
         inverse = pow(int(residue[pivot]), -1, self.prime)
         steps = product(asked[self.pivots].astype(np.float64), self.recipe)
         row = remainder(residue * inverse, self.prime)
         made = remainder(np.append(-remainder(steps, self.prime), 1.0) * inverse, self.prime)
-        reduced = _eliminated(self.reduced, self.reduced[:, pivot], row, self.prime)
+        reduced = _eliminate(self.reduced, self.reduced[:, pivot], row, self.prime)
         wider = np.concatenate([self.recipe, np.zeros((self.rank, 1))], axis=1)
-        recipe = _eliminated(wider, self.reduced[:, pivot], made, self.prime)
+        recipe = _eliminate(wider, self.reduced[:, pivot], made, self.prime)
         return Echelon(self.prime, np.concatenate([self.asked, asked[None]]), reduced, recipe, np.append(self.pivots, pivot))
 
     def unit(self, asked: Bits, residue: Residues, column: int) -> Residues:
@@ -146,7 +146,7 @@ def empty(columns: int, prime: int) -> Echelon:
     return Echelon(prime, np.zeros(shape, dtype=np.bool_), np.zeros(shape), np.zeros((0, 0)), np.empty(0, dtype=np.int64))
 
 
-def _eliminated(table: Residues, factors: Residues, row: Residues, prime: int) -> Residues:
+def _eliminate(table: Residues, factors: Residues, row: Residues, prime: int) -> Residues:
     """The table with `row` below it, and minus its multiples, block by block."""
     result = np.empty((len(table) + 1, row.size))
     result[:-1], result[-1] = table, row
@@ -182,22 +182,24 @@ def combination(echelon: Echelon, vector: Bits) -> Combination | None:
     """The vector as an exact rational combination of the rows; None if it is not one, which is proved too."""
     rest, most = vector[echelon.pivots].astype(np.float64), enough_digits(echelon.rank, echelon.prime)
     digits = [remainder(product(rest, echelon.recipe), echelon.prime)]
-    if (found := read(digits, echelon.prime, echelon.asked, vector)) or most == 1:
-        return found
+    if (solution := read(digits, echelon.prime, echelon.asked, vector)) or most == 1:
+        return solution
     square = echelon.asked[:, echelon.pivots].astype(np.float64)
     while len(digits) < most:
         for _ in range(min(len(digits), most - len(digits))):
             rest = (rest - product(digits[-1], square)) / echelon.prime  # divisible, so that the quotient is exact
             digits.append(remainder(product(rest, echelon.recipe), echelon.prime))
-        if found := read(digits, echelon.prime, echelon.asked, vector):
-            return found
+        if solution := read(digits, echelon.prime, echelon.asked, vector):
+            return solution
     return None
 
 
 def read(digits: list[Residues], prime: int, asked: Bits, vector: Bits) -> Combination | None:
-    """The coefficients that have these digits in base p, if they are fractions of which the vector is the combination."""
-    found = _fractions(_whole(digits, prime), prime ** len(digits))
-    return found if found is not None and _holds(found, asked, vector.astype(np.int64)) else None
+    """The coefficients with these digits in base p, if they are fractions whose combination of the rows is the vector; else
+    None.
+    """
+    fractions = _fractions(_whole(digits, prime), prime ** len(digits))
+    return fractions if fractions is not None and _holds(fractions, asked, vector.astype(np.int64)) else None
 
 
 def enough_digits(rank: int, prime: int) -> int:
@@ -211,10 +213,10 @@ def enough_digits(rank: int, prime: int) -> int:
 
 
 def _whole(digits: list[Residues], prime: int) -> list[int]:
-    """The digits put together, the first the least."""
+    """The numbers with these digits, the least significant first."""
     total = [0] * len(digits[0])
     for digit in reversed(digits):
-        total = [known * prime + int(more) for known, more in zip(total, digit.tolist(), strict=True)]
+        total = [number * prime + int(more) for number, more in zip(total, digit.tolist(), strict=True)]
     return total
 
 
@@ -222,19 +224,19 @@ def _fractions(residues: list[int], modulus: int) -> Combination | None:
     """The residues as fractions of one small denominator, with small numerators; None if no such fractions exist."""
     limit, denominator, numerators = isqrt((modulus - 1) // 2), 1, list[int]()
     for residue in residues:
-        reduced = _centred(residue * denominator, modulus)
+        reduced = _center(residue * denominator, modulus)
         if abs(reduced) > limit:
             factor = _denominator(residue * denominator % modulus, modulus, limit)
             if factor is None or denominator * factor > limit:
                 return None
             denominator, numerators = denominator * factor, [factor * number for number in numerators]
-            reduced = _centred(residue * denominator, modulus)
+            reduced = _center(residue * denominator, modulus)
         numerators.append(reduced)
     common = gcd(denominator, *numerators)
     return Combination(tuple(number // common for number in numerators), denominator // common)
 
 
-def _centred(number: int, modulus: int) -> int:
+def _center(number: int, modulus: int) -> int:
     residue = number % modulus
     return residue - modulus if 2 * residue > modulus else residue
 
@@ -249,13 +251,13 @@ def _denominator(residue: int, modulus: int, limit: int) -> int | None:
     return abs(factor) if 0 < abs(factor) <= limit else None
 
 
-def _holds(found: Combination, asked: Bits, target: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> bool:
+def _holds(solution: Combination, asked: Bits, target: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> bool:
     """Whether the combination is the target at every column, in whole numbers."""
-    used = [row for row, number in enumerate(found.numerators) if number]
-    kind = np.int64 if max(map(abs, found.numerators), default=0) < SMALL else object
-    numerators = np.array([found.numerators[row] for row in used], dtype=kind)
+    used = [row for row, number in enumerate(solution.numerators) if number]
+    kind = np.int64 if max(map(abs, solution.numerators), default=0) < SMALL else object
+    numerators = np.array([solution.numerators[row] for row in used], dtype=kind)
     made = numerators @ asked[used].astype(kind) if used else np.zeros(target.size, dtype=np.int64)
-    return bool((made == target.astype(kind) * found.denominator).all())
+    return bool((made == target.astype(kind) * solution.denominator).all())
 
 
 # --- sUM (and AVG) over real values ------------------------------------------------------------------------------------------
@@ -266,7 +268,7 @@ MOST_CELLS = 60_000_000  # of the table: half a gigabyte
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """What answers to SUM say: people in groups that were always asked together, and the space of the questions."""
+    """The state of answers to SUM: people in groups that were always asked together, and the space of the questions."""
 
     groups: NDArray[np.int64]  # the group of each row
     sizes: NDArray[np.int64]
@@ -281,7 +283,7 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Finding:
-    """A question beside what is known: the state with its groups split where the question splits them, and what is found."""
+    """The place of a question in the history: the state with groups split by the question, and the combinations that it allows."""
 
     state: Sums
     vector: Bits
@@ -293,7 +295,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class SumAuditor:
-    """Refuses a SUM that would determine somebody's value.
+    """Refuses a SUM that would determine a person's value.
 
     >>> from tacit.publish.audited.question import question
     >>> auditor = SumAuditor()
@@ -308,35 +310,37 @@ class SumAuditor:
     facts = "any real values"
 
     def begin(self, people: int) -> Sums:
-        """What is known before anything was asked."""
+        """The state before any answer."""
         return Sums(np.zeros(people, dtype=np.int64), np.array([people]), empty(1, random_prime()), (), 0)
 
     def decide(self, state: Sums, question: Question) -> Decision:
         """Whether the question is answered, and why, from the history alone."""
-        found = find(state, check_aggregate(self, question).members)
-        if found.follows is not None:
-            used = questions_text(_used(found.state, found.follows.numerators))
+        finding = find(state, check_aggregate(self, question).members)
+        if finding.follows is not None:
+            used = questions_text(_questions_used(finding.state, finding.follows.numerators))
             return Decision(True, f"it follows from {used}", known=True)
-        if found.unit is not None:
-            return Decision(False, _would_give(found.state, *found.unit))
-        echelon = found.state.echelon
-        if echelon.rank >= MOST_ROWS or (echelon.rank + 1) * found.vector.size > MOST_CELLS:
+        if finding.unit is not None:
+            return Decision(False, _would_give(finding.state, *finding.unit))
+        echelon = finding.state.echelon
+        if echelon.rank >= MOST_ROWS or (echelon.rank + 1) * finding.vector.size > MOST_CELLS:
             return Decision(False, f"the history holds {echelon.rank:,} independent sums, which is the limit")
         return Decision(True, "no value is a combination of the sums")
 
     def learn(self, state: Sums, question: Question, answer: Number) -> Sums:
-        """What is known after one more sum; the answer itself does not matter."""
-        found = find(state, question.members)
-        after = replace(found.state, answers=state.answers + 1)
-        if found.follows is not None:
+        """The state after one more sum; the answer itself does not matter."""
+        finding = find(state, question.members)
+        after = replace(finding.state, answers=state.answers + 1)
+        if finding.follows is not None:
             return replace(state, answers=state.answers + 1)
-        if found.unlucky:
-            asked = np.concatenate([after.echelon.asked, found.vector[None]])
-            return replace(after, echelon=_built(asked, found.vector.size), numbers=(*state.numbers, state.answers))
-        return replace(after, echelon=after.echelon.extended(found.vector, found.residue), numbers=(*state.numbers, state.answers))
+        if finding.unlucky:
+            asked = np.concatenate([after.echelon.asked, finding.vector[None]])
+            return replace(after, echelon=_echelon_of(asked, finding.vector.size), numbers=(*state.numbers, state.answers))
+        return replace(
+            after, echelon=after.echelon.extend(finding.vector, finding.residue), numbers=(*state.numbers, state.answers)
+        )
 
     def summary(self, state: Sums) -> str:
-        """What the history has used up, in words."""
+        """The number of answers, and of independent ones among them, in words."""
         people, rank = len(state.groups), state.echelon.rank
         return (
             f"{counted(state.answers, 'answer')}; {rank:,} of them independent, of at most {people - 1:,} that can ever be answered"
@@ -350,20 +354,20 @@ def find(state: Sums, members: Rows) -> Finding:
     if not residue.any():
         if follows := combination(state.echelon, vector):
             return Finding(state, vector, residue, follows)
-        state = replace(state, echelon=_built(state.echelon.asked, vector.size))  # the prime was unlucky
+        state = replace(state, echelon=_echelon_of(state.echelon.asked, vector.size))  # the prime was unlucky
         return find(state, members)
     alarms = _alarms(state, residue)
     for group in alarms:
-        if found := _confirmed(state.echelon, vector, residue, group):
-            return Finding(state, vector, residue, unit=(group, found))
+        if solution := _unit_combination(state.echelon, vector, residue, group):
+            return Finding(state, vector, residue, unit=(group, solution))
     return Finding(state, vector, residue, unlucky=bool(alarms))
 
 
-def _confirmed(echelon: Echelon, vector: Bits, residue: Residues, group: int) -> Combination | None:
+def _unit_combination(echelon: Echelon, vector: Bits, residue: Residues, group: int) -> Combination | None:
     """The unit vector of a group as a combination of the questions and the new one; None if it is not one."""
     unit, asked = np.arange(vector.size) == group, np.concatenate([echelon.asked, vector[None]])
     small = read([echelon.unit(vector, residue, group)], echelon.prime, asked, unit)  # so it is nearly always
-    return small or combination(echelon.extended(vector, residue), unit)
+    return small or combination(echelon.extend(vector, residue), unit)
 
 
 def _split(state: Sums, members: Rows) -> tuple[Sums, Bits]:
@@ -388,7 +392,7 @@ def _alarms(state: Sums, residue: Residues) -> list[int]:
     return [group for group in groups if state.sizes[group] == 1]
 
 
-def _built(asked: Bits, columns: int) -> Echelon:
+def _echelon_of(asked: Bits, columns: int) -> Echelon:
     """The echelon of independent questions, modulo a prime that keeps them so."""
     while True:
         echelon = empty(columns, random_prime())
@@ -396,18 +400,18 @@ def _built(asked: Bits, columns: int) -> Echelon:
             residue = echelon.residue(vector.astype(np.float64))
             if not residue.any():
                 break
-            echelon = echelon.extended(vector, residue)
+            echelon = echelon.extend(vector, residue)
         else:
             return echelon
 
 
-def _used(state: Sums, numerators: Iterable[int]) -> list[int]:
+def _questions_used(state: Sums, numerators: Iterable[int]) -> list[int]:
     """The numbers of the questions that a combination uses; the new question, which comes last, has none yet."""
     return [number for number, factor in zip(state.numbers, numerators, strict=False) if factor]
 
 
-def _would_give(state: Sums, group: int, found: Combination) -> str:
-    row, used = state.row(group) + 1, _used(state, found.numerators)
+def _would_give(state: Sums, group: int, solution: Combination) -> str:
+    row, used = state.row(group) + 1, _questions_used(state, solution.numerators)
     if not used:
         return f"the answer would be the value of row {row}"
     return f"together with {questions_text(used)} it would give row {row}"

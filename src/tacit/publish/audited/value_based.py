@@ -1,8 +1,9 @@
-"""The bad example: an auditor that looks at the true answer before it decides, and what its refusals disclose (value_based.md).
+"""The bad example: an auditor that looks at the true answer before it decides, so that its refusals disclose values
+(value_based.md).
 
-It refuses exactly when the answer would determine a value, which sounds right. But an analyst who knows the rule asks of every
-answer that is possible whether it would have been refused; a refusal then says that the answer was one of those, and what holds
-under all of them is known. Simulatable auditors (auditor.py) cannot make this mistake: they are not given the answer.
+It refuses exactly when the answer would determine a value, which sounds right. But an analyst who knows the rule can compute which
+possible answers would be refused. A refusal then says that the answer was one of those, and discloses everything that they have in
+common. Simulatable auditors (auditor.py) cannot make this mistake: they are not given the answer.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ ANSWERS: dict[str, Callable[..., Number]] = {"max": np.max, "min": np.min}
 
 @dataclass(frozen=True, slots=True)
 class ValueBased:
-    """Decides with the true answer before its eyes. Never use it: its refusals depend on the data."""
+    """Decides with the true answer in view. Never use it: its refusals depend on the data."""
 
     rule: Rule
 
     def decide(self, state: Maxima, question: Question, answer: Number) -> Decision:
         """Whether the question is answered; it looks at the answer, which is the mistake."""
-        found = self.rule.determined(self.rule.learn(state, question, answer))
-        return Decision(not found, "the answer would determine a value" if found else "the answer determines no value")
+        values = self.rule.determined_values(self.rule.learn(state, question, answer))
+        return Decision(not values, "the answer would determine a value" if values else "the answer determines no value")
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """What a refusal would disclose: the answers that the value-based auditor would refuse, and what holds under all of them."""
+    """The disclosure of a refusal: the answers that the value-based auditor would refuse, and the values that all of them imply."""
 
     possible: tuple[float, ...]
     refused: tuple[float, ...]
@@ -48,7 +49,7 @@ class Leak:
 
 
 def leak_report(rule: Rule, state: Maxima, question: Question) -> Leak:
-    """What a refusal of the question discloses, from the rule and the history alone: the analyst's own computation.
+    """The disclosure of a refusal, computed from the rule and the history alone, as an analyst can.
 
     >>> from tacit.publish.audited.question import question
     >>> rule = MaxAuditor()
@@ -57,9 +58,9 @@ def leak_report(rule: Rule, state: Maxima, question: Question) -> Leak:
     refused for 2 of 3 answers tried; a refusal discloses x5 = 10
     """
     possible = rule.possible(state, question)
-    found = {answer: rule.determined(rule.learn(state, question, answer)) for answer in possible}
-    refused = tuple(answer for answer in possible if found[answer])
-    common = set.intersection(*(set(found[answer].items()) for answer in refused)) if refused else set()
+    values = {answer: rule.determined_values(rule.learn(state, question, answer)) for answer in possible}
+    refused = tuple(answer for answer in possible if values[answer])
+    common = set.intersection(*(set(values[answer].items()) for answer in refused)) if refused else set()
     return Leak(possible, refused, dict(common))
 
 

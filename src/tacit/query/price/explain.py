@@ -9,8 +9,8 @@ from math import prod
 from typing import Any
 
 from tacit.accounting.composition import loss
-from tacit.mechanisms.quantile import Quantile
-from tacit.mechanisms.smooth import SmoothQuantile
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.rounding import as_text, counted
 from tacit.query.intervals.aggregates import moments_of

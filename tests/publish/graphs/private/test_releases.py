@@ -10,10 +10,10 @@ from scipy import stats
 
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.ledger.ledger import begin_ledger
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, WrongRelation
-from tacit.mechanisms.smooth_bound import SmoothBound
-from tacit.mechanisms.smooth_noise import SmoothMechanism
+from tacit.mechanisms.smooth.bound import SmoothBound
+from tacit.mechanisms.smooth.noise import SmoothMechanism
 from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import Neighbours
 from tacit.publish.graphs.degree_sequence import is_graphical

@@ -9,8 +9,8 @@ import pytest
 
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.evidence.verify.small_maps import laws, worst_weight
-from tacit.mechanisms.dirichlet import ProbableDirichlet
-from tacit.mechanisms.dirichlet_calibration import PublicFacts, probable_noise
+from tacit.mechanisms.dirichlet.calibration import PublicFacts, probable_noise
+from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
 from tacit.publish.synthetic.commuters.example_state import made_state
 from tacit.publish.synthetic.commuters.flows import MOST_JOBS, homes_of, totals_of
 from tacit.publish.synthetic.commuters.geography import made_blocks

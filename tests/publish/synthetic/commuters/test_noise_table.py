@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tacit.doors.cli import app
-from tacit.mechanisms.dirichlet_calibration import PublicFacts
+from tacit.mechanisms.dirichlet.calibration import PublicFacts
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.publish.synthetic.commuters.noise_table import fake_share, noise_table, total_up, written_up
 

@@ -20,7 +20,7 @@ import pytest
 from tacit.accounting.events import Resampling
 from tacit.accounting.ledger.caps import at_least
 from tacit.accounting.ledger.ledger import open_ledger
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy
 from tacit.data.prepare import prepare
 from tacit.errors import (
     BudgetExceeded,

@@ -15,7 +15,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput, NoBudget, TacitError, TooManyGroups
-from tacit.mechanisms.dirichlet import DirichletResampling
+from tacit.mechanisms.dirichlet.resampling import DirichletResampling
 from tacit.publish.synthetic.rows import contingency
 from tacit.publish.synthetic.rows.cells import chosen_columns
 from tacit.publish.synthetic.rows.contingency import synthesize_contingency, urn_for

@@ -137,8 +137,7 @@ def own_server(leave_out: int) -> Iterator[Running]:
 def _prepared(folder: Path, leave_out: int) -> tuple[Path, str]:
     """The catalog of a prepared hospital, and the token of an analyst."""
     from tacit.doors.cli.demo.hospital import build
-    from tacit.doors.server.accounts import Accounts
-    from tacit.doors.server.records import FILE, Records
+    from tacit.doors.server.records import FILE, Accounts, Records
     from tacit.session import open as open_data
 
     place = build(folder)

@@ -15,7 +15,7 @@ from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import InvalidCatalog, InvalidInput, NotAllowed
 
 if TYPE_CHECKING:
-    from tacit.mechanisms.dirichlet_calibration import PublicFacts
+    from tacit.mechanisms.dirichlet.calibration import PublicFacts
     from tacit.publish.synthetic.commuters.model import Terms
     from tacit.publish.synthetic.commuters.noise_table import NoiseRow
     from tacit.publish.synthetic.commuters.release import Release
@@ -274,7 +274,7 @@ def noise_table(
 
     Example: tacit synthesize noise-table --n 1000 --blocks 100 --ratios 5,20
     """
-    from tacit.mechanisms.dirichlet_calibration import PublicFacts
+    from tacit.mechanisms.dirichlet.calibration import PublicFacts
     from tacit.mechanisms.noise.urn import BlockClass
     from tacit.publish.synthetic.commuters import noise_table as table
 

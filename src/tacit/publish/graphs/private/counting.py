@@ -16,9 +16,9 @@ import numpy as np
 
 from tacit.accounting.events import Batch
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.smooth_bound import SmoothBound
-from tacit.mechanisms.smooth_noise import SmoothMechanism, read_grid, set_terms
-from tacit.mechanisms.smooth_sensitivity import SLACK, smoothness
+from tacit.mechanisms.smooth.bound import SmoothBound
+from tacit.mechanisms.smooth.noise import SmoothMechanism, read_grid, set_terms
+from tacit.mechanisms.smooth.sensitivity import SLACK, smoothness
 from tacit.privacy.loss import Neighbours, positive_budget
 from tacit.privacy.rounding import Number, exp_up
 from tacit.privacy.sealed import Sealed

@@ -17,8 +17,7 @@ from tacit.accounting.filter import Left
 from tacit.accounting.ledger.caps import at_most
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.selling import Granted, Sale
-from tacit.accounting.ledger.units import Units
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy, Units
 from tacit.errors import InvalidInput, NoLedger, WrongRelation
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from tacit.data.files.columns import read_columns, require_columns, require_names
 from tacit.errors import InvalidInput
-from tacit.mechanisms.dirichlet_counts import Cells, Triples, by_cell, by_destination, places_among
+from tacit.mechanisms.dirichlet.counts import Cells, Triples, by_cell, by_destination, places_among
 from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.commuters.geography import Blocks, Codes, Domain, Zones
 from tacit.release.curators import for_the_owner

@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from tacit.accounting.ledger.caps import at_least
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms.dirichlet import ProbableDirichlet
-from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise
-from tacit.mechanisms.dirichlet_counts import renumbered
+from tacit.mechanisms.dirichlet.calibration import PublicFacts, allowed_ratio, probable_noise
+from tacit.mechanisms.dirichlet.counts import renumbered
+from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.loss import Approximate, Neighbours, Pure, probability
 from tacit.privacy.rounding import Number, exact, log_up

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tacit.mechanisms.dirichlet_calibration import PublicFacts, allowed_ratio, probable_noise, pure_noise
-from tacit.mechanisms.dirichlet_dropping import dropping
+from tacit.mechanisms.dirichlet.calibration import PublicFacts, allowed_ratio, probable_noise, pure_noise
+from tacit.mechanisms.dirichlet.dropping import dropping
 from tacit.privacy.rounding import Number, log_up
 from tacit.publish.synthetic.commuters.model import require_promise
 

@@ -31,13 +31,12 @@ from tacit.accounting.events import Event, Resampling
 from tacit.accounting.ledger.caps import at_least, at_most
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.selling import Granted, Sale
-from tacit.accounting.ledger.units import Units
-from tacit.accounting.policy import Policy
+from tacit.accounting.ledger.units import Policy, Units
 from tacit.data.catalog import read_catalog
 from tacit.data.files.columns import read_columns
 from tacit.data.store import read_files
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, InvalidInput, NoLedger, NotAllowed, UnknownName, WrongType
-from tacit.mechanisms.dirichlet_counts import Codes, coded_blocks, named_blocks, tallied_jobs
+from tacit.mechanisms.dirichlet.counts import Codes, coded_blocks, named_blocks, tallied_jobs
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Budget, Catalog, Column, Table
 from tacit.privacy.loss import Approximate, Neighbours, Pure, weakened

@@ -22,7 +22,7 @@ from tacit.accounting.events import Resampling
 from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import InvalidInput, NoBudget, TooManyGroups
-from tacit.mechanisms.dirichlet import DirichletResampling
+from tacit.mechanisms.dirichlet.resampling import DirichletResampling
 from tacit.privacy.loss import Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, decimal_text, exp_down, log_up
 from tacit.publish.synthetic.rows.cells import Chosen, Codes, chosen_columns

@@ -1,1 +1,0 @@
-"""Both ends of an interval of a quantile in one draw. Proof in ../quantile.md."""
