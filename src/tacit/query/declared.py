@@ -31,12 +31,13 @@ def _table(table: Table, public: Held) -> dict[str, Any]:
     if table.public:
         columns = [_column(each) for each in public.columns(table.name).values()]
         return {"name": table.name, "public": True, "rows": public.size(table.name), "columns": columns}
-    unit = None if table.unit is None else {"column": table.unit.column, "references": table.unit.references}
+    own = table.unit
+    unit = None if own is None else {"column": own.column, "references": own.references}
     limits = {name: getattr(table, name) for name in ("max_rows", "rows_at_most", "min_people")}
     limits |= {"max_rows_per_group": table.rows_per_group, "max_joined_rows": table.most_joined_rows}
     columns = [_column(each) for each in table.columns.values()]
-    if unit is not None and all(column["name"].lower() != unit["column"].lower() for column in columns):
-        columns.insert(0, _unit_column(unit["column"]))
+    if own is not None and all(column["name"].lower() != own.column.lower() for column in columns):
+        columns.insert(0, _unit_column(own.column))
     return {"name": table.name, "public": False, "unit": unit, **limits, "no_unit": table.no_unit, "columns": columns}
 
 
