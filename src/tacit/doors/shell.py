@@ -31,9 +31,9 @@ SELECT ...;            ask a question (end it with a semicolon); it is paid for 
 \\q                     leave"""
 WORDS = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "CASE",
-    "WHEN", "THEN", "ELSE", "END", "AS", "JOIN", "LEFT JOIN", "ON", "DISTINCT", "COUNT(*)", "COUNT(DISTINCT", "SUM(", "AVG(", "MEDIAN(",
-    "QUANTILE_CONT(", "VAR_POP(", "STDDEV_POP(", "MIN(", "MAX(", "MODE(", "ROUND(", "COALESCE(", "NULLIF(", "DATE_TRUNC(",
-    "DESCRIBE", "SHOW TABLES",
+    "WHEN", "THEN", "ELSE", "END", "AS", "JOIN", "LEFT JOIN", "ON", "DISTINCT", "COUNT(*)", "COUNT(DISTINCT", "SUM(", "AVG(",
+    "MEDIAN(", "QUANTILE_CONT(", "VAR_POP(", "STDDEV_POP(", "MIN(", "MAX(", "MODE(", "ROUND(", "COALESCE(", "NULLIF(",
+    "DATE_TRUNC(", "DESCRIBE", "SHOW TABLES",
 )  # fmt: skip
 COMMANDS = ("\\d", "\\explain", "\\budget", "\\chart", "\\history", "\\epsilon", "\\confirm", "\\help", "\\q")
 FILE = "shell-history"

@@ -158,10 +158,11 @@ def connect(address: str = "", *, session: Asked | None = None, **options: Any) 
                 raise InvalidInput("give an address or a session, not both")
             return Connection(session, with_options({}, options))
         known = read_address(address or "tacit:///tacit.toml", options)
-        return Connection(_session(known), known)
+        return Connection(open_session(known), known)
 
 
-def _session(address: Address) -> Any:
+def open_session(address: Address) -> Any:
+    """The session that an address names, on a catalog or on a server."""
     if address.server:
         from tacit.doors.cli.login import connected
         from tacit.doors.client import Remote
