@@ -68,15 +68,16 @@ def read_line(line: str) -> Line:
 
 
 @magics_class
-class TacitMagics(Magics):  # type: ignore[misc]  # IPython has no types
+class TacitMagics(Magics):
     """The magics of one notebook, with its session."""
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
+        self._names: dict[str, Any] = shell.user_ns
         self._session: Limited | None = None
         self._budget: dict[str, Any] = {}
 
-    @line_cell_magic  # type: ignore[untyped-decorator]
+    @line_cell_magic
     def tacit(self, line: str, cell: str | None = None) -> Any:
         """Connect with %tacit ADDRESS; ask with %%tacit --epsilon 0.5, or explain with %%tacit --explain."""
         known = read_line(line)
@@ -87,7 +88,7 @@ class TacitMagics(Magics):  # type: ignore[misc]  # IPython has no types
         answer = self._answered(known, cell)
         if not known.name:
             return answer
-        self.shell.user_ns[known.name] = answer
+        self._names[known.name] = answer
         return None
 
     def _connect(self, address: str) -> None:
@@ -111,9 +112,9 @@ class TacitMagics(Magics):  # type: ignore[misc]  # IPython has no types
     def _parameters(self, name: str) -> Any:
         if not name:
             return None
-        if name not in self.shell.user_ns:
+        if name not in self._names:
             raise InvalidInput(f"unknown variable {name[:40]!r}; --params takes the name of a dictionary")
-        return self.shell.user_ns[name]
+        return self._names[name]
 
 
 def load_ipython_extension(shell: Any) -> None:
