@@ -258,23 +258,23 @@ SHARED = {"mechanism", "additive"}  # what mechanisms are, and what two of them 
 def mechanisms() -> dict[str, str]:
     """Modules of mechanisms/ with a class that releases something, and their docstrings."""
     found = {}
-    for path in sorted((SOURCE / "mechanisms").glob("*.py")):
+    for path in sorted((SOURCE / "mechanisms").rglob("*.py")):
         tree = tree_of(path)
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and path.stem not in SHARED]
         releasing = any(getattr(part, "name", "") == "release" for node in classes for part in node.body)
         if releasing or any("AdditiveNoise" in ast.dump(base) for node in classes for base in node.bases):
-            found[path.stem] = ast.get_docstring(tree) or ""
+            found[str(path.relative_to(SOURCE / "mechanisms").with_suffix(""))] = ast.get_docstring(tree) or ""
     return found
 
 
 def test_mechanisms_are_found_also_where_they_share_their_release():
-    assert {"laplace", "gaussian", "exponential", "dirichlet", "selection"} <= set(mechanisms())
+    assert {"laplace", "gaussian", "exponential", "dirichlet/resampling", "selection"} <= set(mechanisms())
 
 
 @pytest.mark.parametrize(("module", "docstring"), mechanisms().items())
 def test_every_mechanism_has_its_proof_beside_it(module, docstring):
-    named = {f"{module}.md", *PROOF.findall(docstring)}
-    beside = [SOURCE / "mechanisms" / name for name in named if (SOURCE / "mechanisms" / name).exists()]
+    path = SOURCE / "mechanisms" / f"{module}.md"
+    beside = [path.with_name(name) for name in {path.name, *PROOF.findall(docstring)} if path.with_name(name).exists()]
     assert beside, f"{module}.py has no {module}.md, and its docstring names no other proof"
     assert any(re.search(r"proof|∎|QED", proof.read_text("utf-8"), re.IGNORECASE) for proof in beside)
 

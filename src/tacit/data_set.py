@@ -35,8 +35,8 @@ from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import Facts
 from tacit.query.offers import Remembered
 from tacit.query.price.request import request
+from tacit.release.noisy import Holder, InProcess, Runner
 from tacit.release.once import Till
-from tacit.release.running import Holder, InProcess, OwnProcess, Runner
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.caps import Standing
@@ -339,6 +339,8 @@ class Opened:
         if self._holder is not None:
             return self._holder.runner(lambda: self.catalog, self.version)
         if self.own_process and self.catalog.store_engine == EMBEDDED:  # the work of any other is done elsewhere, and ended there
+            from tacit.release.elsewhere.own import OwnProcess
+
             return OwnProcess(opening(self.catalog, self.version))
         return InProcess(self.engine)
 

@@ -31,13 +31,10 @@ from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_with
 from tacit.query.price.quote import Quote
 from tacit.query.price.request import Request, or_one, requested, weighed
 from tacit.query.question import MOST_CELLS
-from tacit.release.answer import NO_QUANTILE, Answer, Receipt
-from tacit.release.free import free_answer, without_rows
-from tacit.release.once import Form, Sold, once
-from tacit.release.record import record, recorded, renamed
-from tacit.release.running import Paid
-from tacit.release.tabulate import answer
-from tacit.release.unforeseen import one_exit
+from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, renamed
+from tacit.release.noisy import Paid
+from tacit.release.once import Form, Sold, once, one_exit
+from tacit.release.tabulate import answer, free_answer, without_rows
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame

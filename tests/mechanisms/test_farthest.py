@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from chance import follows_law
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.farthest import Farthest
@@ -72,12 +73,9 @@ def test_planted_bugs_are_seen(max_rows: int, planted: Farthest) -> None:
 
 
 def test_the_release_follows_the_law() -> None:
-    """2,000 draws: an index misses by more than 6.2 standard deviations in fewer than one of a million runs."""
     mechanism, histograms = Farthest(GUESSES, max_rows=1, epsilon=0.5), [[3, 1, 0, 0], [1, 1, 1, 1], [0, 3, 1, 0]]
     drawn = Counter(mechanism.release([Sealed(np.array(one)) for one in histograms]) for _ in range(2000))
-    for at, chance in mechanism.law(histograms).probabilities.items():
-        spread = math.sqrt(2000 * chance * (1 - chance))
-        assert abs(drawn[at] - 2000 * float(chance)) < 6.2 * spread, at
+    assert follows_law(drawn, mechanism.law(histograms).probabilities)
 
 
 def test_bad_input_is_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chance import CHANCE
 from tacit.accounting.events import RandomizedAnswer
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.noise import bits
@@ -98,8 +99,7 @@ def test_swapping_flip_and_its_complement_is_caught():
 
     truth = np.repeat([1, 0], [6_000, 14_000])
     reports = QUARTER.release(truth)
-    # Hoeffding with a miss of 1e-7: a false alarm less than once in a million runs
-    reach = QUARTER.error(20_000, 1 - 1e-7).above
+    reach = QUARTER.error(20_000, 1 - CHANCE).above
     assert abs(QUARTER.estimate(reports) - 0.3) <= reach
     planted = object.__new__(Swapped)
     planted._set(QUARTER.epsilon, QUARTER.flip, CHANGE_ONE)

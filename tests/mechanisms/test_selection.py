@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chance import follows_law
 from tacit.accounting import calibrate
 from tacit.accounting.calibrate import discrete_laplace_error
 from tacit.accounting.events import ThresholdedKeys
@@ -227,10 +228,7 @@ def test_the_release_follows_the_law():
     mechanism, groups, size = KeyThreshold(2, "0.05", 1), {"a": 4, "b": 1, "c": 0}, 20_000
     drawn = [tuple(key for key, _ in mechanism.release(groups)) for _ in range(size)]
     shown = mechanism.law(groups).map(lambda outcome: tuple(key for key, _ in outcome)).probabilities
-    limit = math.log(2 * len(shown) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for keys, probability in shown.items():
-        p = float(probability)
-        assert abs(drawn.count(keys) - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    assert follows_law(drawn, shown)
 
 
 def test_noise_of_the_right_scale_is_drawn_for_present_groups_alone(monkeypatch):

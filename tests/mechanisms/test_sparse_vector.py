@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from chance import follows_law
 from tacit.accounting import calibrate
 from tacit.accounting.events import AboveThreshold
 from tacit.errors import InvalidBudget, InvalidInput, InvalidSensitivity, InvalidValue, Refused
@@ -195,10 +196,7 @@ def test_the_release_follows_the_law(by_watch):
         return tuple(answers)
 
     drawn = [watched() if by_watch else tested.release(scores) for _ in range(size)]
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for answers, probability in law.items():
-        p = float(probability)
-        assert abs(drawn.count(answers) - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    assert follows_law(drawn, law)
 
 
 def test_the_margin_holds():

@@ -21,7 +21,7 @@ from generated import Generated, Parts, asked, tables
 from stored import catalog as catalog_of
 from stored import category, days, number
 from stored import table as table_of
-from tacit.doors.server.quotes import derived
+from tacit.doors.server.engine import derived
 from tacit.errors import TimedOut, TooMuchWork
 from tacit.privacy.catalog import Catalog, Column, Owner
 from tacit.query import named_parts, planning

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tacit.errors import InvalidInput
-from tacit.release.answer import Answer, Column, Receipt, shown
-from tacit.release.record import record, recorded, renamed
+from tacit.release.answer import Answer, Column, Receipt, record, recorded, renamed, shown
 from tacit.untrusted import visible
 
 RECEIPT = Receipt(Fraction(1, 2), Fraction(1, 10**6), Fraction(19, 3), Fraction(0), 12, "ab" * 16)

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, ks_2samp
+from scipy.stats import ks_2samp
 
+from chance import CHANCE, follows_law
 from listed import counted
 from tacit.accounting.events import Batch, CalibratedGaussian
 from tacit.evidence.verify.epsilon import epsilon, epsilon_of_draws
@@ -32,8 +33,7 @@ from tacit.privacy.sealed import Sealed
 from tacit.query.engines.exact import Exact
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
-from tacit.release.noisy import noised
-from tacit.release.running import InProcess
+from tacit.release.noisy import InProcess, noised
 from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 
 SURE = 1 - 1e-6
@@ -136,13 +136,13 @@ def test_ten_percent_too_little_noise_is_caught(place: World, text: str, count: 
 
 @pytest.mark.parametrize("text", ["SELECT COUNT(*), SUM(age) FROM visits", "SELECT ward, COUNT(*) FROM visits GROUP BY ward"])
 def test_the_whole_road_and_the_replay_agree(place: World, text: str) -> None:
-    """100 times through the engine and `noised`: the same law as the replay, by Kolmogorov and Smirnov at one in a million."""
+    """100 times through the engine and `noised`: the same law as the replay, by Kolmogorov and Smirnov."""
     quote = quoted(place, text, Laplace)
     whole = np.array([released(noised(quote, place.engine.run(quote.question.group))) for _ in range(100)])
     replay = replayed(quote, place.engine.run(quote.question.group), 30_000)
     assert whole.shape[1] == replay.shape[1]
     for at in range(whole.shape[1]):
-        assert ks_2samp(whole[:, at], replay[:, at]).pvalue > 1e-6
+        assert ks_2samp(whole[:, at], replay[:, at]).pvalue > CHANCE / whole.shape[1]
 
 
 # --- exact, from listed laws -----------------------------------------------------------------------------------------------------
@@ -212,10 +212,7 @@ def test_replayed_quantiles_follow_their_law(place: World, text: str) -> None:
     for triple, weight in law.probabilities.items():
         expected[float(triple[0])] = expected.get(float(triple[0]), 0.0) + float(weight)  # type: ignore[index]
     drawn = np.array([noised(quote, full).ranks[rank.call][0][0] - low for _ in range(500)])
-    for value, weight in expected.items():
-        seen, tried = np.count_nonzero(drawn == value), len(drawn)
-        rare = min(binom.cdf(seen, tried, weight), binom.sf(seen - 1, tried, weight))
-        assert rare > 1e-8  # exact, since a normal law says too little of the 3 draws of a rare value; for each of 11 on two sides
+    assert follows_law(drawn.tolist(), expected)
 
 
 # --- private keys ----------------------------------------------------------------------------------------------------------------

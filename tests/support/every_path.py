@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 
 from tacit.evidence.verify.score import label_of
-from tacit.mechanisms.noise import binomial, choice, urn
+from tacit.mechanisms.noise import choice, urn
 from tacit.publish.local.randomizers import categories, hadamard, hashing, numeric, rappor, sets, unary
 from tacit.publish.local.randomizers import several_questions as several
 
@@ -106,7 +106,7 @@ def exact_law(sampler, monkeypatch):
             return np.array(orders[coins.below(len(orders))], dtype=np.int64)
 
         with monkeypatch.context() as patch:
-            patch.setattr(binomial, "fair_heads", fair_heads)
+            patch.setattr(urn, "fair_heads", fair_heads)
             patch.setattr(urn, "uniform_below", uniform_below)
             patch.setattr(urn, "distinct_integers", distinct_integers)
             return sampler()

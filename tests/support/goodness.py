@@ -1,9 +1,4 @@
-"""Does a sample follow the law of a definition? Five checks; `suspicions` names those that fail.
-
-Each fails by bad luck with probability at most 1e-9: exact binomial tests for the tail and the sign, the inequality of
-Dvoretzky, Kiefer, Wolfowitz and Massart for the distribution function, and chi-square for the rest, where bins that expect fewer
-than 50 are merged and the level is set a hundred times lower to make up for the approximation.
-"""
+"""Does a sample follow the law of a definition? Six checks with the limits of chance.py; `suspicions` names those that fail."""
 
 from __future__ import annotations
 
@@ -11,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, ndtr, ndtri
-from scipy.stats import binomtest
+from scipy.special import ndtr, ndtri
 
-LEVEL = 1e-9
-CHI_SQUARE_LEVEL = 1e-11
+from chance import classes_fit, distance_limit, plausible_hits
+
+CHECKS = 6
 BINS = 4000
 LOW_DIGITS = 256
 
@@ -50,29 +45,26 @@ class Gaussian:
         return max(1, round(self.scale * -ndtri(probability / 2)))
 
 
-def suspicions(values: np.ndarray, law: Laplace | Gaussian, block: int = 1) -> list[str]:
+def suspicions(values: np.ndarray, law: Laplace | Gaussian, block: int = 1, among: int = 1) -> list[str]:
     """The checks that `values` fail as draws of `law`; `block` is the width inside which the sampler's low bits are uniform."""
     counts, probabilities = _counted(values, law, max(1, int(law.scale * 20) // BINS))
+    positive, share = np.count_nonzero(values > 0), 1 - float(law.cdf(np.array([0]))[0])
     checks = {
-        "tail": _tail(values, law) < LEVEL,
-        "sign": _binomial(np.count_nonzero(values > 0), values.size, 1 - float(law.cdf(np.array([0]))[0])) < LEVEL,
-        "bins": _chi_square(counts, probabilities) < CHI_SQUARE_LEVEL,
-        "distribution": _distance(counts, probabilities) > math.sqrt(math.log(2 / LEVEL) / (2 * values.size)),
-        "low digits": law.scale > 1e5 and _low_digits(values) < CHI_SQUARE_LEVEL,
-        "inside blocks": block >= 8 and _inside_blocks(values, law, block) < CHI_SQUARE_LEVEL,
+        "tail": _tail_fits(values, law, among),
+        "sign": plausible_hits(positive, values.size, share, CHECKS * among),
+        "bins": classes_fit(counts, probabilities, CHECKS * among),
+        "distribution": _distance(counts, probabilities) <= distance_limit(values.size, CHECKS * among),
+        "low digits": law.scale <= 1e5 or digits_fit(values, CHECKS * among),
+        "inside blocks": block < 8 or _blocks_fit(values, law, block, among),
     }
-    return [name for name, failed in checks.items() if failed]
+    return [name for name, passed in checks.items() if not passed]
 
 
-def _tail(values: np.ndarray, law: Laplace | Gaussian) -> float:
+def _tail_fits(values: np.ndarray, law: Laplace | Gaussian, among: int) -> bool:
     """As many beyond a far point as there should be: about a hundred."""
     far = law.far(min(100 / values.size, 0.1))
     beyond = float(law.cdf(np.array([-far - 1]))[0]) * 2
-    return _binomial(np.count_nonzero(values > far) + np.count_nonzero(values < -far), values.size, beyond)
-
-
-def _binomial(count: int, size: int, probability: float) -> float:
-    return float(binomtest(count, size, min(max(probability, 0.0), 1.0)).pvalue)
+    return plausible_hits(np.count_nonzero(np.abs(values) > far), values.size, beyond, CHECKS * among)
 
 
 def _counted(values: np.ndarray, law: Laplace | Gaussian, step: int) -> tuple[np.ndarray, np.ndarray]:
@@ -86,10 +78,10 @@ def _counted(values: np.ndarray, law: Laplace | Gaussian, step: int) -> tuple[np
 
 
 def follows(values: np.ndarray, law: Laplace | Gaussian) -> bool:
-    """Whether few values, at a scale so large that the law is all but continuous, follow it; false alarm at most 1e-9."""
+    """Whether few values, at a scale so large that the law is all but continuous, follow it."""
     places = np.sort(law.cdf(values.astype(float)))
     ranks = np.arange(values.size) / values.size
-    return float(np.max(np.abs(places - ranks))) < math.sqrt(math.log(2 / LEVEL) / (2 * values.size)) + 1 / values.size
+    return float(np.max(np.abs(places - ranks))) < distance_limit(values.size) + 1 / values.size
 
 
 def _distance(counts: np.ndarray, probabilities: np.ndarray) -> float:
@@ -97,29 +89,15 @@ def _distance(counts: np.ndarray, probabilities: np.ndarray) -> float:
     return float(np.max(np.abs(np.cumsum(counts) / counts.sum() - np.cumsum(probabilities))))
 
 
-def _low_digits(values: np.ndarray) -> float:
+def digits_fit(values: np.ndarray, among: int = 1) -> bool:
     """At scales beyond 1e5 the last digit in base 256 is uniform to within 1e-5 of its probability."""
-    return _chi_square(np.bincount(values & (LOW_DIGITS - 1), minlength=LOW_DIGITS), np.full(LOW_DIGITS, 1 / LOW_DIGITS))
+    return classes_fit(np.bincount(values & (LOW_DIGITS - 1), minlength=LOW_DIGITS), np.full(LOW_DIGITS, 1 / LOW_DIGITS), among)
 
 
-def _inside_blocks(values: np.ndarray, law: Laplace | Gaussian, block: int) -> float:
+def _blocks_fit(values: np.ndarray, law: Laplace | Gaussian, block: int, among: int) -> bool:
     """Where in its block a value lies, in eighths, all blocks together and mirrored about -1/2."""
     counts, probabilities = _counted(np.maximum(values, ~values), law, block // 8)
     half = counts.size // 2
     mirrored = probabilities[half:] + probabilities[:half][::-1]
     eighths = np.arange(half) % 8
-    return _chi_square(np.bincount(eighths, counts[half:]), np.bincount(eighths, mirrored))
-
-
-def _chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:
-    """The p-value after neighbouring bins are merged until each expects 50."""
-    groups = [(0.0, 0.0)]
-    for count, expected in zip(counts.tolist(), (probabilities * counts.sum()).tolist(), strict=True):
-        if groups[-1][1] >= 50:
-            groups.append((0.0, 0.0))
-        groups[-1] = groups[-1][0] + count, groups[-1][1] + expected
-    if groups[-1][1] < 50 and len(groups) > 1:
-        rest = groups.pop()
-        groups[-1] = groups[-1][0] + rest[0], groups[-1][1] + rest[1]
-    statistic = sum((count - expected) ** 2 / expected for count, expected in groups)
-    return float(chdtrc(len(groups) - 1, statistic)) if len(groups) > 1 else 1.0
+    return classes_fit(np.bincount(eighths, counts[half:]), np.bincount(eighths, mirrored), CHECKS * among)

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from tacit.doors.server import clerk, engine, front_process, parts
 from tacit.doors.server.settings import OfEngine
 from tacit.files import append_line
-from tacit.release.unforeseen import FILE as LOG
+from tacit.release.once import LOG
 
 MULTIPATH = 262  # IPPROTO_MPTCP
 FAST_OPEN = 0x20000000

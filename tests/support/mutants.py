@@ -3,12 +3,11 @@
     make mutants                    every module of src/tacit/mechanisms; hours, and goes on where it was ended
     make mutants MODULES=laplace    one module, or several; a folder such as noise stands for all in it
 
-The checkout is never edited. First every test beside the code and every quick row of `tacit verify` runs once, to see which
-statements it passes. Then a mutant meets the tests that pass its statement, the nearest and quickest first: those of its own file,
-those of files that import its module, and the rows. It meets them in a fork of a process that has loaded everything, where the
-code of its functions is put in place. What runs only when a module is loaded, and what survives and runs when tests are loaded,
-meets them in a process that loads the mutant instead of the module. A test that fails, or that needs far more processor time than
-usual, has killed the mutant.
+The checkout is never edited. First each test runs once, to see which statements it passes. Then a mutant meets the tests that pass
+its statement: those of its own file and its docstrings, and if it survives without a reason, those of other files beside the code
+and the quick rows of `tacit verify`. It meets them in a fork of a process that has loaded them, where the code of its functions is
+put in place. What runs only when a module is loaded, and what survives and runs when tests are loaded, meets them in a process that
+loads the mutant instead of the module. A test that fails, or that needs far more processor time than usual, has killed the mutant.
 
 Survivors are explained in tests/mechanisms/survivors.toml, by module, function and edit; the exit code is 1 if any other survives.
 Results are kept in .mutants: a kill until the module or the test that killed changes, a survival until any of its tests changes.
@@ -22,6 +21,7 @@ import gc
 import importlib
 import importlib.abc
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -54,6 +54,7 @@ from planting import Mutant, Planted
 KINDS = ("equivalent", "message", "picture", "speed", "wider", "guard", "unreachable")  # with what the reason of a survivor begins
 SLOWER = 8  # times its processor time, and a few seconds more: what a test may need
 PATIENCE = 15.0  # seconds of processor time for the tests of other files and the rows, the quickest first
+SHORT = 5.0  # and for a mutant with a reason, of the tests nearby
 COUNTED = ("planted", "killed", "explained", "unexplained")
 BEGIN, END = "<!-- make mutants: begin -->", "<!-- make mutants: end -->"
 HEAD = f"| module | {' | '.join(COUNTED)} | commit |\n|---|---|---|---|---|---|"
@@ -65,7 +66,7 @@ ROW = re.compile(r"^\| `([\w/]+)` \|(?: \d+ \|){4} `[0-9a-f]{8}` \|$", re.MULTIL
 
 @dataclass
 class Trial:
-    """All mutants of one module against its tests."""
+    """All mutants of one module: each against the tests nearby, and what they leave without a reason against all others."""
 
     project: Project
     module: str
@@ -83,43 +84,36 @@ class Trial:
         return everything[:: math.ceil(len(everything) / self.limit)] if self.limit else everything
 
     @cached_property
-    def tests(self) -> list[str]:
-        return self.project.chosen_tests(self.module)
+    def reasons(self) -> dict[str, str]:
+        return self.project.explained.get(self.module, {})
 
     @cached_property
-    def passing(self) -> dict[str, Passing]:
-        """The tests by their names, in the order of their files: those of its own file are nearest."""
-        return {each.test: each for file in self.tests for each in measured(self.project, file) if each.test}
+    def near(self) -> list[str]:
+        return self.project.near_tests(self.module)
 
     @cached_property
-    def at_load(self) -> set[int]:
-        """The statements that are passed when the tests are loaded: what they have made by then is not the mutant's."""
-        loading = [each for file in self.tests for each in measured(self.project, file) if not each.test]
-        return {line for each in loading for line in each.lines.get(self.module, ())}
+    def far(self) -> list[str]:
+        return self.project.far_tests(self.module)
 
-    def tests_of(self, mutant: Mutant) -> list[str]:
-        """The tests that pass a mutant's statement, for one that runs at import any statement; nearest and quickest first."""
-        own = self.project.own_tests(self.module)
+    def run(self) -> dict[str, str]:
+        """The test that killed each mutant, by its key; an empty text if none did."""
+        results = {key: by for key, by in self.known().items() if key in {each.key for each in self.mutants}}
+        for near in (True, False):
+            waiting = [each for each in self.mutants if each.key not in results]
+            if not waiting:
+                break
+            for key, by in Meeting(self, self.near if near else self.far, near).verdicts(waiting):
+                if by or not near or key in self.reasons:
+                    results[key] = by
+                    self._progress(results)
+            self.keep(results)
+        return results
 
-        def meets(each: Passing) -> bool:
-            lines = each.lines.get(self.module, [])
-            return bool(lines) if mutant.at_import else mutant.statement in lines
-
-        near = {file.partition("::")[0]: place for place, file in enumerate(self.tests)}
-
-        def order(each: Passing) -> tuple[bool, float]:
-            return each.test.partition("::")[0] != own, each.seconds * (1 + near.get(each.test.partition("::")[0], 0) / 10)
-
-        chosen, left = [], self.patience
-        for each in sorted(filter(meets, self.passing.values()), key=order):
-            left -= each.seconds if order(each)[0] else 0
-            if left > 0:
-                chosen.append(each.test)
-        return chosen
-
-    def own(self) -> list[str]:
-        file = self.project.own_tests(self.module)
-        return [test for test in self.passing if file and test.startswith(f"{file}::")]
+    def _progress(self, results: dict[str, str]) -> None:
+        if sys.stderr.isatty() or len(results) % 50 == 0:
+            print(f"\r{self.module}: {len(results)} of {len(self.mutants)}", end="", file=sys.stderr, flush=True)
+        if len(results) % 5 == 0:
+            self.keep(results)
 
     # results that are kept
 
@@ -134,17 +128,21 @@ class Trial:
         source, old = digest(self.planted.path.read_text("utf-8")), json.loads(self.kept.read_text("utf-8"))
         if old["module"] != source:
             return {}
-        return {key: each["by"] for key, each in old["mutants"].items() if each["valid"] == self._valid(each["by"])}
+        return {key: each["by"] for key, each in old["mutants"].items() if each["valid"] == self._valid(key, each["by"])}
 
     def keep(self, results: dict[str, str]) -> None:
-        mutants = {key: {"by": by, "valid": self._valid(by)} for key, by in results.items()}
+        mutants = {key: {"by": by, "valid": self._valid(key, by)} for key, by in results.items()}
         write(self.kept, json.dumps({"module": digest(self.planted.path.read_text("utf-8")), "mutants": mutants}, indent=1))
 
-    def _valid(self, by: str) -> str:
+    def _valid(self, key: str, by: str) -> str:
         """A hash of the tests on which a result rests: the one that killed, or all that did not."""
-        if by:
-            return self._digest_of_test(by)
-        return digest(*((self.project.root / file.partition("::")[0]).read_text("utf-8") for file in self.tests))
+        name = by or ("near" if key in self.reasons else "all")
+        if name not in self._digests:
+            self._digests[name] = self._digest_of_test(by) if by else self._digest_of(self.near if name == "near" else self.far)
+        return self._digests[name]
+
+    def _digest_of(self, files: Sequence[str]) -> str:
+        return digest(*((self.project.root / file.partition("::")[0]).read_text("utf-8") for file in files))
 
     def _digest_of_test(self, name: str) -> str:
         file, _, function = name.partition("::")
@@ -156,55 +154,100 @@ class Trial:
         return digest(ast.dump(named[0])) if named else digest(text)
 
     _trees: dict[str, ast.Module] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
 
-    # the run
 
-    def run(self) -> dict[str, str]:
-        """What killed each mutant, by its key; an empty text if nothing did."""
-        results = {key: by for key, by in self.known().items() if key in {each.key for each in self.mutants}}
-        waiting = [each for each in self.mutants if each.key not in results]
-        if not waiting:
-            return results
-        quick = [each for each in waiting if not each.at_import and self.tests_of(each)]
-        survived = {each.key for each in waiting} - {each.key for each in quick}
-        statements = {each.key: each.statement for each in quick}
-        for key, by, whole in self._swapped(quick):
+@dataclass
+class Meeting:
+    """Mutants of a module and the tests of some files: those nearby, or those of other files and the rows."""
+
+    trial: Trial
+    files: list[str]
+    near: bool
+    kills: Counter[tuple[str, str]] = field(default_factory=Counter)  # by function and test
+    met: Counter[str] = field(default_factory=Counter)  # by function
+
+    @cached_property
+    def passing(self) -> dict[str, Passing]:
+        """The tests by their names."""
+        return {each.test: each for file in self.files for each in measured(self.trial.project, file) if each.test}
+
+    @cached_property
+    def at_load(self) -> set[int]:
+        """The statements that are passed when the tests are loaded: what they have made by then is not the mutant's."""
+        loading = [each for file in self.files for each in measured(self.trial.project, file) if not each.test]
+        return {line for each in loading for line in each.lines.get(self.trial.module, ())}
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """The tests that pass a mutant's statement, for one that runs at import any statement, the most promising first.
+
+        That is the least time for a kill, by how many mutants of the same function each test has killed so far. A mutant with a
+        reason meets the quickest tests alone.
+        """
+        distance = {file.partition("::")[0]: 0 if self.near else place / 10 for place, file in enumerate(self.files)}
+
+        def meets(each: Passing) -> bool:
+            lines = each.lines.get(self.trial.module, [])
+            return bool(lines) if mutant.at_import else mutant.statement in lines
+
+        def cost(each: Passing) -> float:
+            return (each.seconds + 0.01) * (1 + distance.get(each.test.partition("::")[0], 0))
+
+        def worth(each: Passing) -> float:
+            return cost(each) * (1 + self.met[mutant.function]) / (1 + self.kills[mutant.function, each.test])
+
+        explained = mutant.key in self.trial.reasons
+        left = SHORT if explained else math.inf if self.near else self.trial.patience
+        chosen = []
+        for each in sorted(filter(meets, self.passing.values()), key=cost):
+            left -= each.seconds
+            if left > 0:
+                chosen.append(each)
+        return [each.test for each in sorted(chosen, key=worth)]
+
+    def verdicts(self, waiting: Sequence[Mutant]) -> Iterator[tuple[str, str]]:
+        """The mutants by their keys, and what killed them, or an empty text."""
+        by_key = {each.key: each for each in waiting}
+        untested = {each.key for each in waiting if not self.tests_of(each)}
+        if not self.near:
+            yield from ((key, "") for key in untested)
+            waiting = [each for each in waiting if each.key not in untested]
+        again = [each for each in waiting if each.at_import or each.key in untested]
+        swapped = [each for each in waiting if not each.at_import and each.key not in untested]
+        count = 0
+        for key, by, whole in self._swapped(swapped):
             if not key:
                 self._require_control(by)
-            elif not by and (not whole or statements[key] in self.at_load):
-                survived.add(key)
+                continue
+            count += 1
+            if not by and (not whole or by_key[key].statement in self.at_load):
+                again.append(by_key[key])
             else:
-                results[key] = by
-                self._progress(results)
-        if {each.key for each in waiting} - set(results) - survived:
-            raise SystemExit(f"{self.module}: pytest cannot load its tests together")
-        self.keep(results)
-        again = [each for each in waiting if each.key in survived]
-        for mutant, child in in_forks(((each, self._loading(each)) for each in (None, *again) if again), self.jobs):
+                yield key, by
+        if count < len(swapped):
+            raise SystemExit(f"{self.trial.module}: pytest cannot load its tests together")
+        for mutant, child in in_forks(((each, self._loading(each)) for each in (None, *again) if again), self.trial.jobs):
             if mutant is None:
                 self._require_control(killer(child))
-                continue
-            results[mutant.key] = killer(child)
-            self._progress(results)
-        self.keep(results)
-        return results
+            else:
+                self._note(mutant, killer(child))
+                yield mutant.key, killer(child)
+
+    def _note(self, mutant: Mutant, by: str) -> None:
+        self.met[mutant.function] += 1
+        self.kills[mutant.function, by] += bool(by)
 
     def _require_control(self, by: str) -> None:
         """The module without any edit must survive, or every verdict would mean nothing."""
         if by:
-            raise SystemExit(f"{self.module}: killed without any edit, by {by}; no verdict on this module means anything")
-
-    def _progress(self, results: dict[str, str]) -> None:
-        if sys.stderr.isatty() or len(results) % 50 == 0:
-            print(f"\r{self.module}: {len(results)} of {len(self.mutants)}", end="", file=sys.stderr, flush=True)
-        if len(results) % 5 == 0:
-            self.keep(results)
+            raise SystemExit(f"{self.trial.module}: killed without any edit, by {by}; no verdict on this module means anything")
 
     def _swapped(self, mutants: list[Mutant]) -> Iterator[tuple[str, str, bool]]:
         """The mutants, what killed them, and whether all of their code was in place, each in a fork of a process with all tests."""
         if not mutants:
             return
         self.passing  # noqa: B018  # measured before all tests are loaded
+        project = self.trial.project
         receive, send = os.pipe()
         inner = os.fork()
         if inner == 0:
@@ -213,12 +256,7 @@ class Trial:
                 quiet = os.open(os.devnull, os.O_RDWR)
                 os.dup2(quiet, 1)
                 os.dup2(quiet, 2)
-                loaded(
-                    self.project.root,
-                    self.project.options,
-                    self.tests,
-                    Session(lambda session: self._swap_all(session, mutants, send)),
-                )
+                loaded(project.root, project.options, self.files, Session(lambda session: self._swap_all(session, mutants, send)))
             finally:
                 os._exit(0)
         os.close(send)
@@ -230,36 +268,46 @@ class Trial:
 
     def _swap_all(self, session: Session, mutants: list[Mutant], pipe: int) -> None:
         items = {item.nodeid: item for item in session.items}
-        functions = functions_of(str(self.planted.path))
+        planted = self.trial.planted
+        functions = functions_of(str(planted.path))
         gc.freeze()  # what a fork does not touch stays shared
 
         def task(mutant: Mutant | None) -> Callable[[Say], int]:
             def work(say: Say) -> int:
-                if not put_in_place(self.planted.code(mutant), functions):
+                if not put_in_place(planted.code(mutant), functions):
                     return NOT_WHOLE
-                chosen = [items[name] for name in (self.tests_of(mutant) if mutant else self.own()) if name in items]
+                chosen = [items[name] for name in (self.tests_of(mutant) if mutant else self._control()) if name in items]
                 return int(bool(session.first_failed(chosen, self._allowed, say)))
 
             return work
 
-        for mutant, child in in_forks(((each, task(each)) for each in (None, *mutants)), self.jobs):
+        for mutant, child in in_forks(((each, task(each)) for each in (None, *mutants)), self.trial.jobs):
             whole = child.code != NOT_WHOLE
-            verdict = [mutant.key if mutant else "", killer(child) if whole else "", whole]
-            write_whole(pipe, f"{json.dumps(verdict)}\n".encode())
+            by = killer(child) if whole else ""
+            if mutant:
+                self._note(mutant, by)
+            write_whole(pipe, f"{json.dumps([mutant.key if mutant else '', by, whole])}\n".encode())
+
+    def _control(self) -> list[str]:
+        """The tests that must pass without any edit: those nearby, or the quickest of the others."""
+        quickest = sorted(self.passing.values(), key=lambda each: each.seconds)
+        spent = itertools.accumulate(each.seconds for each in quickest)
+        return [each.test for each, seconds in zip(quickest, spent, strict=True) if self.near or seconds < SHORT]
 
     @cached_property
     def _allowed(self) -> dict[str, float]:
         """Processor time that each test may need."""
-        return {name: SLOWER * each.seconds + self.project.spare for name, each in self.passing.items()}
+        return {name: SLOWER * each.seconds + self.trial.project.spare for name, each in self.passing.items()}
 
     def _loading(self, mutant: Mutant | None) -> Callable[[Say], int]:
         """Loads the mutant in the place of its module, and runs its tests."""
-        names = self.tests_of(mutant) if mutant else self.own()
-        files = list(dict.fromkeys(name.partition("::")[0] for name in names))
+        project = self.trial.project
+        name = project.name(self.trial.module)
 
         def work(say: Say) -> int:
-            name = self.project.name(self.module)
-            finder = Finder({name: self.planted.code(mutant)})
+            names = self.tests_of(mutant) if mutant else self._control()
+            files = list(dict.fromkeys(test.partition("::")[0] for test in names))
+            finder = Finder({name: self.trial.planted.code(mutant)})
             sys.meta_path.insert(0, finder)
             limit_time(60)
             code = [1]
@@ -271,13 +319,13 @@ class Trial:
                 items = {item.nodeid: item for item in session.items}
                 if not items or session.items[0].session.testsfailed:
                     return  # a file of tests cannot be loaded with the mutant, which kills it
-                chosen = [items[name] for name in names if name in items]
+                chosen = [items[test] for test in names if test in items]
                 code[0] = int(bool(session.first_failed(chosen, self._allowed, say)))
 
             if files:
-                loaded(self.project.root, self.project.options, files, Session(run), finder)
+                loaded(project.root, project.options, files, Session(run), finder)
                 return code[0]
-            importlib.import_module(self.project.name(self.module))
+            importlib.import_module(name)
             return 0
 
         return work

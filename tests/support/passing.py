@@ -60,18 +60,19 @@ class Project:
         """The modules that each file of tests imports."""
         return {str(path.relative_to(self.root)): _imported(path) for path in sorted(self.tests.rglob("test_*.py"))}
 
-    def chosen_tests(self, module: str) -> list[str]:
-        """The files with the tests of a module: its own, the examples in its docstrings, files that pass its code, and the rows.
+    def near_tests(self, module: str) -> list[str]:
+        """The files with the tests of a module: its own, and the examples in its docstrings."""
+        own = self.own_tests(module)
+        examples = [] if self.alone else [str(self.modules[module].relative_to(self.root))]
+        return [*([own] if own else []), *examples]
 
-        Files that import the module come before those that reach it through another one.
-        """
-        name, own = self.name(module), self.own_tests(module)
-        near = [own] if own else []
+    def far_tests(self, module: str) -> list[str]:
+        """Other files that pass the code of a module, those that import it first, and the rows."""
         if self.alone:
-            return near
-        examples = str(self.modules[module].relative_to(self.root))
+            return []
+        name, own = self.name(module), self.own_tests(module)
         passing = [file for file in self.importing if file != own and (name in self.importing[file] or self._pass(file, module))]
-        return [*near, examples, *sorted(passing, key=lambda file: name not in self.importing[file]), *self.rows]
+        return [*sorted(passing, key=lambda file: name not in self.importing[file]), *self.rows]
 
     def _pass(self, file: str, module: str) -> bool:
         return any(each.test and module in each.lines for each in measured(self, file))

@@ -1,11 +1,14 @@
-"""Noise on the exact answer, as quoted: the last step before anything leaves. Only mechanisms open what is sealed."""
+"""The released numbers of a paid question: the engine runs it, then noise is added as quoted. Only mechanisms open what is sealed.
+
+A runner does both, in this process (`InProcess`) or in another (`elsewhere/`): the last step before anything leaves.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,6 +19,7 @@ from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
 from tacit.mechanisms.unseal import histogram
 from tacit.privacy.sealed import Sealed
+from tacit.query.engines.engine import Engine, out_of_limits
 from tacit.query.engines.exact import Exact
 from tacit.query.intervals.bands import Integers, Margin, Noisy, Ranks
 from tacit.query.plan import Group
@@ -23,8 +27,85 @@ from tacit.query.price.price import Quote, Rank
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.question import Call, domain, shown_at_most
 
+if TYPE_CHECKING:
+    from tacit.data.store import StoreInfo
+    from tacit.privacy.catalog import Catalog
+    from tacit.query.free import Facts
+
 Observer = Callable[[Quote, Exact, Noisy], None]
 """Sees a quote with its sealed input and its output; passed by the caller that makes a runner, and by nothing in the package."""
+
+
+# --- where a question runs ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """A question that was paid for: its text as the ledger records it, and the number of its entry."""
+
+    text: str
+    entry: int
+
+
+class Runner(Protocol):
+    """Runs paid queries on one version of a store."""
+
+    def start(self) -> None:
+        """Start without waiting; reads nothing."""
+
+    def open(self) -> None:
+        """Open the store before anything is paid for; reads no row. What is held for this query is held until `free`."""
+
+    def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
+        """The released numbers of a paid query; raises `TimedOut`. One that asks other processes tells them what was paid."""
+
+    def free(self) -> None:
+        """Nothing is held for this query any more."""
+
+    def close(self) -> None:
+        """Close the store."""
+
+
+class Holder(Protocol):
+    """Prepared data that other processes hold: this one may not open the store."""
+
+    def info(self) -> StoreInfo | None:
+        """The store's description of itself; None if there is no store."""
+
+    def facts(self, info: StoreInfo) -> Facts:
+        """The facts of its public tables."""
+
+    def runner(self, catalog: Callable[[], Catalog], version: str) -> Runner:
+        """Runs paid queries on one version of it, as the catalog says at that time."""
+
+
+class InProcess:
+    """Runs queries in this process, under the engine's own limits of time and memory. `observers` see every release."""
+
+    def __init__(self, engine: Engine, observers: Sequence[Observer] = ()) -> None:
+        self.engine, self.observers = engine, observers
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def open(self) -> None:
+        self.engine.open()
+
+    def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
+        exact = ran(quote, self.engine.run)
+        try:
+            return released(quote, exact, self.observers)
+        except (MemoryError, RecursionError):
+            raise out_of_limits() from None
+
+    def free(self) -> None:
+        """There is nothing to give back."""
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+# --- noise -------------------------------------------------------------------------------------------------------------------
 
 
 def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:

@@ -2,11 +2,12 @@
 
 An interval covers the noise only. It does not cover rows beyond `max_rows`, values clamped to their bounds, or rows that are left
 out: how many there are would be private. So every answer lists the limits that shaped it, from the plan and the catalog alone.
+Answers from public tables and the catalog are exact; they cost nothing, and no ledger has an entry of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -29,8 +30,9 @@ from tacit.query.intervals.windows import ascending
 from tacit.query.plan import Scan
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import candidates
+from tacit.query.price.request import Request
 from tacit.query.question import Question, key_value, private, shown_at_most
-from tacit.query.released.numbers import KeyValue, Out, Output, Result
+from tacit.query.released.numbers import KeyValue, Out, Output, Result, is_word
 from tacit.query.size_limit import below
 from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals
@@ -354,3 +356,46 @@ def _end(column: catalog.Column, value: object) -> str:
     if column.kind == "date":
         return day_of(int(value)).isoformat()
     return f"{int(value):,}" if value.denominator == 1 else as_text(value)
+
+
+# --- without a ledger entry --------------------------------------------------------------------------------------------------
+
+
+def free_answer(columns: Iterable[tuple[str, tuple[Any, ...]]]) -> Answer:
+    """The answer of price 0 without an entry."""
+    named = tuple(Column(name, PUBLIC, values) for name, values in columns)
+    return Answer(named, Fraction(1), Receipt(Fraction(0), Fraction(0)))
+
+
+def without_rows(question: Question, asked: Request) -> Answer:
+    """The answer to a question of which no row is asked (LIMIT 0): the columns that any answer to it has, of price 0."""
+    kinds = [[_empty(output, part, asked.interval) for output in part.outputs] for part in question.shown]
+    columns = tuple(_empty_below(list(each)) for each in zip(*kinds, strict=True))
+    return Answer(columns, asked.confidence, Receipt(Fraction(0), Fraction(0)), asked.simultaneous)
+
+
+def _empty(output: Output, question: Question, interval: bool) -> Column:
+    """A column without a value, of the kind that it has in any answer (tabulate.py)."""
+    if isinstance(output.value, KeyValue):
+        return Column(output.name, "key", ())
+    call = question.calls[output.value.index] if isinstance(output.value, Result) else None
+    if call is not None and call.name == "mode":
+        return Column(output.name, "mode", ())
+    if is_exact(output.value, question):
+        return Column(output.name, PUBLIC, ())
+    if is_word(output.value):
+        return Column(output.name, "text", ())
+    kind = call.name if call else "expression"
+    if not interval and of_quantiles(output.value, question, question.beside):
+        return Column(output.name, kind, ())
+    return Column(output.name, kind, (), (), (), declared(call) if call and call.name in DECLARED else None)
+
+
+def _empty_below(parts: list[Column]) -> Column:
+    """One column of those that stand below each other (UNION ALL)."""
+    kinds = {column.kind for column in parts}
+    if len(kinds) == 1:
+        return parts[0]
+    kind = next((each for each in ("text", "key", PUBLIC) if each in kinds), "expression")
+    ends = None if any(column.low is None for column in parts) else ()
+    return Column(parts[0].name, kind, (), ends, ends)

@@ -16,7 +16,7 @@ import pytest
 
 import tacit
 from stored import by_unit, stored
-from tacit.data.files import source_marks
+from tacit.data import registering
 from tacit.data.files import sources as memory
 from tacit.data.files.sources import as_arrow, given_tables
 from tacit.errors import InvalidInput, StoreUnusable
@@ -279,7 +279,7 @@ def test_a_catalog_that_lost_its_ledger_is_recognized_whatever_it_is_given(tmp_p
 
 def test_marks_that_leave_the_rows_out_are_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: only the place counts, and a second catalog gets a second budget."""
-    monkeypatch.setattr(source_marks, "_given_rows", lambda table: iter(()))
+    monkeypatch.setattr(registering, "_given_rows", lambda table: iter(()))
     begin(tmp_path / "one", many())
     begin(tmp_path / "other", many())
 

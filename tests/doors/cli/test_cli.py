@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from chance import laplace_limit
 from tacit.doors.cli import app
 from tacit.doors.cli.failures import reported
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, LawViolated, NoBounds, Unforeseen
@@ -178,6 +179,4 @@ def test_a_question_is_answered_by_another_process_which_alone_loads_the_engine(
     result = subprocess.run([sys.executable, "-c", loud], capture_output=True, text=True, check=True, cwd=tmp_path)
     *answer, code, loaded = result.stdout.splitlines()
     assert (code, loaded, result.stderr) == ("0", "[]", "")
-    assert (
-        abs(json.loads("".join(answer))["rows"][0]["count"]["value"] - 100) < 30
-    )  # noise of scale 1: beyond by luck once in 10^13
+    assert abs(json.loads("".join(answer))["rows"][0]["count"]["value"] - 100) < laplace_limit(1)

@@ -17,8 +17,8 @@ from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import MOST_REPLY, OPERATIONS, Desk
 from tacit.doors.server.problems import STATUS
 from tacit.doors.server.turns import Places
-from tacit.doors.server.wire import LONGEST, REPLY
 from tacit.errors import StoreUnusable
+from tacit.release.elsewhere.frames import LONGEST, REPLY
 
 
 @pytest.fixture(scope="module")

@@ -23,18 +23,18 @@ from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.units import policy_of
 from tacit.data.prepare import prepare
 from tacit.doors.server import engine as engine_module
-from tacit.doors.server.engine import Answering
-from tacit.doors.server.pool import Pool
-from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read, request_written
-from tacit.doors.server.wire import ASK, FAILED, NUMBERS, TOLD, Malformed, receive, send, written
+from tacit.doors.server.engine import Answering, derived
 from tacit.errors import StoreUnusable, TacitError, TimedOut, TooMuchWork
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.query.intervals.bands import Noisy
 from tacit.query.language.sql import read
 from tacit.query.offers import offered
 from tacit.query.price.price import Quote, Request, request
-from tacit.release.packed import packed, unpacked
-from tacit.release.running import Paid
+from tacit.release.elsewhere.frames import ASK, FAILED, NUMBERS, TOLD, Malformed, receive, send, written
+from tacit.release.elsewhere.packed import packed, unpacked
+from tacit.release.elsewhere.pool import Pool
+from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of, request_read, request_written
+from tacit.release.noisy import Paid
 from tacit.session import DataSet, Session
 
 TEXT = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward"
@@ -67,7 +67,7 @@ def run(data: DataSet, **changed: Any) -> bytes:
 
 
 def test_what_was_paid_for_is_run(answering, data):
-    kind, content = answering.handle(run(data))
+    kind, content = answering.handle(ASK, run(data))
     assert kind == NUMBERS
     assert len(unpacked(quote_of(data), content[64:]).groups) == 5
 
@@ -90,7 +90,7 @@ CHANGES: dict[str, Callable[[DataSet], dict[str, Any]]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_nothing_else_is_run(answering, data, change, monkeypatch):
     monkeypatch.setattr(type(data.engine), "run", lambda *_: pytest.fail("the engine was asked"))
-    assert answering.handle(run(data, **CHANGES[change](data))) == (FAILED, b"")
+    assert answering.handle(ASK, run(data, **CHANGES[change](data))) == (FAILED, b"")
 
 
 def test_an_engine_that_does_not_compare_is_caught(answering, data, monkeypatch):
@@ -98,13 +98,13 @@ def test_an_engine_that_does_not_compare_is_caught(answering, data, monkeypatch)
     ran = []
     monkeypatch.setattr(engine_module, "fingerprint_of", lambda *_: "x" * 64)
     monkeypatch.setattr(type(data.engine), "run", lambda *_: ran.append(1))
-    answering.handle(run(data, request=request_written(Request(Fraction(1))), fingerprint="x" * 64))
+    answering.handle(ASK, run(data, request=request_written(Request(Fraction(1))), fingerprint="x" * 64))
     assert ran, "the test above would not see a missing comparison"
 
 
 def test_an_entry_is_run_once(answering, data):
-    assert answering.handle(run(data, entry=7))[0] == NUMBERS
-    assert answering.handle(run(data, entry=7)) == (FAILED, b"")
+    assert answering.handle(ASK, run(data, entry=7))[0] == NUMBERS
+    assert answering.handle(ASK, run(data, entry=7)) == (FAILED, b"")
 
 
 @pytest.mark.parametrize(
@@ -122,15 +122,15 @@ def test_an_entry_is_run_once(answering, data):
 )
 def test_what_is_not_a_message_ends_an_engine(answering, content):
     with pytest.raises(Malformed):
-        answering.handle(content)
+        answering.handle(ASK, content)
 
 
 def test_public_facts_are_those_of_public_tables_alone(answering):
-    assert json.loads(answering.handle(written({"ask": "size", "table": "wards"}))[1]) == {"number": 4}
+    assert json.loads(answering.handle(ASK, written({"ask": "size", "table": "wards"}))[1]) == {"number": 4}
     for asked in ({"ask": "size", "table": "visits"}, {"ask": "fan_out", "table": "visits", "column": "ward"}):
-        assert answering.handle(written(asked)) == (FAILED, b"")
+        assert answering.handle(ASK, written(asked)) == (FAILED, b"")
     for text in ("SELECT COUNT(*) AS n FROM visits", "SELECT COUNT(*) AS n FROM wards, visits", "DESCRIBE visits"):
-        assert answering.handle(written({"ask": "free", "text": text})) == (FAILED, b"")
+        assert answering.handle(ASK, written({"ask": "free", "text": text})) == (FAILED, b"")
 
 
 def test_any_failure_is_the_same_reply(answering, data, monkeypatch):
@@ -138,7 +138,7 @@ def test_any_failure_is_the_same_reply(answering, data, monkeypatch):
         raise ValueError("a cell of a marked row")
 
     monkeypatch.setattr(type(data.engine), "run", fails)
-    assert answering.handle(run(data)) == (FAILED, b"")
+    assert answering.handle(ASK, run(data)) == (FAILED, b"")
 
 
 def test_fingerprints_tell_quotes_apart(data):
@@ -171,7 +171,7 @@ def with_engine(pools: list[Pool], data: DataSet, reply: Reply) -> Pool:
     pool = Pool(changed=lambda: None)
     pools.append(pool)
     ours, theirs = socket.socketpair()
-    opened = Answering(data.catalog, data.engine, data.store).handle(written({"ask": "open"}))
+    opened = Answering(data.catalog, data.engine, data.store).handle(ASK, written({"ask": "open"}))
 
     def answer() -> None:
         with theirs:
@@ -191,7 +191,7 @@ def with_engine(pools: list[Pool], data: DataSet, reply: Reply) -> Pool:
 
 
 def numbers(data: DataSet) -> Noisy:
-    return unpacked(quote_of(data), Answering(data.catalog, data.engine, data.store).handle(run(data))[1][64:])
+    return unpacked(quote_of(data), Answering(data.catalog, data.engine, data.store).handle(ASK, run(data))[1][64:])
 
 
 def test_released_numbers_are_taken_for_the_quote_that_was_paid(data, pooled):
@@ -259,7 +259,7 @@ def test_another_version_of_the_data_is_noticed(data, pooled):
     told = []
     pool = pooled(lambda _: (FAILED, 0, b""))
     pool._changed = lambda: told.append(1)
-    opened = Answering(data.catalog, data.engine, replace(data.store, version="f" * 32)).handle(written({"ask": "open"}))
+    opened = Answering(data.catalog, data.engine, replace(data.store, version="f" * 32)).handle(ASK, written({"ask": "open"}))
     ours, theirs = socket.socketpair()
     pool.add(ours)
     _, number, _ = receive(theirs, ASK)
@@ -290,7 +290,7 @@ def test_replies_over_neighbouring_tables_have_one_size(data, tmp_path_factory):
             prepare(place.data.catalog, accept=True)
             place.data.engine.open()
             engine = Answering(place.data.catalog, place.data.engine, place.data.store)
-            replies = [engine.handle(run(place.data, entry=entry)) for entry in (1, 2)]
+            replies = [engine.handle(ASK, run(place.data, entry=entry)) for entry in (1, 2)]
             sizes |= {(kind, len(content)) for kind, content in replies}
     assert len(sizes) == 1
 
@@ -376,7 +376,7 @@ def admitted(data: DataSet, text: str, asked: Request, caps: Admission, spent: S
 def reply_to(data: DataSet, answering: Answering, text: str, quote: Quote) -> bytes:
     """The kind of an engine's reply to a question that was paid for."""
     known = {"text": text, "request": request_written(quote.request), "fingerprint": fingerprint_of(quote, data.version)}
-    return answering.handle(run(data, **known, entry=len(answering.ran)))[0]
+    return answering.handle(ASK, run(data, **known, entry=len(answering.ran)))[0]
 
 
 def check_that_it_runs(data: DataSet, drawn: tuple[str, dict[str, Any], Analyst, State, Fraction]) -> bool:
@@ -440,7 +440,7 @@ def test_a_delta_above_the_catalogs_is_answered_by_a_server_as_in_python(data, p
     own = Answering(data.catalog, data.engine, data.store)
 
     def engine(asked: dict[str, Any]) -> tuple[bytes, int, bytes]:
-        kind, content = own.handle(written(asked))
+        kind, content = own.handle(ASK, written(asked))
         return kind, 0, content
 
     behind = DataSet(data.catalog, holder=pooled(engine))

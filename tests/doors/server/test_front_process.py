@@ -12,11 +12,11 @@ import pytest
 from loops import in_own_loop
 from tacit.doors.server import clerk as clerk_module
 from tacit.doors.server import front_process
-from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.calls import Call, Reply, reply_read, reply_written
 from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.front_process import OverSocket
 from tacit.doors.server.supervisor import Supervisor
-from tacit.doors.server.wire import CALL, HEAD, REPLY, framed, head_of, reply_read, reply_written
+from tacit.release.elsewhere.frames import CALL, HEAD, REPLY, framed, head_of
 
 UNAVAILABLE = Reply(503, b"none")
 CALLED = Call("budget", "", {})

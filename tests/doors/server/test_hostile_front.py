@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from served import COUNT, GIVEN, Served, served
 from tacit.doors.server import clerk
-from tacit.doors.server.calls import Call, Reply
+from tacit.doors.server.calls import Call, Reply, call_read, call_written, reply_read
 from tacit.doors.server.clerk import FrontLine
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.records import Account
 from tacit.doors.server.turns import Places
-from tacit.doors.server.wire import CALL, HEAD, LONGEST, REPLY, call_read, call_written, framed, receive, reply_read
+from tacit.release.elsewhere.frames import CALL, HEAD, LONGEST, REPLY, framed, receive
 
 TEXTS = st.text(max_size=12)
 VALUES = st.recursive(

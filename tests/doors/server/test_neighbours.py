@@ -158,7 +158,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr("tacit.release.running.InProcess.noisy", fails)
+    monkeypatch.setattr("tacit.release.noisy.InProcess.noisy", fails)
 
 
 # --- planted -----------------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_an_engines_message_that_is_passed_on_is_caught(worlds, monkeypatch):
     def fails(*_: Any, **__: Any) -> None:
         raise StoreUnusable(f"Could not convert string '{next(cells)}' to INT32")
 
-    monkeypatch.setattr("tacit.release.running.InProcess.noisy", fails)
+    monkeypatch.setattr("tacit.release.noisy.InProcess.noisy", fails)
     sql = "SELECT COUNT(*) AS n FROM visits WHERE cost > 34"
     assert differs(worlds, lambda place: asked(place, "ana", "ask", sql=sql, epsilon="0.1"))
 

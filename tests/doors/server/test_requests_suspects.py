@@ -15,16 +15,16 @@ import sqlalchemy as sql
 from typer.testing import CliRunner
 
 from served import COUNT, Served, served
+from shared_pool import shared_pool
 from tacit.doors.cli import app
 from tacit.doors.server import requests
 from tacit.doors.server.desk import desk
-from tacit.doors.server.pool import Pool
 from tacit.doors.server.records import FILE, SUSPECTS, Records
 from tacit.doors.server.requests import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, forget, lift, paid
 from tacit.doors.server.turns import WORKING
-from tacit.doors.server.wire import FAILED
 from tacit.errors import StoreUnusable, TimedOut, TooManyFailures
 from tacit.query.pauses import pause
+from tacit.release.elsewhere.frames import FAILED
 from tacit.session import open as open_data
 
 PATIENCE = 60.0
@@ -177,7 +177,7 @@ def test_a_refusal_to_everybody_would_be_caught(place, monkeypatch):
 
 
 def test_engines_that_end_over_public_tables_are_counted(place, monkeypatch):
-    pool = Pool(changed=lambda: None)
+    pool, _ = shared_pool()
     monkeypatch.setattr(pool, "_any", lambda _: object())
     monkeypatch.setattr(pool, "drop", lambda _: None)
     for reply in (OSError("it is gone"), (FAILED, b"")):
@@ -197,7 +197,7 @@ def test_engines_that_end_over_public_tables_are_counted(place, monkeypatch):
 
 def test_a_cluster_that_fails_is_no_fault_of_a_question(place, monkeypatch):
     """Else two hiccups of a cluster would take an ordinary question from whoever asked it."""
-    pool, line = Pool(changed=lambda: None), type("Failing", (), {"ask": lambda *_: (FAILED, b"")})()
+    (pool, _), line = shared_pool(), type("Failing", (), {"ask": lambda *_: (FAILED, b"")})()
     monkeypatch.setattr(pool, "drop", lambda _: None)
     with place.office.suspects.working("ordinary"), pytest.raises(StoreUnusable):
         pool.heard(line, {"ask": "reach"}, {}, 1.0)
@@ -207,25 +207,25 @@ def test_a_cluster_that_fails_is_no_fault_of_a_question(place, monkeypatch):
 @pytest.mark.parametrize("sound", [True, False], ids=["sound", "planted"])
 def test_who_lets_others_go_first_is_not_worked_on(records, sound, monkeypatch):
     """An innocent request pauses, and the one that has its seat meanwhile ends the clerk. Planted: its mark stays."""
-    pool, clerk = Pool(changed=lambda: None), next_clerk(records, died=False)
+    (_, seats), clerk = shared_pool(), next_clerk(records, died=False)
     if not sound:
-        monkeypatch.setattr(pool.seats, "_elsewhere", nullcontext)
+        monkeypatch.setattr(seats, "_elsewhere", nullcontext)
     waits, taken, done = threading.Event(), threading.Event(), threading.Event()
 
     def hostile() -> None:
         WORKING.set("mallory")
         waits.set()
-        with pool.seats.seat(), clerk.working("hostile"):
+        with seats.seat(), clerk.working("hostile"):
             taken.set()
             done.wait(PATIENCE)
 
     def innocent() -> None:
         WORKING.set("bob")
-        with pool.seats.seat(), clerk.working("innocent"):
+        with seats.seat(), clerk.working("innocent"):
             thread.start()
-            while not pool.seats._waiting:
+            while not seats._waiting:
                 waits.wait(0.001)
-            pool.seats._used["bob"] = (1.0, time.monotonic())
+            seats._used["bob"] = (1.0, time.monotonic())
             pause()
             marked.append((records.file.parent / requests.FILE).read_bytes())
 
@@ -239,7 +239,7 @@ def test_who_lets_others_go_first_is_not_worked_on(records, sound, monkeypatch):
     done.set()
     other.join(PATIENCE)
     assert b"innocent bob" in marked[0], "it is worked on again"
-    assert pool.seats._free == 1
+    assert seats._free == 1
 
 
 def test_old_records_open_and_count(tmp_path):

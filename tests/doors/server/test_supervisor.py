@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tacit.doors.server import parts, supervisor
+from tacit.doors.server.calls import AWAY, NOT_USABLE, READY
 from tacit.doors.server.parts import FIRST_WAIT, LONGEST_AWAY, LONGEST_WAIT, WELL, Part
 from tacit.doors.server.supervisor import LOOK, Supervisor
-from tacit.doors.server.wire import AWAY, NOT_USABLE, READY
 
 
 class Alive:

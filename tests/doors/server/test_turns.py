@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from served import COUNT, served
+from shared_pool import shared_pool
 from tacit.accounting.ledger.selling import LEASE
-from tacit.doors.server import pool as pool_module
 from tacit.doors.server.engine import Answering
 from tacit.doors.server.models import MOST_SECONDS
-from tacit.doors.server.pool import Line, Pool
-from tacit.doors.server.quotes import pricing_of
-from tacit.doors.server.turns import WORKING, Places, Seats, Turns
-from tacit.doors.server.wire import ASK, TOLD, receive, send
+from tacit.doors.server.turns import WORKING, Places, Seats
 from tacit.errors import BudgetExceeded, StoreUnusable
 from tacit.query.pauses import pause
-from tacit.release.frames import GRACE
+from tacit.release.elsewhere import pool as pool_module
+from tacit.release.elsewhere.frames import ASK, GRACE, TOLD, Line, receive, send
+from tacit.release.elsewhere.pool import Pool, Turns
+from tacit.release.elsewhere.quotes import pricing_of
 from tacit.session import DataSet, Session
 
 PATIENCE = 60.0  # seconds, for what takes a moment on a machine that does nothing else
@@ -33,13 +33,13 @@ def held(tmp_path: Path) -> Iterator[tuple[DataSet, Pool]]:
     with served(tmp_path) as place:
         place.data.engine.open()
         answering = Answering(place.data.catalog, place.data.engine, place.data.store)
-        pool, (ours, theirs) = Pool(changed=lambda: None), socket.socketpair()
+        (pool, _), (ours, theirs) = shared_pool(), socket.socketpair()
 
         def answer() -> None:
             with theirs, suppress(OSError):
                 while True:
                     _, number, content = receive(theirs, ASK)
-                    kind, said = answering.handle(content)
+                    kind, said = answering.handle(ASK, content)
                     send(theirs, kind, number, said)
 
         threading.Thread(target=answer, daemon=True).start()
@@ -90,7 +90,7 @@ def _waits(pool: Pool, account: str, order: list[str]) -> threading.Thread:
 
 
 def test_an_account_with_many_questions_does_not_keep_all_engines():
-    pool, pairs, order = Pool(changed=lambda: None), [socket.socketpair() for _ in range(2)], list[str]()
+    (pool, _), pairs, order = shared_pool(), [socket.socketpair() for _ in range(2)], list[str]()
     pool._idle += [Line(ours) for ours, _ in pairs]
     WORKING.set("mallory")
     slow = [pool.take(None, 1), pool.take(None, 1)]
@@ -108,7 +108,7 @@ def test_an_account_with_many_questions_does_not_keep_all_engines():
 
 def test_first_come_first_served_within_an_account():
     turns = Turns()
-    first, second = turns.join(), turns.join()
+    first, second = turns.join(""), turns.join("")
     assert turns.is_next(first)
     assert not turns.is_next(second)
     turns.leave(first)
@@ -145,20 +145,20 @@ def test_one_thread_works_at_a_time_and_a_seat_is_given_up_once() -> None:
 
 @pytest.mark.parametrize("leaves", [True, False], ids=["sound", "planted"])
 def test_who_waits_for_an_engine_keeps_nobody_from_the_desk(leaves: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = Pool(changed=lambda: None)
+    pool, seats = shared_pool()
     if not leaves:
-        monkeypatch.setattr(pool.seats, "leave", lambda: None)
+        monkeypatch.setattr(seats, "leave", lambda: None)
     waiting = threading.Event()
 
     def ask() -> None:
-        with pool.seats.seat():
+        with seats.seat():
             waiting.set()
             pool.drop(pool.take(None, PATIENCE))  # there is none until the end
 
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     assert waiting.wait(PATIENCE)
-    assert seated(pool.seats, PATIENCE if leaves else 0.5) is leaves
+    assert seated(seats, PATIENCE if leaves else 0.5) is leaves
     ours, theirs = socket.socketpair()
     with theirs:
         pool.put(Line(ours))  # so that nobody waits any longer
@@ -269,22 +269,22 @@ def test_what_was_used_long_ago_counts_little() -> None:
 
 def test_who_asked_an_engine_of_public_tables_takes_a_seat_again() -> None:
     """Else the pricing that follows would go on beside whoever has the seat, and pause for nobody."""
-    pool, held = Pool(changed=lambda: None), list[bool]()
+    (pool, seats), held = shared_pool(), list[bool]()
     ours, theirs = socket.socketpair()
     line = Line(ours)
 
     def ask(*_: object) -> tuple[bytes, bytes]:
-        held.append(seated(pool.seats, PATIENCE))
+        held.append(seated(seats, PATIENCE))
         return TOLD, b'{"number": 1}'
 
     with theirs, pytest.MonkeyPatch.context() as patch:
         patch.setattr(Line, "ask", ask)
         pool.put(line)
-        with pool.seats.seat():
+        with seats.seat():
             pool.told({"ask": "size"}, {"number": int})
             assert held == [True], "others work while the engine does"
-            assert not seated(pool.seats, 0.2)
-        assert seated(pool.seats, PATIENCE)
+            assert not seated(seats, 0.2)
+        assert seated(seats, PATIENCE)
         pool.drop(line)
 
 

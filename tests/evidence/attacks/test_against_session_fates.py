@@ -19,7 +19,7 @@ from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits, Opening
 from tacit.query.price import price as pricing
 from tacit.query.price import stability
-from tacit.release.running import OwnProcess
+from tacit.release.elsewhere.own import OwnProcess
 from tacit.session import DataSet
 
 CATALOG = """

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from chance import mean_limit, most_hits, normal_limit
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks import reply_times as clock
 from tacit.evidence.attacks.reply_times import CHEAPEST, WARM_UP, Sides, reply_times
@@ -43,22 +44,22 @@ def test_shorter_replies_tell_as_much(monkeypatch):
 
 
 def test_where_the_clock_tells_nothing_nothing_is_found(monkeypatch):
-    """An advantage of 0 over 200 guesses has a deviation of 0.07: it passes 0.4 with a chance below 1e-7."""
+    """An advantage of 0, from 200 guesses of 1 or -1."""
     found = Door(monkeypatch, delay=0.0).times()
-    assert abs(found.advantage) < 0.4
+    assert abs(found.advantage) < mean_limit(200, width=2)
     assert round(found.resolution, 2) == 0.15
 
 
 def test_an_interval_covers_as_often_as_it_says():
-    """Of 300 intervals for an advantage of 0, each fails with a chance of at most 0.05: 36 fail with a chance below 1e-6."""
+    """Of 300 intervals for an advantage of 0, each fails with a chance of at most 0.05."""
     drawn = np.random.default_rng(7)
     missed = wide = 0
     for _ in range(300):
         found = Sides(tuple(drawn.random(40)), tuple(drawn.random(40)))
         missed += not found.interval[0] <= 0 <= found.interval[1]
         wide += not found.auc_interval[0] <= 0.5 <= found.auc_interval[1]
-    assert missed <= 36
-    assert wide <= 45  # approximate: 0.07 of them at this size
+    assert missed <= most_hits(300, 0.05)
+    assert wide <= most_hits(300, 0.07), "approximate: 0.07 of them at this size"
 
 
 def test_the_threshold_is_learnt_from_other_replies_than_it_is_tried_on():
@@ -71,7 +72,7 @@ def test_the_threshold_is_learnt_from_other_replies_than_it_is_tried_on():
         at, sign = clock._threshold(np.array(each.present), np.array(each.absent))
         right = sum(sign * time > sign * at for time in each.present) + sum(sign * time <= sign * at for time in each.absent)
         fitted.append(2 * right / 40 - 1)
-    assert abs(honest) < 0.12  # a mean of 200 advantages, each with a deviation of at most 0.23
+    assert abs(honest) < normal_limit(0.23, 200), "the deviation of an advantage is at most 0.23"
     assert np.mean(fitted) > 0.2
 
 

@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from chance import CHANCE, normal_limit
 from tacit.errors import InvalidInput
 from tacit.evidence.verify import clock
 from tacit.evidence.verify.clock import Timed, epsilon_with_clock, epsilon_without_clock, timed, unevenness
@@ -37,10 +38,10 @@ def test_a_time_that_follows_the_sampler_is_seen():
 
 
 def test_a_time_that_says_nothing_is_even():
-    """Six standard deviations: 2e-9 for each of four comparisons; the epsilon is refuted with probability 1e-7."""
+    """Four comparisons, each with a deviation of at most 0.017."""
     samples = timed([answering(lambda _: 20), answering(lambda _: 20)], 2000)
-    assert unevenness(*samples) <= 0.1
-    assert not epsilon_with_clock(*samples, 1 - 1e-7).refutes(0)
+    assert unevenness(*samples) <= normal_limit(0.017, among=4)
+    assert not epsilon_with_clock(*samples, 1 - CHANCE).refutes(0)
 
 
 def test_a_machine_that_slows_down_makes_no_difference(monkeypatch):

@@ -6,6 +6,7 @@ from math import prod
 
 import pytest
 
+from chance import CHANCE
 from tacit.evidence.verify.contract import disagreement
 from tacit.evidence.verify.local_answers import Told, cases, draw, every_ratio, planted, randomizers, several_reports
 from tacit.evidence.verify.trial import Effort
@@ -40,11 +41,11 @@ def test_a_plant_is_above_its_claim(plant):
 
 
 def test_a_plant_draws_what_it_lists():
-    """10,000 draws, false alarm 1e-9."""
+    """10,000 draws."""
     channel = PLANTS["keep"].mechanism.channel
     drawn = [draw(channel, 1) for _ in range(10_000)]
-    assert disagreement(drawn, channel.law(1), 1e-9) is None
-    assert disagreement(drawn, KAry(4, 1).law(1), 1e-9) is not None
+    assert disagreement(drawn, channel.law(1), CHANCE) is None
+    assert disagreement(drawn, KAry(4, 1).law(1), CHANCE) is not None
 
 
 def test_names_are_different():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chance import CHANCE
 from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
 from tacit.evidence.verify.score import read
 from tacit.evidence.verify.small_tables import ROWS, Rows, _sound, column_counts, exponential, pair_counts, planted
@@ -53,11 +54,11 @@ def attacked(design: Design, draws: int) -> EpsilonBound:
     """What an attacker measures who knows all but one person, of two rows that nobody else has."""
     others = ROWS[:1] * 200
     one, other = (read(outputs(design, rows, draws)) for rows in (others, (*others, *(ROWS[2:] * 2))))
-    return epsilon_of_draws(one, other, confidence=1 - 1e-7)
+    return epsilon_of_draws(one, other, confidence=1 - CHANCE)
 
 
 def test_an_attacker_measures_less_than_the_claim_and_sees_a_twentieth_of_the_noise() -> None:
-    """The bound exceeds the real epsilon with a chance of at most 1e-7. Planted: an epsilon of 18, in which 1 is passed by far."""
+    """The bound exceeds the real epsilon with at most CHANCE. Planted: an epsilon of 18, in which 1 is passed by far."""
     sound = _sound()
     assert not attacked(sound.design, 600).refutes(1)
     assert sound.design.pair is not None

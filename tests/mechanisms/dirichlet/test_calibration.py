@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.evidence.verify.small_maps import laws, worst_weight
-from tacit.mechanisms import dirichlet_calibration
+from tacit.mechanisms.dirichlet import calibration as module
 from tacit.mechanisms.dirichlet.calibration import (
     PublicFacts,
     allowed_ratio,
@@ -162,7 +162,7 @@ def test_only_certain_blocks_are_counted():
 def test_the_noise_is_looked_for_once(monkeypatch):
     known = facts(500, 500, 77)
     first = probable_noise(known, 9, 1e-4)
-    monkeypatch.setattr(dirichlet_calibration, "is_enough", None)
+    monkeypatch.setattr(module, "is_enough", None)
     assert probable_noise(known, 9, 1e-4) == first
 
 
@@ -178,7 +178,7 @@ def test_every_count_is_looked_at_or_bounded(monkeypatch, world, noise, ratio):
         looks.append((workers, last))
         return excess_up(known, noise, ratio, workers, last)
 
-    monkeypatch.setattr(dirichlet_calibration, "excess_up", look)
+    monkeypatch.setattr(module, "excess_up", look)
     worst = max(excess_up(known, F(noise), F(ratio), workers) for workers in range(known.workers + 1))
     assert bad_weight_up(known, F(noise), F(ratio)) == min(F(1), known.blocks * F(worst))
     assert all(isinstance(last, int) for _, last in looks[1:]), "a threshold in floats could be on the wrong side of a tooth"

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.mechanisms import dirichlet_counts as module
+from tacit.mechanisms.dirichlet import counts as module
 from tacit.mechanisms.dirichlet.counts import by_cell, by_destination, coded_blocks, named_blocks, renumbered
 from tacit.privacy.sealed import Sealed
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidBudget
 from tacit.evidence.verify.small_maps import laws, moved, worst_weight
-from tacit.mechanisms import dirichlet_dropping as module
+from tacit.mechanisms.dirichlet import dropping as module
 from tacit.mechanisms.dirichlet.calibration import PublicFacts, bad_weight_up, probable_noise
 from tacit.mechanisms.dirichlet.dropping import dropping, split_ratio
 from tacit.mechanisms.noise.urn import BlockClass

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms import dirichlet_law
+from tacit.mechanisms.dirichlet import law as module
 from tacit.mechanisms.dirichlet.calibration import PublicFacts
 from tacit.mechanisms.dirichlet.law import urn_chances
 from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
@@ -19,9 +19,9 @@ def test_no_draws_have_one_output():
 def test_as_many_outputs_as_there_may_be_are_listed(monkeypatch):
     """Three draws of three blocks have ten outputs."""
     masses = [Fraction(1)] * 3
-    monkeypatch.setattr(dirichlet_law, "MOST_OUTPUTS", 10)
+    monkeypatch.setattr(module, "MOST_OUTPUTS", 10)
     assert len(urn_chances(masses, 3)) == 10
-    monkeypatch.setattr(dirichlet_law, "MOST_OUTPUTS", 9)
+    monkeypatch.setattr(module, "MOST_OUTPUTS", 9)
     with pytest.raises(InvalidInput, match="too many outputs"):
         urn_chances(masses, 3)
 

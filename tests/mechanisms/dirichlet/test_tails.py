@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.mechanisms import dirichlet_tails
+from tacit.mechanisms.dirichlet import tails as module
 from tacit.mechanisms.dirichlet.law import urn_chances
 from tacit.mechanisms.dirichlet.tails import far_tail_up, tail_up
 
@@ -29,7 +29,7 @@ def test_a_tail_is_never_below_the_exact_sum(draws, own, others, data):
     least = data.draw(st.integers(0, draws + 1))
     exact, bound = exact_tail(draws, own, others, least), Fraction(tail_up(draws, own, others, least))
     assert bound >= exact
-    rising = least < draws and dirichlet_tails._still_rising(draws, own, others, least)
+    rising = least < draws and module._still_rising(draws, own, others, least)
     assert bound == 1 if rising or not least else bound <= exact * (1 + Fraction(1, 10**9))
 
 
@@ -55,7 +55,7 @@ def test_a_long_tail_against_forty_digits(draws, own, others, least):
 def test_what_is_left_of_a_long_tail_is_bounded(monkeypatch, draws, own, others, data):
     """However slowly it falls: few terms are summed, and the bound stays above."""
     for name in ("FIRST_TERMS", "ALL_TERMS", "MOST_TERMS"):
-        monkeypatch.setattr(dirichlet_tails, name, 4)
+        monkeypatch.setattr(module, name, 4)
     least = data.draw(st.integers(1, draws))
     assert Fraction(tail_up(draws, own, others, least)) >= exact_tail(draws, own, others, least)
 
@@ -65,7 +65,7 @@ def test_a_long_and_flat_tail_takes_no_more_memory_than_a_short_one(monkeypatch)
     arange = np.arange
 
     def short(start, end, **how):
-        assert end - start <= 4 * dirichlet_tails.MOST_TERMS
+        assert end - start <= 4 * module.MOST_TERMS
         return arange(start, end, **how)
 
     monkeypatch.setattr(np, "arange", short)
@@ -84,8 +84,8 @@ def test_masses_beyond_what_floats_are_trusted_with_have_no_bound_but_one():
 
 def test_without_the_margin_a_tail_may_be_below(monkeypatch):
     """The planted bug: floating point as it comes. Some of the exact tails are then above what is said."""
-    monkeypatch.setattr(dirichlet_tails, "LGAMMA_ERROR", 0.0)
-    monkeypatch.setattr(dirichlet_tails, "UNIT", 0.0)
+    monkeypatch.setattr(module, "LGAMMA_ERROR", 0.0)
+    monkeypatch.setattr(module, "UNIT", 0.0)
     cases = [
         (draws, Fraction(own, 7), Fraction(others, 3), draws - 2) for draws in (20, 30) for own in (3, 9) for others in (10, 40)
     ]
@@ -100,7 +100,7 @@ def test_the_assumption_on_lgamma(power):
         with mpmath.workdps(60):
             for at in (x, x * (1 + 2.0**-52), x * (1 - 2.0**-53)):
                 true = mpmath.loggamma(mpmath.mpf(at))
-                assert abs(true - math.lgamma(x)) <= dirichlet_tails.LGAMMA_ERROR / 4 * (abs(math.lgamma(x)) + x + 1)
+                assert abs(true - math.lgamma(x)) <= module.LGAMMA_ERROR / 4 * (abs(math.lgamma(x)) + x + 1)
 
 
 @settings(max_examples=40)
@@ -141,24 +141,24 @@ def test_masses_are_not_negative():
 
 def test_the_margins_are_those_of_the_proof():
     """Four times 2^-47 of |lgamma(x)| + x + 1 for each value, and 16 (N + 16) units of a float for N terms."""
-    assert dirichlet_tails.LGAMMA_ERROR == 4 * 2.0**-47
-    assert dirichlet_tails._log_sum_up([(1, 1.0)]) == dirichlet_tails.LGAMMA_ERROR * 2  # ln Gamma(1) is 0
-    assert dirichlet_tails._series_up(5, 1.0, 1.0, 5) == 1 + 16 * 16 * 2.0**-53  # no term follows
-    assert dirichlet_tails._series_up(5, 1.0, 1.0, 4) == 2 * (1 + 16 * 17 * 2.0**-53)  # one follows, and is as large
+    assert module.LGAMMA_ERROR == 4 * 2.0**-47
+    assert module._log_sum_up([(1, 1.0)]) == module.LGAMMA_ERROR * 2  # ln Gamma(1) is 0
+    assert module._series_up(5, 1.0, 1.0, 5) == 1 + 16 * 16 * 2.0**-53  # no term follows
+    assert module._series_up(5, 1.0, 1.0, 4) == 2 * (1 + 16 * 17 * 2.0**-53)  # one follows, and is as large
 
 
 def test_masses_are_trusted_to_the_limits_of_the_assumption():
     least, largest = Fraction(1, 2**400), Fraction(2**200)
-    assert not dirichlet_tails._out_of_range(least, largest)
-    assert dirichlet_tails._out_of_range(least * Fraction(999, 1000))
-    assert dirichlet_tails._out_of_range(largest * Fraction(1001, 1000))
+    assert not module._out_of_range(least, largest)
+    assert module._out_of_range(least * Fraction(999, 1000))
+    assert module._out_of_range(largest * Fraction(1001, 1000))
 
 
 @pytest.mark.parametrize("own", [Fraction(1, 2), Fraction(1), Fraction(3), Fraction(7)])
 @pytest.mark.parametrize("others", [Fraction(1, 2), Fraction(1), Fraction(2), Fraction(9)])
 def test_a_tail_still_rises_where_the_next_outcome_is_more_probable(own, others):
     chances = {count: chance for (count, _), chance in urn_chances([own, others], 7).items()}
-    rising = [dirichlet_tails._still_rising(7, own, others, least) for least in range(8)]
+    rising = [module._still_rising(7, own, others, least) for least in range(8)]
     assert rising == [*(chances[least + 1] > chances[least] for least in range(7)), False]
 
 
@@ -178,27 +178,27 @@ def test_the_rest_of_a_series_is_bounded_as_proved(draws, own, others, last):
     ratio = max(Fraction(1), (own + last) / (last + 1)) * (draws - last) / (others + draws - last - 1)
     raised = ratio * (1 + 16 * Fraction(1, 2**53))
     series = raised / (1 - raised) * (1 + Fraction(1, 10**9)) if ratio < 1 - Fraction(1, 10**6) else draws
-    found = Fraction(dirichlet_tails._rest_up(draws, float(own), float(others), last))
+    found = Fraction(module._rest_up(draws, float(own), float(others), last))
     assert abs(found / min(Fraction(series), Fraction(draws - last)) - 1) < Fraction(1, 4 * 10**9)
 
 
 @pytest.mark.parametrize("own", [Fraction(1, 2), Fraction(5)])
 def test_a_series_that_is_cut_has_its_terms_and_the_bound_on_the_rest(monkeypatch, own):
     for name in ("FIRST_TERMS", "ALL_TERMS", "MOST_TERMS"):
-        monkeypatch.setattr(dirichlet_tails, name, 4)
+        monkeypatch.setattr(module, name, 4)
     draws, others, least = 60, Fraction(30), 20
     terms = [Fraction(1)]
     for at in range(least, least + 4):
         terms.append(terms[-1] * (draws - at) * (own + at) / ((at + 1) * (others + draws - at - 1)))
-    rest = Fraction(dirichlet_tails._rest_up(draws, float(own), float(others), least + 4)) * terms[-1]
-    found = Fraction(dirichlet_tails._series_up(draws, float(own), float(others), least))
+    rest = Fraction(module._rest_up(draws, float(own), float(others), least + 4)) * terms[-1]
+    found = Fraction(module._series_up(draws, float(own), float(others), least))
     assert 1 < found / (sum(terms) + rest) < 1 + Fraction(1, 10**12)
 
 
 def test_a_tail_that_rises_again_is_summed_to_its_end(monkeypatch):
     """With less than one other worker all draws of one block are as probable as none: no ratio bounds what follows."""
     for name in ("FIRST_TERMS", "ALL_TERMS", "MOST_TERMS"):
-        monkeypatch.setattr(dirichlet_tails, name, 4)
+        monkeypatch.setattr(module, name, 4)
     small = Fraction(1, 1000)
     assert Fraction(tail_up(50, small, small, 1)) >= exact_tail(50, small, small, 1) > Fraction(49, 100)
 

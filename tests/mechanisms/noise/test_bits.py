@@ -7,6 +7,7 @@ from itertools import count
 import numpy as np
 import pytest
 
+from chance import plausible_hits
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
 
@@ -89,10 +90,9 @@ def test_each_block_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_every_bit_is_fair() -> None:
-    """Each of 64 bit positions within six standard deviations: a false alarm has probability 64 * 2e-9 = 1.3e-7."""
+    """Each of 64 bit positions."""
     words = bits.random_words(1 << 18)
-    shares = [(words >> np.uint64(place) & np.uint64(1)).mean() for place in range(64)]
-    assert max(abs(share - 0.5) for share in shares) < 6 * 0.5 / (1 << 9)
+    assert plausible_hits([int((words >> np.uint64(place) & np.uint64(1)).sum()) for place in range(64)], 1 << 18, 1 / 2)
 
 
 def test_bytes_are_erased_when_handed_out() -> None:

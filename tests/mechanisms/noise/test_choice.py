@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chance import follows_law, plausible_hits
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits, choice
 from tacit.mechanisms.noise.choice import FARTHEST, bernoulli, choose, choose_listed, reach, uniform_integer, uniform_integers
 from tacit.mechanisms.noise.costs import MixedCosts, NumberCosts
 from tacit.mechanisms.noise.envelope import Envelope
 from tacit.privacy.rounding import exp_up
-
-ONE_IN_A_MILLION = 5.3  # a normal deviation beyond this, either side, has a chance of about 1e-7; eight cells stay below 1e-6
 
 
 def inject(monkeypatch, *words):
@@ -55,9 +54,9 @@ def test_coins_of_bias_0_and_1_are_certain():
 
 
 def test_coins_fall_as_often_as_they_should():
-    size, bias = 400_000, Fraction(1, 5)  # false alarm 1e-7
+    size, bias = 400_000, Fraction(1, 5)
     heads = int(bernoulli(bias, size).sum())
-    assert abs(heads - size * bias) < ONE_IN_A_MILLION * math.sqrt(size * bias * (1 - bias))
+    assert plausible_hits(heads, size, bias)
 
 
 @pytest.mark.parametrize("probability", [Fraction(-1, 2), Fraction(3, 2)])
@@ -111,11 +110,11 @@ def test_powers_of_two_are_never_drawn_again(words):
 
 @pytest.mark.parametrize("below", [2, 3, 99, 1000, 2**20 + 7])
 def test_integers_are_uniform(below):
-    """Sixteen parts of the range, or each integer; false alarm below 1e-7."""
+    """Sixteen parts of the range, or each integer."""
     size, parts = 100_000, min(below, 16)
     counts = np.bincount(uniform_integers(below, size) * parts // below, minlength=parts)
     shares = np.diff([-(-below * part // parts) for part in range(parts + 1)]) / below
-    assert (np.abs(counts - size * shares) < 6 * np.sqrt(size * shares * (1 - shares))).all()
+    assert plausible_hits(counts, size, shares)
 
 
 @pytest.mark.parametrize("below", [2, 3, 5, 12, 16])
@@ -169,13 +168,6 @@ def test_nothing_to_choose_from(below):
 LENGTHS, COSTS = np.array([5, 1, 0, 20, 7, 3, 100, 4]), np.array([0, 1, 0, 4, 2, 9, 12, 3])
 
 
-def far_off(counts, probabilities, size):
-    """Whether some cell is further from its mean than luck allows (1e-6 over all cells, by Bernstein's inequality)."""
-    limit = math.log(2 * len(counts) * 1e6)
-    spread = np.sqrt(2 * limit * size * probabilities * (1 - probabilities)) + limit / 3
-    return bool((np.abs(counts - size * probabilities) > spread).any())
-
-
 def law(lengths, costs, factor):
     weights = lengths * np.exp(-factor * costs)
     return weights / weights.sum()
@@ -185,7 +177,7 @@ def test_choose_follows_its_law():
     size = 20_000
     counts = np.bincount(choose(LENGTHS, COSTS, Fraction(1, 2), size), minlength=8)
     assert counts[2] == 0
-    assert not far_off(counts, law(LENGTHS, COSTS, 0.5), size)
+    assert plausible_hits(counts, size, law(LENGTHS, COSTS, 0.5))
 
 
 def test_one_index_is_chosen_with_the_costs_as_they_are(monkeypatch):
@@ -200,7 +192,7 @@ def test_rounded_weights_would_be_seen():
     """Planted: the factor is a tenth too large. The same number of draws sees it."""
     size = 20_000
     counts = np.bincount(choose(LENGTHS, COSTS, Fraction(6, 10), size), minlength=8)
-    assert far_off(counts, law(LENGTHS, COSTS, 0.5), size)  # missed with probability below 1e-9: cell 0 is 20 deviations off
+    assert not plausible_hits(counts, size, law(LENGTHS, COSTS, 0.5))  # cell 0 is 20 deviations off
 
 
 def test_costs_of_every_kind_give_one_law():
@@ -262,10 +254,7 @@ def test_what_is_listed_costs_no_more_than_the_farthest():
     size, factor, others = 3000, Fraction(1, 2), 4
     weights = [5.0, 0, 3 * math.exp(-1), 0, 0, others * math.exp(-1)]
     drawn = Counter(choose_listed(np.array([5, 7, 3, 9, 9]), costs, factor, others, farthest=2) for _ in range(size))
-    limit = math.log(2 * len(weights) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for index, weight in enumerate(weights):
-        p = weight / sum(weights)
-        assert abs(drawn[index] - size * p) <= math.sqrt(2 * limit * size * p * (1 - p)) + (limit / 3 if p else 0)
+    assert follows_law(drawn, {index: weight / sum(weights) for index, weight in enumerate(weights)})
 
 
 def test_the_choice_is_between_what_is_listed_and_all_others_at_the_farthest(monkeypatch):

@@ -1,6 +1,5 @@
 """Packed coins: every digit against its definition, on chosen words; many draws; ties."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,11 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import plausible_hits
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits, coins
 from tacit.mechanisms.noise.coins import packed_coins
-
-NORMAL = 6.0  # a normal deviation beyond this, either side, has a chance of 2e-9
 
 
 @settings(max_examples=60)
@@ -59,11 +57,10 @@ def test_a_probability_of_few_digits_ends(words):
     "probability", [Fraction(1, 2), Fraction(1, 3), Fraction(269, 1000), Fraction(1, 2**12), 1 - Fraction(1, 5000)]
 )
 def test_coins_fall_as_often_as_they_should(probability):
-    """Every place of a byte; false alarm below 1e-6 in all: of coins that rarely fall, the tail is that of Poisson."""
+    """Every place of a byte."""
     size = 3 * 8 * coins.BLOCK // 4
     counts = np.unpackbits(packed_coins(probability, size).reshape(-1, 1), axis=1).sum(axis=0)
-    deviation = math.sqrt(size * probability * (1 - probability))
-    assert (np.abs(counts - size * float(probability)) < NORMAL * deviation + 1).all()
+    assert plausible_hits(counts, size, probability)
 
 
 @pytest.mark.parametrize("size", [0, 1, 8, 31, 32, 33, 64, 79])
@@ -83,7 +80,7 @@ def test_coins_of_ten_digits_only_are_seen():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coins, "_digits", lambda p: (digits(p)[0], Fraction(0)))
         heads = int(np.unpackbits(packed_coins(probability, 10**5)).sum())
-    assert abs(heads - 8e5 * float(probability)) > NORMAL * math.sqrt(8e5 * float(probability))
+    assert not plausible_hits(heads, 800_000, probability)
 
 
 @pytest.mark.parametrize("probability", [Fraction(-1, 2), Fraction(3, 2)])

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chance import plausible_hits
 from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits, uniform
 from tacit.mechanisms.noise.uniform import distinct_integers, uniform_below
 
 WORDS = st.integers(0, 2**64 - 1)
 BOUNDS = st.integers(1, 2**64 - 1) | st.integers(1, 100)
-SIX_SIGMA = 6.0  # a normal deviation beyond it, either side, has a chance of 2e-9
 
 
 @given(WORDS, BOUNDS)
@@ -58,11 +58,11 @@ def test_large_bounds_have_no_bias():
     """floor(3 w / 4) without refusals is a multiple of 3 every second time; with them every third time."""
     size = 60_000
     thirds = int((uniform_below(np.full(size, 3 * 2**62, dtype=np.uint64)) % np.uint64(3) == 0).sum())
-    assert abs(thirds - size / 3) < SIX_SIGMA * math.sqrt(size * 2 / 9)
+    assert plausible_hits(thirds, size, 1 / 3)
     unrefused = int(
         (uniform._product(bits.random_words(size), np.full(size, 3 * 2**62, dtype=np.uint64))[0] % np.uint64(3) == 0).sum()
     )
-    assert abs(unrefused - size / 3) > SIX_SIGMA * math.sqrt(size * 2 / 9)
+    assert not plausible_hits(unrefused, size, 1 / 3)
 
 
 def test_bounds_beyond_a_word_are_python_integers():
@@ -84,7 +84,7 @@ def test_every_ordered_choice_is_equally_likely(below, size):
     runs, choices = 12_000, math.perm(below, size)
     seen = Counter(tuple(distinct_integers(below, size).tolist()) for _ in range(runs))
     assert len(seen) == choices
-    assert all(abs(count - runs / choices) < SIX_SIGMA * math.sqrt(runs / choices) for count in seen.values())  # 1e-7 in all
+    assert plausible_hits(list(seen.values()), runs, 1 / choices)
 
 
 def test_equal_words_are_drawn_again(words):

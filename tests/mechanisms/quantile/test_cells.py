@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tacit.mechanisms.ends import cells as module
 
 from interval_cells import depth_of
+from tacit.mechanisms.quantile import cells as module
 from tacit.mechanisms.quantile.cells import APART, MOST, NOTHING, Box, Cells
 
 SIZES = [1, 2, 3, 16, 17, 31, 32, 33, 34, 65, 130]

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tacit.mechanisms.ends import intervals as module
 
+from chance import follows_law
 from interval_cells import cells_with_costs, distance
 from tacit.errors import InvalidInput
 from tacit.evidence.verify.driving import UNDECIDED, driven
 from tacit.evidence.verify.driving import distance as distance_of
+from tacit.mechanisms.quantile import ends as module
 from tacit.mechanisms.quantile.cells import MOST, Box, Cells
 from tacit.mechanisms.quantile.ends import Intervals
 from tacit.mechanisms.quantile.rank_blocks import Blocks, Rank
@@ -87,9 +88,7 @@ def test_draws_follow_the_law(monkeypatch, rare, size):
     law = {ends: weight / sum(weights.values()) for ends, weight in weights.items()}
     assert {ends: float(p) for ends, p in between.law(factor).items()} == pytest.approx(law)
     drawn = Counter(between.draw(factor) for _ in range(size))
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for ends, p in law.items():
-        assert abs(drawn[ends] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    assert follows_law(drawn, law)
 
 
 def running(between, factor):

@@ -11,12 +11,13 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from chance import follows_law
 from interval_cells import cells_with_costs
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.evidence.verify import hard_pairs
-from tacit.mechanisms import quantile_interval
 from tacit.mechanisms.mechanism import Listed
+from tacit.mechanisms.quantile import interval as module
 from tacit.mechanisms.quantile.cells import Cells
 from tacit.mechanisms.quantile.interval import Enclosed, QuantileWithInterval, release_together
 from tacit.mechanisms.quantile.quantile import BothEnds, Quantile
@@ -211,9 +212,9 @@ def test_the_larger_margin_counts(q, tenths, monkeypatch):
     made = QuantileWithInterval(q, 0, 100, 1, Fraction(tenths, 10))
     assert made.many == math.ceil(2 * max(made.margins) / Fraction("0.03"))
     most = max(made._margins(made._rest / 2))
-    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most)
+    monkeypatch.setattr(module, "FARTHEST_SHIFT", most)
     assert QuantileWithInterval(q, 0, 100, 1, made.epsilon) == made
-    monkeypatch.setattr(quantile_interval, "FARTHEST_SHIFT", most - 1)
+    monkeypatch.setattr(module, "FARTHEST_SHIFT", most - 1)
     with pytest.raises(InvalidBudget):
         QuantileWithInterval(q, 0, 100, 1, made.epsilon)
 
@@ -291,10 +292,7 @@ def test_the_release_follows_the_law():
     assert Decimal("0.2") < mechanism._chances(5)[0] < Decimal("0.8"), "both ways of drawing are tried"
     law = mechanism.law(rows).probabilities
     drawn = [mechanism.release(Sealed(rows)) for _ in range(size)]
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
-    for outcome, probability in law.items():
-        p = float(probability)
-        assert abs(drawn.count(outcome) - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    assert follows_law(drawn, law)
 
 
 def test_value_and_ends_are_in_order():

@@ -10,6 +10,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from chance import follows_law
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.mechanism import Listed
@@ -197,11 +198,8 @@ def test_the_release_follows_the_law():
     mechanism, rows, size = Quantile("0.25", -2, 6, 2, 1), [-1, 0, 3, 3, 6, 5.1], 4000
     law = mechanism.law(rows).probabilities
     drawn = [mechanism.release(Sealed(rows)) for _ in range(size)]
-    limit = math.log(2 * len(law) * 1e6)  # Bernstein's inequality over the cells: false alarm 1e-6
     assert list(law) == [-2, 0, 2, 4, 6]
-    for value, probability in law.items():
-        p = float(probability)
-        assert abs(drawn.count(value) - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3
+    assert follows_law(drawn, law)
 
 
 # ---- accuracy ----

@@ -1,7 +1,6 @@
 """The grid and its blocks of equal rank, against the definitions by counting."""
 
 import math
-from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import follows_law, plausible_hits
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms import rank_blocks
 from tacit.mechanisms.noise.choice import reach
+from tacit.mechanisms.quantile import rank_blocks
 from tacit.mechanisms.quantile.rank_blocks import Blocks, Rank
 from tacit.mechanisms.sorted_rows import Grid, sorted_rows
 
@@ -66,12 +66,6 @@ def test_public_rows_stand_at_both_ends(rows, padding, share):
     assert distances(blocks_of(rows), rank - padding) == counted
 
 
-def follow(drawn, law):
-    """Bernstein's inequality over the cells: false alarm 1e-6."""
-    counts, size, limit = Counter(drawn), len(drawn), math.log(2 * len(law) * 1e6)
-    return all(abs(counts[key] - size * p) < math.sqrt(2 * limit * size * p * (1 - p)) + limit / 3 for key, p in law.items())
-
-
 ROWS, FACTOR = [1, 2, 2, 4], Fraction(2, 3)
 RANK = Fraction(1, 2)
 
@@ -80,7 +74,7 @@ def test_the_law_does_not_follow_from_where_the_list_ends(monkeypatch):
     """Candidates that are not listed are drawn often if the list is short, and as often as they should be."""
     monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
     law = dict(enumerate(map(float, blocks_of(ROWS).law(RANK, FACTOR))))
-    assert follow([blocks_of(ROWS).draw(RANK, FACTOR) for _ in range(1200)], law)
+    assert follows_law([blocks_of(ROWS).draw(RANK, FACTOR) for _ in range(1200)], law)
 
 
 @pytest.mark.parametrize("kept", [lambda beyond, factor: False, lambda beyond, factor: beyond > 0])
@@ -91,7 +85,7 @@ def test_planted_what_is_not_listed_is_forgotten_or_always_kept(kept, monkeypatc
     share = float(sum(p for p, cost in zip(law, costs, strict=True) if cost > 1))
     monkeypatch.setattr(rank_blocks, "reach", lambda candidates, factor: 1)
     monkeypatch.setattr(rank_blocks, "_keeps", kept)
-    assert not follow([costs[blocks_of(ROWS).draw(RANK, FACTOR)] > 1 for _ in range(1500)], {True: share})
+    assert not plausible_hits(sum(costs[blocks_of(ROWS).draw(RANK, FACTOR)] > 1 for _ in range(1500)), 1500, share)
 
 
 def within(blocks, rank, farthest):
@@ -173,7 +167,7 @@ def test_the_law_of_offsets():
 
 def test_drawing_is_by_block_and_then_uniform():
     drawn = [blocks_of([3, 8]).draw(Fraction(1), Fraction(1, 2)) for _ in range(3000)]
-    assert follow(drawn, dict(enumerate(map(float, blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))))))
+    assert follows_law(drawn, dict(enumerate(map(float, blocks_of([3, 8]).law(Fraction(1), Fraction(1, 2))))))
 
 
 @given(st.lists(st.one_of(st.floats(-1e6, 1e6), st.integers(-1000, 1000)), max_size=20))

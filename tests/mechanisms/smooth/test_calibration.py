@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidBudget
-from tacit.mechanisms import smooth_calibration
 from tacit.mechanisms.noise.heavy import HeavyTails
 from tacit.mechanisms.noise.laplace_tails import LaplaceTails
 from tacit.mechanisms.noise.tails import rounded_law
+from tacit.mechanisms.smooth import calibration as module
 from tacit.mechanisms.smooth.calibration import calibrated, heavy_calibration, laplace_calibration, stretch_delta_up
 from tacit.mechanisms.smooth.sensitivity import smooth_order_statistic
 from tacit.mechanisms.sorted_rows import sorted_rows
@@ -164,8 +164,8 @@ def test_a_delta_without_use_and_a_use_without_delta_are_refused(delta, gamma):
 @pytest.fixture
 def exaggerated(monkeypatch):
     """What is rounded up is doubled, and what is rounded down halved; nothing is taken from the cache."""
-    monkeypatch.setattr(smooth_calibration, "exp_up", lambda value: 2 * exp_up(value))
-    monkeypatch.setattr(smooth_calibration, "exp_down", lambda value: exp_down(value) / 2)
+    monkeypatch.setattr(module, "exp_up", lambda value: 2 * exp_up(value))
+    monkeypatch.setattr(module, "exp_down", lambda value: exp_down(value) / 2)
 
 
 @pytest.mark.usefixtures("exaggerated")
@@ -189,8 +189,8 @@ def test_a_slope_of_one_is_not_rounded():
 
 def test_a_beta_that_doubles_got_wrong_is_lowered_until_it_holds(monkeypatch):
     """Planted: 2.3 parts in 2^30 too large. Three steps down, the third to 0.7 parts below the largest that holds."""
-    true = smooth_calibration._largest_beta(1.0, 1e-6)
-    monkeypatch.setattr(smooth_calibration, "_largest_beta", lambda epsilon, delta: true * (1 + 2.3 * 2.0**-30))
+    true = module._largest_beta(1.0, 1e-6)
+    monkeypatch.setattr(module, "_largest_beta", lambda epsilon, delta: true * (1 + 2.3 * 2.0**-30))
     beta = laplace_calibration.__wrapped__(Fraction(1), Fraction(1, 10**6)).beta
     assert stretch_delta_up(Fraction(1), beta) <= Fraction(1, 10**6)
     assert float(beta / Fraction(true) - 1) * 2**30 == pytest.approx(-0.7, abs=0.05)

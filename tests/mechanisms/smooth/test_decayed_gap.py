@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.mechanisms import decayed_gap
+from tacit.mechanisms.smooth import decayed_gap
 from tacit.mechanisms.smooth.decayed_gap import Gap, Stairs, largest_decayed_gap
 
 SELECTION = 2.0**-42  # the loss that the search may have, see smooth.md

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput, InvalidValue
-from tacit.mechanisms import smooth_noise
 from tacit.mechanisms.noise.tails import rounded_law, size_up
+from tacit.mechanisms.smooth import noise as module
 from tacit.mechanisms.smooth.calibration import Calibration
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.smooth.noise import Grid, read_grid
@@ -114,9 +114,9 @@ def test_what_is_no_bound_or_confidence_is_refused(bound, confidence):
 
 def test_a_law_is_listed_up_to_the_limit(monkeypatch):
     """Sixteen steps have seventeen outcomes, from one bound to the other."""
-    monkeypatch.setattr(smooth_noise, "MOST_OUTCOMES", 16)
+    monkeypatch.setattr(module, "MOST_OUTCOMES", 16)
     assert [float(value) for value in HALVES.law([0, 1]).probabilities] == [units / 2 for units in range(-6, 11)]
-    monkeypatch.setattr(smooth_noise, "MOST_OUTCOMES", 15)
+    monkeypatch.setattr(module, "MOST_OUTCOMES", 15)
     with pytest.raises(InvalidInput, match="too long to list"):
         HALVES.law([0, 1])
 
@@ -134,6 +134,6 @@ def test_the_scale_of_the_noise_is_the_smooth_bound_over_alpha(monkeypatch):
     )
     seen = []
     noise = SimpleNamespace(draw=lambda: SimpleNamespace(rounded=lambda answer, scale: seen.append((answer, scale)) or 3))
-    monkeypatch.setattr(smooth_noise, "calibrated", lambda *_: Calibration(noise, F(1, 5), F(1, 6)))
+    monkeypatch.setattr(module, "calibrated", lambda *_: Calibration(noise, F(1, 5), F(1, 6)))
     assert HALVES.noisy(HALVES.grid, F(2), F(7)) == 3
     assert seen == [(2, 35)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidBudget, InvalidInput
-from tacit.mechanisms import smooth_sensitivity as module
+from tacit.mechanisms.smooth import sensitivity as module
 from tacit.mechanisms.smooth.decayed_gap import Gap
 from tacit.mechanisms.smooth.sensitivity import (
     LEAST,

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from chance import most_hits
 from tacit.mechanisms.quantile.interval import Enclosed
 from tacit.mechanisms.quantile.rank_blocks import Blocks
 from tacit.mechanisms.sorted_rows import Grid
@@ -52,32 +53,23 @@ def misses(tree, rows, times=TIMES):
     return missed
 
 
-def most(times, chance, wrong=1e-9):
-    """What a binomial number exceeds with a chance of at most `wrong` (Chernoff)."""
-    numbers = np.arange(int(times * chance) + 1, times)
-    part = numbers / times
-    above = np.exp(-times * (part * np.log(part / chance) + (1 - part) * np.log((1 - part) / (1 - chance))))
-    return int(numbers[np.argmax(above <= wrong)])
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_rows_are_enclosed(name):
-    """A false alarm in 10^9 for each share and each kind of rows: in 3 * 10^7 runs of all of them."""
     tree = Tree(POINTS, 3, 4, Fraction(1))
-    assert max(misses(tree, HOSTILE[name], TIMES).values()) <= most(TIMES, float(1 - CONFIDENCE))
+    assert max(misses(tree, HOSTILE[name], TIMES).values()) <= most_hits(TIMES, 1 - CONFIDENCE, len(SHARES))
 
 
 def test_planted_margins_for_one_row_and_all_of_epsilon_are_seen(monkeypatch):
     """Margins that forget the rows of a unit, and that each level has its part of epsilon alone.
 
-    The interval of 0.1 then misses six times in ten: 120 draws with 38 misses or fewer come once in 10^9.
+    The interval of 0.1 then misses six times in ten.
     """
     real, tree = quantiles.margins, Tree(9**4, 9, 4, Fraction(1), max_rows=2)
     rows = [3280] * 31 + [6000] * 269  # the bound above the first has one row too many below it
     monkeypatch.setattr(quantiles, "margins", lambda *cell: real(*cell) / (tree.levels * tree.max_rows))
-    assert max(misses(tree, rows, 120).values()) > most(120, float(1 - CONFIDENCE))
+    assert max(misses(tree, rows, 120).values()) > most_hits(120, 1 - CONFIDENCE, len(SHARES))
     monkeypatch.setattr(quantiles, "margins", real)
-    assert max(misses(tree, rows).values()) <= most(TIMES, float(1 - CONFIDENCE))
+    assert max(misses(tree, rows).values()) <= most_hits(TIMES, 1 - CONFIDENCE, len(SHARES))
 
 
 def test_without_much_noise_the_interval_is_the_quantile():

@@ -1,25 +1,16 @@
-"""The closed form of the chance against sampling, the odds against games, and the promise over a whole game.
-
-Each statistical check fails by bad luck at most once in a million runs (Hoeffding, with the number of comparisons counted in).
-"""
+"""The closed form of the chance against sampling, the odds against games, and the promise over a whole game."""
 
 from __future__ import annotations
-
-from math import log, sqrt
 
 import numpy as np
 import pytest
 
+from chance import mean_limit, most_hits
 from tacit.errors import InvalidInput
 from tacit.publish.audited.probabilistic_max import Groups, ProbabilisticMaxAuditor
 from tacit.publish.audited.question import question
 
-ALARM = 1e-6
 AUDITOR = ProbabilisticMaxAuditor(lower=0, upper=1, drift=0.5, intervals=3, risk=0.2, rounds=8)
-
-
-def slack(draws, comparisons=1):
-    return sqrt(log(2 * comparisons / ALARM) / (2 * draws))
 
 
 def posterior(state, generator):
@@ -53,7 +44,7 @@ def test_the_chance_is_what_sampling_finds():
             answer = posterior(state, generator)[rows].max()
             unsafe += not AUDITOR.safety.holds(AUDITOR.learn(state, asked, answer))
         chance = AUDITOR.chance(state, rows)
-        assert abs(unsafe / draws - chance) < slack(draws, 40)
+        assert abs(unsafe / draws - chance) < mean_limit(draws, among=40)
         checked, inner = checked + 1, inner + (0.05 < chance < 0.95)
     assert checked >= 5
     assert inner >= 2
@@ -81,7 +72,7 @@ def test_the_odds_after_a_history_are_right():
         below = np.clip((bound - cells[:-1]) / (1 / 3), 0, 1) * (1 / 3) / bound * (1 - point)
         expected += below + point * ((cells[:-1] < bound) & (bound <= cells[1:]))
         found += np.histogram(values[0], cells)[0]
-    assert np.all(np.abs(expected - found) / games < 2 * slack(games, 3))  # a difference in [-1, 1]
+    assert np.all(np.abs(expected - found) / games < mean_limit(games, width=2, among=3))  # a difference in [-1, 1]
 
 
 def test_a_game_becomes_unsafe_at_most_as_often_as_promised():
@@ -94,7 +85,7 @@ def test_a_game_becomes_unsafe_at_most_as_often_as_promised():
             if AUDITOR.decide(state, asked).answered:
                 state, answers = AUDITOR.learn(state, asked, values[asked.members].max()), answers + 1
         unsafe += not AUDITOR.safety.holds(state)
-    assert unsafe / games < 0.2 + slack(games)
+    assert unsafe <= most_hits(games, 0.2)
     assert answers > games  # and it does answer
 
 
@@ -106,7 +97,7 @@ def test_a_planted_auditor_that_allows_all_breaks_the_promise():
             asked = question("max", generator.choice(60, size, replace=False))
             state = AUDITOR.learn(state, asked, values[asked.members].max())
         unsafe += not AUDITOR.safety.holds(state)
-    assert unsafe / games > 0.2 + slack(games)
+    assert unsafe > most_hits(games, 0.2)
 
 
 def test_answers_run_out_and_parameters_are_checked():

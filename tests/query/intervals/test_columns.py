@@ -6,6 +6,7 @@ hold only where draws show it at one in a billion.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from ages import HIGH, LOW, TRUTHS, ages, side_by_side
+from chance import fewest_hits
 from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -109,7 +111,7 @@ def shown_ends(place: World, truth: int, tries: int = 40_000) -> tuple[np.ndarra
 @pytest.mark.parametrize("truth", [9, 11, 14, 15, 17, 20, 40])  # the threshold is 15
 def test_ends_of_shown_units_hold_given_that_the_group_is_shown(place: World, truth: int) -> None:
     low, high = shown_ends(place, truth)
-    assert len(low) > 25  # of nine people 74 are expected: fewer once in a billion runs
+    assert len(low) >= fewest_hits(40_000, math.exp(9 - 15) / (1 + math.exp(-1))), "as often as noise lifts nine people to 15"
     assert coverage_of_draws((low <= truth) & (truth <= high), 0.95).holds
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chance import follows_law
 from tacit.accounting.composition import loss
 from tacit.accounting.events import Batch, BoundedRangeChoice
 from tacit.errors import Refused
@@ -28,8 +29,8 @@ from tacit.query.price.explain import explained
 from tacit.query.price.price import Quote, price, request
 from tacit.query.price.quote import Mode, candidates
 from tacit.release.answer import MODE, Receipt
+from tacit.release.elsewhere.packed import packed, unpacked
 from tacit.release.noisy import noised
-from tacit.release.packed import packed, unpacked
 from tacit.release.tabulate import answer
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory
 
@@ -142,10 +143,7 @@ def test_the_release_follows_the_law(place: World) -> None:
     drawn = [noised(quote, exact).ranks[mode.call][0] for _ in range(600)]
     for group, counts in ((groups.index(0), [1, 2, 3]), (groups.index(1), [0, 0, 0])):
         law = mode.mechanism.law(counts)
-        expected = [float(law.probabilities[value]) for value in range(VALUES)]
-        tally = np.bincount([int(values[group]) for values in drawn], minlength=VALUES)
-        for seen, chance in zip(tally, expected, strict=True):
-            assert abs(seen / 600 - chance) < 5.5 * (chance * (1 - chance) / 600) ** 0.5  # one in ten million for each of six
+        assert follows_law([int(values[group]) for values in drawn], law.probabilities, among=2)
 
 
 def test_an_empty_table_has_an_answer_of_the_same_shape(place: World) -> None:

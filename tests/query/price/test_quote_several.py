@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chance import CHANCE
 from tacit.accounting.composition import loss
 from tacit.accounting.events import Batch, LaplaceNoise
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
@@ -129,10 +130,9 @@ def test_quantiles_that_are_drawn_have_lines_of_their_own(place: World) -> None:
 
 
 def test_an_answer_has_the_quantiles_in_order_and_encloses_them(place: World) -> None:
-    """At a confidence of 1 - 10^-8 for each of 11: a false alarm in nine million runs at most."""
     costs = [50 * (at % 100) for at in range(4000)]
     made = place.with_rows("visits", ranked([[ROW | {"cost": cost}] for cost in costs]))
-    quote = quoted(made, TENTHS, epsilon=4, confidence=1 - Fraction(1, 10**8))
+    quote = quoted(made, TENTHS, epsilon=4, confidence=1 - Fraction(CHANCE) / 11)
     exact = made.engine.run(quote.question.group)
     shown = answer(quote, noised(quote, exact), Receipt("", 0, Fraction(4)))
     values = [column.values[0] for column in shown.columns]

@@ -16,7 +16,7 @@ import tacit.data.spark.session as sessions
 from questions import clinic_questions
 from tacit.data.declaration import schema
 from tacit.data.store import FILE_ROWS
-from tacit.doors.server.quotes import derived, pricing_of
+from tacit.doors.server.engine import derived
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, Catalog
 from tacit.query.engines.engine import Limits
@@ -27,6 +27,7 @@ from tacit.query.price import work
 from tacit.query.price.price import price, request
 from tacit.query.price.steps import SLOWER, Work
 from tacit.query.price.work import MOST_STEPS, TASK_ROWS, afford, afford_counts, worst
+from tacit.release.elsewhere.quotes import pricing_of
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 ROWS = 2**33

@@ -48,7 +48,7 @@ def run(asked: str) -> None:
     if asked in ONE_ANSWER:
         gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
     if asked == "sql" and "TACIT_SERVER" not in os.environ and not any(word.startswith("--server") for word in sys.argv):
-        from tacit.release.processes import start_ahead
+        from tacit.release.elsewhere.processes import start_ahead
 
         start_ahead()  # the process that will answer loads while this one reads the question
     from tacit.doors.cli.commands import application

@@ -85,7 +85,7 @@ def told(caught: Exception, catalog: Any) -> TacitError:
         return StoreUnusable(
             f"the disk or the output failed ({why})", remedy="check both; to ask the same again costs nothing more"
         )
-    from tacit.release.unforeseen import noted
+    from tacit.release.once import noted
 
     return noted(caught, _log_folder(catalog))
 

@@ -22,8 +22,7 @@ from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.pauses import pause
-from tacit.release.answer import Answer, Receipt
-from tacit.release.record import recorded, renamed
+from tacit.release.answer import Answer, Receipt, recorded, renamed
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:

@@ -12,17 +12,17 @@ import signal
 import socket
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
 from tacit.data.catalog import read_catalog, stamp_of
-from tacit.doors.server.calls import Call, Reply
-from tacit.doors.server.pool import Pool
+from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
 from tacit.doors.server.problems import problem
+from tacit.doors.server.requests import elsewhere, engine_ended, lift
 from tacit.doors.server.sandbox.database import places_of, settled
 from tacit.doors.server.sandbox.limits import become
 from tacit.doors.server.sandbox.profiles import (
@@ -35,29 +35,19 @@ from tacit.doors.server.sandbox.profiles import (
     reach_of,
 )
 from tacit.doors.server.settings import OfClerk
-from tacit.doors.server.wire import (
-    AWAY,
-    CALL,
-    NOT_USABLE,
-    OF_ENGINE,
-    READY,
-    REPLY,
-    Malformed,
-    call_read,
-    framed,
-    receive,
-    reply_written,
-)
+from tacit.doors.server.turns import WORKING, Seats
 from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import EMBEDDED
-from tacit.release.unforeseen import FILE as LOG
-from tacit.release.unforeseen import noted
+from tacit.release.elsewhere.frames import CALL, REPLY, Malformed, framed, receive
+from tacit.release.elsewhere.pool import Caller, Pool
+from tacit.release.once import LOG, noted
 from tacit.session import DataSet
 
 AT_ONCE = 32  # calls that are worked on; others wait
 MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
+SEATS = 1  # threads that work at a time; those that wait for an engine do not count
 RECORDS = "server.sqlite"
 NAMES = ("/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/services", "/etc/host.conf", "/etc/gai.conf")
 
@@ -69,7 +59,7 @@ class Handles(Protocol):
         """The reply to one call; it raises nothing."""
 
 
-Desks = Callable[[DataSet, Pool], Handles]
+Desks = Callable[[DataSet, Pool, Seats], Handles]
 
 
 def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
@@ -78,11 +68,13 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     control = socket.socket(fileno=settings.control)
     if settings.owner is not None:
         become(settings.owner)
-    pool = Pool(lambda: os._exit(3), reached=lambda: _say_ready(control))  # with the clerk all engines end, and open the new data
+    seats = Seats(SEATS, elsewhere=elsewhere)
+    changed = lambda: os._exit(3)  # noqa: E731  # with the clerk all engines end, and open the new data
+    pool = Pool(changed, reached=lambda: _say_ready(control), caller=caller_at(seats))
     path = Path(settings.catalog)
     try:
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)
-        desk = desks(data, pool)
+        desk = desks(data, pool, seats)
         held = _closed(data, replace(profile, left_out=frozenset(settings.left_out)))
     except TacitError as error:
         _give_up(control, error)
@@ -91,6 +83,21 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     gc.freeze()
     gc.enable()
     serve(control, data, pool, desk, held)
+
+
+def caller_at(seats: Seats) -> Caller:
+    """A thread of the clerk, to the pool: while it waits for an engine it has no seat, and its request is not worked on."""
+
+    def waits() -> None:
+        lift()
+        seats.leave()
+
+    @contextmanager
+    def away() -> Iterator[None]:
+        with elsewhere(), seats.away():
+            yield
+
+    return Caller(WORKING.get, waits, away, engine_ended)
 
 
 def _closed(data: DataSet, profile: Profile) -> list[sqlite3.Connection]:

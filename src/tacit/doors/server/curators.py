@@ -19,7 +19,7 @@ from tacit.doors.server.records import NameTaken, account_name
 from tacit.doors.server.requests import forget
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.engines.engine import Limits
-from tacit.release.unforeseen import latest
+from tacit.release.once import latest
 
 if TYPE_CHECKING:
     from tacit.doors.server.models import (

@@ -29,8 +29,7 @@ from tacit.doors.server.requests import KeyReused
 from tacit.doors.server.turns import Places, Seats, TooManyRequests
 from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
 from tacit.files import append_line
-from tacit.release.unforeseen import FILE as LOG
-from tacit.release.unforeseen import LARGEST, OLDER, noted
+from tacit.release.once import LARGEST_LOG, LOG, OLDER_LOGS, noted
 from tacit.session import DataSet
 
 LONGEST_KEY = 128
@@ -125,9 +124,8 @@ class Desk:
         if isinstance(error, StoreUnusable | InvalidCatalog):
             self._logged = error
             with suppress(OSError):
-                append_line(
-                    folder / LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}", LARGEST, OLDER
-                )
+                line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {error.code}: {error}"
+                append_line(folder / LOG, line, LARGEST_LOG, OLDER_LOGS)
         elif not isinstance(error, Unforeseen):  # of which there is a line already
             noted(error, folder)
         return problem("unavailable")

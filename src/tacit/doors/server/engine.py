@@ -1,4 +1,4 @@
-"""An engine: the process that reads the store, runs one paid question at a time, adds the noise, and returns what is released.
+"""An engine of a server: the answering process (release/elsewhere/worker.py) with a catalog of its own and a sandbox.
 
     open       the store's description of itself, and a hash of the catalog that prices are derived from
     reach      whether the data, if it is on a cluster, can be read now; asked before a question is paid for
@@ -13,17 +13,13 @@ has one connection, to the clerk, and ends with it; if its data is on Spark, it 
 
 from __future__ import annotations
 
-import gc
-import json
 import os
-import queue
-import signal
 import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -32,7 +28,7 @@ from tacit.accounting.ledger.units import policy_of
 from tacit.data.catalog import read_catalog
 from tacit.data.spark.connect import ROOTS, Address, end_sessions, located
 from tacit.data.store import StoreInfo, column_json, require_small_files, store_info
-from tacit.doors.server.quotes import derived, fingerprint_of, pricing_of, request_read
+from tacit.doors.server.calls import AWAY
 from tacit.doors.server.sandbox.profiles import (
     ENGINE,
     ENGINE_OF_A_CLUSTER,
@@ -43,9 +39,9 @@ from tacit.doors.server.sandbox.profiles import (
     reach_of,
 )
 from tacit.doors.server.settings import OfEngine
-from tacit.doors.server.wire import ASK, AWAY, FAILED, NUMBERS, TOLD, UNUSABLE, Malformed, read, receive, send, written
 from tacit.errors import Refused, StoreUnusable, TacitError, TimedOut
 from tacit.privacy.catalog import Catalog, expanded
+from tacit.query.binding.scope import PublicFacts
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, Opening, StoredFacts
 from tacit.query.engines.public import REFUSALS
@@ -55,17 +51,25 @@ from tacit.query.language.given import given
 from tacit.query.language.sql import read as read_sql
 from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written as sql_of
-from tacit.query.price.price import Quote
-from tacit.release.frames import GRACE
-from tacit.release.noisy import ran, released
-from tacit.release.packed import packed
-from tacit.release.worker import ended_after, process_bytes
+from tacit.query.passes import rewrite
+from tacit.query.price.price import Quote, Request, price
+from tacit.query.price.stability import rows_are_public
+from tacit.release.elsewhere.frames import ASK, FAILED, GRACE, NUMBERS, TOLD, UNUSABLE, Form, Malformed, receive, send, written
+from tacit.release.elsewhere.packed import numbers_of
+from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of, request_read
+from tacit.release.elsewhere.worker import (
+    Sandbox,
+    Told,
+    answer,
+    asked_of,
+    begun,
+    confined,
+    ended_after,
+    process_bytes,
+    told_unusable,
+)
 
-WHOLE = 32  # questions after which all of memory is looked through for garbage, and not that of the last question alone
-Told = tuple[bytes, bytes]
-Form = Mapping[str, type | tuple[type, ...]]
-FREE = ("fan_out", "size", "free")  # what is asked of public tables, without a `reach` before it
-LEAVING = 2.0  # seconds to stop the work of a cluster before the process ends
+FREE = ("fan_out", "size", "free")  # asked of public tables, without a `reach` before it
 FORMS: Mapping[str, Form] = {
     "open": {"ask": str},
     "reach": {"ask": str},
@@ -76,8 +80,17 @@ FORMS: Mapping[str, Form] = {
 }
 
 
+def derived(text: str, asked: Request, catalog: Catalog, public: PublicFacts) -> tuple[Quote, ...]:
+    """The quotes for a question, from its text."""
+    statement = read_sql(text, given(None, datetime.now(UTC).date())).statement
+    if not isinstance(statement, Select):
+        raise Malformed("what was paid for is not a question")
+    question = rewrite(statement, catalog, public)
+    return price(question, asked, catalog.change, rows_are_public(question, catalog), catalog.cores)
+
+
 class Answering:
-    """One store, and what may be asked of it."""
+    """One store, and the replies to questions about it."""
 
     def __init__(self, catalog: Catalog, engine: Any, info: StoreInfo) -> None:
         self.catalog, self.engine, self.info = catalog, engine, info
@@ -85,10 +98,10 @@ class Answering:
         self.ran: set[int] = set()
         self.remote = catalog.store_engine != EMBEDDED
 
-    def handle(self, content: bytes) -> Told:
-        """The reply to one message; a message of no known form ends the process."""
-        name = _asked_for(content)
-        asked = read(content, FORMS[name])
+    def handle(self, kind: bytes, content: bytes) -> Told:
+        """The reply to one message, all of which are questions; one of another form ends the process."""
+        asked = asked_of(content, FORMS)
+        name = asked["ask"]
         try:
             if self.remote and name in FREE:
                 self.engine.open()  # a lost session is replaced
@@ -99,7 +112,7 @@ class Answering:
         except TimedOut as error:
             return FAILED, packed_reason(error.why)
         except StoreUnusable as error:
-            return (FAILED, packed_reason(GONE if self.remote else "")) if name == "run" else (UNUSABLE, _said(error))
+            return (FAILED, packed_reason(GONE if self.remote else "")) if name == "run" else (UNUSABLE, told_unusable(error))
         except Exception:  # one reply for every reason
             return FAILED, b""
 
@@ -147,8 +160,7 @@ class Answering:
             paid = [quote for quote in quotes if fingerprint_of(quote, self.info.version) == asked["fingerprint"]]
             if not paid or not self._is_affordable(paid[0]):
                 return FAILED, b""
-            quote = paid[0]
-            return NUMBERS, asked["fingerprint"].encode() + packed(quote, released(quote, ran(quote, self.engine.run)))
+            return NUMBERS, numbers_of(paid[0], self.engine.run, asked["fingerprint"])
 
     def leave(self) -> None:
         """Stop the work of a cluster, which would go on without this process."""
@@ -161,17 +173,6 @@ class Answering:
         A clerk that is broken into may not care. The stated epsilon and delta of a question decide nothing: its price does.
         """
         return Admission(policy_of(self.catalog)).affords(quote.event)
-
-
-def _asked_for(content: bytes) -> str:
-    """The name of what is asked, before its form is known."""
-    try:
-        name = json.loads(content)["ask"]
-    except (ValueError, TypeError, LookupError, RecursionError):
-        raise Malformed("a message that asks nothing") from None
-    if not isinstance(name, str) or name not in FORMS:
-        raise Malformed("a message that asks something else")
-    return name
 
 
 def _kind_of(refusal: Refused) -> str:
@@ -189,26 +190,29 @@ def _plain(value: Any) -> Any:
 
 def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     """Close the first part of the sandbox, open the store, close the rest, and answer until the clerk is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    line = socket.socket(fileno=settings.line)
+    line = begun(settings.line)
     catalog = replace(read_catalog(Path(settings.catalog)), ledger_url=None)  # it may hold a password, which is not for here
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
     try:
         wanted, more = _located(replace(wanted, session=settings.session))
-        profile = profile if wanted.at is None else ENGINE_OF_A_CLUSTER
-        profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
-        close_first(profile, reach_of(reads=(wanted.place, *OF_ENGINES, *more), **_network(wanted.at)), settings.owner)
-        gc.disable()
-        load(wanted.engine)
-        _end_work_of(settings.before, wanted)  # it may keep every core of the cluster
-        answering = _opened(catalog, wanted)
+        answering = confined(_sandbox(settings, profile, wanted, more), lambda: _opened(catalog, wanted, settings.before))
     except TacitError as error:  # of the store, or of the URL of a cluster
         _say_unusable(line, error, 1 if catalog.store_engine == EMBEDDED else AWAY)
-    close_last(profile, settings.owner)
-    gc.freeze()
     serve(line, answering, pinned)
+
+
+def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoReturn:
+    """Answer the clerk; `_pinned` stays open for as long."""
+    answer(line, answering)
+
+
+def _sandbox(settings: OfEngine, profile: Profile, wanted: Opening, more: tuple[Path, ...]) -> Sandbox:
+    """The rights that this engine gives up, in two parts; within reach stay the store's file, and one port of a cluster."""
+    profile = profile if wanted.at is None else ENGINE_OF_A_CLUSTER
+    profile = replace(profile, memory=process_bytes(settings.memory), left_out=frozenset(settings.left_out))
+    reach = reach_of(reads=(wanted.place, *OF_ENGINES, *more), **_network(wanted.at))
+    return Sandbox(lambda: close_first(profile, reach, settings.owner), lambda: close_last(profile, settings.owner))
 
 
 def _located(wanted: Opening) -> tuple[Opening, tuple[Path, ...]]:
@@ -224,7 +228,9 @@ def _network(at: Address | None) -> dict[str, Any]:
     return {} if at is None else {"ports": (at.port,), "own_port": at.is_ipv6}
 
 
-def _opened(catalog: Catalog, wanted: Any) -> Answering:
+def _opened(catalog: Catalog, wanted: Opening, before: str) -> Answering:
+    load(wanted.engine)
+    _end_work_of(before, wanted)  # it may keep every core of the cluster
     info = store_info(catalog)
     if info is None:
         raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
@@ -241,44 +247,8 @@ def _end_work_of(before: str, wanted: Opening) -> None:
         threading.Thread(target=end_sessions, args=given, daemon=True).start()
 
 
-def _said(error: TacitError) -> bytes:
-    """Why the data cannot be read, in two lines of tacit's own words."""
-    message, remedy = (error.message, error.remedy) if isinstance(error, StoreUnusable) else (str(error), "")
-    return f"{message}\n{remedy}".encode()[:4096]
-
-
 def _say_unusable(line: socket.socket, error: TacitError, code: int) -> NoReturn:
     """The reason, which is public, to the first question; then the end."""
     _, number, _ = receive(line, ASK)
-    send(line, UNUSABLE, number, _said(error))
+    send(line, UNUSABLE, number, told_unusable(error))
     os._exit(code)
-
-
-def serve(line: socket.socket, answering: Answering, _pinned: list[int]) -> NoReturn:
-    """Answer one message after the other. After a failure the process ends, since its state may be unfit for another question."""
-    messages: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(line, messages, answering), daemon=True).start()
-    answered = count(1)
-    while True:
-        number, content = messages.get()
-        try:
-            kind, reply = answering.handle(content)
-            send(line, kind, number, reply)
-        except OSError:  # also what is not a message, or too long
-            os._exit(1)
-        if kind in (FAILED, UNUSABLE):
-            os._exit(1)
-        gc.collect(generation=2 if next(answered) % WHOLE == 0 else 0)  # of the last question, while no one waits for it
-
-
-def _listen(line: socket.socket, messages: queue.SimpleQueue[tuple[int, bytes]], answering: Answering) -> None:
-    """Listens even while a question runs: if no one can receive the answer any more, its work on a cluster and the process end."""
-    try:
-        while True:
-            _, number, content = receive(line, ASK)
-            messages.put((number, content))
-    except OSError:
-        leaving = threading.Thread(target=answering.leave, daemon=True)
-        leaving.start()
-        leaving.join(LEAVING)
-        os._exit(0)

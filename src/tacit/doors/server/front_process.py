@@ -23,10 +23,10 @@ from typing import Any
 
 import uvicorn
 
-from tacit.doors.server.calls import Call, Clerk, Reply
+from tacit.doors.server.calls import LOST, READY, Call, Clerk, Reply, call_written, reply_read
 from tacit.doors.server.sandbox.profiles import FRONT, Profile, close_first, close_last, reach_of
 from tacit.doors.server.settings import Crowd, OfFront, origin_of
-from tacit.doors.server.wire import CALL, HEAD, LOST, READY, REPLY, Malformed, call_written, framed, head_of, reply_read
+from tacit.release.elsewhere.frames import CALL, HEAD, REPLY, Malformed, framed, head_of
 
 PATIENCE = 5.0  # seconds that a call waits for a clerk that is being started
 ALONE = 2.0  # seconds without a clerk after which the front asks for a connection

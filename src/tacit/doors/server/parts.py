@@ -145,7 +145,7 @@ def _clerk(known: dict[str, Any]) -> None:
     from tacit.doors.server.desk import desk
 
     own = OfClerk(**_tuples(known))
-    clerk.main(own, lambda data, pool: desk(data, pool.limit, pool.seats, own.died))
+    clerk.main(own, lambda data, pool, seats: desk(data, pool.limit, seats, own.died))
 
 
 def _front(known: dict[str, Any]) -> None:

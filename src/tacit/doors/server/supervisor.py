@@ -29,10 +29,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import stamp_of
+from tacit.doors.server.calls import AWAY, LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
 from tacit.doors.server.parts import LONGEST_AWAY, Part, environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
-from tacit.doors.server.wire import AWAY, LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog
 

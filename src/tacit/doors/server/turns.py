@@ -1,14 +1,12 @@
-"""How accounts share the clerk: their rates and places, the order in which they get an engine, and the threads that work (`Seats`).
+"""How accounts share the clerk: their rates and places, and the threads that work (`Seats`).
 
-However many requests one account sends, free ones too, the others find their places free. An engine goes first to the account that
-holds the fewest of them, then to the first that came. So an account that asks slow questions, however many, delays each question of
-another one by at most one of its own.
+However many requests one account sends, free ones too, the others find their places free. Their turns at engines are in
+release/elsewhere/pool.py.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -77,53 +75,12 @@ class Places:
         return use
 
 
-# --- engines, in turns -------------------------------------------------------------------------------------------------------
+# --- threads that work ------------------------------------------------------------------------------------------------------
 
 
 MOST_COUNTED = 10_000  # accounts
 Around = Callable[[], AbstractContextManager[None]]
 WORKING: ContextVar[str] = ContextVar("the account whose request this thread works on", default="")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Turn:
-    """One who waits."""
-
-    account: str
-    number: int
-
-
-@dataclass(slots=True)
-class Turns:
-    """Who waits for an engine, and how many each account holds. Its user has a lock."""
-
-    _waiting: list[Turn] = field(default_factory=list)
-    _held: Counter[str] = field(default_factory=Counter)
-    _numbers: count[int] = field(default_factory=count)
-
-    def join(self) -> Turn:
-        """Wait, for the account that this thread works for."""
-        turn = Turn(WORKING.get(), next(self._numbers))
-        self._waiting.append(turn)
-        return turn
-
-    def leave(self, turn: Turn) -> None:
-        """Wait no longer."""
-        self._waiting.remove(turn)
-
-    def is_next(self, turn: Turn) -> bool:
-        """Whether the next engine is for this one."""
-        return turn is min(self._waiting, key=lambda each: (self._held[each.account], each.number))
-
-    def took(self, account: str) -> None:
-        """An account holds one more."""
-        self._held[account] += 1
-
-    def gave(self, account: str) -> None:
-        """An account holds one less."""
-        self._held[account] -= 1
-        if not self._held[account]:
-            del self._held[account]
 
 
 HALF_LIFE = 5.0  # seconds after which what an account has used counts half

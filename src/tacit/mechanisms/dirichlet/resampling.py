@@ -1,4 +1,4 @@
-"""Dirichlet resampling: synthetic workers drawn from an urn of the real ones and some fake ones on every block. Proof beside it.
+"""Dirichlet resampling: synthetic workers drawn from an urn of real ones and fake ones on every block. Proof in dirichlet.md.
 
 A destination has a public number of workers and of synthetic workers; where a worker lives is private. The output says how many
 synthetic workers live in each block. Neighbours: one job moves from one block to another. Claims are ratios r; epsilon is ln r.

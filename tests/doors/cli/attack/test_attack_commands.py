@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from chance import most_hits
 from tacit.doors.cli import app
 from tacit.doors.cli.attack import COMMANDS
 from tacit.doors.cli.demo import hospital
@@ -76,9 +77,9 @@ def test_reconstruction_recovers_what_is_promised():
 
 
 def test_reconstruction_against_a_session_recovers_little():
-    """22 fair bits, each right with 0.51: all of them with a chance below 1e-6."""
-    found = told("reconstruct", "--n", "22", "--queries", "26", "--against", "session", "--epsilon", "1")
-    assert found["recovered"] < 1
+    """24 fair bits, each right with 0.51."""
+    found = told("reconstruct", "--n", "24", "--queries", "30", "--against", "session", "--epsilon", "1")
+    assert found["recovered"] <= most_hits(24, 0.51) / 24 < 1
     assert "session" in found["answers"]
 
 

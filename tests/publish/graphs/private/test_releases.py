@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
 
+from chance import heavy_mean_limit, most_hits
 from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.ledger.ledger import begin_ledger
 from tacit.accounting.ledger.units import Policy
@@ -145,7 +145,7 @@ def test_the_regression_makes_degrees_more_accurate():
     true = np.sort(np.minimum(np.random.default_rng(1).zipf(2.0, 3000), 60))[::-1].astype(np.int64)
     mechanism = DegreeSequence(3000, "1/2").mechanism
     noisy = np.asarray(mechanism.release_units(true), dtype=float)
-    assert np.abs(noisy - true).mean() > 3
+    assert np.abs(noisy - true).mean() > 3.95 - heavy_mean_limit(np.sqrt(2) * 4, 4, 3000)
     assert np.abs(fitted(noisy) - true).mean() < 1.5
     assert distribution(fitted(noisy)).sum() == 3000
 
@@ -157,10 +157,7 @@ RATES = [1 - result.CONFIDENCE, FAILURE, 1 - result.CONFIDENCE - FAILURE]  # 5 %
 
 
 def too_often(draws):
-    """Of intervals without the true number, bounds below the private one, and noise beyond what it allows: which are too many.
-
-    Each is accused by chance in at most one of 10^7 tests.
-    """
+    """Of intervals without the true number, bounds below the private one, and noise beyond what it allows: which are too many."""
     interval = TriangleInterval(5000, 1)  # so many people that no end is cut
     true, bound = (float(each) for each in interval.count.statistic(NEAR))
     _, _, allowed = interval.around(0, bound, result.CONFIDENCE)
@@ -168,7 +165,7 @@ def too_often(draws):
     for _ in range(draws):
         released, low, high = interval.release(NEAR, result.CONFIDENCE)
         found += (not low <= true <= high, high - released < allowed, abs(released - true) > allowed)
-    return (found > [stats.binom.isf(1e-7, draws, float(rate)) for rate in RATES]).tolist()
+    return (found > most_hits(draws, RATES)).tolist()
 
 
 def test_the_interval_of_triangles_holds_as_often_as_it_says():

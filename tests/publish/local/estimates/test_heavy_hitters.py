@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import CHANCE
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.evidence.verify import coverage_of_draws
 from tacit.privacy.law import worst_log_ratio
@@ -208,9 +209,9 @@ def test_reports_that_nobody_could_have_made_are_refused(report):
 
 
 def test_nothing_frequent_is_a_list_of_nothing(tmp_path):
-    """Everybody has another value; one is listed by chance with a probability of 10^-9 at most."""
+    """Everybody has another value; one is listed by chance with a probability of CHANCE at most."""
     tree = PrefixTree(2**16, 4)
-    found = heavy_hitters(tree, *tree.randomize(np.arange(20_000)), confidence=1 - 1e-9)
+    found = heavy_hitters(tree, *tree.randomize(np.arange(20_000)), confidence=1 - CHANCE)
     assert len(found.codes) == 0
     assert found.to_csv(tmp_path / "none.csv") == "code,share,low,high\n"
     assert str(found).startswith("code  share  low  high\n20000 people")

@@ -6,6 +6,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from chance import CHANCE
 from enumeration import moments, surveys
 from tacit.errors import InvalidInput
 from tacit.publish.local.estimates.estimate import Request, Tally, corrected
@@ -65,9 +66,9 @@ def test_a_sample_is_wider():
 
 
 def test_many_people_find_the_quartiles():
-    """False alarm: an interval misses with probability 10^-7 at most, three times."""
+    """Three intervals miss with the chance of one test."""
     oracle, values = KAry(20, 3), np.arange(60_000) % 20
-    request = Request(confidence=1 - 1e-7, bound="bernstein")
+    request = Request(confidence=1 - CHANCE / 3, bound="bernstein")
     found = quantiles(oracle, oracle.randomize(values), ["1/4", "1/2", "3/4"], points=range(0, 200, 10), request=request)
     for each, truth in zip(found.quantiles, (40, 90, 140), strict=True):
         assert each.low <= truth <= each.high
@@ -76,8 +77,8 @@ def test_many_people_find_the_quartiles():
 
 @pytest.mark.parametrize("oracle", [LocalHashing(200, 4), HadamardResponse(200, 4)], ids=["hashing", "Hadamard"])
 def test_many_points_through_hashing(oracle):
-    """False alarm: an interval misses with probability 10^-7 at most, three times."""
-    values, request = np.arange(100_000) % 200, Request(confidence=1 - 1e-7)
+    """Three intervals miss with the chance of one test."""
+    values, request = np.arange(100_000) % 200, Request(confidence=1 - CHANCE / 3)
     found = quantiles(oracle, oracle.randomize(values), ["1/4", "1/2", "3/4"], request=request)
     for each, truth in zip(found.quantiles, (49, 99, 149), strict=True):
         assert each.low <= truth <= each.high

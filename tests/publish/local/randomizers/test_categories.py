@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chance import plausible_hits
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.publish.local.randomizers.categories import Binary, KAry
-
-NORMAL = 6.5  # a normal deviation beyond this, either side, has a chance of 1e-10; a hundred categories stay below 1e-7
 
 
 @given(st.integers(2, 1000), st.fractions(min_value=Fraction(1, 100), max_value=10).filter(bool))
@@ -35,7 +34,7 @@ def test_a_hundred_thousand_people_are_reported_as_often_as_they_should():
     counts = response.supports(response.randomize(np.full(people, 7)))
     expected = np.full(100, float(response.false_hit))
     expected[7] = float(response.hit)
-    assert (np.abs(counts - people * expected) < NORMAL * np.sqrt(people * expected * (1 - expected))).all()
+    assert plausible_hits(counts, people, expected)
 
 
 def test_a_ratio_is_kept_as_it_is_given():

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import hadamard
 
+from chance import plausible_hits
 from tacit.publish.local.randomizers.hadamard import HadamardResponse, transform
-
-NORMAL = 6.5  # a normal deviation beyond this, either side, has a chance of 1e-10; twenty categories stay below 1e-8
 
 
 @given(st.integers(0, 6), st.data())
@@ -39,4 +38,4 @@ def test_twenty_categories_are_supported_as_often_as_they_should():
     counts = response.supports(response.randomize(np.full(people, 3)))
     expected = np.full(20, 0.5)
     expected[3] = float(response.hit)
-    assert (np.abs(counts - people * expected) < NORMAL * np.sqrt(people * expected * (1 - expected))).all()
+    assert plausible_hits(counts, people, expected)

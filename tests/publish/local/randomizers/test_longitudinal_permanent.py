@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chance import CHANCE
 from tacit.errors import InvalidInput
 from tacit.evidence.verify.contract import disagreement
 from tacit.publish.local.randomizers.categories import KAry
@@ -97,11 +98,11 @@ def test_the_same_value_always_gets_the_same_answer_and_labels_are_apart():
 
 
 def test_over_secrets_a_permanent_answer_has_the_law_of_the_randomizer():
-    """4,000 secrets; false alarm 1e-9."""
+    """4,000 secrets."""
     response = KAry(4, 1)
     drawn = [permanent(response, 2, secret.to_bytes(16, "big"), "s", "q") for secret in range(4000)]
-    assert disagreement(drawn, response.law(2), 1e-9) is None
-    assert disagreement(drawn, response.law(1), 1e-9) is not None
+    assert disagreement(drawn, response.law(2), CHANCE) is None
+    assert disagreement(drawn, response.law(1), CHANCE) is not None
 
 
 def test_a_label_without_the_value_would_tell_the_truth():

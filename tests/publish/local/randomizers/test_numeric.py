@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import CHANCE, normal_limit
 from every_path import law_of
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.evidence.verify.contract import disagreement
@@ -22,7 +23,6 @@ from tacit.publish.local.randomizers.randomizer import Ratio
 
 KINDS = (OneBit, Piecewise, FoldedLaplace)
 EPSILONS = st.fractions(min_value=Fraction(1, 20), max_value=8).filter(bool)
-NORMAL = 6.0  # a normal deviation beyond this, either side, has a chance of 2e-9
 
 
 def moments(numeric, index):
@@ -114,23 +114,22 @@ def test_on_two_points_all_three_are_randomized_response():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", [0, 3.4, 10])
 def test_draws_follow_the_law(kind, value):
-    """False alarm 1e-9 a test."""
     numeric = kind(0, 10, "1.5")
     reports = numeric.randomize(np.full(20_000, value))
-    assert disagreement(reports.tolist(), numeric.law(value), 1e-9) is None
+    assert disagreement(reports.tolist(), numeric.law(value), CHANCE) is None
 
 
 def test_a_law_of_another_value_disagrees():
     numeric = FoldedLaplace(0, 10, "1.5")
-    assert disagreement(numeric.randomize(np.full(20_000, 3)).tolist(), numeric.law(4), 1e-9) is not None
+    assert disagreement(numeric.randomize(np.full(20_000, 3)).tolist(), numeric.law(4), CHANCE) is not None
 
 
 def test_a_mean_of_decoded_reports_is_near_the_truth():
-    """False alarm 2e-9 for each of the three."""
     values = np.arange(202_000) % 101
     for numeric in compared(0, 100, 1):
         decoded = numeric.decode(numeric.randomize(values))
-        assert abs(decoded.mean() - 50) < NORMAL * math.sqrt(float(numeric.worst_variance) / values.size)
+        deviation = math.sqrt(numeric.worst_variance)
+        assert abs(decoded.mean() - 50) < normal_limit(deviation, values.size, among=3)
 
 
 def test_every_move_of_the_table_has_its_weight():

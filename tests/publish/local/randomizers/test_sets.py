@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from chance import plausible_hits
 from every_path import law_of_derive, law_of_randomize, row
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.privacy.rounding import exp_down
@@ -13,8 +14,6 @@ from tacit.publish.local.randomizers.categories import KAry
 from tacit.publish.local.randomizers.hashing import LocalHashing
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary
-
-NORMAL = 6.5  # a normal deviation beyond this, either side, has a chance of 1e-10
 
 
 @pytest.mark.parametrize("by", ["k-ary", "unary", "hashing"])
@@ -73,7 +72,7 @@ def test_a_hundred_thousand_sets_are_supported_as_often_as_they_should():
     counts = answer.supports(answer.randomize(rows))
     expected = np.full(10, float(answer.false_hit))
     expected[[2, 5]] = float(answer.hit)
-    assert (np.abs(counts - people * expected) < NORMAL * np.sqrt(people * expected * (1 - expected))).all()
+    assert plausible_hits(counts, people, expected)
 
 
 @pytest.mark.parametrize(

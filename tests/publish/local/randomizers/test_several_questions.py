@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from chance import plausible_hits
 from every_path import law_of_derive, law_of_randomize, row
 from tacit.errors import InvalidInput, InvalidValue
 from tacit.privacy.rounding import exp_down
@@ -54,9 +55,9 @@ def test_a_column_for_each_question():
 
 
 def test_questions_are_drawn_equally_often():
-    """4,000 people, half for each: within 5.5 standard deviations, false alarm 4e-8."""
+    """4,000 people, half for each."""
     drawn, _ = Sampled.evenly(MAKERS, 1).randomize_columns([np.zeros(4000, dtype=int)] * 2)
-    assert abs(int(drawn.sum()) - 2000) < 5.5 * np.sqrt(1000)
+    assert plausible_hits(drawn.sum(), 4000, 1 / 2)
 
 
 @pytest.mark.parametrize("kind", [Split, Sampled])

@@ -9,6 +9,7 @@ from importlib.resources import files
 
 import pytest
 
+from chance import classes_fit, plausible_hits
 from filling import by_python, codes, fill, kept_secret, opened, review, some_answers, written
 from surveys import ANSWERS, every_method
 from tacit.publish.local.survey.form import SCRIPTS
@@ -100,30 +101,18 @@ DRAW = """([question, value, count]) => {
 }"""
 
 
-def surprise(randomizer, value, seen, count):
-    """The p-value of what was seen, against the exact channel; bits are independent, so that their chi-squares add up."""
-    from scipy.stats import chi2
-
+def fits(randomizer, value, seen, count):
+    """Whether what was seen follows the exact channel: each bit of a report, or the classes of all reports."""
     told = recipe(randomizer)
     if told.get("inner", told)["method"] == "unary":
         bits = told.get("inner", told)
         truth = value if isinstance(value, int) else value[0] if value else told["size"]
         chances = [float(Fraction(bits["hit" if at == truth else "false_hit"])) for at in range(bits["size"])]
-        cells = [(seen.get(str(at), 0), count * p, count * p * (1 - p)) for at, p in enumerate(chances)]
-        return chi2.sf(sum((found - mean) ** 2 / variance for found, mean, variance in cells), len(cells))
+        return plausible_hits([seen.get(str(at), 0) for at in range(bits["size"])], count, chances, among=len(CELLS))
     row = randomizer.channel.row(tuple(sorted(value)) if isinstance(value, list) else value)
-    expected, found = [0.0], [0]
-    for at, p in enumerate(row):  # neighbouring cells are put together until fifty are expected, where chi-square is good
-        if expected[-1] >= 50:
-            expected.append(0.0)
-            found.append(0)
-        expected[-1] += count * float(p)
-        found[-1] += seen.get(str(at), 0)
-    if expected[-1] < 50:
-        expected[-2] += expected.pop()
-        found[-2] += found.pop()
-    assert sum(found) == count
-    return chi2.sf(sum((f - e) ** 2 / e for f, e in zip(found, expected, strict=True)), len(found) - 1)
+    counts = [seen.get(str(at), 0) for at in range(len(row))]
+    assert sum(counts) == count
+    return classes_fit(counts, row, among=len(CELLS))
 
 
 CELLS = [
@@ -138,26 +127,23 @@ CELLS = [
     ("some", [2]),
     ("wide", [7]),
 ]
-FALSE_ALARM = 1e-7 / len(CELLS)  # a cell that expects fifty has a longer tail than chi-square: below 1e-6 over all together
 
 
-def worst_surprise(page, count):
+def misfits(page, count):
     form = Form.of(SURVEY)
     drawn = [(id, value, page.evaluate(DRAW, [id, value, count])) for id, value in CELLS]
-    return {(id, str(value)): surprise(form.questions[id].randomizer, value, seen, count) for id, value, seen in drawn}
+    return [(id, value, seen) for id, value, seen in drawn if not fits(form.questions[id].randomizer, value, seen, count)]
 
 
 def test_the_browser_draws_from_the_exact_channel(browser, tmp_path):
     with opened(browser, written(SURVEY, tmp_path)) as page:
-        found = worst_surprise(page, 3000)
-    assert min(found.values()) > FALSE_ALARM, found
+        assert misfits(page, 3000) == []
 
 
 @pytest.mark.slow
 def test_the_browser_draws_from_the_exact_channel_in_full(browser, tmp_path):
     with opened(browser, written(SURVEY, tmp_path)) as page:
-        found = worst_surprise(page, 40_000)
-    assert min(found.values()) > FALSE_ALARM, found
+        assert misfits(page, 40_000) == []
 
 
 SWAPPED = "const fair = Coins.prototype.coin; Coins.prototype.coin = function (p) { return !fair.call(this, p); };"
@@ -183,7 +169,7 @@ def test_a_biased_draw_is_caught(plant, browser, tmp_path):
     with opened(browser, written(SURVEY, tmp_path)) as page:
         page.evaluate(f"() => {{ {script} }}")
         seen = page.evaluate(DRAW, [id, value, 3000])
-    assert surprise(Form.of(SURVEY).questions[id].randomizer, value, seen, 3000) < FALSE_ALARM
+    assert not fits(Form.of(SURVEY).questions[id].randomizer, value, seen, 3000)
 
 
 def test_no_script_uses_a_source_of_chance_but_the_secure_one():

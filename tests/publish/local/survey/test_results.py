@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 
+from chance import CHANCE
 from surveys import EXAMPLE, every_method
 from tacit.errors import InvalidInput
 from tacit.publish.local.estimates.concentration import SUM_BOUNDS
@@ -22,7 +23,7 @@ from tacit.publish.local.survey.reports import Form, Store
 from tacit.publish.local.survey.results import comparisons, labels, results, to_csv
 
 OPEN = datetime(2029, 1, 1, tzinfo=UTC)
-SURE = Request(confidence="0.99999999")  # each interval misses once in a hundred million; fewer than fifty are looked at
+SURE = Request(confidence=1 - CHANCE / 50)  # fewer than fifty intervals are looked at
 PEOPLE = 3000
 
 
@@ -103,7 +104,7 @@ def test_questions_without_reports_have_no_estimate():
 def test_with_sample_each_person_counts_for_one_question():
     text = EXAMPLE.read_text().replace('"split"', '"sample"')
     with filled(parse_survey(text), people=600) as store:
-        found = results(store, Request("0.99999999", sampled=True))
+        found = results(store, Request(1 - CHANCE, sampled=True))
     assert sum(each.estimate.people for each in found) == 600
     assert all(each.asked.epsilon == Fraction(4) for each in found)
     assert found[0].estimate.low[1] <= 1 / 3 <= found[0].estimate.high[1]

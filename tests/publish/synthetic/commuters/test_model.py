@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from chance import follows_law
 from tacit.accounting.ledger.caps import at_least
 from tacit.errors import InvalidBudget, InvalidInput
 from tacit.privacy.loss import Approximate, Pure
@@ -104,12 +105,6 @@ def sampled(offer, runs: int) -> Counter:
     return seen
 
 
-def distance_from(law: dict, seen: Counter) -> float:
-    """Pearson's statistic over its limit: with 9 degrees of freedom, 60 is passed about once in 10^9 times."""
-    runs = sum(seen.values())
-    return sum((seen[outcome] - runs * p) ** 2 / (runs * p) for outcome, p in law.items()) / 60
-
-
 @pytest.mark.parametrize("keep", ["all", "distance:0.25"])
 def test_draws_have_the_law_of_the_mechanism_with_cells_in_their_places(keep, monkeypatch):
     """The far block is the second cell and, kept by chance, the last of the urn; elsewhere is the last cell."""
@@ -120,10 +115,10 @@ def test_draws_have_the_law_of_the_mechanism_with_cells_in_their_places(keep, mo
     listed = mechanism.law(workers[order]).probabilities
     law = {tuple(int(outcome[order.tolist().index(cell)]) for cell in range(3)): float(p) for outcome, p in listed.items()}
     assert len(law) == 10
-    assert distance_from(law, sampled(offer, 4000)) < 1
+    assert follows_law(sampled(offer, 4000), law)
     if keep != "all":  # the planted bug: the urn's numbers are taken for cells
         monkeypatch.setattr(commuters, "in_cells", lambda blocks, order: blocks)
-        assert distance_from(law, sampled(offer, 4000)) > 1
+        assert not follows_law(sampled(offer, 4000), law)
 
 
 # --- terms -------------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from parquet_copies import to_parquet
 from services import Missing
 from standalone import Cluster, Driver, standalone
 from tacit.data.store import store_file
-from tacit.release.unforeseen import FILE
+from tacit.release.once import LOG as FILE
 from tacit.session import open as open_data
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]

@@ -15,7 +15,7 @@ import tacit.query.engines.spark.engine as engines
 from clusters import LIGHT, SPARK, hospital_on_spark, jobs_of
 from tacit.data.spark.connect import unreachable
 from tacit.errors import StoreUnusable, TimedOut
-from tacit.release.unforeseen import FILE
+from tacit.release.once import LOG as FILE
 from tacit.session import DataSet
 from tacit.session import open as open_data
 

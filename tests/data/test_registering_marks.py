@@ -15,9 +15,9 @@ import pytest
 
 from stored import catalog, number, table, write_csv, write_duckdb, write_parquet
 from tacit.accounting.ledger.register import FILE, Register, Registered
+from tacit.data import registering as module
 from tacit.data.catalog import read_catalog
-from tacit.data.files import source_marks as module
-from tacit.data.files.source_marks import marks_by_table, source_marks
+from tacit.data.registering import marks_by_table, source_marks
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Source
 
@@ -102,7 +102,7 @@ def test_marks_of_places_alone_are_caught(kind: Any, tmp_path: Path, other: Path
 
 def test_the_copy_of_a_folder_is_known_to_the_register(tmp_path: Path) -> None:
     """The whole road: a data set with its catalog is copied, and the copy's sources are behind the ledger of the first."""
-    kept = Path(__file__).parents[2] / "kept" / "format-1" / "people"
+    kept = Path(__file__).parents[1] / "kept" / "format-1" / "people"
     first, second = (shutil.copytree(kept, tmp_path / name) for name in ("first", "second"))
     register = Register(tmp_path / "state", lambda: KEY)
     found = source_marks(read_catalog(first / "tacit.toml"), register.key, {})

@@ -17,7 +17,10 @@ from typing import NoReturn
 
 from tacit.errors import InvalidInput
 
-BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tacit.release.worker import serve; serve(int(sys.argv[2]))"
+BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from tacit.release.elsewhere.worker import serve; serve(int(sys.argv[2]))"
+)
 LINE = 3  # the descriptor of an answering process's connection
 SIGNALS = (signal.SIGINT, signal.SIGALRM, signal.SIGPIPE, signal.SIGTERM)  # whose handlers are not inherited
 
@@ -57,7 +60,7 @@ def start_ahead() -> None:
     if sys.platform != "linux":  # elsewhere, system libraries do not survive a fork
         _ahead.append(_spawned())
         return
-    from tacit.release.worker import load_shared
+    from tacit.release.elsewhere.worker import load_shared
 
     load_shared()
     _ahead.append(_forked() if _one_thread() else _spawned())
@@ -110,7 +113,7 @@ def _forked() -> Child:
 def _answer(line: int) -> NoReturn:
     """Answer on a connection, as a program does that `_spawned` starts: everything else that was open is closed."""
     try:
-        from tacit.release.worker import serve
+        from tacit.release.elsewhere.worker import serve
 
         os.setpgid(0, 0)
         for each in SIGNALS:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,12 @@ from tacit.privacy.sealed import SealBroken
 from tacit.query.engines.engine import Limits, Opening
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
-from tacit.release.noisy import noised
-from tacit.release.packed import packed, unpacked
-from tacit.release.processes import Child
-from tacit.release.running import InProcess, OwnProcess
+from tacit.release.elsewhere.frames import ASK, FAILED, OWN_NUMBERS, QUOTE, TOLD, written
+from tacit.release.elsewhere.own import OwnProcess
+from tacit.release.elsewhere.packed import packed, unpacked
+from tacit.release.elsewhere.processes import Child
+from tacit.release.elsewhere.quotes import quote_read, quote_written
+from tacit.release.noisy import InProcess, noised
 from worlds import PUBLIC, World, clinic, ranked, world, world_in_memory
 
 ROWS = [
@@ -110,7 +113,7 @@ def test_numbers_travel_as_they_are(tmp_path: Path) -> None:
         def check(text: str, budget: tuple[str, str]) -> None:
             for quote in price(made.plan(text), request(epsilon=budget[0], delta=budget[1])):
                 noisy = noised_here(made, quote)
-                there = unpacked(pickle.loads(pickle.dumps(quote)), packed(quote, noisy))  # noqa: S301  # what was just written
+                there = unpacked(quote_read(quote_written(quote)), packed(quote, noisy))
                 assert plain(there) == plain(noisy)
 
         check()
@@ -204,32 +207,34 @@ def test_a_process_that_dies_is_one_error_and_the_next_question_has_another_proc
 
 
 def test_memory_is_limited_beside_the_engine_too() -> None:
-    script = "from tacit.release.worker import limit_memory; limit_memory('12MB'); import numpy; numpy.ones(3 * 10**8)"
+    script = "from tacit.release.elsewhere.worker import limit_memory; limit_memory('12MB'); import numpy; numpy.ones(3 * 10**8)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr
 
 
 def test_whatever_goes_wrong_there_is_one_reply(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Seen from inside: failures of the engine, of the noise and of the packing, with words or without."""
-    from tacit.release import noisy, worker
+    from tacit.release import noisy
+    from tacit.release.elsewhere import worker
 
     served = worker.Worker()
-    assert served.open(Opening(place.engine.path)) == (b"o", b"")
-    quote = quoted(place, ASKED[0])
-    assert served.handle(pickle.dumps(("noisy", quote)))[0] == b"r"
+    asked = {"ask": "open", "place": str(place.engine.path), "version": None, **asdict(Limits())}
+    assert served.handle(ASK, written(asked)) == (TOLD, b"{}")
+    quote = quote_written(quoted(place, ASKED[0]))
+    assert served.handle(QUOTE, quote)[0] == OWN_NUMBERS
     for failure in (MemoryError("secret"), ValueError("secret"), TimedOut("secret"), RecursionError()):
 
         def fail(*_: Any, failure: Exception = failure) -> Any:
             raise failure
 
         monkeypatch.setattr(noisy, "noised", fail)
-        assert served.handle(pickle.dumps(("noisy", quote))) == (b"f", b"")
+        assert served.handle(QUOTE, quote) == (FAILED, b"")
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     served.engine.close()
 
 
 def test_the_operating_system_ends_what_nobody_waits_for() -> None:
-    script = "from tacit.release.worker import ended_after\nwith ended_after(0.2):\n    while True: pass"
+    script = "from tacit.release.elsewhere.worker import ended_after\nwith ended_after(0.2):\n    while True: pass"
     done = subprocess.run([sys.executable, "-c", script], check=False, timeout=300)
     assert done.returncode == -signal.SIGALRM
 
@@ -240,11 +245,11 @@ PARENT = """
 import sys, time
 from pathlib import Path
 sys.path[:0] = sys.argv[2:]
-from test_running import LONG, ASKED, quoted, child_of
+from test_own import LONG, ASKED, quoted, child_of
 from worlds import clinic, PUBLIC
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits, Opening, StoredFacts
-from tacit.release.running import OwnProcess
+from tacit.release.elsewhere.own import OwnProcess
 folder = Path(sys.argv[1])
 from worlds import World
 catalog = clinic(folder, max_rows=2)
@@ -268,7 +273,7 @@ own.noisy(quote)
 
 def test_it_ends_with_ctrl_c_and_with_the_process_that_asks(place: World) -> None:
     """In the middle of a question, in a cell that the engine does not leave."""
-    folders = [str(place.engine.path.parent), str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
+    folders = [str(place.engine.path.parent), str(Path(__file__).parent), str(Path(__file__).parents[2] / "support")]
     command = [sys.executable, "-c", PARENT, *folders]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
         assert parent.stdout is not None
@@ -302,11 +307,11 @@ def test_a_fork_has_a_process_of_its_own(place: World, own: OwnProcess) -> None:
 
 
 def test_what_is_wrong_with_a_store_is_said_before_anything_is_paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacit.release import worker
+    from tacit.release.elsewhere import worker
 
     runner = OwnProcess(Opening(tmp_path / "none.duckdb", version="1"))
     monkeypatch.setattr(runner, "start", lambda: None)
-    monkeypatch.setattr(runner, "_asked", lambda message, _: worker.Worker().handle(pickle.dumps(message)))
+    monkeypatch.setattr(runner, "_told", lambda asked: worker.Worker().handle(ASK, written(asked)))
     with pytest.raises(StoreUnusable, match="the data has not been prepared"):
         runner.open()
     with pytest.raises(TimedOut):

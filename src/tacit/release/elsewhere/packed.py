@@ -1,13 +1,14 @@
-"""Released numbers in transfer from the answering to the asking process: bytes that contain only numbers and keys.
+"""Released numbers on their way back from an engine: bytes that contain only numbers and keys, behind the fingerprint of the quote.
 
-The receiver knows the quote, so for public groups only the numbers are sent. Nothing unpacked is executed, as a pickled object
-would be: the answering process stays isolated from the asking one.
+The receiver knows the quote, so for public groups only the numbers are sent. Nothing unpacked is executed: the answering process
+stays isolated from the asking one, which takes the shape of its own quote and nothing else.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Any
@@ -15,13 +16,43 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidValue
+from tacit.query.engines.engine import out_of_limits
+from tacit.query.engines.exact import Exact
+from tacit.query.engines.spark.reasons import unpacked_reason
 from tacit.query.intervals.bands import Integers, Noisy
-from tacit.query.price.price import Quote
+from tacit.query.plan import Group
+from tacit.query.price.quote import Quote
 from tacit.query.question import domain, size
-from tacit.release.noisy import together
+from tacit.release.elsewhere.frames import FAILED, FINGERPRINT, NUMBERS, Line, Malformed
+from tacit.release.noisy import ran, released, together
 
 KEYS = (str, int, float, type(None))  # the types of a group's key
 WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers of any size as JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A paid question as it is sent: the message, the fingerprint that its reply begins with, and the kind of that reply."""
+
+    kind: bytes
+    content: bytes
+    fingerprint: str
+    reply: bytes = NUMBERS
+
+
+def released_by(line: Line, sent: Sent, quote: Quote, seconds: float) -> Noisy:
+    """The numbers that an engine released for a paid question: `TimedOut` if it failed, `OSError` and `InvalidValue` for a lie."""
+    kind, content = line.exchange(sent.kind, sent.content, sent.reply + FAILED, seconds)
+    if kind == FAILED:
+        raise out_of_limits(unpacked_reason(content))
+    if content[:FINGERPRINT] != sent.fingerprint.encode():
+        raise Malformed("numbers of another quote")
+    return unpacked(quote, content[FINGERPRINT:])
+
+
+def numbers_of(quote: Quote, run: Callable[[Group], Exact], fingerprint: str) -> bytes:
+    """The reply of an engine to a paid question: run, noised, and behind its fingerprint."""
+    return fingerprint.encode() + packed(quote, released(quote, ran(quote, run)))
 
 
 def packed(quote: Quote, noisy: Noisy) -> bytes:
@@ -106,10 +137,10 @@ def _split(numbers: bytes, parts: Any, expected: list[str]) -> Iterator[tuple[st
 
 def _read(kind: str, data: bytes, cells: int) -> Integers:
     if kind == WIDE:
-        found = json.loads(data)
-        if not isinstance(found, list) or not all(type(number) is int for number in found):
+        numbers = json.loads(data)
+        if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
             raise ValueError("not whole numbers")
-        array = np.array([*found, None], dtype=object)[:-1]  # never a matrix, nor 64-bit
+        array = np.array([*numbers, None], dtype=object)[:-1]  # never a matrix, nor 64-bit
     else:
         array = np.frombuffer(data, dtype=kind).copy()
     if len(array) != cells:

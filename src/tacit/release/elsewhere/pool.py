@@ -1,42 +1,104 @@
-"""The clerk's side of the engines: which of them are there, and what is asked of them. It holds the data for a `DataSet`.
+"""Engines that many accounts share, seen from the clerk of a server: it holds the data for a `DataSet`, which it may not open.
 
-An engine serves one question at a time. It is held before a question is paid for, so that nobody pays for a place in a queue, and
-those who wait are served in turns (turns.py). One that is late, says something else, or is gone is dropped: with its connection it
-ends, and the supervisor starts another. What an engine says is never believed beyond its form; released numbers are taken only
-behind the fingerprint of the quote that was paid for.
+An engine serves one question at a time. It is held before a question is paid for, so that no one pays for a place in a queue, and
+those who wait are served in turns: first the account that holds the fewest engines, then whoever came first. So an account that
+asks slow questions, however many, delays each question of another one by at most one of its own. An engine that is late, says
+something else, or is gone is dropped: with its connection it ends, and the supervisor starts another. Its words are never believed
+beyond their form; released numbers are taken only behind the fingerprint of the quote that was paid for.
 """
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
+from itertools import count
 from threading import Condition, Thread, local
 from typing import Any
 
 from tacit.data.spark.connect import unreachable
-from tacit.data.store import StoreInfo
-from tacit.doors.server.facts import HeldFacts, described, unusable
-from tacit.doors.server.quotes import fingerprint_of, pricing_of, request_written
-from tacit.doors.server.requests import elsewhere, engine_ended, lift
-from tacit.doors.server.turns import Seats, Turns
-from tacit.doors.server.wire import FAILED, FINGERPRINT, NUMBERS, TOLD, UNUSABLE, Line, Malformed, read
+from tacit.data.store import StoreInfo, column_from
 from tacit.errors import InvalidValue, StoreUnusable
-from tacit.privacy.catalog import Catalog
+from tacit.privacy.catalog import Catalog, Column
 from tacit.query.engines import EMBEDDED
 from tacit.query.engines.engine import Limits, out_of_limits
-from tacit.query.engines.spark.reasons import SILENT, unpacked_reason
+from tacit.query.engines.public import REFUSALS, Columns
+from tacit.query.engines.spark.reasons import SILENT
 from tacit.query.intervals.bands import Noisy
-from tacit.query.price.price import Quote
-from tacit.release.frames import GRACE
-from tacit.release.packed import unpacked
-from tacit.release.running import START, Paid
+from tacit.query.price.quote import Quote
+from tacit.release.elsewhere.frames import ASK, FAILED, GRACE, START, TOLD, UNUSABLE, Form, Line, Malformed, read, written
+from tacit.release.elsewhere.packed import Sent, released_by
+from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of, request_written
+from tacit.release.noisy import Paid
 
 PATIENCE = 60.0  # seconds that a question waits for an engine, before it is paid for
-SEATS = 1  # threads of the clerk that work at a time; those that wait for an engine do not count
 REACH = 75.0  # seconds in which an engine says that its cluster answers; above those that it gives the cluster
 TRIES = 3  # engines that were gone before they were asked
+
+
+# --- whose turn it is --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The thread that asks for an engine, as its door knows it.
+
+    `account` is the one that it works for. `waits` is called before it waits, and `away` is entered around questions that are not
+    paid for: a door that shares its own threads gives this one's place to others. `ended` counts an engine that ended over one.
+    """
+
+    account: Callable[[], str] = lambda: ""
+    waits: Callable[[], None] = lambda: None
+    away: Callable[[], AbstractContextManager[Any]] = nullcontext
+    ended: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turn:
+    """One who waits."""
+
+    account: str
+    number: int
+
+
+@dataclass(slots=True)
+class Turns:
+    """Who waits for an engine, and how many each account holds. Its user has a lock."""
+
+    _waiting: list[Turn] = field(default_factory=list)
+    _held: Counter[str] = field(default_factory=Counter)
+    _numbers: count[int] = field(default_factory=count)
+
+    def join(self, account: str) -> Turn:
+        """Wait, for an account."""
+        turn = Turn(account, next(self._numbers))
+        self._waiting.append(turn)
+        return turn
+
+    def leave(self, turn: Turn) -> None:
+        """Wait no longer."""
+        self._waiting.remove(turn)
+
+    def is_next(self, turn: Turn) -> bool:
+        """Whether the next engine is for this one."""
+        return turn is min(self._waiting, key=lambda each: (self._held[each.account], each.number))
+
+    def took(self, account: str) -> None:
+        """An account holds one more."""
+        self._held[account] += 1
+
+    def gave(self, account: str) -> None:
+        """An account holds one less."""
+        self._held[account] -= 1
+        if not self._held[account]:
+            del self._held[account]
+
+
+# --- the engines -------------------------------------------------------------------------------------------------------------
 
 
 class Pool:
@@ -46,22 +108,23 @@ class Pool:
     """
 
     def __init__(
-        self, changed: Callable[[], None], limits: Limits | None = None, reached: Callable[[], None] = lambda: None
+        self,
+        changed: Callable[[], None],
+        limits: Limits | None = None,
+        reached: Callable[[], None] = lambda: None,
+        caller: Caller = Caller(),  # frozen
     ) -> None:
-        self.limits, self._changed, self._reached = limits or Limits(), changed, reached
+        self.limits, self._changed, self._reached, self.caller = limits or Limits(), changed, reached, caller
         self.seconds = self.limits.seconds
         self._idle: list[Line] = []
         self._lines: set[Line] = set()
         self._info: StoreInfo | None = None
         self._unusable: StoreUnusable | None = None
         self._turns, self._news = Turns(), Condition()
-        self.seats = Seats(SEATS, elsewhere=elsewhere)
 
     def limit(self, seconds: int) -> None:
-        """From now on a question may take so many seconds."""
+        """Let a question take at most `seconds` from now on."""
         self.seconds = float(seconds)
-
-    # --- which engines there are ---------------------------------------------------------------------------------------------
 
     def add(self, line: socket.socket) -> None:
         """Take up an engine, as soon as it has opened its store."""
@@ -108,10 +171,10 @@ class Pool:
 
         It is for the caller alone until `put` or `drop`.
         """
-        self.seats.leave()
+        self.caller.waits()
         deadline = time.monotonic() + seconds
         with self._news:
-            turn = self._turns.join()
+            turn = self._turns.join(self.caller.account())
             try:
                 while True:
                     while self._idle and self._turns.is_next(turn):
@@ -125,7 +188,7 @@ class Pool:
                         raise TimeoutError("no engine in time")
             finally:
                 self._turns.leave(turn)
-                self._news.notify_all()  # somebody else is the next one now
+                self._news.notify_all()  # another one is next now
 
     def put(self, line: Line) -> None:
         """Give an engine back."""
@@ -158,7 +221,7 @@ class Pool:
 
     def ready(self, pricing: str) -> None:
         """Wait until some engine, idle or not, can answer by this catalog."""
-        self.seats.leave()
+        self.caller.waits()
         deadline = time.monotonic() + PATIENCE / 2
         with self._news:
             while True:
@@ -170,8 +233,6 @@ class Pool:
                 if self._unusable or not self._news.wait(deadline - time.monotonic()):  # the last one to start found no data
                     raise (self._unusable or unusable(b"")).with_traceback(None)
 
-    # --- what a data set asks of its holder ----------------------------------------------------------------------------------
-
     def info(self) -> StoreInfo | None:
         """The description of the store, from the first engine that opened it."""
         with self._news:
@@ -182,39 +243,39 @@ class Pool:
             return self._info
 
     def facts(self, info: StoreInfo) -> HeldFacts:
-        """What is known of the public tables."""
+        """The facts of the public tables."""
         return HeldFacts(self, info.public)
 
     def runner(self, catalog: Callable[[], Catalog], version: str) -> PooledRunner:
         """Runs paid questions on whichever engine is idle."""
         return PooledRunner(self, catalog, version)
 
-    def told(self, known: Mapping[str, Any], form: Mapping[str, Any]) -> dict[str, Any]:
-        """What any engine says to a question that is not paid for."""
-        with elsewhere(), self.seats.away():
+    def told(self, asked: Mapping[str, Any], form: Form) -> dict[str, Any]:
+        """The reply of any engine to a question that is not paid for."""
+        with self.caller.away():
             for _ in range(TRIES):
                 line = self._any(START)
                 try:
-                    found = self.heard(line, known, form, START)
+                    reply = self.heard(line, asked, form, START)
                 except OSError:
-                    engine_ended()
+                    self.caller.ended()
                     continue
                 self.put(line)
-                return found
+                return reply
         raise unusable(b"")
 
-    def heard(self, line: Line, known: Mapping[str, Any], form: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """What an engine that is held says; it is dropped if it cannot say it: `OSError` if it says nothing in time."""
+    def heard(self, line: Line, asked: Mapping[str, Any], form: Form, seconds: float) -> dict[str, Any]:
+        """The reply of an engine that is held; it is dropped if it has none: `OSError` if it says nothing in time."""
         try:
-            kind, content = line.ask(known, TOLD + UNUSABLE + FAILED, seconds)
+            kind, content = line.ask(asked, TOLD + UNUSABLE + FAILED, seconds)
             if kind == TOLD:
                 return read(content, form)
         except OSError:
             self.drop(line)
             raise
         self.drop(line)
-        if kind == FAILED and known["ask"] != "reach":  # after which it ends; what a cluster fails at is no request's fault
-            engine_ended()
+        if kind == FAILED and asked["ask"] != "reach":  # after which it ends; what a cluster fails at is no request's fault
+            self.caller.ended()
         raise unusable(content if kind == UNUSABLE else b"")
 
     def _any(self, seconds: float) -> Line:
@@ -242,7 +303,6 @@ class PooledRunner:
 
     def open(self) -> None:
         """Hold an engine that prices by the same catalog, before anything is paid for; raises where none is free in time."""
-        lift()
         self.free()
         for _ in range(TRIES):
             self.pool.ready(self._pricing())
@@ -284,16 +344,11 @@ class PooledRunner:
         if paid is None:
             raise out_of_limits()
         fingerprint = fingerprint_of(quote, self.version)
-        known = {"ask": "run", "text": paid.text, "request": request_written(quote.request), "entry": paid.entry}
-        known |= {"fingerprint": fingerprint, "seconds": self.pool.seconds}
-        line = self._taken()
+        asked = {"ask": "run", "text": paid.text, "request": request_written(quote.request), "entry": paid.entry}
+        sent = Sent(ASK, written(asked | {"fingerprint": fingerprint, "seconds": self.pool.seconds}), fingerprint)
+        line, limits = self._taken(), replace(self.pool.limits, seconds=self.pool.seconds)
         try:
-            kind, content = line.ask(known, NUMBERS + FAILED, replace(self.pool.limits, seconds=self.pool.seconds).together + GRACE)
-            if kind == FAILED:
-                raise out_of_limits(unpacked_reason(content))
-            if content[:FINGERPRINT] != fingerprint.encode():
-                raise Malformed("numbers of another quote")
-            found = unpacked(quote, content[FINGERPRINT:])
+            noisy = released_by(line, sent, quote, limits.together + GRACE)
         except (OSError, InvalidValue, MemoryError) as error:
             self.pool.drop(line)
             raise out_of_limits(SILENT if isinstance(error, TimeoutError) else "") from None
@@ -301,7 +356,7 @@ class PooledRunner:
             self.pool.drop(line)
             raise
         self.pool.put(line)
-        return found
+        return noisy
 
     def _taken(self) -> Line:
         """The engine that is held; another one if it has ended since."""
@@ -322,3 +377,74 @@ class PooledRunner:
 
     def close(self) -> None:
         """The engines belong to the pool."""
+
+
+# --- public facts ------------------------------------------------------------------------------------------------------------
+
+OPENED: Form = {
+    "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
+    "limits": dict, "pricing": str,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class HeldFacts:
+    """Public facts, asked of an engine once and kept: an open store never changes."""
+
+    pool: Pool
+    tables: Mapping[str, Mapping[str, Column]]
+    _numbers: dict[tuple[str, ...], int] = field(default_factory=dict)
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        return {name.lower(): columns for name, columns in self.tables.items()}[table.lower()]
+
+    def fan_out(self, table: str, column: str) -> int:
+        return self._number({"ask": "fan_out", "table": table, "column": column})
+
+    def size(self, table: str) -> int:
+        return self._number({"ask": "size", "table": table})
+
+    def _number(self, asked: dict[str, str]) -> int:
+        key = tuple(asked.values())
+        if key not in self._numbers:
+            self._numbers[key] = int(self.pool.told(asked, {"number": int})["number"])
+        return self._numbers[key]
+
+    def answered(self, text: str, tables: Sequence[str]) -> Columns:
+        """The answer to a free question; a refusal is one of a closed list."""
+        reply = self.pool.told({"ask": "free", "text": text}, {"columns": list, "refused": str})
+        if reply["refused"]:
+            raise REFUSALS.get(reply["refused"], REFUSALS["question"])()
+        try:
+            return [(str(name), tuple(map(_value, values))) for name, values in reply["columns"]]
+        except (TypeError, ValueError, LookupError, InvalidOperation):
+            raise unusable(b"") from None
+
+
+def _value(value: Any) -> Any:
+    """A value of a public table: a text, a number, a truth or nothing."""
+    if isinstance(value, dict):
+        return Decimal(value["decimal"])
+    if type(value) not in (str, int, float, bool, type(None)):
+        raise TypeError("a value of another kind")
+    return value
+
+
+def unusable(said: bytes) -> StoreUnusable:
+    """The error of an engine that gave a reason, or none: of two lines, so that it is one line of a log."""
+    message, remedy = (" ".join(part.split()) for part in f"{said.decode(errors='replace')}\n".split("\n", 1))
+    return StoreUnusable(message or "no engine has opened the prepared store", remedy=remedy or "try again, or run: tacit prepare")
+
+
+def described(content: bytes) -> tuple[StoreInfo, str]:
+    """The description of a store by an engine that has opened it, and a hash of what its prices depend on."""
+    told = read(content, OPENED)
+    try:
+        tables = told["public"]
+        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in tables.items()}
+    except (AttributeError, TypeError, LookupError, ValueError):
+        raise Malformed("columns of another form") from None
+    if not all(type(most) is int for most in told["limits"].values()):
+        raise Malformed("limits of another form")
+    pricing = told.pop("pricing")
+    return StoreInfo(**(told | {"public": public})), pricing

@@ -13,15 +13,14 @@ from typing import Any
 import pytest
 
 STARTED = """
-import json, os, pickle, socket, sys, threading
-from tacit.release import processes
-from tacit.release.frames import ASKED, receive, send
+import json, os, socket, sys, threading
+from tacit.release.elsewhere import processes
+from tacit.release.elsewhere.frames import TOLD, Line
 {before}
 first, ledger = open(os.devnull), open("ledger.sqlite")
 processes.start_ahead()
 (child,) = processes._ahead
-send(child.line, ASKED, pickle.dumps(("ping",)))
-receive(child.line)
+Line(child.line).ask({{"ask": "ping"}}, TOLD, 120)
 place = f"/proc/{{child.process}}"
 held = {{number: os.readlink(f"{{place}}/fd/{{number}}") for number in os.listdir(f"{{place}}/fd")}}
 forked = open(f"{{place}}/cmdline").read() == open("/proc/self/cmdline").read()
@@ -83,7 +82,7 @@ def _runs(process: int) -> bool:
 
 def test_what_is_imported_before_the_fork_knows_no_ledger_and_no_data() -> None:
     """What the two processes share is code of the road between them: no module that opens a ledger, a catalog or a source."""
-    shown = "import sys; from tacit.release.worker import load_shared; load_shared(); print(*sys.modules)"
+    shown = "import sys; from tacit.release.elsewhere.worker import load_shared; load_shared(); print(*sys.modules)"
     loaded = set(subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stdout.split())
     assert {"duckdb", "numpy", "sqlglot", "tacit.query.plan", "tacit.release.noisy"} <= loaded
     kept_out = ("sqlalchemy", "sqlite3", "tacit.accounting.ledger", "tacit.session", "tacit.data_set", "tacit.data.catalog")

@@ -20,8 +20,8 @@ from tacit.accounting.ledger.register import state_folder
 from tacit.errors import InvalidInput, InvalidValue, StoppedAfterSpending, StoreUnusable, TacitError, TimedOut, Unforeseen
 from tacit.files import append_line
 from tacit.query.engines.duckdb import DuckDBEngine
-from tacit.release import unforeseen
-from tacit.release.unforeseen import alone, line_of, noted, one_exit
+from tacit.release import once
+from tacit.release.once import alone, line_of, noted, one_exit
 
 WORDS = "tacit failed unexpectedly, and what was already spent stays spent; ask the data owner to look at unforeseen.log"
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -131,7 +131,7 @@ def test_the_log_has_the_kind_and_the_places_and_no_message(tmp_path: Path) -> N
     file = tmp_path / "log" / "unforeseen.log"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     (line,) = file.read_text().splitlines()
-    assert " ValueError at unforeseen.py:" in line
+    assert " ValueError at once.py:" in line
     assert line.endswith(" ask")
     assert "cell" not in line
 
@@ -144,7 +144,7 @@ def test_a_chain_is_logged_by_its_kinds_and_an_error_of_the_system_by_its_name()
             raise OSError(28, cell()) from None
     except OSError as error:
         line = line_of(error)
-    assert line.startswith("OSError ENOSPC at test_unforeseen.py:")
+    assert line.startswith("OSError ENOSPC at test_once_exit.py:")
     assert " after KeyError at " in line
     assert cell() not in line
 
@@ -168,16 +168,16 @@ def test_a_log_that_cannot_be_written_changes_nothing(tmp_path: Path, monkeypatc
 
 
 def test_a_full_log_is_put_aside_and_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unforeseen, "LARGEST", 100)
+    monkeypatch.setattr(once, "LARGEST_LOG", 100)
     for number in range(40):
         noted(KeyError() if number % 2 else ValueError(), tmp_path)
     kept = sorted((tmp_path / "log").iterdir())
     assert [file.name for file in kept] == ["unforeseen.log", *(f"unforeseen.log.{number}" for number in range(1, 5))]
     assert {stat.S_IMODE(file.stat().st_mode) for file in kept} == {0o600}
     assert all(file.stat().st_size < 300 for file in kept)
-    shown = unforeseen.latest(tmp_path, 7)
+    shown = once.latest(tmp_path, 7)
     assert [line.split()[1] for line in shown] == ["KeyError", *("ValueError", "KeyError") * 3]
-    assert len(unforeseen.latest(tmp_path, 1000)) == sum(len(file.read_text().splitlines()) for file in kept)
+    assert len(once.latest(tmp_path, 1000)) == sum(len(file.read_text().splitlines()) for file in kept)
 
 
 def test_writers_at_once_lose_no_line(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def kinds(data: tacit.DataSet) -> list[str]:
     [
         ("tacit.query.engines.duckdb.DuckDBEngine.run", RuntimeError),
         ("tacit.query.engines.duckdb.DuckDBEngine.run", MemoryError),
-        ("tacit.release.running.released", RuntimeError),
+        ("tacit.release.noisy.released", RuntimeError),
         ("tacit.session.answer", RuntimeError),
         ("tacit.session.answer", MemoryError),
     ],

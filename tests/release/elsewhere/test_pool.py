@@ -16,19 +16,18 @@ import pytest
 from served import served
 from tacit.data.spark.connect import ROOTS, unreachable
 from tacit.data.store import StoreInfo
-from tacit.doors.server import pool as pool_module
-from tacit.doors.server.engine import Answering
-from tacit.doors.server.facts import OPENED, described
+from tacit.doors.server.engine import Answering, derived
 from tacit.doors.server.parts import environment_of_an_engine
-from tacit.doors.server.pool import Pool, PooledRunner
-from tacit.doors.server.quotes import derived, fingerprint_of, request_written
-from tacit.doors.server.wire import ASK, FAILED, TOLD, UNUSABLE, Malformed, receive, send, written
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.spark.reasons import GONE, SILENT, packed_reason
 from tacit.query.price.price import Request
-from tacit.release.running import Paid
+from tacit.release.elsewhere import pool as pool_module
+from tacit.release.elsewhere.frames import ASK, FAILED, TOLD, UNUSABLE, Malformed, receive, send, written
+from tacit.release.elsewhere.pool import OPENED, Pool, PooledRunner, described
+from tacit.release.elsewhere.quotes import fingerprint_of, request_written
+from tacit.release.noisy import Paid
 from tacit.session import DataSet
 
 TEXT = "SELECT COUNT(*) AS n FROM visits"
@@ -87,24 +86,24 @@ def run(data: DataSet) -> bytes:
     ],
 )
 def test_a_failure_of_a_paid_question_is_one_byte_at_most(data, error, reply):
-    assert Answering(on_spark(data), Engine(error), data.store).handle(run(data)) == reply
+    assert Answering(on_spark(data), Engine(error), data.store).handle(ASK, run(data)) == reply
 
 
 def test_a_cluster_that_does_not_answer_is_said_before_anything_is_paid_for(data):
     there, gone = Engine(), Engine(unreachable())
-    assert Answering(on_spark(data), there, data.store).handle(written({"ask": "reach"})) == (TOLD, b"{}")
+    assert Answering(on_spark(data), there, data.store).handle(ASK, written({"ask": "reach"})) == (TOLD, b"{}")
     for asked in ({"ask": "reach"}, {"ask": "size", "table": "wards"}):
-        kind, said = Answering(on_spark(data), gone, data.store).handle(written(asked))
+        kind, said = Answering(on_spark(data), gone, data.store).handle(ASK, written(asked))
         assert (kind, said.splitlines()[0]) == (UNUSABLE, b"the Spark cluster cannot be reached")
     assert there.opened == 1
 
 
 def test_public_facts_replace_a_lost_session_first(data):
     engine = Engine()
-    assert Answering(on_spark(data), engine, data.store).handle(written({"ask": "size", "table": "wards"}))[0] == TOLD
+    assert Answering(on_spark(data), engine, data.store).handle(ASK, written({"ask": "size", "table": "wards"}))[0] == TOLD
     assert engine.opened == 1
     embedded = Engine()
-    Answering(data.catalog, embedded, data.store).handle(written({"ask": "size", "table": "wards"}))
+    Answering(data.catalog, embedded, data.store).handle(ASK, written({"ask": "size", "table": "wards"}))
     assert embedded.opened == 0, "a file stays open"
 
 
@@ -121,7 +120,7 @@ def test_the_work_of_a_cluster_is_stopped_when_nobody_waits_for_it(data):
 def pool_of(data: DataSet, reply: Reply, asked: list[str], pool: Pool | None = None, catalog: Catalog | None = None) -> Pool:
     """A pool with one engine, whose replies to everything but `open` come from `reply`."""
     pool, (ours, theirs) = pool or Pool(changed=lambda: None), socket.socketpair()
-    opened = Answering(catalog or on_spark(data), data.engine, data.store).handle(written({"ask": "open"}))
+    opened = Answering(catalog or on_spark(data), data.engine, data.store).handle(ASK, written({"ask": "open"}))
 
     def answer() -> None:
         with theirs:
@@ -256,7 +255,7 @@ def test_an_engine_that_says_nothing_is_in_the_log_as_such(data):
 def test_an_engine_says_all_that_a_store_says_of_itself(data):
     """A field that the clerk does not expect would end every engine before it serves."""
     assert {each.name for each in fields(StoreInfo)} | {"pricing"} == set(OPENED)
-    said = Answering(data.catalog, data.engine, data.store).handle(written({"ask": "open"}))[1]
+    said = Answering(data.catalog, data.engine, data.store).handle(ASK, written({"ask": "open"}))[1]
     assert described(said)[0] == data.store
     with pytest.raises(Malformed, match="limits of another form"):
         described(written(json.loads(said) | {"limits": {"visits": "8"}}))
