@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidied
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
+
+if TYPE_CHECKING:
+    from tacit.release.charts import Picture
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
@@ -199,7 +202,7 @@ class Answer:
 
         write(path, lambda file: pq.write_table(self.to_arrow(), file))
 
-    def chart(self, path: str | Path | None = None, column: str | None = None) -> Any:
+    def chart(self, path: str | Path | None = None, column: str | None = None) -> Picture:
         """A picture of one number with its intervals: bars for categories, a line with a band for dates and numbers."""
         from tacit.release.charts import chart
 
@@ -220,16 +223,24 @@ class Answer:
             return FREE
         if not self.receipt.epsilon and self.receipt.entry is None:
             return NO_ROWS
-        rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
-        held = "all values together" if self.simultaneous else rows
-        price = f"epsilon {as_text(self.receipt.epsilon)}" + (
-            f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
-        )
-        spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {price}."
+        spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {self._price()}."
         left = "" if self.receipt.left_epsilon is None else f" Remaining: epsilon {at_most(self.receipt.left_epsilon)}."
-        with_intervals = not self.columns or any(column.has_interval for column in self.columns)
-        intervals = f"{100 * float(self.confidence):.4g} % intervals ({held})." if with_intervals else "No intervals."
-        return f"{intervals} {spent}{left}"
+        return f"{self._intervals()}. {spent}{left}"
+
+    def caption(self) -> str:
+        """The line of a picture that is published: intervals and price, and never a balance."""
+        exact = self.footer() if self.columns and all(column.kind == PUBLIC for column in self.columns) else ""
+        return exact or f"{self._intervals()}, {self._price()}"
+
+    def _intervals(self) -> str:
+        if self.columns and not any(column.has_interval for column in self.columns):
+            return "No intervals"
+        rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
+        return f"{100 * float(self.confidence):.4g} % intervals ({'all values together' if self.simultaneous else rows})"
+
+    def _price(self) -> str:
+        delta = f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
+        return f"epsilon {as_text(self.receipt.epsilon)}{delta}"
 
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""

@@ -186,15 +186,12 @@ def _arrow(_: Office, answer: Answer) -> Reply:
     return Reply(DONE, sink.getvalue().to_pybytes(), ARROW)
 
 
-def _svg(office: Office, answer: Answer) -> Reply:
-    from tacit.chart import svg
-
+def _svg(_: Office, answer: Answer) -> Reply:
     if not any(column.is_number for column in answer.columns):
         raise InvalidInput("the answer has no number to draw; ask for JSON or CSV")
     if len(answer) > MOST_DRAWN:
         raise InvalidInput(f"a picture shows at most {MOST_DRAWN:,} rows; ask for JSON or CSV")
-    with office.drawing:
-        return Reply(DONE, svg(answer.chart()).encode(), SVG)
+    return Reply(DONE, answer.chart().svg().encode(), SVG)
 
 
 FORMS: Mapping[str, Callable[[Office, Answer], Reply]] = {
