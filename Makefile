@@ -3,8 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
-HEART  := tests/test_layers.py tests/test_public_names.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
-          tests/mechanisms/test_laplace.py tests/query/test_golden.py tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py
+QUICK  := .venv-quick
+# The heart of each chapter, as far as it runs without Spark, JAX, Numba and a browser, which `make quick` does not install.
+HEART  := tests/test_layers.py tests/test_style.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
+          tests/mechanisms/test_laplace.py tests/data/catalog/test_catalog.py tests/data/prepare/test_verdict.py tests/query/test_golden.py \
+          tests/query/price/test_stability.py tests/release/test_once.py tests/release/test_answer.py tests/publish/local/estimates/test_estimate.py \
+          tests/publish/tables/test_anonymized.py tests/evidence/verify/test_contract.py tests/doors/cli/test_commands_options.py
 # Tests are compiled once and not by each worker; a file is run by one worker, so that what its tests share is made once.
 TESTED := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest
 SPREAD := -n auto --dist loadfile
@@ -28,9 +32,9 @@ test: $(STAMPS)/all check  ## everything that must hold, in its quick form
 test-spark: $(STAMPS)/all  ## the engine on Apache Spark alone, in its full form: what is equal on both engines, a cluster, and faults
 	HYPOTHESIS_PROFILE=verify $(TESTED) $$(find tests -name "test_*spark*.py") -v -n0 --timeout 3600 --durations 25
 
-quick: $(STAMPS)/all  ## the inner loop, in under a minute: lint, layers, and the heart of each chapter
-	$(BIN)/ruff check -q src tests
-	$(TESTED) $(HEART) -m "not slow" $(SPREAD) -q
+quick: $(QUICK)/.stamps/quick  ## the inner loop, in under a minute, in a small environment: lint, layers, and the heart of each chapter
+	$(QUICK)/bin/ruff check -q src tests
+	PYTHONDONTWRITEBYTECODE= $(QUICK)/bin/python -m pytest $(HEART) -m "not slow" $(SPREAD) -q
 
 check: $(STAMPS)/all  ## formatting, lint and types
 	$(BIN)/ruff format --check src tests benchmarks
@@ -62,13 +66,13 @@ docs: $(STAMPS)/all  ## build the documentation into site/
 	@echo "open site/index.html; its search box needs a server: $(BIN)/python -m http.server --directory site"
 
 clean:  ## remove the environment and what was built
-	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(QUICK) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-$(VENV)/bin/python:
+$(VENV)/bin/python $(QUICK)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
 	  || { echo "tacit needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 2; }
-	@$(PYTHON) -m venv $(VENV) \
-	  || { rm -rf $(VENV); echo "python could not make an environment; on Debian and Ubuntu: apt install python3-venv"; exit 2; }
+	@$(PYTHON) -m venv $(@:/bin/python=) \
+	  || { rm -rf $(@:/bin/python=); echo "python could not make an environment; on Debian and Ubuntu: apt install python3-venv"; exit 2; }
 
 $(STAMPS)/base: $(VENV)/bin/python pyproject.toml
 	@echo "installing tacit into $(VENV) (once; a minute or two)"
@@ -79,3 +83,8 @@ $(STAMPS)/all: $(STAMPS)/base
 	@echo "installing what the tests, benchmarks and docs need into $(VENV) (once)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test,docs,bench]"
 	@mkdir -p $(STAMPS) && touch $@
+
+$(QUICK)/.stamps/quick: $(QUICK)/bin/python pyproject.toml
+	@echo "installing tacit and what its quick tests need into $(QUICK) (once; 700 MB)"
+	$(QUICK)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[quick]"
+	@mkdir -p $(@D) && touch $@

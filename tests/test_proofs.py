@@ -81,6 +81,7 @@ def of(code: str) -> str:
         ("  # fresh", ""),
         ("value + noise(scale)", "(\n        value\n        + noise(scale)\n    )"),
         ("scale must be positive, not", "a scale is positive:"),
+        ('not {scale}"', 'not {scale}", argument="scale"'),
     ],
 )
 def test_words_and_formatting_do_not_count(old, new):
@@ -95,6 +96,8 @@ def test_words_and_formatting_do_not_count(old, new):
         ("scale < 0", "scale <= 0"),
         ("value + noise", "value - noise"),
         ("not {scale}", "not {value}"),
+        ('not {scale}"', 'not {scale}", argument=noise(scale)'),
+        ('not {scale}"', 'not {scale}", remedy="scale"'),
         ("(value, scale)", "(value, scale=1)"),
         ("ValueError", "KeyError"),
         ("def release", "@cached\ndef release"),

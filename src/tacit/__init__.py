@@ -132,7 +132,7 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and so a misspel
         """A public name, from the module that it lives in; kept, so that this runs once for each."""
         if name not in __all__:
             raise AttributeError(f"module 'tacit' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-        globals()[name] = value = _loaded(name)
+        globals()[name] = value = _load(name)
         return value
 
 
@@ -140,7 +140,7 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def _loaded(name: str) -> Any:
+def _load(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 

@@ -10,7 +10,7 @@
 >>> reconstruction(Rounding(bits, to=5), people=64, questions=1024, truth=bits).recovered
 1.0
 
-Those on published graphs take a `tacit.graphs.Graph`. What two people know of their own contacts names two more:
+Those on published graphs take a `tacit.graphs.Graph`. Two people who know their own contacts name two more:
 
 >>> from tacit.attack import collude, email_graph
 >>> graph, names = email_graph()

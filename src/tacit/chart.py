@@ -169,9 +169,9 @@ def policy(*scripts: str) -> str:
 
 
 def _title(specification: Mapping[str, Any]) -> str:
-    found = specification.get("title", "")
-    found = found.get("text", "") if isinstance(found, Mapping) else found
-    return found if isinstance(found, str) and found else "tacit"
+    title = specification.get("title", "")
+    title = title.get("text", "") if isinstance(title, Mapping) else title
+    return title if isinstance(title, str) and title else "tacit"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What several releases cost together: fixed in advance, or chosen one by one under a filter.
+"""The cost of several releases together: fixed in advance, or chosen one by one under a filter.
 
 Events are what mechanisms record (`tacit.Laplace(...).event`). `cost` is what the ledger's `Filter` adds for one; `batch_loss` and
 the forms beside it hold only for events that are all fixed in advance.

@@ -32,8 +32,8 @@
         ├── TooManyFailures                questions did not finish too often; the data owner must look into it
         └── TimedOut                       the engine did not finish in time; the spend stays
 
-A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release. What it
-quotes may hold anything, and is shown on terminals and in logs: no control character stands in a message, and no password.
+A message quotes parameters and declared facts, never a private value: a message that depends on the data is a release. It may
+quote anything, and is shown on terminals and in logs: no control character stands in a message, and no password.
 """
 
 from __future__ import annotations
@@ -48,10 +48,15 @@ class TacitError(Exception):
 
     >>> print(TacitError("there is no table \x1b[2J in postgresql://ana:secret@db/x"))
     there is no table \x1b[2J in postgresql://...@db/x
+
+    `argument` is what the message names of the call, one name or several: the command line has an option in its place.
     """
 
-    def __init__(self, *parts: object) -> None:
+    arguments: tuple[str, ...] = ()
+
+    def __init__(self, *parts: object, argument: str | tuple[str, ...] = ()) -> None:
         super().__init__(*(_one_line(each) if isinstance(each, str) else each for each in parts))
+        self.arguments = (argument,) if isinstance(argument, str) else argument
 
 
 class InvalidInput(TacitError, ValueError):
@@ -148,7 +153,7 @@ class UnitsChanged(StoreUnusable):
 
 
 class RegisterUnavailable(StoreUnusable):
-    """The register of ledgers cannot be read or written, so that nobody knows whether the sources have a ledger already."""
+    """The register of ledgers cannot be read or written, so that it is unknown whether the sources already have a ledger."""
 
     code = "register"
 
@@ -182,10 +187,12 @@ class Refused(TacitError):
 
     code = "refused"
 
-    def __init__(self, message: str, *, remedy: str = "", at: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, message: str, *, remedy: str = "", at: tuple[int, int] | None = None, argument: str | tuple[str, ...] = ()
+    ) -> None:
         self.message, self.remedy, self.at = _one_line(message), _one_line(remedy), at
         where = f"line {at[0]}, column {at[1]}: " if at else ""
-        super().__init__(f"{where}{self.message}" + (f"; {self.remedy}" if remedy else ""))
+        super().__init__(f"{where}{self.message}" + (f"; {self.remedy}" if remedy else ""), argument=argument)
 
 
 class InvalidSQL(Refused):

@@ -127,14 +127,14 @@ def not_written(place: Path, error: OSError, after: str = "") -> InvalidInput:
 def _refuse_others(place: Path, force: bool) -> None:
     """Refuse to replace what is not a plain file; without `force`, also a plain one."""
     try:
-        found = os.lstat(place)
+        status = os.lstat(place)
     except FileNotFoundError:
         return
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
     if not force:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -261,7 +261,7 @@ def sync_folder(folder: Path) -> None:
 
 
 _turn = Lock()
-_before: list[int] = []  # the umask that each preparation found; the first found that of the process
+_before: list[int] = []  # the umask before each preparation; the first is that of the process
 
 
 @contextmanager
@@ -277,9 +277,9 @@ def files_of_the_owner() -> Iterator[None]:
         yield
     finally:
         with _turn:
-            found = _before.pop()
+            mask = _before.pop()
             if not _before:
-                os.umask(found)
+                os.umask(mask)
 
 
 @contextmanager

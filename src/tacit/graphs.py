@@ -1,7 +1,7 @@
 """Social networks: read, published with fewer ways to find a person, and measured for the ways that are left.
 
-What `naive`, `k_degree`, `k_neighbourhood`, `sized_groups` and `bipartite` return is not differentially private, and says so; what
-`release_degrees`, `release_edges` and `release_triangles` return is. `tacit anonymize graph` does the same on the command line.
+The results of `naive`, `k_degree`, `k_neighbourhood`, `sized_groups` and `bipartite` are not differentially private, and say so;
+those of `release_degrees`, `release_edges` and `release_triangles` are. `tacit anonymize graph` does the same on the command line.
 Loops are compiled by Numba: `pip install "tacit[graphs]"`.
 
 >>> from tacit.graphs import Graph, candidates, k_degree, naive

@@ -31,7 +31,7 @@ from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_with
 from tacit.query.price.quote import Quote
 from tacit.query.price.request import Request, or_one, requested, weighed
 from tacit.query.question import MOST_CELLS
-from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, renamed
+from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once, one_exit
 from tacit.release.tabulate import answer, free_answer, without_rows
@@ -108,7 +108,7 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.older else [])))
-        return renamed(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)), names)
+        return with_names(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)), names)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""

@@ -139,7 +139,7 @@ def prose_for_html(text: str) -> str:
     >>> prose_for_html("one\n\u200f<two>\u202e")
     'one\n\u200f&lt;two&gt;\\u202e'
     """
-    return escape(NOT_PROSE.sub(lambda found: ascii(found[0])[1:-1], text), quote=True)
+    return escape(NOT_PROSE.sub(lambda match: ascii(match[0])[1:-1], text), quote=True)
 
 
 NOT_PROSE = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff]")
@@ -164,9 +164,9 @@ def for_json(value: object, indent: int | None = None, plain: bool = False, othe
 NOT_ASCII = re.compile("[^\n\x20-\x7e]")  # line breaks occur only between values: inside a text they are already escaped
 
 
-def _in_json(found: re.Match[str]) -> str:
-    seen = found[0].isprintable() and found[0] not in BLANK and not VARIANTS.match(found[0])
-    return found[0] if seen else json.dumps(found[0])[1:-1]
+def _in_json(match: re.Match[str]) -> str:
+    seen = match[0].isprintable() and match[0] not in BLANK and not VARIANTS.match(match[0])
+    return match[0] if seen else json.dumps(match[0])[1:-1]
 
 
 def _finite(value: object) -> object:
@@ -183,7 +183,7 @@ def for_script(value: object) -> str:
     >>> print(for_script("</script>"))
     "\u003c/script\u003e"
     """
-    return re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", for_json(value))
+    return re.sub("[<>&]", lambda match: f"\\u{ord(match[0]):04x}", for_json(value))
 
 
 def for_chart(specification: Any) -> Any:
@@ -236,15 +236,15 @@ def distinct(labels: Mapping[Any, str]) -> dict[Any, str]:
     {'\x1b': '\\x1b', '\\x1b': '\\x1b (2)', 'b': 'b'}
     """
     taken: dict[str, int] = {}
-    found = {}
+    distinct_labels = {}
     for value, label in labels.items():
         other = label
         while other in taken:
             taken[label] += 1
             other = f"{label} ({taken[label]})"
         taken[other] = 1
-        found[value] = other
-    return found
+        distinct_labels[value] = other
+    return distinct_labels
 
 
 # --- for spreadsheets --------------------------------------------------------------------------------------------------------
@@ -267,12 +267,12 @@ def for_csv(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     shown = for_terminal(value, LONGEST_IN_CSV)
-    return shown if HARMLESS.fullmatch(shown) else FORMULA.sub(_quoted, shown)
+    return shown if HARMLESS.fullmatch(shown) else FORMULA.sub(_quote, shown)
 
 
-def _quoted(found: re.Match[str]) -> str:
-    after = found[0].removeprefix(";")
-    return f"{found[0][: len(found[0]) - len(after)]}'{after}"
+def _quote(match: re.Match[str]) -> str:
+    after = match[0].removeprefix(";")
+    return f"{match[0][: len(match[0]) - len(after)]}'{after}"
 
 
 def from_csv(cell: str) -> str:
@@ -299,14 +299,14 @@ def csv_text(columns: Mapping[str, Iterable[Any]]) -> str:
 
 def _cells(values: Iterable[Any]) -> Iterable[Any]:
     """The cells of a column; a text that occurs a million times is processed once."""
-    known: dict[Any, Any] = {}
+    texts: dict[Any, Any] = {}
     for value in values:
         if not isinstance(value, str):
             yield value
             continue
-        if value not in known:
-            known[value] = for_csv(value)
-        yield known[value]
+        if value not in texts:
+            texts[value] = for_csv(value)
+        yield texts[value]
 
 
 # --- passwords ---------------------------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def without_passwords(text: str) -> str:
     'cannot reach postgresql://...@db/x; see host=db password=...; ...@db does not exist'
     """
     if ":/" in text:
-        text = URL.sub(lambda found: without_password(found[0]), text)
+        text = URL.sub(lambda match: without_password(match[0]), text)
     if "@" in text:
         text = NAMED.sub("...@", text)
     return SETTING.sub(r"\1...", text) if "=" in text else text

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tacit.errors import InvalidInput
-from tacit.release.answer import Answer, Column, Receipt, record, recorded, renamed, shown
+from tacit.release.answer import Answer, Column, Receipt, cell_text, record, recorded, with_names
 from tacit.untrusted import visible
 
 RECEIPT = Receipt(Fraction(1, 2), Fraction(1, 10**6), Fraction(19, 3), Fraction(0), 12, "ab" * 16)
@@ -118,7 +118,7 @@ def test_what_is_kept_comes_back_as_it_was(answer: Answer) -> None:
     kept = recorded(record(answer))
     price = Receipt(answer.receipt.epsilon, answer.receipt.delta)
     assert kept == replace(answer, receipt=price), "a balance belongs to whoever asks, and is not kept"
-    assert renamed(answer, [f"x{at}" for at in range(len(answer.columns))]).columns[1].name == "x1"
+    assert with_names(answer, [f"x{at}" for at in range(len(answer.columns))]).columns[1].name == "x1"
 
 
 @pytest.mark.parametrize("answer", [ANSWER, EMPTY])
@@ -137,7 +137,7 @@ def test_every_form_takes_every_answer(answer: Answer, tmp_path: Path) -> None:
 
 
 def cell(value: Any, low: Any, high: Any, kind: str = "avg") -> str:
-    return shown(Column("x", kind, (value,), (low,), (high,)), 0)
+    return cell_text(Column("x", kind, (value,), (low,), (high,)), 0)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_keys_of_private_text_cannot_steer_a_terminal_or_a_page() -> None:
 
 @given(st.text(max_size=30))
 def test_any_text_is_shown_on_one_line(text: str) -> None:
-    line = shown(Column("x", "key", (text,)), 0)
+    line = cell_text(Column("x", "key", (text,)), 0)
     assert visible(line) == line
     assert len(line.splitlines()) <= 1
 
@@ -213,7 +213,7 @@ def test_a_column_that_is_not_there_is_named() -> None:
 def test_an_interval_that_is_the_whole_range_is_unknown():
     column = Column("mean", "avg", (55.0, 40.0), (0.0, 38.5), (110.0, 110.0), (0.0, 110.0))
     answer = Answer((column,), Fraction(95, 100), Receipt(Fraction(1), Fraction(0)))
-    assert [shown(column, at) for at in (0, 1)] == ["unknown [0, 110]", "40 [38, 110]"]
+    assert [cell_text(column, at) for at in (0, 1)] == ["unknown [0, 110]", "40 [38, 110]"]
     cells = [row["mean"] for row in answer.rows()]
     assert cells[0]["unknown"] is True
     assert "unknown" not in cells[1]
@@ -224,7 +224,7 @@ def test_an_interval_that_is_the_whole_range_is_unknown():
 def test_dates_that_are_the_whole_range_are_unknown():
     range_of = "2020-01-01", "2024-12-31"
     column = Column("last", "quantile", ("2022-03-04",) * 2, ("2020-01-01",) * 2, ("2024-12-31", "2023-01-01"), range_of)
-    assert [shown(column, at) for at in (0, 1)] == ["unknown [2020-01-01, 2024-12-31]", "2022-03-04 [2020-01-01, 2023-01-01]"]
+    assert [cell_text(column, at) for at in (0, 1)] == ["unknown [2020-01-01, 2024-12-31]", "2022-03-04 [2020-01-01, 2023-01-01]"]
     answer = Answer((column,), Fraction(95, 100), Receipt(Fraction(1), Fraction(0)))
     assert [row["last"].get("unknown") for row in answer.rows()] == [True, None]
     assert recorded(record(answer)).columns == answer.columns

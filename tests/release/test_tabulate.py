@@ -12,7 +12,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import Enclosed, QuantileWithInterval
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
-from tacit.release.answer import Answer, Receipt, shown
+from tacit.release.answer import Answer, Receipt, cell_text
 from tacit.release.tabulate import answer
 from worlds import PUBLIC, World, clinic, world_in_memory
 
@@ -191,5 +191,5 @@ def test_a_quantile_of_which_nothing_is_known_is_unknown(place: World, quantile:
     low = quote.ranks[0].call.over.node.low  # type: ignore[union-attr]
     high = low + int(quote.ranks[0].mechanism.upper)
     whole, less = (tabulated(place, text, [low, low, high - cut]).column("x") for cut in (0, 1))
-    assert shown(whole, 0).startswith("unknown [")
-    assert not shown(less, 0).startswith("unknown")
+    assert cell_text(whole, 0).startswith("unknown [")
+    assert not cell_text(less, 0).startswith("unknown")

@@ -2,7 +2,8 @@
 
 A proof ends with a section "What this page proves". Each line names something of a module, by the module's path below the folder
 of the page or below src/tacit, and gives its fingerprint. The fingerprint leaves out what a proof cannot depend on: docstrings,
-comments, formatting, and the words of an error message. A function includes what is registered on it (`@cost.register`).
+comments, formatting, and the words of an error message, with the argument that it names. A function includes what
+is registered on it (`@cost.register`).
 
     make proofs                  shows the pages whose code has changed since they were last read
     make proofs ACCEPT="PAGE"    writes the fingerprints of today into pages that were read again, and still hold
@@ -106,11 +107,17 @@ def plain(value: Any, in_error: bool = False) -> Any:
         filled = [node.value for node in ast.walk(value) if isinstance(node, ast.FormattedValue)]
         return ["words", *plain(filled)]  # what is filled in counts: it may not be private
     fields = {name: without_docstring(value, name) for name in value._fields if name not in LEFT_OUT}
+    if in_error and isinstance(value, ast.Call):  # a message names its argument, and carries it beside its words
+        fields["keywords"] = [each for each in value.keywords if each.arg != "argument" or _calls(each)]
     kept = {name: field for name, field in fields.items() if field is not None and field != []}
     return [
         type(value).__name__,
         *((name, plain(field, in_error or isinstance(value, ast.Raise))) for name, field in sorted(kept.items())),
     ]
+
+
+def _calls(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Call) for each in ast.walk(node))
 
 
 def without_docstring(node: ast.AST, field: str) -> Any:

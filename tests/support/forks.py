@@ -22,7 +22,8 @@ import pytest
 
 OPTIONS = ("-m", "not slow", "-q", "-s", "--no-header", "--tb=no", "--doctest-modules", "-p", "no:cacheprovider", "-p", "no:xdist")
 OPTIONS += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of what is loaded before
-OPTIONS += ("-o", "timeout=120")  # seconds: a test that waits for a process which a mutant has stopped takes no processor time
+OPTIONS += ("-p", "no:schemathesis", "-p", "no:anyio")  # of no use to tests of mechanisms, and slow to load
+OPTIONS += ("-o", "timeout=600")  # seconds: a test that waits for a process which a mutant has stopped takes no processor time
 MEMORY = 8 * 2**30
 NOT_WHOLE = 71  # the exit code where a function cannot have its new code
 MISPLACED = "the module is not the mutant"

@@ -21,7 +21,6 @@ import gc
 import importlib
 import importlib.abc
 import importlib.util
-import itertools
 import json
 import math
 import os
@@ -29,7 +28,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +39,7 @@ from forks import (
     Finder,
     Say,
     Session,
+    forked,
     functions_of,
     in_forks,
     killer,
@@ -54,7 +54,7 @@ from planting import Mutant, Planted
 KINDS = ("equivalent", "message", "picture", "speed", "wider", "guard", "unreachable")  # with what the reason of a survivor begins
 SLOWER = 8  # times its processor time, and a few seconds more: what a test may need
 PATIENCE = 15.0  # seconds of processor time for the tests of other files and the rows, the quickest first
-SHORT = 5.0  # and for a mutant with a reason, of the tests nearby
+SHORT = 1.0  # and for a mutant with a reason, of the tests nearby
 COUNTED = ("planted", "killed", "explained", "unexplained")
 BEGIN, END = "<!-- make mutants: begin -->", "<!-- make mutants: end -->"
 HEAD = f"| module | {' | '.join(COUNTED)} | commit |\n|---|---|---|---|---|---|"
@@ -73,6 +73,7 @@ class Trial:
     jobs: int = 2
     limit: int = 0  # of mutants, spread over the module; 0 for all
     patience: float = PATIENCE
+    nearby: bool = False  # whether the tests of other files are left out
 
     @cached_property
     def planted(self) -> Planted:
@@ -98,7 +99,7 @@ class Trial:
     def run(self) -> dict[str, str]:
         """The test that killed each mutant, by its key; an empty text if none did."""
         results = {key: by for key, by in self.known().items() if key in {each.key for each in self.mutants}}
-        for near in (True, False):
+        for near in (True,) if self.nearby else (True, False):
             waiting = [each for each in self.mutants if each.key not in results]
             if not waiting:
                 break
@@ -226,20 +227,23 @@ class Meeting:
                 yield key, by
         if count < len(swapped):
             raise SystemExit(f"{self.trial.module}: pytest cannot load its tests together")
-        for mutant, child in in_forks(((each, self._loading(each)) for each in (None, *again) if again), self.trial.jobs):
-            if mutant is None:
-                self._require_control(killer(child))
-            else:
-                self._note(mutant, killer(child))
-                yield mutant.key, killer(child)
+        killers = set()
+        for mutant, child in in_forks(((each, self._loading(each)) for each in again), self.trial.jobs):
+            by = killer(child)
+            self._note(mutant, by)
+            killers.add(by)
+            yield mutant.key, by
+        if again:
+            self._require_control(killer(forked(self._loading(None, killers), wait=True)))
 
     def _note(self, mutant: Mutant, by: str) -> None:
         self.met[mutant.function] += 1
         self.kills[mutant.function, by] += bool(by)
 
     def _require_control(self, by: str) -> None:
-        """The module without any edit must survive, or every verdict would mean nothing."""
+        """The module without any edit must survive the tests that killed, or every verdict would mean nothing."""
         if by:
+            self.trial.kept.unlink(missing_ok=True)
             raise SystemExit(f"{self.trial.module}: killed without any edit, by {by}; no verdict on this module means anything")
 
     def _swapped(self, mutants: list[Mutant]) -> Iterator[tuple[str, str, bool]]:
@@ -276,36 +280,32 @@ class Meeting:
             def work(say: Say) -> int:
                 if not put_in_place(planted.code(mutant), functions):
                     return NOT_WHOLE
-                chosen = [items[name] for name in (self.tests_of(mutant) if mutant else self._control()) if name in items]
+                chosen = [items[name] for name in (self.tests_of(mutant) if mutant else sorted(killers)) if name in items]
                 return int(bool(session.first_failed(chosen, self._allowed, say)))
 
             return work
 
-        for mutant, child in in_forks(((each, task(each)) for each in (None, *mutants)), self.trial.jobs):
+        killers = set()
+        for mutant, child in in_forks(((each, task(each)) for each in mutants), self.trial.jobs):
             whole = child.code != NOT_WHOLE
             by = killer(child) if whole else ""
-            if mutant:
-                self._note(mutant, by)
-            write_whole(pipe, f"{json.dumps([mutant.key if mutant else '', by, whole])}\n".encode())
-
-    def _control(self) -> list[str]:
-        """The tests that must pass without any edit: those nearby, or the quickest of the others."""
-        quickest = sorted(self.passing.values(), key=lambda each: each.seconds)
-        spent = itertools.accumulate(each.seconds for each in quickest)
-        return [each.test for each, seconds in zip(quickest, spent, strict=True) if self.near or seconds < SHORT]
+            self._note(mutant, by)
+            killers.add(by)
+            write_whole(pipe, f"{json.dumps([mutant.key, by, whole])}\n".encode())
+        write_whole(pipe, f"{json.dumps(['', killer(forked(task(None), wait=True)), True])}\n".encode())
 
     @cached_property
     def _allowed(self) -> dict[str, float]:
         """Processor time that each test may need."""
         return {name: SLOWER * each.seconds + self.trial.project.spare for name, each in self.passing.items()}
 
-    def _loading(self, mutant: Mutant | None) -> Callable[[Say], int]:
-        """Loads the mutant in the place of its module, and runs its tests."""
+    def _loading(self, mutant: Mutant | None, tests: Collection[str] = ()) -> Callable[[Say], int]:
+        """Loads the mutant in the place of its module, and runs its tests; without a mutant, these tests."""
         project = self.trial.project
         name = project.name(self.trial.module)
 
         def work(say: Say) -> int:
-            names = self.tests_of(mutant) if mutant else self._control()
+            names = self.tests_of(mutant) if mutant else sorted(test for test in tests if test in self.passing)
             files = list(dict.fromkeys(test.partition("::")[0] for test in names))
             finder = Finder({name: self.trial.planted.code(mutant)})
             sys.meta_path.insert(0, finder)
@@ -335,18 +335,18 @@ class Meeting:
 
 
 def chosen_modules(project: Project, names: Sequence[str]) -> list[str]:
-    """The modules of these names, or in these folders, that have anything to edit; all without names."""
+    """The modules of these names, or in these folders, in their order, that have anything to edit; all without names."""
     unknown = [name for name in names if name not in project.modules and not (project.source / name).is_dir()]
     if unknown:
         raise SystemExit(f"unknown modules: {', '.join(unknown)}; expected paths below {project.source.relative_to(project.root)}")
-    wanted = [each for each in project.modules if not names or each in names or any(each.startswith(f"{name}/") for name in names)]
-    return [each for each in wanted if Planted(project.modules[each], each).mutants()]
+    wanted = [each for name in names for each in project.modules if each == name or each.startswith(f"{name}/")]
+    return [each for each in dict.fromkeys(wanted if names else project.modules) if Planted(project.modules[each], each).mutants()]
 
 
 def report(project: Project, module: str, results: dict[str, str], mutants: Sequence[Mutant]) -> Counter[str]:
     """Prints what came of a module, and every survivor without a reason."""
     reasons = project.explained.get(module, {})
-    alive = [each for each in mutants if not results[each.key]]
+    alive = [each for each in mutants if not results.get(each.key)]
     unexplained = [each for each in alive if each.key not in reasons]
     count = Counter(planted=len(mutants), killed=len(mutants) - len(alive), explained=len(alive) - len(unexplained))
     count["unexplained"] = len(unexplained)
@@ -385,19 +385,22 @@ def main(words: Sequence[str], project: Project | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--sample", type=int, default=0, help="mutants of each module; all by default")
     parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds for the tests of other files and the rows")
+    parser.add_argument("--nearby", action="store_true", help="leave out the tests of other files and the rows: a quick look")
     given = parser.parse_args(words)
     project = project or Project()
     os.environ["HYPOTHESIS_PROFILE"] = "mutants"
     sys.path.insert(0, str(project.root))  # as `python -m pytest` does: processes that a test starts import the test from there
     for name in project.preloaded:
         importlib.import_module(name)
+    gc.freeze()  # so that no fork looks for garbage in what is loaded here
     total: Counter[str] = Counter()
     for module in chosen_modules(project, given.modules):
-        trial = Trial(project, module, given.jobs, given.sample, given.patience)
+        trial = Trial(project, module, given.jobs, given.sample, given.patience, given.nearby)
         count = report(project, module, trial.run(), trial.mutants)
         total += count
-        if project.page and not given.sample:
+        if project.page and not given.sample and not (given.nearby and count["unexplained"]):
             project.page.write_text(written(project.page.read_text("utf-8"), project, module, count), "utf-8")
+    gc.unfreeze()
     print(f"mutants: {shown(total)}")
     return int(total["unexplained"] > 0)
 

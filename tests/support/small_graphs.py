@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import numpy as np
+from hypothesis import strategies as st
 
 from tacit.publish.graphs.graph import Graph
 
@@ -14,6 +15,16 @@ def random_graph(nodes: int, share: float, seed: int) -> Graph:
     left, right = np.triu_indices(nodes, 1)
     kept = np.random.default_rng(seed).random(len(left)) < share
     return Graph.of_edges(left[kept], right[kept], nodes)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, least: int = 2, most: int = 24, hub: bool = False) -> Graph:
+    """Any graph of few edges; with a hub, node 0 is linked to some others."""
+    nodes = draw(st.integers(least, most))
+    node = st.integers(0, nodes - 1)
+    edges = draw(st.lists(st.tuples(node, node), max_size=3 * nodes))
+    edges += [(0, other) for other in draw(st.lists(node, max_size=nodes // 2))] if hub else []
+    return Graph.of_edges([one for one, _ in edges], [other for _, other in edges], nodes)
 
 
 def exhaustive(graph, internal, degrees, degree=0, links=0, non_edges=True):

@@ -94,7 +94,9 @@ def batch_loss(events: Sequence[Event], delta: Number) -> Approximate:
     candidates += [_at(_all_concentrated(parts), limit), _by_distributions(losses, limit)]
     known = [epsilon for epsilon in candidates if epsilon is not None]
     if not known:
-        raise InvalidBudget(f"delta must exceed the delta of the events themselves, not be {delta}; give a larger delta")
+        raise InvalidBudget(
+            f"delta must exceed the delta of the events themselves, not be {delta}; give a larger delta", argument="delta"
+        )
     return Approximate(min(known), limit, whole.neighbours)
 
 
@@ -186,5 +188,5 @@ def _decimal(number: Fraction, context: Context) -> Decimal:
 
 def _times(count: int) -> int:
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InvalidInput(f"count must be a whole number of at least 1, not {count!r}")
+        raise InvalidInput(f"count must be a whole number of at least 1, not {count!r}", argument="count")
     return count

@@ -239,7 +239,9 @@ def _root(fails: Callable[[float], bool], good: float, bad: float) -> float:
 def _confidence(confidence: Number) -> Fraction:
     sure = exact(confidence, "confidence")
     if not 0 < sure < 1:
-        raise InvalidInput(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example 0.95")
+        raise InvalidInput(
+            f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example 0.95", argument="confidence"
+        )
     return sure
 
 
@@ -252,7 +254,8 @@ def _dimension(dimension: int) -> int:
 def _error(error: int) -> int:
     if isinstance(error, bool) or not isinstance(error, int) or error < 0:
         raise InvalidInput(
-            f"error must be a whole number of grid units, at least 0, not {error!r}; divide it by the step and round down"
+            f"error must be a whole number of grid units, at least 0, not {error!r}; divide it by the step and round down",
+            argument="error",
         )
     return error
 

@@ -132,7 +132,7 @@ class Workshop:
         try:
             self.engine.execute(f"SET memory_limit = {text(text_of(memory, 'memory'))}")
         except duckdb.Error:
-            raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {memory!r}") from None
+            raise InvalidInput(f"memory must be a size or a share, such as 4GB or 60%, not {memory!r}", argument="memory") from None
         number, unit = self.engine.sql("SELECT current_setting('memory_limit')").fetchall()[0][0].split()
         return int(float(number) * UNITS[unit])
 

@@ -38,6 +38,7 @@ MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
 WAIT = 660.0  # seconds for a reply: more than a question may take
 PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent again whose reply was lost
 BUDGET = ("epsilon", "delta", "error", "confidence")
+ARGUMENTS = (*BUDGET, "groups", "simultaneous")  # that a refusal of the server may name
 REFUSALS = {kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Refused)}
 NO_URL = "the server must be a URL such as https://stats.example.org"
 LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
@@ -61,7 +62,7 @@ class Remote:
         self._pauses = pauses
         address = checked_url(url)
         headers = {"Authorization": f"Bearer {_checked_token(token)}", "User-Agent": "tacit", "Accept-Encoding": "identity"}
-        verify = _trusted(ca) if address.startswith("https://") else True
+        verify = _certificates(ca) if address.startswith("https://") else True
         self.url = address
         try:
             self._client = httpx.Client(
@@ -92,34 +93,36 @@ class Remote:
 
         With `tidy`, the released numbers are made tidy here, as `Answer.tidy` does.
         """
-        asked = {**_asked(question, params, budget), **({} if groups is None else {"groups": groups})}
+        asked = {**_request(question, params, budget), **({} if groups is None else {"groups": groups})}
         key = bits.random_bytes(24).hex()
-        found = _answered(self._sent("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
-        return found.tidy() if truth_of(tidy, "tidy") else found
+        answer = _answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        return answer.tidy() if truth_of(tidy, "tidy") else answer
 
     def explain(self, question: str, *, params: Parameters = None, **budget: Any) -> Explanation:
-        """What the answer would cost and how good it would be. Spends nothing; prices epsilon 1 by default."""
+        """The cost and the accuracy of an answer. Spends nothing; prices epsilon 1 by default."""
         from tacit.query.price.explain import Expected, Explanation, Noise
 
-        known = _read(self._sent("POST", "/v1/explain", _asked(question, params, budget)))
+        explanation = _read(self._send("POST", "/v1/explain", _request(question, params, budget)))
         with _in_words():
-            noise = tuple(Noise(**each) for each in known["noise"])
-            expected = tuple(Expected(**each) for each in known["errors"])
-            price = (Fraction(known["price"]["epsilon"]), Fraction(known["price"]["delta"]))
-            confidence = Fraction(repr(known["confidence"]))
-            return Explanation(tuple(known["tree"]), known["groups"], noise, expected, *price, confidence, known["left"])
+            noise = tuple(Noise(**each) for each in explanation["noise"])
+            expected = tuple(Expected(**each) for each in explanation["errors"])
+            price = (Fraction(explanation["price"]["epsilon"]), Fraction(explanation["price"]["delta"]))
+            confidence = Fraction(repr(explanation["confidence"]))
+            return Explanation(
+                tuple(explanation["tree"]), explanation["groups"], noise, expected, *price, confidence, explanation["left"]
+            )
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
-        return _answered(self._sent("GET", f"/v1/answers/{exact(entry)}?form=exact"))
+        return _answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact"))
 
     def budget(self) -> dict[str, Any]:
         """The analyst's caps, what was spent and what remains; budgets are exact texts."""
-        return _read(self._sent("GET", "/v1/budget"))
+        return _read(self._send("GET", "/v1/budget"))
 
     def catalog(self) -> dict[str, Any]:
-        """What the data owner declares of the data."""
-        return _read(self._sent("GET", "/v1/catalog"))
+        """The data owner's declarations."""
+        return _read(self._send("GET", "/v1/catalog"))
 
     def tables(self) -> list[dict[str, Any]]:
         """What the data owner declares of each table: columns, units and limits."""
@@ -129,25 +132,25 @@ class Remote:
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The latest entries of this analyst, the newest first."""
-        found: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         before: int | None = None
-        while len(found) < last:
+        while len(entries) < last:
             more = {} if before is None else {"before": before}
             query = "&".join(f"{name}={value}" for name, value in {"last": min(last, 200), **more}.items())
-            page = _read(self._sent("GET", f"/v1/history?{query}"))
+            page = _read(self._send("GET", f"/v1/history?{query}"))
             with _in_words():
-                found += [dict(entry) for entry in page["entries"]]
+                entries += [dict(entry) for entry in page["entries"]]
                 further = page["before"]
                 if further is None:
                     break
                 if type(further) is not int or (before is not None and further >= before):
                     raise ValueError("a history that does not end")
             before = further
-        return found[:last]
+        return entries[:last]
 
     # --- how -----------------------------------------------------------------------------------------------------------------
 
-    def _sent(self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> str:
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None) -> str:
         """The text of a reply; a request whose reply was lost is sent again, which a key or its method makes harmless."""
         httpx = _httpx()
         for pause in (*self._pauses, None):
@@ -169,14 +172,14 @@ def _body(reply: Any) -> str:
     """The text of a reply as it is sent, up to a limit; a compressed one was not asked for, and may unpack to anything."""
     if reply.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise StoreUnusable("the server compressed its reply, which was not asked for", remedy="check the URL and what is between")
-    found = bytearray()  # not a list of parts, which may be of two bytes each
+    body = bytearray()  # not a list of parts, which may be of two bytes each
     for part in reply.iter_bytes():
-        found += part
-        if len(found) > MOST_REPLY:
+        body += part
+        if len(body) > MOST_REPLY:
             raise StoreUnusable(
                 f"the server's reply has more than {MOST_REPLY:,} bytes", remedy="check the URL; ask for fewer groups"
             )
-    return found.decode("utf-8", "replace")
+    return body.decode("utf-8", "replace")
 
 
 @contextmanager
@@ -191,13 +194,13 @@ def _in_words() -> Iterator[None]:
 def _read(text: str) -> dict[str, Any]:
     """The JSON object of a reply."""
     with _in_words():
-        found = json.loads(text)
-        if not isinstance(found, dict):
+        content = json.loads(text)
+        if not isinstance(content, dict):
             raise TypeError("not an object")
-        return found
+        return content
 
 
-def _answered(text: str) -> Answer:
+def _answer_from(text: str) -> Answer:
     _read(text)
     with _in_words():
         return answer_from(text)
@@ -210,17 +213,17 @@ def raised(status: int, text: str) -> TacitError:
     NoBounds('no bounds; declare them')
     """
     try:
-        known = json.loads(text)["error"]
-        code, message, remedy = str(known["code"]), str(known["message"]), str(known.get("remedy", ""))
-        at = (int(known["line"]), int(known["column"])) if "line" in known else None
+        problem = json.loads(text)["error"]
+        code, message, remedy = str(problem["code"]), str(problem["message"]), str(problem.get("remedy", ""))
+        at = (int(problem["line"]), int(problem["column"])) if "line" in problem else None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return StoreUnusable(f"the server replied {status} without words of tacit", remedy="check the URL")
     if kind := REFUSALS.get(code):
-        return kind(message, remedy=remedy, at=at)
+        return kind(message, remedy=remedy, at=at, argument=ARGUMENTS)
     if code == "unauthenticated":
         return InvalidInput("the server does not accept the token; ask the curator for a new one, then log in again")
     whole = f"{message}; {remedy}" if remedy else message
-    return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole)
+    return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole, argument=ARGUMENTS)
 
 
 def checked_url(url: str) -> str:
@@ -235,17 +238,17 @@ def checked_url(url: str) -> str:
     return address
 
 
-def _asked(question: str, params: Parameters, budget: Mapping[str, Any]) -> dict[str, Any]:
+def _request(question: str, params: Parameters, budget: Mapping[str, Any]) -> dict[str, Any]:
     """A question as JSON; numbers of budgets are written as exact texts."""
-    known = dict(budget)
+    rest = dict(budget)
     asked: dict[str, Any] = {"sql": question}
-    asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := known.pop(name, None)) is not None}
-    asked |= {"simultaneous": True} if known.pop("simultaneous", None) else {}
-    asked |= {"interval": False} if known.pop("interval", None) is False else {}
-    if (weights := known.pop("weights", None)) is not None:
+    asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := rest.pop(name, None)) is not None}
+    asked |= {"simultaneous": True} if rest.pop("simultaneous", None) else {}
+    asked |= {"interval": False} if rest.pop("interval", None) is False else {}
+    if (weights := rest.pop("weights", None)) is not None:
         asked["weights"] = {name: decimal_text(weight) for name, weight in read_weights(weights)}
-    if known:
-        raise InvalidInput(f"unknown argument {sorted(known)[0]!r}; a budget is epsilon and delta, or error, with confidence")
+    if rest:
+        raise InvalidInput(f"unknown argument {sorted(rest)[0]!r}; a budget is epsilon and delta, or error, with confidence")
     if params:
         named = params if isinstance(params, Mapping) else {str(place): value for place, value in enumerate(params, 1)}
         asked["params"] = {str(name): _parameter(value) for name, value in named.items()}
@@ -268,7 +271,7 @@ def _checked_token(token: str) -> str:
     return token.strip()
 
 
-def _trusted(ca: str | Path | None) -> ssl.SSLContext:
+def _certificates(ca: str | Path | None) -> ssl.SSLContext:
     """Certificates of this machine, or those of one file alone."""
     try:
         context = ssl.create_default_context(cafile=None if ca is None else str(ca))

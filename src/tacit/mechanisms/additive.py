@@ -197,7 +197,8 @@ def whole_steps(error: Fraction, step: Fraction, on_grid: bool) -> int:
     """How many whole steps an error allows. Off the grid it must allow one, since rounding alone may take half of it."""
     if error < step and not on_grid:
         raise InvalidInput(
-            f"error must be at least the step {as_text(step)} of the grid, not {as_text(error)}; give a smaller step"
+            f"error must be at least the step {as_text(step)} of the grid, not {as_text(error)}; give a smaller step",
+            argument="error",
         )
     return math.floor(error / step)
 

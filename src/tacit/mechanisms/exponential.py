@@ -68,7 +68,7 @@ class Exponential:
         """
         wanted = exact(error, "error")
         if wanted <= 0:
-            raise InvalidInput(f"error must be a finite number above 0, not {error}; give for example error=10")
+            raise InvalidInput(f"error must be a finite number above 0, not {error}; give for example error=10", argument="error")
         log = log_up(len(candidates) / calibrate.miss(confidence))
         return cls(sensitivity, 2 * positive_sensitivity(sensitivity) * log / wanted, candidates)
 

@@ -92,7 +92,7 @@ def _counts(numbers: ArrayLike, what: str) -> Guess:
     """Whole numbers in a flat array; a message quotes none of them, since they may be private."""
     array = np.asarray(numbers)
     if array.ndim != 1 or array.dtype.kind not in "iu" or np.abs(array.astype(np.float64)).sum() > LARGEST:
-        raise InvalidValue(f"{what} must be a flat array of whole numbers with a total of at most 2^60")
+        raise InvalidValue(f"{what} must be a flat array of whole numbers with a total of at most 2^60", argument=what)
     return array.astype(np.int64)
 
 

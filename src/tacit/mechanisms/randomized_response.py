@@ -70,7 +70,8 @@ class RandomizedResponse:
         chance = _flip(flip)
         if chance == 0:
             raise InvalidInput(
-                "flip must be above 0: at 0 every report is the true answer and epsilon is infinite; give for example flip=1/4"
+                "flip must be above 0: at 0 every report is the true answer and epsilon is infinite; give for example flip=1/4",
+                argument="flip",
             )
         made = object.__new__(cls)
         made._set(log_up((1 - chance) / chance) if chance < HALF else Fraction(0), chance, neighbours)
@@ -139,10 +140,12 @@ class RandomizedResponse:
         ['0.031623', '0.027386', '0.019206', '0.012002']
         """
         if bound not in BOUNDS:
-            raise InvalidInput(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}")
+            raise InvalidInput(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}", argument="bound")
         sure = exact(confidence, "confidence")
         if not 0 < sure < 1:
-            raise InvalidInput(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
+            raise InvalidInput(
+                f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95", argument="confidence"
+            )
         self._slope()
         half_width = BOUNDS[bound](self.flip, _people(people), 1 - sure)
         return Interval(half_width, half_width)
@@ -163,7 +166,7 @@ class RandomizedResponse:
 
     def _slope(self) -> Fraction:
         if self.flip == HALF:
-            raise InvalidInput("flip must be below 1/2: at 1/2 the reports contain no information about the bits")
+            raise InvalidInput("flip must be below 1/2: at 1/2 the reports contain no information about the bits", argument="flip")
         return 1 - 2 * self.flip
 
 
@@ -208,9 +211,9 @@ def posterior(flip: Number, prior: Number, report: int) -> Fraction:
     """
     lie, before = _flip(flip), exact(prior, "prior")
     if not 0 <= before <= 1:
-        raise InvalidInput(f"prior must be a probability from 0 to 1, not {prior}")
+        raise InvalidInput(f"prior must be a probability from 0 to 1, not {prior}", argument="prior")
     if report not in (0, 1):
-        raise InvalidInput("report must be 0 or 1")
+        raise InvalidInput("report must be 0 or 1", argument="report")
     if_one, if_zero = (1 - lie, lie) if report else (lie, 1 - lie)
     seen = if_one * before + if_zero * (1 - before)
     if seen == 0:
@@ -221,13 +224,13 @@ def posterior(flip: Number, prior: Number, report: int) -> Fraction:
 def _flip(flip: Number) -> Fraction:
     chance = exact(flip, "flip")
     if not 0 <= chance <= HALF:
-        raise InvalidInput(f"flip must be a probability of at most 1/2 (above it, invert the reports), not {flip}")
+        raise InvalidInput(f"flip must be a probability of at most 1/2 (above it, invert the reports), not {flip}", argument="flip")
     return chance
 
 
 def _people(people: int) -> int:
     if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-        raise InvalidInput(f"people must be a whole number of at least 1, not {people!r}")
+        raise InvalidInput(f"people must be a whole number of at least 1, not {people!r}", argument="people")
     return people
 
 

@@ -235,14 +235,15 @@ def _positive_probability(delta: Number) -> Fraction:
     number = probability(delta)
     if number == 0:
         raise InvalidBudget(
-            "delta must be above 0: a private key is hidden only with probability 1 - delta; give for example delta=1e-7"
+            "delta must be above 0: a private key is hidden only with probability 1 - delta; give for example delta=1e-7",
+            argument="delta",
         )
     return number
 
 
 def _whole(number: int, name: str, least: int) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InvalidInput(f"{name} must be a whole number of at least {least}, not {number!r}")
+        raise InvalidInput(f"{name} must be a whole number of at least {least}, not {number!r}", argument=name)
     return number
 
 

@@ -203,10 +203,12 @@ def _read(bounds: Bounds | None, what: str) -> tuple[Exact, Exact]:
     if bounds is None:
         raise InvalidSensitivity(f"{what} of unbounded values has no finite sensitivity; give bounds=(low, high) and clamp to them")
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise InvalidSensitivity("bounds must be a pair; give bounds=(low, high)")
+        raise InvalidSensitivity("bounds must be a pair; give bounds=(low, high)", argument="bounds")
     low, high = _bound(bounds[0]), _bound(bounds[1])
     if low > high or low == math.inf or high == -math.inf:
-        raise InvalidSensitivity(f"bounds must be (low, high) with low at most high, not ({bounds[0]}, {bounds[1]})")
+        raise InvalidSensitivity(
+            f"bounds must be (low, high) with low at most high, not ({bounds[0]}, {bounds[1]})", argument="bounds"
+        )
     return low, high
 
 
@@ -232,5 +234,5 @@ def _rows(rows: int | None, what: str, neighbours: Neighbours) -> int:
 
 def _whole(number: int, name: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidSensitivity(f"{name} must be a whole number of at least 1, not {number!r}")
+        raise InvalidSensitivity(f"{name} must be a whole number of at least 1, not {number!r}", argument=name)
     return number

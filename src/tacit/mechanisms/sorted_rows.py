@@ -168,7 +168,7 @@ def check_bounds(lower: int, upper: int) -> None:
 def _from_counts(values: Integers, counts: Integers, lower: int, upper: int) -> SortedRows:
     counts = np.concatenate([[1, 1], counts])
     if len(values) != len(counts) or (counts < 0).any():
-        raise InvalidValue("counts must be whole numbers of at least 0, one for each value")
+        raise InvalidValue("counts must be whole numbers of at least 0, one for each value", argument="counts")
     if counts.sum(dtype=np.float64) >= LARGEST_RANGE:
         raise InvalidValue("the counts must sum to at most 2^62 rows")
     ordered, ends = _in_order(values, counts, lower, upper)
@@ -198,7 +198,7 @@ def _whole_numbers(values: Any, name: str) -> Integers:
     if array.size == 0:
         array = array.astype(np.int64)  # an empty list is one of floats
     if array.ndim != 1 or array.dtype.kind not in "iu" or (array.dtype == np.uint64 and int(array.max()) >= LARGEST_RANGE):
-        raise InvalidValue(f"{name} must be one flat array of whole numbers (units of the grid) that fit in 64 bits")
+        raise InvalidValue(f"{name} must be one flat array of whole numbers (units of the grid) that fit in 64 bits", argument=name)
     return array.astype(np.int64, copy=False)
 
 

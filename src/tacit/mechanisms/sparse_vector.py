@@ -216,5 +216,5 @@ class Watch:
 
 def _whole(number: int, name: str) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise InvalidInput(f"{name} must be a whole number of at least 1, not {number!r}")
+        raise InvalidInput(f"{name} must be a whole number of at least 1, not {number!r}", argument=name)
     return number

@@ -26,9 +26,11 @@ def text_of(value: Any, name: str) -> str:
     tacit.errors.InvalidInput: analyst must be one line of printable text; remove the character at position 1
     """
     if not isinstance(value, str):
-        raise InvalidInput(f"{name} must be a string, not {type(value).__name__}")
+        raise InvalidInput(f"{name} must be a string, not {type(value).__name__}", argument=name)
     if unprintable := UNPRINTABLE.search(value):
-        raise InvalidInput(f"{name} must be one line of printable text; remove the character at position {unprintable.start() + 1}")
+        raise InvalidInput(
+            f"{name} must be one line of printable text; remove the character at position {unprintable.start() + 1}", argument=name
+        )
     if len(value) > LONGEST:
         raise InvalidInput(f"{name} has {len(value):,} characters: at most {LONGEST:,} are allowed; shorten it")
     return value
@@ -37,7 +39,7 @@ def text_of(value: Any, name: str) -> str:
 def truth_of(value: Any, name: str) -> bool:
     """True or False, also NumPy's."""
     if type(value).__name__ not in ("bool", "bool_"):
-        raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}")
+        raise InvalidInput(f"{name} must be True or False, not {type(value).__name__}", argument=name)
     return bool(value)
 
 
@@ -53,5 +55,5 @@ def whole_of(value: Any, name: str, least: int, most: int) -> int:
         number = None
     if number is None or not least <= number <= most:
         given = f", not {type(value).__name__}" if number is None else ""
-        raise InvalidInput(f"{name} must be a whole number from {least} to {most:,}{given}")
+        raise InvalidInput(f"{name} must be a whole number from {least} to {most:,}{given}", argument=name)
     return number

@@ -36,7 +36,7 @@ class Neighbours:
         if self.change not in ("add-remove", "change-one"):
             raise InvalidInput(f"change must be 'add-remove' or 'change-one', not {self.change!r}")
         if self.of not in ("row", "unit", "edge", "node"):
-            raise InvalidInput(f"of must be 'row', 'unit', 'edge' or 'node', not {self.of!r}")
+            raise InvalidInput(f"of must be 'row', 'unit', 'edge' or 'node', not {self.of!r}", argument="of")
 
     @property
     def size_is_public(self) -> bool:
@@ -72,7 +72,9 @@ def positive_budget(value: Number, name: str = "epsilon") -> Fraction:
     """
     number = exact(value, name, InvalidBudget)
     if number <= 0:
-        raise InvalidBudget(f"{name} must be a finite number above 0, not {brief(value)}; give for example {name}=0.5")
+        raise InvalidBudget(
+            f"{name} must be a finite number above 0, not {brief(value)}; give for example {name}=0.5", argument=name
+        )
     return number
 
 
@@ -80,7 +82,9 @@ def probability(value: Number, name: str = "delta") -> Fraction:
     """An exact number in [0, 1), such as a delta."""
     number = exact(value, name, InvalidBudget)
     if not 0 <= number < 1:
-        raise InvalidBudget(f"{name} must be at least 0 and below 1, not {brief(value)}; give for example {name}=1e-6")
+        raise InvalidBudget(
+            f"{name} must be at least 0 and below 1, not {brief(value)}; give for example {name}=1e-6", argument=name
+        )
     return number
 
 
@@ -88,7 +92,7 @@ def not_negative(value: Number, name: str) -> Fraction:
     """An exact number of at least zero."""
     number = exact(value, name, InvalidBudget)
     if number < 0:
-        raise InvalidBudget(f"{name} must be at least 0, not {brief(value)}")
+        raise InvalidBudget(f"{name} must be at least 0, not {brief(value)}", argument=name)
     return number
 
 
@@ -224,7 +228,8 @@ class Concentrated:
         if rest <= 0:
             raise InvalidBudget(
                 f"delta must exceed the {as_text(self.delta)} that the loss has of its own, and be above 0; "
-                f"give for example delta={as_text(self.delta + Fraction(1, 10**6))}"
+                f"give for example delta={as_text(self.delta + Fraction(1, 10**6))}",
+                argument="delta",
             )
         return Approximate(least_epsilon_up(self.rho, rest), total, self.neighbours)
 

@@ -39,9 +39,9 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
         return number
     several = hasattr(number, "__len__") and not isinstance(number, str)  # an array of one number is not a number either
     if isinstance(number, bool) or several or not isinstance(number, int | float | str | Decimal | Fraction | SupportsFloat):
-        raise error(f"{name} must be a number, not {type(number).__name__}; give for example {name}=0.5")
+        raise error(f"{name} must be a number, not {type(number).__name__}; give for example {name}=0.5", argument=name)
     if isinstance(number, int) and number.bit_length() > MOST_BITS:
-        raise error(f"{name} must have at most {MOST_DIGITS} digits; give for example {name}=0.5")
+        raise error(f"{name} must have at most {MOST_DIGITS} digits; give for example {name}=0.5", argument=name)
     try:
         if isinstance(number, Fraction | int):
             return Fraction(number)
@@ -49,7 +49,9 @@ def exact(number: Number, name: str = "number", error: type[InvalidInput] = Inva
             return _parse_number(number)
         return Fraction(repr(float(number)))
     except (ValueError, TypeError, OverflowError, InvalidOperation, ZeroDivisionError):
-        raise error(f"{name} must be a finite number, not {brief(number)!r}; write it like 20, 0.5, 1e-6 or 1/3") from None
+        raise error(
+            f"{name} must be a finite number, not {brief(number)!r}; write it like 20, 0.5, 1e-6 or 1/3", argument=name
+        ) from None
 
 
 def _parse_number(number: str | Decimal) -> Fraction:

@@ -21,7 +21,7 @@ from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
-from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidied
+from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidy_answer
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What an answer cost when it was released, and the ledger entry that records it; `again` if nothing was spent this time."""
+    """The cost of an answer when it was released, and the ledger entry that records it; `again` if nothing was spent this time."""
 
     epsilon: Fraction
     delta: Fraction
@@ -125,7 +125,7 @@ class Answer:
 
     def tidy(self) -> Answer:
         """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
-        return tidied(self)
+        return tidy_answer(self)
 
     # --- forms ---
 
@@ -212,7 +212,7 @@ class Answer:
 
     def __str__(self) -> str:
         table = [[heading(column) for column in self.columns]]
-        table += [[shown(column, at) for column in self.columns] for at in self._shown]
+        table += [[cell_text(column, at) for column in self.columns] for at in self._rows_shown]
         widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
         lines = ["  ".join(cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)) for row in table]
         return "\n".join([*(line.rstrip() for line in lines), "", *self.below()])
@@ -250,7 +250,7 @@ class Answer:
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
     @property
-    def _shown(self) -> range:
+    def _rows_shown(self) -> range:
         """The rows that are printed."""
         return range(min(len(self), MOST_SHOWN))
 
@@ -262,14 +262,15 @@ class Answer:
         table = Table(header_style="bold")
         for column in self.columns:
             table.add_column(Text(heading(column)), justify="right" if column.is_number else "left")
-        for at in self._shown:
-            table.add_row(*(Text(shown(column, at)) for column in self.columns))
+        for at in self._rows_shown:
+            table.add_row(*(Text(cell_text(column, at)) for column in self.columns))
         return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{for_html(heading(column))}</th>" for column in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{for_html(shown(column, at))}</td>" for column in self.columns) + "</tr>" for at in self._shown
+            "<tr>" + "".join(f"<td>{for_html(cell_text(column, at))}</td>" for column in self.columns) + "</tr>"
+            for at in self._rows_shown
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{for_html(' · '.join(self.below()))}</p>"
 
@@ -279,7 +280,7 @@ def heading(column: Column) -> str:
     return for_terminal(column.name, LONGEST_CELL)
 
 
-def shown(column: Column, at: int) -> str:
+def cell_text(column: Column, at: int) -> str:
     """A printed cell: a number with its interval, rounded to a precision that the interval allows."""
     value = column.values[at]
     if column.kind in ("text", "mode") or (column.is_number and not column.has_interval and value is not None):
@@ -305,16 +306,16 @@ def shown(column: Column, at: int) -> str:
 
 def _of_one_type(values: Sequence[Any]) -> list[Any]:
     """The values for a table column of one type: text if any is text, decimals if any exceeds the machine numbers."""
-    known = [value for value in values if value is not None]
-    texts, truths = (sum(isinstance(value, kind) for value in known) for kind in (str, bool))
-    large = any(isinstance(value, Decimal) or (isinstance(value, int) and not -(2**63) <= value < 2**63) for value in known)
-    if 0 < texts < len(known) or 0 < truths < len(known):
+    given = [value for value in values if value is not None]
+    texts, truths = (sum(isinstance(value, kind) for value in given) for kind in (str, bool))
+    large = any(isinstance(value, Decimal) or (isinstance(value, int) and not -(2**63) <= value < 2**63) for value in given)
+    if 0 < texts < len(given) or 0 < truths < len(given):
         return [None if value is None else str(value) for value in values]
     if large:
         decimals = [None if value is None else Decimal(str(value)) for value in values]
         fitting = all(len(number.as_tuple().digits) <= MOST_DIGITS for number in decimals if number is not None)
         return decimals if fitting else [None if number is None else f"{number:f}" for number in decimals]
-    if any(isinstance(value, float) for value in known):
+    if any(isinstance(value, float) for value in given):
         return [None if value is None else float(value) for value in values]
     return list(values)
 
@@ -368,18 +369,18 @@ def record(answer: Answer) -> str:
         "limits": answer.limits,
         **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
     }
-    return for_json(kept, other=_written)
+    return for_json(kept, other=_written_decimal)
 
 
-def _written(value: object) -> dict[str, str]:
+def _written_decimal(value: object) -> dict[str, str]:
     """A decimal as an object of its own."""
     if not isinstance(value, Decimal):
         raise TypeError(f"an answer has no {type(value).__name__}")
     return {DECIMAL: str(value)}
 
 
-def _read(known: dict[str, Any]) -> Any:
-    return Decimal(known[DECIMAL]) if set(known) == {DECIMAL} else known
+def _read(fields: dict[str, Any]) -> Any:
+    return Decimal(fields[DECIMAL]) if set(fields) == {DECIMAL} else fields
 
 
 def recorded(text: str) -> Answer:
@@ -399,6 +400,6 @@ def _totals(parts: list[int], margins: list[list[int]], columns: list[int]) -> T
     return Totals(tuple(parts), tuple(map(tuple, margins)), tuple(columns))
 
 
-def renamed(known: Answer, names: Sequence[str]) -> Answer:
+def with_names(answer: Answer, names: Sequence[str]) -> Answer:
     """The same answer with the column names of another query."""
-    return replace(known, columns=tuple(replace(column, name=name) for column, name in zip(known.columns, names, strict=True)))
+    return replace(answer, columns=tuple(replace(column, name=name) for column, name in zip(answer.columns, names, strict=True)))

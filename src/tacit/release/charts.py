@@ -101,7 +101,7 @@ def _numeric(key: Column) -> bool:
 def _altair(answer: Answer, number: Column) -> Any:
     alt = charting()
     keys = [key for key in answer.columns if key.is_key]
-    along = bool(keys) and _ordered(keys[0])
+    along = bool(keys) and _in_order(keys[0])
     rows = for_chart(_rows(answer, number, keys, along))
     base = alt.Chart(alt.Data(values=rows), width=520, height=300, title=_title(alt, answer, number, len(answer) - len(rows)))
     return _line(alt, base, keys, number) if along else _bars(alt, base, keys, number)
@@ -123,14 +123,14 @@ def _rows(answer: Answer, number: Column, keys: list[Column], along: bool) -> li
     rows = []
     for at, group in enumerate(groups):
         low, high = (ends[at] if ends else None for ends in (number.low, number.high))
-        first = _drawn(group[0]) if along else firsts[group[:1]]
+        first = _marks(group[0]) if along else firsts[group[:1]]
         if first is not None:
-            ends = {"value": _drawn(number.values[at]), "low": _drawn(low), "high": _drawn(high)}
+            ends = {"value": _marks(number.values[at]), "low": _marks(low), "high": _marks(high)}
             rows.append({"first": first, "others": others[group[1:]], **ends})
     return rows
 
 
-def _drawn(value: Any) -> Any:
+def _marks(value: Any) -> Any:
     return float(value) if isinstance(value, Decimal) else value
 
 
@@ -152,7 +152,7 @@ def _title(alt: Any, answer: Answer, number: Column, missing: int) -> Any:
     return alt.TitleParams(_name(number), subtitle=lines, anchor="start", subtitleColor="#555")
 
 
-def _ordered(key: Column) -> bool:
+def _in_order(key: Column) -> bool:
     """Whether a line is suitable: dates, or too many numbers for bars."""
     values = [value for value in key.values if value is not None]
     if not values:

@@ -54,7 +54,7 @@ class Runner(Protocol):
         """Start without waiting; reads nothing."""
 
     def open(self) -> None:
-        """Open the store before anything is paid for; reads no row. What is held for this query is held until `free`."""
+        """Open the store before anything is paid for; reads no row. Anything held for this query is held until `free`."""
 
     def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
         """The released numbers of a paid query; raises `TimedOut`. One that asks other processes tells them what was paid."""
@@ -115,7 +115,7 @@ def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:
 
 def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer] = ()) -> Noisy:
     """The released numbers of all parts of a question, from their exact answers; margins are added up from them."""
-    parts = [noised(part, found, observers) for part, found in zip(quote.parts, exact, strict=True)]
+    parts = [noised(part, result, observers) for part, result in zip(quote.parts, exact, strict=True)]
     return together(quote, parts)
 
 
@@ -158,7 +158,7 @@ def noised(quote: Quote, exact: Exact, observers: Sequence[Observer] = ()) -> No
 def _with_public_keys(quote: Quote, exact: Exact) -> Noisy:
     groups = tuple(product(*(domain(key) for key in quote.question.group.keys)))
     sums = {part.place: (part, _flat(part.mechanism.release_units(exact.moments[part.place]))) for part in quote.sums}
-    return Noisy(groups, sums, _drawn(quote, exact.moments))
+    return Noisy(groups, sums, _draw_all(quote, exact.moments))
 
 
 def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
@@ -171,20 +171,20 @@ def _with_private_keys(quote: Quote, exact: Exact) -> Noisy:
     shown = quote.keys.release_with(exact.keys, exact.moments[units], columns, most)
     kept = dict(zip(others, shown.others, strict=True))
     sums = {part.place: (part, _flat(part.mechanism.release_each(kept[part.place]))) for part in quote.sums}
-    ranks = _drawn(quote, kept)
+    ranks = _draw_all(quote, kept)
     groups = tuple(key if isinstance(key, tuple) else (key,) for key in shown.keys)
     return Noisy(groups, sums, ranks, _flat(list(shown.counts)))
 
 
-def _drawn(quote: Quote, cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
-    """What is drawn group by group: quantiles, made to agree, and modes."""
+def _draw_all(quote: Quote, cells: Mapping[int, Any] | Sequence[Any]) -> dict[Call, Ranks]:
+    """The draws of every group: quantiles, made to agree, and modes."""
     quantiles = in_order(_quantiles(quote.ranks, cells))
     return quantiles | {part.call: _modes(part, cells[part.place]) for part in quote.modes}
 
 
 def _modes(part: Mode, cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Ranks:
     """The place of the chosen value among the candidates, in every group; the ends are those of the candidates."""
-    listed, offsets = _listed(cells), part.offsets
+    listed, offsets = _cells_listed(cells), part.offsets
     place_of = {value: place for place, value in enumerate(candidates(part.call))}
     chosen = [place_of[part.mechanism.release(histogram(cell, offsets))] for cell in listed]
     values = np.array(chosen, dtype=np.float64)
@@ -203,9 +203,11 @@ def _quantiles(parts: Sequence[Rank], cells: Mapping[int, Any] | Sequence[Any]) 
     for place, alike in by_list.items():
         read = [part.mechanism for part in alike if isinstance(part.mechanism, FromTree)]
         apart = [part.mechanism for part in alike if isinstance(part.mechanism, Quantile | QuantileWithInterval)]
-        found = [release_from_tree(read, cell) if read else release_together(apart, cell) for cell in _listed(cells[place])]
+        drawn_cells = [
+            release_from_tree(read, cell) if read else release_together(apart, cell) for cell in _cells_listed(cells[place])
+        ]
         for at, part in enumerate(alike):
-            ends = np.array([triples[at] for triples in found], dtype=np.float64).reshape(-1, 3) + _low(part)
+            ends = np.array([triples[at] for triples in drawn_cells], dtype=np.float64).reshape(-1, 3) + _low(part)
             drawn[part.call] = (ends[:, 0], ends[:, 1], ends[:, 2])
     return drawn
 
@@ -213,7 +215,7 @@ def _quantiles(parts: Sequence[Rank], cells: Mapping[int, Any] | Sequence[Any]) 
 def _smooth(part: Rank, mechanism: SmoothQuantile, cells: Any) -> Ranks:
     """The scale of the noise is private, so only the bounds of the value are known."""
     low = _low(part)
-    alone = np.array([mechanism.release(cell) for cell in _listed(cells)], dtype=np.float64) + low
+    alone = np.array([mechanism.release(cell) for cell in _cells_listed(cells)], dtype=np.float64) + low
     return alone, np.full_like(alone, low), np.full_like(alone, low + float(mechanism.upper))
 
 
@@ -221,7 +223,7 @@ def _low(part: Rank) -> int:
     return getattr(part.call.over.node, "low", 0) if part.call.over else 0
 
 
-def _listed(cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Sequence[Sealed[Any]]:
+def _cells_listed(cells: Sealed[Any] | Sequence[Sealed[Any]]) -> Sequence[Sealed[Any]]:
     return cells if isinstance(cells, Sequence) else ()
 
 

@@ -97,21 +97,21 @@ class Sold(Generic[Value]):
 
 
 def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Value] | None = None) -> Sold[Value]:
-    """What `run` releases for the offer that the ledger granted; or what was released before under the sale's key.
+    """The value that `run` releases for the offer that the ledger granted; or the one released before under the sale's key.
 
-    `run` is called at most once, after the spend is on the disk. A key requires a form. What this analyst paid for before needs
+    `run` is called at most once, after the spend is on the disk. A key requires a form. An answer that this analyst paid for needs
     neither the data nor a turn at the ledger.
     """
     till.check()
-    found = till.ledger.recalled(sale) or _reserved(till, sale)
-    if isinstance(found, Recalled):
+    decision = till.ledger.recalled(sale) or _reserve(till, sale)
+    if isinstance(decision, Recalled):
         assert form is not None  # noqa: S101  # only what has a key is kept, and what has a key has a form
-        return Sold(form.read(found.text), found.offer, found.entry, till.ledger.left(sale.analyst), repeated=found.own)
-    value = _paid_for(till, found, run, form if sale.key else None)
-    return Sold(value, found.offer, found.entry.number, till.ledger.left(sale.analyst))
+        return Sold(form.read(decision.text), decision.offer, decision.entry, till.ledger.left(sale.analyst), repeated=decision.own)
+    value = _paid_for(till, decision, run, form if sale.key else None)
+    return Sold(value, decision.offer, decision.entry.number, till.ledger.left(sale.analyst))
 
 
-def _reserved(till: Till, sale: Sale) -> Granted | Recalled:
+def _reserve(till: Till, sale: Sale) -> Granted | Recalled:
     """One transaction, after the data is opened; the ledger is checked again, since that can take long."""
     till.ready()
     till.check()
@@ -129,7 +129,7 @@ def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], for
             value = run(granted)
             text = None if form is None else form.write(value)
     except (Exception, KeyboardInterrupt) as error:
-        leaving, counted = _ending(error, till, granted)
+        leaving, counted = _error_and_count(error, till, granted)
     else:
         if text is not None:
             till.ledger.answered(granted, text)
@@ -141,7 +141,7 @@ def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], for
     raise alone(leaving)
 
 
-def _ending(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) -> tuple[TacitError, str]:
+def _error_and_count(error: Exception | KeyboardInterrupt, till: Till, granted: Granted) -> tuple[TacitError, str]:
     """The error to raise instead, and the word by which it is counted; no word for an error that no row can cause."""
     match error:
         case KeyboardInterrupt():
@@ -187,7 +187,7 @@ def one_exit(method: Callable[Given, Value]) -> Callable[Given, Value]:
     """A method of a keeper: tacit's own errors leave it without their causes, and any other error leaves as `Unforeseen`."""
 
     @wraps(method)
-    def guarded(*given: Given.args, **named: Given.kwargs) -> Value:
+    def call(*given: Given.args, **named: Given.kwargs) -> Value:
         try:
             return method(*given, **named)
         except TacitError as error:
@@ -196,7 +196,7 @@ def one_exit(method: Callable[Given, Value]) -> Callable[Given, Value]:
             leaving = noted(error, cast(Keeper, given[0]).kept)
         raise leaving
 
-    return guarded
+    return call
 
 
 def alone(error: TacitError) -> TacitError:

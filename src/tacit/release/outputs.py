@@ -68,13 +68,13 @@ def write_output(table: Table, receipt: Mapping[str, Any], out: Path, after: str
 
 
 def in_csv(table: Table) -> dict[str, Any]:
-    """What the receipt of a CSV file says about its texts: the rule, and the columns in which some were changed.
+    """The words of a CSV file's receipt about its texts: the rule, and the columns in which some were changed.
 
     >>> in_csv({"band": ["<5", "-5 to 0"], "n": [1, 2]})["changed"]
     ['band']
     """
     texts = {name: {value for value in column if isinstance(value, str)} | {name} for name, column in table.items()}
-    return {"texts": IN_CSV, "changed": [name for name, found in texts.items() if any(for_csv(each) != each for each in found)]}
+    return {"texts": IN_CSV, "changed": [name for name, values in texts.items() if any(for_csv(each) != each for each in values)]}
 
 
 def _parquet(table: Table, receipt: str) -> Callable[[BinaryIO], object]:

@@ -43,8 +43,8 @@ Parts = Sequence[tuple[Quote, Noisy]]
 def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = ()) -> Answer:
     """The answer to a question: outputs, then HAVING, QUALIFY, ORDER BY and LIMIT, all on released values."""
     parts = list(zip((quote, *quote.below), (noisy, *noisy.below), strict=True))
-    rows = _kept(parts)
-    columns = tuple(_stacked(place, parts, rows) for place in range(len(quote.question.outputs)))
+    rows = _kept_rows(parts)
+    columns = tuple(_stack(place, parts, rows) for place in range(len(quote.question.outputs)))
     told = [
         *notes,
         *dict.fromkeys(text for part in parts for text in _cut(*part)),
@@ -64,7 +64,7 @@ def _cut(quote: Quote, noisy: Noisy) -> list[str]:
     return largest if quote.keys and len(noisy.groups) == most else []
 
 
-def _stacked(place: int, parts: Parts, rows: Sequence[tuple[int, int]]) -> Column:
+def _stack(place: int, parts: Parts, rows: Sequence[tuple[int, int]]) -> Column:
     """A column of the answer, from the rows of all parts in their order."""
     made = [
         _column(quote.question.outputs[place], quote, noisy, [at for part, at in rows if part == number])
@@ -96,18 +96,18 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
         return Column(output.name, "mode", tuple(values[int(noisy.ranks[call][0][at])] for at in kept))
     if call and (exact := large_numbers(call, quote, noisy, missed_in(output.value, quote, noisy))) is not None:
         return Column(output.name, call.name, *(tuple(numbers[at] for at in kept) for numbers in exact))
-    return _computed(output, quote, noisy, kept, call.name if call else "expression")
+    return _computed_column(output, quote, noisy, kept, call.name if call else "expression")
 
 
-def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], kind: str) -> Column:
+def _computed_column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], kind: str) -> Column:
     """A number with its ends; or a text, or what keys and constants alone decide, without."""
-    cells, known = cells_of(output.value, quote, noisy), is_exact(output.value, quote.question)
+    cells, exact = cells_of(output.value, quote, noisy), is_exact(output.value, quote.question)
     if isinstance(cells, Words):
-        return Column(output.name, PUBLIC if known else "text", tuple(cells.values[at] for at in kept))
+        return Column(output.name, PUBLIC if exact else "text", tuple(cells.values[at] for at in kept))
     places = np.asarray(kept, dtype=np.int64)
     numbers = (cells.value, cells.low, cells.high)
     value, low, high = (tuple(written(each[places], output.value, quote.question)) for each in numbers)
-    if known:
+    if exact:
         return Column(output.name, PUBLIC, value)
     if not quote.request.interval and of_quantiles(output.value, quote.question, [each.question for each in quote.beside]):
         return Column(output.name, kind, value)
@@ -115,7 +115,7 @@ def _computed(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int], k
 
 
 def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
-    """What an aggregate is whatever the data, by the declared bounds. A quantile whose interval is never less has no such range."""
+    """The range of an aggregate whatever the data, by the declared bounds; None for a quantile whose interval is never less."""
     if not isinstance(out, Result):
         return None
     call = quote.question.calls[out.index]
@@ -128,7 +128,7 @@ def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
     return least, most
 
 
-def _kept(parts: Parts) -> list[tuple[int, int]]:
+def _kept_rows(parts: Parts) -> list[tuple[int, int]]:
     """The rows that are shown, in their order: for each its part, and the place of its group there."""
     question = parts[0][0].question
     rows: list[tuple[int, int]] = []
@@ -143,7 +143,7 @@ def _kept(parts: Parts) -> list[tuple[int, int]]:
         for cells, order in zip(sorts, quote.question.order, strict=True):
             cells.append(_at(columns.sortable(order.by), places))
     if sorts:
-        keys = [ascending(_joined(cells), order.descending) for cells, order in zip(sorts, question.order, strict=True)]
+        keys = [ascending(_join_cells(cells), order.descending) for cells, order in zip(sorts, question.order, strict=True)]
         rows = [rows[at] for at in np.lexsort([*reversed(keys)])]
     end = None if question.limit is None else question.offset + question.limit
     return rows[question.offset : end]
@@ -153,7 +153,7 @@ def _at(cells: Cells, places: NDArray[np.int64]) -> Cells:
     return cells.at(places) if isinstance(cells, Numbers) else Words(tuple(cells.values[at] for at in places), cells.certain)
 
 
-def _joined(parts: Sequence[Cells]) -> Cells:
+def _join_cells(parts: Sequence[Cells]) -> Cells:
     """The cells of all parts, one below the other, to sort by."""
     numbers = [part for part in parts if isinstance(part, Numbers)]
     if len(parts) == 1:
@@ -262,7 +262,7 @@ def shaping(quote: Quote) -> tuple[str, ...]:
 
 def _of_part(quote: Quote) -> tuple[str, ...]:
     tables = {step.source: step.table for step in below(quote.question.group) if isinstance(step, Scan)}
-    asked = {(tables[source].name, name) for source, name in _asked(quote.question) if source in tables}
+    asked = {(tables[source].name, name) for source, name in _asked_columns(quote.question) if source in tables}
     named = {table.name: table for table in tables.values()}
     columns = [column for table in named.values() for name, column in _columns(table).items() if (table.name, name) in asked]
     return (
@@ -277,15 +277,15 @@ def _columns(table: Table) -> Mapping[str, catalog.Column]:
     return {column.name.lower(): column for column in table.columns.values()}
 
 
-def _asked(question: Question) -> set[tuple[int, str]]:
+def _asked_columns(question: Question) -> set[tuple[int, str]]:
     """The columns that a query reads, each with its source."""
-    found: set[tuple[int, str]] = set()
+    columns: set[tuple[int, str]] = set()
     seen: set[int] = set()
     waiting: list[object] = [question.group]
     while waiting:
         node = waiting.pop()
         if isinstance(node, plan.Column | plan.TextColumn):
-            found.add((node.source, node.name))
+            columns.add((node.source, node.name))
         if isinstance(node, Table) or id(node) in seen:
             continue
         seen.add(id(node))
@@ -295,23 +295,23 @@ def _asked(question: Question) -> set[tuple[int, str]]:
             waiting += [
                 value for field in fields(node) if is_dataclass(value := getattr(node, field.name)) or isinstance(value, tuple)
             ]
-    return found
+    return columns
 
 
 def _of_rows(question: Question, table: Table, several: bool) -> Iterator[str]:
     unit = table.unit.column if table.unit else table.key
     if unit is not None:
         grouped = question.group.per_group if table.max_rows_per_group == question.group.per_group else None
-        rows = f"{_counted(table.max_rows)} of {table.name}" if several else _counted(table.max_rows)
+        rows = f"{_rows_text(table.max_rows)} of {table.name}" if several else _rows_text(table.max_rows)
         yield f"at most {rows} per {unit}" + (f", {grouped} in a group" if grouped else "")
 
 
-def _counted(rows: int) -> str:
+def _rows_text(rows: int) -> str:
     return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 def _of_values(column: catalog.Column) -> Iterator[str]:
-    """What happens to values that are not as declared, if their rows stay."""
+    """The treatment of values that are not as declared, if their rows stay."""
     if column.bounds is not None and column.outside != "drop":
         step = f", in steps of {as_text(column.step)}" if column.step not in (None, Fraction(1)) else ""
         said = (
@@ -368,7 +368,7 @@ def free_answer(columns: Iterable[tuple[str, tuple[Any, ...]]]) -> Answer:
 
 
 def without_rows(question: Question, asked: Request) -> Answer:
-    """The answer to a question of which no row is asked (LIMIT 0): the columns that any answer to it has, of price 0."""
+    """The answer to a question that asks for no row (LIMIT 0): the columns that any answer to it has, of price 0."""
     kinds = [[_empty(output, part, asked.interval) for output in part.outputs] for part in question.shown]
     columns = tuple(_empty_below(list(each)) for each in zip(*kinds, strict=True))
     return Answer(columns, asked.confidence, Receipt(Fraction(0), Fraction(0)), asked.simultaneous)

@@ -33,7 +33,7 @@ PASSES = 3  # of narrowing the ends of totals and parts by each other
 class Totals:
     """Which rows of an answer are sums of others: for every margin, the row of the total of each of the `parts`, in their order.
 
-    `columns` are the places of the counts and sums of which this is true.
+    This is true of the counts and sums at the places `columns`.
     """
 
     parts: tuple[int, ...]
@@ -41,8 +41,8 @@ class Totals:
     columns: tuple[int, ...]
 
 
-def tidied(answer: Answer) -> Answer:
-    """The same answer with its counts and sums tidied, and a note that says so."""
+def tidy_answer(answer: Answer) -> Answer:
+    """The same answer with its counts and sums tidy_answer, and a note that says so."""
     if answer.tidied:
         return answer
     columns = tuple(_column(column, place, answer) for place, column in enumerate(answer.columns))
@@ -58,40 +58,40 @@ def _column(column: Column, place: int, answer: Answer) -> Column:
     if not all(_is_plain(number) for numbers in (column.values, column.low, column.high) for number in numbers):
         return column  # a number that is missing, or too large for a double
     value, low, high = (np.array(numbers, dtype=np.float64) for numbers in (column.values, column.low, column.high))
-    found = _agreed(value, (high - low) / 2, totals, counted) if totals else np.rint(np.maximum(value, 0.0))
+    whole = _agree(value, (high - low) / 2, totals, counted) if totals else np.rint(np.maximum(value, 0.0))
     ends = _within(low, high, totals if answer.simultaneous else None, counted)
-    low, high = np.minimum(ends[0], found), np.maximum(ends[1], found)  # the value is always in its interval
+    low, high = np.minimum(ends[0], whole), np.maximum(ends[1], whole)  # the value is always in its interval
     kind = int if counted else float
-    return replace(column, values=_listed(found, kind), low=_listed(low, kind), high=_listed(high, kind))
+    return replace(column, values=_in_list(whole, kind), low=_in_list(low, kind), high=_in_list(high, kind))
 
 
 def _is_plain(number: Any) -> bool:
     return isinstance(number, int | float) and abs(number) < 2**53
 
 
-def _listed(numbers: Floats, kind: type) -> tuple[Any, ...]:
+def _in_list(numbers: Floats, kind: type) -> tuple[Any, ...]:
     return tuple(kind(number) for number in (numbers + 0.0).tolist())
 
 
 # --- values ------------------------------------------------------------------------------------------------------------------
 
 
-def _agreed(value: Floats, width: Floats, totals: Totals, counted: bool) -> Floats:
+def _agree(value: Floats, width: Floats, totals: Totals, counted: bool) -> Floats:
     """The numbers that agree, nearest to the released ones in squares over squared widths; counts are rounded part by part."""
     parts, margins = np.array(totals.parts), [np.array(margin) for margin in totals.margins]
     largest = float(width.max()) or 1.0
     weights = np.maximum(width / largest, 1e-6) ** -2.0
-    free, found = np.ones(len(parts), dtype=np.bool_), value[parts]
+    free, nearest = np.ones(len(parts), dtype=np.bool_), value[parts]
     for _ in range(ROUNDS if counted else 1):
-        found = _nearest(value, weights, parts, margins, free)
-        if not counted or not (found < 0).any():
+        nearest = _nearest(value, weights, parts, margins, free)
+        if not counted or not (nearest < 0).any():
             break
-        free &= found >= 0
-    found = np.rint(np.maximum(found, 0.0)) if counted else found
+        free &= nearest >= 0
+    nearest = np.rint(np.maximum(nearest, 0.0)) if counted else nearest
     whole = value.copy()
-    whole[parts] = found
+    whole[parts] = nearest
     for margin in margins:
-        added = np.bincount(margin, found, minlength=len(value))
+        added = np.bincount(margin, nearest, minlength=len(value))
         whole[np.unique(margin)] = added[np.unique(margin)]
     return whole
 
@@ -104,28 +104,28 @@ def _nearest(value: Floats, weights: Floats, parts: Places, margins: Sequence[Pl
         """For numbers of all rows: what each part gets from its own row and from its totals."""
         return np.asarray(np.where(free, np.sum([rows[parts], *(rows[margin] for margin in margins)], axis=0), 0.0))
 
-    def gathered(numbers: Floats) -> Floats:
+    def gather(numbers: Floats) -> Floats:
         """For numbers of the parts: those of all rows."""
         rows: Floats = np.sum([np.zeros(size), *(np.bincount(margin, numbers, minlength=size) for margin in margins)], axis=0)
         rows[parts] = numbers
         return rows
 
     scale = np.maximum(spread(weights), 1e-300)  # the diagonal
-    found = np.where(free, value[parts], 0.0)
-    rest = spread(weights * (value - gathered(found)))
+    parts_now = np.where(free, value[parts], 0.0)
+    rest = spread(weights * (value - gather(parts_now)))
     step = move = rest / scale
     size_of_rest = float(rest @ step)
     first = size_of_rest
     for _ in range(STEPS):
         if size_of_rest <= 1e-24 * max(first, 1e-300):
             break
-        turned = spread(weights * gathered(move))
+        turned = spread(weights * gather(move))
         length = size_of_rest / float(move @ turned)
-        found, rest = found + length * move, rest - length * turned
+        parts_now, rest = parts_now + length * move, rest - length * turned
         step = rest / scale
         now = float(rest @ step)
         move, size_of_rest = step + now / size_of_rest * move, now
-    return found
+    return parts_now
 
 
 # --- ends --------------------------------------------------------------------------------------------------------------------

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from chance import laplace_limit
+from sources import ROOT
 from tacit.doors.cli import app
-from tacit.doors.cli.failures import reported
+from tacit.doors.cli.commands import EXTRAS, reported
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, LawViolated, NoBounds, Unforeseen
 
 run = CliRunner().invoke
@@ -117,6 +120,33 @@ def test_a_folder_below_a_file_is_told_so(command, tmp_path):
     result = run(app, [*command, str(tmp_path / "file" / "folder")])
     assert result.exit_code == 2
     assert "is not a folder" in result.stderr or "cannot be used (Not a directory)" in result.stderr
+
+
+def test_a_package_of_an_extra_that_is_not_installed_is_an_error_with_the_line_to_install():
+    """`tacit serve` and `tacit token` import SQLAlchemy as they start."""
+    result = run(failing(ModuleNotFoundError("No module named 'sqlalchemy'", name="sqlalchemy.exc")), [])
+    assert (result.exit_code, result.stdout) == (2, "")
+    told = "tacit: this command requires the package sqlalchemy, which is not installed; run: pip install 'tacit[server]'\n"
+    assert result.stderr == told
+    assert run(failing(ModuleNotFoundError("No module named 'x'", name="x")), []).exit_code == 4
+
+
+def test_every_package_of_an_extra_is_named_with_it():
+    written = (ROOT / "pyproject.toml").read_text("utf-8")
+    extras = tomllib.loads(written)["project"]["optional-dependencies"]
+    for package, extra in EXTRAS.items():
+        brings = {"pydantic": "fastapi", "starlette": "fastapi"}.get(package, package).replace("_", "-")
+        assert any(re.match(rf"{brings}\b", each) for each in extras[extra]), package
+    assert not any(name.partition("[")[0] in written.partition("[project.optional")[0] for name in ("sqlalchemy", "dp-accounting"))
+
+
+@pytest.mark.parametrize("words", [("serve", "--demo"), ("token", "list")])
+def test_a_server_without_its_packages_says_what_to_install(words, tmp_path):
+    loud = f"import sys; sys.modules['sqlalchemy'] = None; sys.argv = {['tacit', *words]!r}\n"
+    loud += "from tacit.doors.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", loud], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "run: pip install 'tacit[server]'" in done.stderr
 
 
 def test_an_error_is_json_where_that_was_asked_for():

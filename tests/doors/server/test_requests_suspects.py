@@ -190,7 +190,7 @@ def test_engines_that_end_over_public_tables_are_counted(place, monkeypatch):
         monkeypatch.setattr(pool, "_any", lambda _, ask=heard: type("Ended", (), {"ask": ask})())
         fingerprint = f"free {reply}"
         with place.office.suspects.working(fingerprint), pytest.raises(StoreUnusable):
-            pool.told({"ask": "free"}, {})
+            pool.ask_any({"ask": "free"}, {})
         assert ends(place.office.suspects)[fingerprint] >= 1
     engine_ended()  # outside a request there is nothing to count
 

@@ -125,13 +125,13 @@ def test_the_log_has_one_line_for_each_change_of_a_cluster(server, clock):
 
 def test_further_engines_are_started_when_the_first_one_has_opened_the_data(server):
     server.front.process = Alive()
-    assert [part.name for part in server._missing()] == ["clerk"]
+    assert [part.name for part in server._parts_to_start()] == ["clerk"]
     server.clerk.process = Alive()
-    assert [part.name for part in server._missing()] == ["engine 1"]
+    assert [part.name for part in server._parts_to_start()] == ["engine 1"]
     server.engines[0].process = Alive()
-    assert server._missing() == []
+    assert server._parts_to_start() == []
     server.clerk.ready = True
-    assert [part.name for part in server._missing()] == ["engine 2", "engine 3"]
+    assert [part.name for part in server._parts_to_start()] == ["engine 2", "engine 3"]
 
 
 def test_a_start_that_is_due_is_not_slept_through(server, clock):

@@ -281,7 +281,7 @@ def test_who_asked_an_engine_of_public_tables_takes_a_seat_again() -> None:
         patch.setattr(Line, "ask", ask)
         pool.put(line)
         with seats.seat():
-            pool.told({"ask": "size"}, {"number": int})
+            pool.ask_any({"ask": "size"}, {"number": int})
             assert held == [True], "others work while the engine does"
             assert not seated(seats, 0.2)
         assert seated(seats, PATIENCE)

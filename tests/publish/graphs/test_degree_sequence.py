@@ -5,7 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from small_graphs import graphs
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.degree_sequence import anonymous_degrees, is_graphical
 from tacit.publish.graphs.graph import Graph
@@ -18,46 +21,73 @@ def every_division(nodes: int, k: int) -> list[list[int]]:
     return [ends for ends in cuts if all(two - one >= k for one, two in zip([0, *ends], ends, strict=False))]
 
 
-def cheapest(degrees: list[int], k: int, delete: bool) -> int:
-    """The least cost over all divisions, groups of any size, by the definition of the cost."""
+@st.composite
+def sequences(draw, largest_k=4, largest=11, longest=12):
+    """Degrees in any order, and a k that they can be brought to."""
+    k = draw(st.integers(1, largest_k))
+    return draw(st.lists(st.integers(0, largest), min_size=k, max_size=longest)), k
+
+
+def is_anonymous(degrees, k) -> bool:
+    return min(Counter(degrees.tolist()).values()) >= k
+
+
+def is_optimal(found, degrees, k, delete) -> bool:
+    """Whether no division costs less by the definition of the cost, groups of any size at their median or their largest degree."""
     ordered = sorted(degrees, reverse=True)
     parts = [[ordered[one:two] for one, two in zip([0, *ends], ends, strict=False)] for ends in every_division(len(ordered), k)]
-    level = np.median if delete else max
-    return int(min(sum(abs(int(level(part)) - each) for part in parts for each in part) for parts in parts))
+    costs = [sum(abs(part[len(part) // 2 if delete else 0] - each) for part in division for each in part) for division in parts]
+    rises = delete or (found >= degrees).all()
+    return bool(is_anonymous(found, k) and rises and np.abs(found - degrees).sum() == min(costs))
 
 
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("delete", [False, True])
-def test_no_division_is_cheaper(seed, delete):
-    random = np.random.default_rng(seed)
-    k = int(random.integers(1, 5))
-    degrees = random.integers(0, 12, int(random.integers(k, 13))).tolist()
-    found = anonymous_degrees(degrees, k, delete=delete)
-    assert min(Counter(found.tolist()).values()) >= k
-    assert int(np.abs(found - degrees).sum()) == cheapest(degrees, k, delete)
-    assert delete or (found >= degrees).all()
+@given(sequences(), st.booleans())
+def test_no_division_is_cheaper(sequence, delete):
+    degrees, k = sequence
+    assert is_optimal(anonymous_degrees(degrees, k, delete=delete), degrees, k, delete)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_no_division_is_cheaper_when_the_highest_degrees_weigh_more(seed):
-    random = np.random.default_rng(seed)
-    k, heavy = int(random.integers(1, 4)), (int(random.integers(0, 6)), int(random.integers(1, 9)))
-    degrees = np.sort(random.integers(0, 12, int(random.integers(k, 12))))[::-1]
+def test_planted_degrees_that_are_dearer_too_few_or_lower_are_seen():
+    """All at the largest degree, groups of one less than k, and medians where edges are only added."""
+    degrees, k = [9, 9, 5, 5, 4, 0], 3
+    assert is_optimal(anonymous_degrees(degrees, k), degrees, k, delete=False)
+    assert not is_optimal(np.full(6, 9), degrees, k, delete=False)
+    assert not is_optimal(anonymous_degrees(degrees, k - 1), degrees, k, delete=False)
+    assert not is_optimal(anonymous_degrees(degrees, k, delete=True), degrees, k, delete=False)
+    assert not is_optimal(anonymous_degrees(degrees, k), degrees, k, delete=True)
+
+
+def is_optimal_by_weight(found, degrees, k, heavy) -> bool:
+    """Whether no division costs less where each of the `heavy[0]` highest degrees counts `heavy[1]` times; degrees fall."""
     weights = np.where(np.arange(len(degrees)) < heavy[0], heavy[1], 1)
-    found = anonymous_degrees(degrees, k, heavy=heavy)
     divisions = (np.repeat(degrees[[0, *ends[:-1]]], np.diff([0, *ends])) for ends in every_division(len(degrees), k))
-    assert int((weights * (found - degrees)).sum()) == min(int((weights * (each - degrees)).sum()) for each in divisions)
+    return int((weights * (found - degrees)).sum()) == min(int((weights * (each - degrees)).sum()) for each in divisions)
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_greedy_is_anonymous_and_not_cheaper_than_the_optimum(seed):
-    random = np.random.default_rng(seed)
-    k = int(random.integers(1, 8))
-    degrees = np.minimum(random.zipf(1.8, int(random.integers(k, 300))), 500)
+@given(sequences(largest_k=3, longest=11), st.tuples(st.integers(0, 5), st.integers(1, 8)))
+def test_no_division_is_cheaper_when_the_highest_degrees_weigh_more(sequence, heavy):
+    degrees, k = np.sort(sequence[0])[::-1], sequence[1]
+    assert is_optimal_by_weight(anonymous_degrees(degrees, k, heavy=heavy), degrees, k, heavy)
+
+
+def test_planted_weights_that_are_forgotten_are_seen():
+    degrees, heavy = np.array([9, 8, 8, 5, 5]), (3, 8)
+    assert is_optimal_by_weight(anonymous_degrees(degrees, 2, heavy=heavy), degrees, 2, heavy)
+    assert not is_optimal_by_weight(anonymous_degrees(degrees, 2), degrees, 2, heavy)
+
+
+@given(sequences(largest_k=7, largest=500, longest=300))
+@settings(max_examples=40)
+def test_greedy_is_anonymous_and_not_cheaper_than_the_optimum(sequence):
+    degrees, k = sequence
     greedy, best = anonymous_degrees(degrees, k, greedy=True), anonymous_degrees(degrees, k)
-    assert min(Counter(greedy.tolist()).values()) >= k
+    assert is_anonymous(greedy, k)
     assert (greedy >= degrees).all()
     assert best.sum() <= greedy.sum()
+
+
+def test_planted_groups_that_are_too_small_are_not_anonymous():
+    assert not is_anonymous(anonymous_degrees([9, 7, 5, 3, 1], 2, greedy=True), 3)
 
 
 def test_the_vectors_of_the_specification():
@@ -65,10 +95,10 @@ def test_the_vectors_of_the_specification():
     assert anonymous_degrees([4, 3, 3, 2, 2], 2).sum() - 14 == 2
 
 
-@pytest.mark.parametrize("k", [0, -1, 6])
-def test_a_k_that_cannot_be_met_is_refused(k):
-    with pytest.raises(InvalidInput, match="k must be"):
-        anonymous_degrees([1, 2, 3, 2, 1], k)
+def test_a_k_that_cannot_be_met_is_refused():
+    for k in (0, -1, 6):
+        with pytest.raises(InvalidInput, match="k must be"):
+            anonymous_degrees([1, 2, 3, 2, 1], k)
 
 
 def erdos_gallai(degrees: list[int]) -> bool:
@@ -81,29 +111,57 @@ def erdos_gallai(degrees: list[int]) -> bool:
     return sum(ordered) % 2 == 0 and all(holds)
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_a_graphical_sequence_is_realized_and_no_other(seed):
-    random = np.random.default_rng(seed)
-    nodes = int(random.integers(1, 9))
-    degrees = random.integers(0, nodes, nodes)
-    left, right, done = constructed(degrees.copy(), random.permutation(nodes))
-    assert done == is_graphical(degrees) == erdos_gallai(degrees.tolist())
-    if done:
-        assert Graph.of_edges(left, right, nodes).degrees.tolist() == degrees.tolist()
-        assert (left != right).all()
+def is_realized(degrees, order, judge=is_graphical, construct=constructed) -> bool:
+    """Whether a graphical sequence becomes a simple graph of these degrees, and no other one does."""
+    left, right, done = construct(degrees.copy(), order)
+    if done != judge(degrees) or done != erdos_gallai(degrees.tolist()):
+        return False
+    return not done or bool((left != right).all() and (Graph.of_edges(left, right, len(degrees)).degrees == degrees).all())
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_added_edges_are_new_and_serve_as_they_say(seed):
-    random = np.random.default_rng(seed)
-    nodes = int(random.integers(2, 25))
-    graph = Graph.of_edges(random.integers(0, nodes, 30), random.integers(0, nodes, 30), nodes)
-    need = random.integers(0, 5, nodes)
-    left, right, lacking = added_edges(graph.offsets, graph.targets, need.copy(), random.permutation(nodes))
-    assert not any(graph.has_edge(one, two) for one, two in zip(left.tolist(), right.tolist(), strict=True))
-    more = Graph.of_edges(left, right, nodes)
-    assert more.edges == len(left)
-    assert (more.degrees + lacking == need).all()
+@given(st.integers(1, 8).flatmap(lambda nodes: st.lists(st.integers(0, nodes - 1), min_size=nodes, max_size=nodes)), st.data())
+@settings(max_examples=200)
+def test_a_graphical_sequence_is_realized_and_no_other(degrees, data):
+    order = np.array(data.draw(st.permutations(range(len(degrees)))))
+    assert is_realized(np.array(degrees), order)
+
+
+def test_planted_judges_and_graphs_are_seen():
+    """An even sum taken for enough, a graph without its last edge, and one that is given up."""
+    hubs, square = np.array([3, 3, 1, 1]), np.array([2, 2, 2, 2])
+    assert is_realized(hubs, np.arange(4))
+    assert is_realized(square, np.arange(4))
+    assert not is_realized(hubs, np.arange(4), judge=lambda degrees: degrees.sum() % 2 == 0)
+
+    def forgetful(degrees, order):
+        left, right, done = constructed(degrees, order)
+        return left[:-1], right[:-1], done
+
+    assert not is_realized(square, np.arange(4), construct=forgetful)
+    assert not is_realized(square, np.arange(4), construct=lambda degrees, order: (*constructed(degrees, order)[:2], False))
+
+
+def is_new(graph, ends) -> bool:
+    """Whether edges are no loops, come once each, and are not in the graph."""
+    left, right = ends
+    once = Graph.of_edges(left, right, graph.nodes).edges == len(left)
+    return once and not any(graph.has_edge(one, two) for one, two in zip(left.tolist(), right.tolist(), strict=True))
+
+
+@given(graphs(), st.data())
+def test_added_edges_are_new_and_serve_as_they_say(graph, data):
+    need = np.array(data.draw(st.lists(st.integers(0, 4), min_size=graph.nodes, max_size=graph.nodes)))
+    order = np.array(data.draw(st.permutations(range(graph.nodes))))
+    left, right, lacking = added_edges(graph.offsets, graph.targets, need.copy(), order)
+    assert is_new(graph, (left, right))
+    assert (np.bincount([*left, *right], minlength=graph.nodes) + lacking == need).all()
+
+
+def test_planted_edges_that_are_old_double_or_loops_are_seen():
+    path = Graph.of_edges([0, 1], [1, 2], nodes=4)
+    assert is_new(path, np.array([[0, 0], [2, 3]]))
+    for planted in ([[0, 1], [2, 0]], [[0, 2], [2, 0]], [[0, 3], [2, 3]]):
+        assert not is_new(path, np.array(planted))
 
 
 def test_a_graph_made_complete_lacks_nothing():
@@ -113,21 +171,18 @@ def test_a_graph_made_complete_lacks_nothing():
     assert (len(left), lacking.sum()) == (12, 0)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_swaps_serve_more_nodes_with_edges_that_are_new(seed):
-    random = np.random.default_rng(seed)
-    nodes = int(random.integers(4, 25))
-    graph = Graph.of_edges(random.integers(0, nodes, 30), random.integers(0, nodes, 30), nodes)
-    left, right, lacking = added_edges(graph.offsets, graph.targets, random.integers(0, 6, nodes), random.permutation(nodes))
+@given(graphs(least=4), st.data())
+def test_swaps_serve_more_nodes_with_edges_that_are_new(graph, data):
+    need = np.array(data.draw(st.lists(st.integers(0, 5), min_size=graph.nodes, max_size=graph.nodes)))
+    left, right, lacking = added_edges(graph.offsets, graph.targets, need, np.arange(graph.nodes))
     if not len(left):
         return
-    units = random.permutation(np.repeat(np.arange(nodes), lacking))
+    units = np.array(data.draw(st.permutations(np.repeat(np.arange(graph.nodes), lacking).tolist())), dtype=np.int64)
     ends, rest = swapped(graph.offsets, graph.targets, np.stack([left, right]).astype(np.int64), units, 1)
-    more = Graph.of_edges(ends[0], ends[1], nodes)
-    assert more.edges == ends.shape[1], "no loop, and none twice"
-    assert not any(graph.has_edge(one, two) for one, two in ends.T.tolist())
-    before, served = np.bincount(np.concatenate([left, right]), minlength=nodes), lacking - np.bincount(rest, minlength=nodes)
-    assert (more.degrees == before + served).all()
+    assert is_new(graph, ends)
+    before = np.bincount([*left, *right], minlength=graph.nodes)
+    served = lacking - np.bincount(rest, minlength=graph.nodes)
+    assert (np.bincount(ends.reshape(-1), minlength=graph.nodes) == before + served).all()
     assert served.min() >= 0
 
 

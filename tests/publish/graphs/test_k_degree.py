@@ -6,8 +6,10 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from small_graphs import WRONG
+from small_graphs import WRONG, graphs
 from tacit.errors import InvalidInput, LawViolated
 from tacit.publish.graphs import k_degree as module
 from tacit.publish.graphs.checking import check_k_degree
@@ -32,15 +34,23 @@ def pairs(graph: Graph) -> set[tuple[int, int]]:
     return set(zip(*(side.tolist() for side in graph.ends()), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(60))
-@pytest.mark.parametrize("way", [supergraph, with_deletions])
-@pytest.mark.parametrize("greedy", [False, True])
-def test_the_run_ends_and_every_degree_occurs_k_times(seed, way, greedy):
-    graph, random = random_graph(seed), np.random.default_rng(seed)
-    k = int(random.integers(1, graph.nodes + 1))
-    made, _ = way(graph, k, random, greedy)
-    assert min(Counter(made.degrees.tolist()).values()) >= k
-    assert way is not supergraph or pairs(made) >= pairs(graph)
+def anonymizes(way, graph: Graph, k: int, greedy: bool = False) -> bool:
+    """Whether every degree occurs k times, and edges are only added where that is promised."""
+    made, _ = way(graph, k, np.random.default_rng(1), greedy)
+    grown = way is with_deletions or pairs(made) >= pairs(graph)
+    return grown and min(Counter(made.degrees.tolist()).values()) >= k
+
+
+@given(graphs(least=4, most=40, hub=True), st.sampled_from([supergraph, with_deletions]), st.booleans(), st.data())
+def test_the_run_ends_and_every_degree_occurs_k_times(graph, way, greedy, data):
+    assert anonymizes(way, graph, data.draw(st.integers(1, graph.nodes)), greedy)
+
+
+def test_planted_ways_that_stop_early_or_lose_an_edge_are_seen():
+    graph = random_graph(5)
+    assert anonymizes(supergraph, graph, 4)
+    assert not anonymizes(lambda graph, k, *how: supergraph(graph, k - 1, *how), graph, 4)
+    assert not anonymizes(lambda graph, k, *_: (Graph.of_edges([], [], graph.nodes), {}), graph, 4)
 
 
 def graph_of(source):
@@ -74,28 +84,37 @@ def test_a_planted_search_that_only_probes_is_far_from_what_the_degrees_need(mon
     assert made.edges - graph.edges > 1.15 * work["least_edges"] + 1
 
 
-@pytest.mark.parametrize("seed", range(80))
-def test_takers_keep_degrees_anonymous_and_take_what_is_lacking(seed):
-    random = np.random.default_rng(seed)
-    nodes, k = int(random.integers(6, 60)), int(random.integers(1, 6))
-    graph = Graph.of_edges(random.integers(0, nodes, nodes), random.integers(0, nodes, nodes), nodes)
-    level, lacking = anonymous_degrees(graph.degrees, k), np.zeros(nodes, np.int64)
-    lacking[random.integers(0, nodes, 2)] += random.integers(1, 2 * nodes)
-    found = takers(graph, level, lacking, k, random)
-    if found is not None:
-        assert found.sum() >= lacking.sum()
-        assert (found[lacking > 0] == 0).all()
-        assert min(Counter((level + found).tolist()).values()) >= k
-        assert (level + found).max() < nodes
+def take_well(found, level, lacking, k) -> bool:
+    """Whether takers lack nothing themselves, take at least what is lacking, and leave degrees that are anonymous and possible."""
+    degrees = level + found
+    apart = (found[lacking > 0] == 0).all() and found.sum() >= lacking.sum()
+    return bool(apart and degrees.max() < len(degrees) and min(Counter(degrees.tolist()).values()) >= k)
 
 
-@pytest.mark.parametrize("k", range(2, 11))
-def test_a_star_without_takers_forces_probing_and_ends_at_the_complete_graph_at_worst(monkeypatch, k):
+@given(graphs(least=6, most=60), st.integers(1, 5), st.data())
+def test_takers_keep_degrees_anonymous_and_take_what_is_lacking(graph, k, data):
+    level, lacking = anonymous_degrees(graph.degrees, k), np.zeros(graph.nodes, np.int64)
+    for node in data.draw(st.lists(st.integers(0, graph.nodes - 1), min_size=1, max_size=2)):
+        lacking[node] += data.draw(st.integers(1, 2 * graph.nodes - 1))
+    found = takers(graph, level, lacking, k, np.random.default_rng(1))
+    assert found is None or take_well(found, level, lacking, k)
+
+
+def test_planted_takers_are_seen():
+    """Too little, by who lacks it, one person alone, and more than a graph has."""
+    level, lacking = np.array([3, 3, 1, 1, 1, 1]), np.array([2, 0, 0, 0, 0, 0])
+    assert take_well(np.array([0, 0, 1, 1, 0, 0]), level, lacking, 2)
+    for planted in ([0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0], [0, 2, 0, 0, 0, 0], [0, 0, 5, 5, 0, 0]):
+        assert not take_well(np.array(planted), level, lacking, 2)
+
+
+def test_a_star_without_takers_forces_probing_and_ends_at_the_complete_graph_at_worst(monkeypatch):
     monkeypatch.setattr(module, "takers", lambda *_: None)
     star = Graph.of_edges([0] * 9, range(1, 10), nodes=10)
-    made, work = supergraph(star, k, np.random.default_rng(1))
-    assert min(Counter(made.degrees.tolist()).values()) >= k
-    assert work["probing_rounds"] > 0 or made.edges == 45
+    for k in range(2, 11):
+        made, work = supergraph(star, k, np.random.default_rng(1))
+        assert min(Counter(made.degrees.tolist()).values()) >= k
+        assert work["probing_rounds"] > 0 or made.edges == 45
 
 
 def test_an_odd_sum_is_mended():
@@ -123,14 +142,25 @@ def test_rewiring_gives_the_wanted_degrees_or_says_that_it_cannot():
     assert done >= 30
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_an_even_sum_stays_anonymous(seed):
-    random = np.random.default_rng(seed)
-    k = int(random.integers(1, 5))
-    degrees = np.repeat(random.integers(0, 9, 4), random.integers(k, 3 * k, 4))
-    found = made_even(degrees, k)
-    assert found.sum() % 2 == 0
-    assert min(Counter(found.tolist()).values()) >= k
+def stays_anonymous(found, k) -> bool:
+    return found.sum() % 2 == 0 and min(Counter(found.tolist()).values()) >= k
+
+
+@given(
+    st.integers(1, 4).flatmap(
+        lambda k: st.tuples(st.just(k), st.lists(st.tuples(st.integers(0, 8), st.integers(k, 3 * k)), min_size=1, max_size=4))
+    )
+)
+def test_an_even_sum_stays_anonymous(case):
+    k, groups = case
+    assert stays_anonymous(made_even(np.repeat(*np.transpose(groups)), k), k)
+
+
+def test_planted_sums_that_stay_odd_or_are_mended_by_one_person_are_seen():
+    odd = np.array([3, 3, 3, 2, 2])
+    assert stays_anonymous(made_even(odd, 2), 2)
+    assert not stays_anonymous(odd, 2)
+    assert not stays_anonymous(np.array([4, 3, 3, 2, 2]), 2)
 
 
 def test_the_same_seed_gives_the_same_graph_and_another_gives_other_names():

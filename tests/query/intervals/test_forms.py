@@ -19,7 +19,7 @@ from tacit.errors import Refused
 from tacit.privacy.catalog import Column, Owner
 from tacit.query.price.price import price, request
 from tacit.query.question import Call
-from tacit.release.answer import Answer, Receipt, shown
+from tacit.release.answer import Answer, Receipt, cell_text
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer
 from worlds import World, ranked, world_in_memory
@@ -89,7 +89,7 @@ def disagreements(found: Answer, name: str, kind: str) -> list[str]:
     arrow, pandas = found.to_arrow(), found.to_pandas()
     wrong = {
         "Python": not all(of_kind(kind, value) for value in ends),
-        "text": not re.fullmatch(TEXT[kind], shown(column, 0)),
+        "text": not re.fullmatch(TEXT[kind], cell_text(column, 0)),
         "JSON": not all(in_json(kind, cell[end]) for end in ("value", "low", "high")),
         "Arrow": not all(in_arrow(kind, arrow.schema.field(end).type) for end in (name, f"{name}_low", f"{name}_high")),
         "pandas": not all(of_kind(kind, value) for value in pandas[name].tolist()),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -215,11 +217,37 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:60])
-def test_hostile_and_mistaken_questions_are_refused_with_a_code(place: World, text: str) -> None:
-    found = refusal(place, text)
-    assert found.message
-    assert found.at is None or (1 <= found.at[0] <= text.count("\n") + 1 and 1 <= found.at[1] <= len(text) + 1)
+def not_refused(place: World, texts: Iterable[str]) -> list[str]:
+    """The questions that are not refused with a code of the list, a message and a place in the text, or that fail otherwise."""
+    failing = []
+    for text in texts:
+        try:
+            price(place.plan(text), request(epsilon=1))
+        except Refused as found:
+            line, column = found.at or (1, 1)
+            within = 1 <= line <= text.count("\n") + 1 and 1 <= column <= len(text) + 1
+            failing += [] if found.code in CODES and found.message and within else [text]
+        except Exception:
+            failing.append(text)
+        else:
+            failing.append(text)
+    return failing
+
+
+def test_hostile_and_mistaken_questions_are_refused_with_a_code(place: World) -> None:
+    assert not_refused(place, HOSTILE) == []
+
+
+def test_planted_answers_codes_places_and_failures_are_seen(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "SELECT COUNT(*) FROM vistis"
+    assert not_refused(place, [text, "SELECT COUNT(*) FROM visits"]) == ["SELECT COUNT(*) FROM visits"]
+    for planted in (Refused("x"), NotAllowed(""), NotAllowed("x", at=(2, 1)), NotAllowed("x", at=(1, 99)), KeyError("x")):
+
+        def fail(*_: object, planted: Exception = planted) -> None:
+            raise planted
+
+        monkeypatch.setattr(World, "plan", fail)
+        assert not_refused(place, [text]) == [text], planted
 
 
 PLACES = [
@@ -242,15 +270,16 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "word"), PLACES)
-def test_a_refusal_points_at_its_place(place: World, text: str, word: str | None) -> None:
-    found = refusal(place, text)
-    if word is None:
+def place_of(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def test_a_refusal_points_at_its_place(place: World) -> None:
+    for text, word in PLACES:
+        found = refusal(place, text)
+        assert found.at == (place_of(text, text.index(word)) if word else found.at), text
         assert found.at is not None
-        return
-    offset = text.index(word)
-    assert found.at == (text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
-    assert str(found).startswith(f"line {found.at[0]}, column {found.at[1]}: ")
+        assert str(found).startswith(f"line {found.at[0]}, column {found.at[1]}: "), text
 
 
 @pytest.mark.parametrize(
@@ -295,17 +324,53 @@ NEVER = [
 ]
 
 
-@pytest.mark.parametrize(("condition", "message", "remedy", "word"), NEVER)
-def test_a_condition_that_the_catalog_alone_decides_is_refused(
-    place: World, condition: str, message: str, remedy: str, word: str
+def test_a_condition_that_the_catalog_alone_decides_is_refused(place: World) -> None:
+    for condition, message, remedy, word in NEVER:
+        text = f"SELECT COUNT(*) FROM visits WHERE {condition}"
+        found = refusal(place, text)
+        assert found.code == "never_true", condition
+        assert message in found.message, condition
+        assert remedy in found.remedy, condition
+        offset = text.index(word, text.index("WHERE"))
+        assert found.at == (None if word == "FALSE" else place_of(text, offset)), "a constant has no place"
+
+
+VALUES = {"cost": range(51), "age": range(-3, 8)}  # as declared; costs between them change no comparison with whole numbers
+SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq, "<>": operator.ne}
+
+
+def agrees(
+    place: World, comparison: tuple[str, str, int], negated: bool, values: Mapping[str, range] = MappingProxyType(VALUES)
+) -> bool:
+    """Whether a comparison is refused exactly where no declared value meets it, by trying them."""
+    column, sign, right = comparison
+    condition = f"{column} {sign} {right}"
+    text = f"SELECT COUNT(*) FROM visits WHERE {f'NOT ({condition})' if negated else condition}"
+    met = any(SIGNS[sign](value, right) != negated for value in values[column])
+    return is_never_true(place, text) == (not met)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.tuples(st.sampled_from(sorted(VALUES)), st.sampled_from(sorted(SIGNS)), st.integers(-20, 70)), st.booleans())
+@example(("cost", ">", 50), False)
+@example(("age", ">=", -3), True)
+def test_a_comparison_is_refused_exactly_where_no_value_meets_it(
+    place: World, comparison: tuple[str, str, int], negated: bool
 ) -> None:
-    text = f"SELECT COUNT(*) FROM visits WHERE {condition}"
-    found = refusal(place, text)
-    assert found.code == "never_true"
-    assert message in found.message
-    assert remedy in found.remedy
-    offset = text.index(word, text.index("WHERE")) if word != "FALSE" else None  # a constant has no place
-    assert found.at == (None if offset is None else (text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)))
+    assert agrees(place, comparison, negated)
+
+
+def test_planted_bounds_that_are_one_off_are_seen(place: World) -> None:
+    assert not agrees(place, ("cost", ">", 50), False, {"cost": range(52)})
+    assert not agrees(place, ("age", ">=", -3), True, {"age": range(-4, 8)})
+
+
+def is_never_true(place: World, text: str) -> bool:
+    try:
+        price(place.plan(text), request(epsilon=1))
+    except Refused as found:
+        return found.code == "never_true"
+    return False
 
 
 @pytest.mark.parametrize(
@@ -329,18 +394,19 @@ def test_so_is_one_inside_an_aggregate_or_on_a_key(place: World, text: str, mess
     assert found.at is not None
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "age < 500", "age >= -3", "age <= -3", "cost BETWEEN 5 AND 5", "ward IN ('a', 'zzz')", "ward NOT IN ('a', 'zzz')",
-        "ward <> 'a' AND ward <> 'b'", "age > 500 OR age < 3", "CASE WHEN age > 500 THEN 1 ELSE 2 END = 2", "cost IS NULL",
-        "diagnosis = 'flu' AND diagnosis = 'cold'", "NOT (cost > 10 AND cost < 5)", "cost > age", "age > 1 AND age < 3",
-        "day = '2020-01-30'", "TRUE", "ward >= 'c'", "diagnosis LIKE 'q%'",
-        "TRUE GROUP BY ward HAVING ward IN ('a', 'zzz')", "TRUE GROUP BY ward HAVING ward > 'zzz' OR COUNT(*) > 1",
-    ],
-)  # fmt: skip
-def test_what_some_row_can_meet_is_answered(place: World, condition: str) -> None:
-    assert price(place.plan(f"SELECT COUNT(*) FROM visits WHERE {condition}"), request(epsilon=1))
+POSSIBLE = [
+    "age < 500", "age >= -3", "age <= -3", "cost BETWEEN 5 AND 5", "ward IN ('a', 'zzz')", "ward NOT IN ('a', 'zzz')",
+    "ward <> 'a' AND ward <> 'b'", "age > 500 OR age < 3", "CASE WHEN age > 500 THEN 1 ELSE 2 END = 2", "cost IS NULL",
+    "diagnosis = 'flu' AND diagnosis = 'cold'", "NOT (cost > 10 AND cost < 5)", "cost > age", "age > 1 AND age < 3",
+    "day = '2020-01-30'", "TRUE", "ward >= 'c'", "diagnosis LIKE 'q%'",
+    "TRUE GROUP BY ward HAVING ward IN ('a', 'zzz')", "TRUE GROUP BY ward HAVING ward > 'zzz' OR COUNT(*) > 1",
+]  # fmt: skip
+
+
+def test_what_some_row_can_meet_is_answered(place: World) -> None:
+    assert [condition for condition in POSSIBLE if is_never_true(place, f"SELECT COUNT(*) FROM visits WHERE {condition}")] == []
+    for condition in POSSIBLE:
+        assert price(place.plan(f"SELECT COUNT(*) FROM visits WHERE {condition}"), request(epsilon=1)), condition
 
 
 @pytest.mark.parametrize(
@@ -391,9 +457,9 @@ ALLOWED = [
 ]
 
 
-@pytest.mark.parametrize("text", ALLOWED)
-def test_ordinary_sql_is_answered(place: World, text: str) -> None:
-    assert price(place.plan(text), request(epsilon=1, delta=1e-6))
+def test_ordinary_sql_is_answered(place: World) -> None:
+    for text in ALLOWED:
+        assert price(place.plan(text), request(epsilon=1, delta=1e-6)), text
 
 
 def test_a_budget_written_in_the_question_is_read() -> None:
@@ -500,38 +566,39 @@ def test_mutated_questions_only_raise_refusals(place: World, examples: int) -> N
     check()
 
 
-UNSEEN = [
-    "\x00",
-    "\x1b",
-    "\x7f",
-    "\x80",
-    "\x85",
-    "\x9b",
-    "\u061c",
-    "\u200f",
-    "\u2028",
-    "\u202a",
-    "\u202e",
-    "\u2066",
-    "\u2069",
-    "\ud800",
+UNSEEN = st.sampled_from("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069") | st.characters(
+    categories=["Cc", "Cs", "Zl", "Zp"], exclude_characters="\t\n\r"
+)
+PLACED = [
+    "SELECT COUNT(*) FROM visits WHERE ward = 'a{}'",
+    'SELECT COUNT(*) AS "n{}" FROM visits',
+    "SELECT COUNT(*) -- {}\nFROM visits",
 ]
 
 
-@pytest.mark.parametrize("mark", UNSEEN)
-@pytest.mark.parametrize(
-    "text",
-    [
-        "SELECT COUNT(*) FROM visits WHERE ward = 'a{}'",
-        'SELECT COUNT(*) AS "n{}" FROM visits',
-        "SELECT COUNT(*) -- {}\nFROM visits",
-    ],
-)
+def shown_place(text: str, mark: str) -> tuple[int, int] | None:
+    """Where a text with the mark is refused for what is not seen."""
+    try:
+        parse(text.format(mark))
+    except InvalidSQL as found:
+        return found.at
+    return None
+
+
+@given(st.sampled_from(PLACED), UNSEEN)
+@example(PLACED[0], "\x00")
+@example(PLACED[1], "\x1b")
+@example(PLACED[2], "\x85")
+@example(PLACED[0], "\u2028")
+@example(PLACED[1], "\ud800")
 def test_what_is_not_seen_where_it_stands_is_refused_quoted_or_not(text: str, mark: str) -> None:
     """A record of what was asked must read as it was asked: no control, and nothing that turns the direction of a line."""
-    with pytest.raises(InvalidSQL) as caught:
-        parse(text.format(mark))
-    assert caught.value.at == (1, text.index("{") + 1)
+    assert shown_place(text, mark) == (1, text.index("{") + 1)
+
+
+def test_a_planted_reader_of_every_mark_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.query.language.sql.readable", lambda text: text)
+    assert [shown_place(text, "\u202e") for text in PLACED] == [None] * 3
 
 
 def test_letters_of_every_script_may_stand_in_a_question() -> None:
@@ -548,19 +615,21 @@ def test_a_long_text_of_few_words_is_read() -> None:
     assert parse("SELECT COUNT(*) FROM visits -- " + "x" * 65_000).where is None
 
 
-@pytest.mark.parametrize("piece", ["a,", "1+", "a<", "(", "NOT ", "''", '""', "/*", "/**/", "- ", "`a`", "::int", "?,", "é ", ";"])
-def test_a_text_of_too_many_words_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch, piece: str) -> None:
-    """The parser's work follows the number of tokens; planted: a text that reaches it."""
+def test_a_text_of_too_many_words_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parser's work follows the number of tokens; planted: texts that reach it."""
     reached: list[str] = []
     monkeypatch.setattr("tacit.query.language.sql.sqlglot.parse", lambda text, **_: reached.append(text) or [])
-    text = "SELECT " + piece * (65_000 // len(piece))
-    with pytest.raises(NotAllowed):
-        parse(text)
+    pieces = ["a,", "1+", "a<", "(", "NOT ", "''", '""', "/*", "/**/", "- ", "`a`", "::int", "?,", "é ", ";"]
+    texts = ["SELECT " + piece * (65_000 // len(piece)) for piece in pieces]
+    for text in texts:
+        with pytest.raises(NotAllowed):
+            parse(text)
     assert not reached
     monkeypatch.setattr("tacit.query.language.sql.MOST_TOKENS", 10**9)
-    with pytest.raises(NotAllowed):
-        parse(text)
-    assert reached
+    for text in texts:
+        with pytest.raises(NotAllowed):
+            parse(text)
+    assert reached == texts
 
 
 def test_a_question_of_nearly_all_nodes_has_few_enough_tokens() -> None:

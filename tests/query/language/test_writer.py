@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from stored import table as table_of
 from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.privacy.catalog import Source, Table
 from tacit.query.canonical import canonical_plan
-from tacit.query.language import nodes
+from tacit.query.language import nodes, writer
 from tacit.query.language.frame import Frame, start
 from tacit.query.language.sql import Ordinary, parse, quoted_name
 from tacit.query.language.syntax import (
@@ -192,27 +193,39 @@ def test_every_function_that_can_be_read_is_among_those_that_are_tried() -> None
     }
 
 
-@pytest.mark.parametrize("word", sorted({*Ordinary.Tokenizer.KEYWORDS, *Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS}))
-def test_a_word_of_sql_can_name_anything(word: str) -> None:
-    column = Name((word.lower(),))
-    asked = Select((Item(column, word), Item(Apply("+", (Name((word, word)), column)), word)), From(word, word), group_by=(column,))
-    assert unplaced(parse(written(asked))) == asked
+ODD_NAMES = ["any_value", "array", "at", "date", "first", "if", "left", "next", "row", "top", "x", "year"]  # nearly words of SQL
+SQL_WORDS = sorted({*Ordinary.Tokenizer.KEYWORDS, *Ordinary.parser_class.NO_PAREN_FUNCTION_PARSERS, *ODD_NAMES})
 
 
-@pytest.mark.parametrize("name", ["any_value", "array", "at", "date", "first", "if", "left", "next", "row", "top", "x", "year"])
-def test_names_that_are_nearly_words_of_sql_can_name_columns(name: str) -> None:
-    asked = Select((Item(Name((name,)), None), Item(Apply("negate", (Name((name,)),)), name)), From(name, name))
-    assert unplaced(parse(written(asked))) == asked
+def misread(names: list[str]) -> list[str]:
+    """The names that cannot name a column, a table and a result, in both cases: written and read, the question is another one."""
+    failing = []
+    for name in names:
+        column = Name((name.lower(),))
+        items = Item(column, name), Item(Apply("+", (Name((name, name)), Apply("negate", (column,)))), name), Item(column, None)
+        asked = Select(items, From(name, name), group_by=(column,))
+        try:
+            failing += [] if unplaced(parse(written(asked))) == asked else [name]
+        except Refused:
+            failing.append(name)
+    return failing
+
+
+def test_a_word_of_sql_can_name_anything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: names that are never quoted."""
+    assert misread(SQL_WORDS) == []
+    monkeypatch.setattr(writer, "quoted_name", lambda name: name)
+    assert {"SELECT", "GROUP BY", "!=", "CASE"} <= set(misread(SQL_WORDS))
 
 
 def test_a_name_is_quoted_only_where_it_must_be() -> None:
     assert [quoted_name(name) for name in ("cost", "a b", 'a"b', "select")] == ["cost", '"a b"', '"a""b"', '"select"']
 
 
-@pytest.mark.parametrize("days", [date(1, 1, 1), date(9999, 12, 31)])
-def test_days_of_few_digits_are_whole(days: date) -> None:
-    asked = Select((Item(Constant(days), "d"),), From("t", "t"))
-    assert unplaced(parse(written(asked))) == asked
+def test_days_of_few_digits_are_whole() -> None:
+    for day in (date(1, 1, 1), date(9999, 12, 31)):
+        asked = Select((Item(Constant(day), "d"),), From("t", "t"))
+        assert unplaced(parse(written(asked))) == asked
 
 
 def test_a_question_larger_than_sql_may_be_is_refused() -> None:
@@ -290,11 +303,20 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
-@pytest.mark.parametrize("asked", AGGREGATES)
-def test_every_aggregate_of_a_frame_and_its_text_have_one_plan(hospital: World, asked: str) -> None:
-    built = frame("visits").join("wards", using="ward").group_by("site").agg(asked)
-    plan = rewrite(built.select, hospital.catalog, hospital.facts)
-    assert canonical_plan(hospital.plan(written(built.select))) == canonical_plan(plan)
+def of_two_plans(place: World, write: Callable[[Select], str]) -> list[str]:
+    """The aggregates whose frame has another plan than its text."""
+    failing = []
+    for asked in AGGREGATES:
+        built = frame("visits").join("wards", using="ward").group_by("site").agg(asked)
+        plan = rewrite(built.select, place.catalog, place.facts)
+        failing += [] if canonical_plan(place.plan(write(built.select))) == canonical_plan(plan) else [asked]
+    return failing
+
+
+def test_every_aggregate_of_a_frame_and_its_text_have_one_plan(hospital: World) -> None:
+    """Planted: a writer that makes every join a left one."""
+    assert of_two_plans(hospital, written) == []
+    assert of_two_plans(hospital, lambda select: written(select).replace(" JOIN", " LEFT JOIN")) == list(AGGREGATES)
 
 
 def test_a_plan_that_was_written_otherwise_would_be_noticed(hospital: World) -> None:
@@ -302,13 +324,18 @@ def test_a_plan_that_was_written_otherwise_would_be_noticed(hospital: World) -> 
     assert len({canonical_plan(hospital.plan(text)) for text in texts}) == len(texts)
 
 
-@pytest.mark.parametrize("mark", ["\x80", "\x85", "\x9b", "\u061c", "\u200e", "\u202a", "\u202e", "\u2028", "\u2066", "\u2069"])
-def test_no_frame_holds_what_a_reader_does_not_see(mark: str) -> None:
-    for build in (
-        lambda: frame(f"visits{mark}"),
-        lambda: frame("visits").where(f"ward = 'a{mark}'"),
-        lambda: frame("visits").join("wards", using=f"ward{mark}"),
-        lambda: frame("visits").agg(**{f"n{mark}": "count(*)"}),
-    ):
+MARKS = ["\x80", "\x85", "\x9b", "\u061c", "\u200e", "\u202a", "\u202e", "\u2028", "\u2066", "\u2069"]
+BUILDS = [
+    lambda mark: frame(f"visits{mark}"),
+    lambda mark: frame("visits").where(f"ward = 'a{mark}'"),
+    lambda mark: frame("visits").join("wards", using=f"ward{mark}"),
+    lambda mark: frame("visits").agg(**{f"n{mark}": "count(*)"}),
+]
+
+
+def test_no_frame_holds_what_a_reader_does_not_see() -> None:
+    """Every build takes a letter in the place of the mark."""
+    assert all(build("x") for build in BUILDS)
+    for mark, build in product(MARKS, BUILDS):
         with pytest.raises((InvalidSQL, InvalidInput)):
-            build()
+            build(mark)

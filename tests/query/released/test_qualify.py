@@ -327,7 +327,7 @@ def test_intervals_of_margins_that_are_added_up_cover(neighbours: list[DataSet],
     quote = next(each for each in price(plan_of(neighbours[0], text), asked) if each.sums[0].mechanism.name == noise)
     margin = next(part.margins[0] for part in quote.parts if part.margins)
     wide, one = (float(each.interval(Fraction(9, 10)).above) for each in (margin.mechanism, margin.mechanism.mechanism))
-    draws = np.asarray(margin.mechanism.mechanism.resized(4000 * margin.mechanism.count)._drawn(4000 * margin.mechanism.count))
+    draws = np.asarray(margin.mechanism.mechanism.resized(4000 * margin.mechanism.count)._noise(4000 * margin.mechanism.count))
     summed = np.abs(draws.reshape(4000, -1).sum(axis=1))
     assert (summed <= wide).sum() >= fewest_hits(4000, 0.9) > (summed <= one).sum()
     assert (summed <= wide - 1).mean() < 0.93, "no wider than it must be"

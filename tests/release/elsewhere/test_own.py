@@ -311,7 +311,7 @@ def test_what_is_wrong_with_a_store_is_said_before_anything_is_paid(tmp_path: Pa
 
     runner = OwnProcess(Opening(tmp_path / "none.duckdb", version="1"))
     monkeypatch.setattr(runner, "start", lambda: None)
-    monkeypatch.setattr(runner, "_told", lambda asked: worker.Worker().handle(ASK, written(asked)))
+    monkeypatch.setattr(runner, "_reply_to", lambda asked: worker.Worker().handle(ASK, written(asked)))
     with pytest.raises(StoreUnusable, match="the data has not been prepared"):
         runner.open()
     with pytest.raises(TimedOut):

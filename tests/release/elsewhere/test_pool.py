@@ -14,6 +14,7 @@ from fractions import Fraction
 import pytest
 
 from served import served
+from shared_pool import shared_pool
 from tacit.data.spark.connect import ROOTS, unreachable
 from tacit.data.store import StoreInfo
 from tacit.doors.server.engine import Answering, derived
@@ -25,7 +26,7 @@ from tacit.query.engines.spark.reasons import GONE, SILENT, packed_reason
 from tacit.query.price.price import Request
 from tacit.release.elsewhere import pool as pool_module
 from tacit.release.elsewhere.frames import ASK, FAILED, TOLD, UNUSABLE, Malformed, receive, send, written
-from tacit.release.elsewhere.pool import OPENED, Pool, PooledRunner, described
+from tacit.release.elsewhere.pool import OPENED, Pool, PooledRunner, description_in
 from tacit.release.elsewhere.quotes import fingerprint_of, request_written
 from tacit.release.noisy import Paid
 from tacit.session import DataSet
@@ -119,7 +120,7 @@ def test_the_work_of_a_cluster_is_stopped_when_nobody_waits_for_it(data):
 
 def pool_of(data: DataSet, reply: Reply, asked: list[str], pool: Pool | None = None, catalog: Catalog | None = None) -> Pool:
     """A pool with one engine, whose replies to everything but `open` come from `reply`."""
-    pool, (ours, theirs) = pool or Pool(changed=lambda: None), socket.socketpair()
+    pool, (ours, theirs) = pool or shared_pool()[0], socket.socketpair()
     opened = Answering(catalog or on_spark(data), data.engine, data.store).handle(ASK, written({"ask": "open"}))
 
     def answer() -> None:
@@ -182,7 +183,7 @@ def test_a_silent_cluster_is_given_up_and_nothing_is_held(data, monkeypatch):
     with pytest.raises(StoreUnusable, match="Spark cluster cannot be reached"):
         runner.open()
     waiting.set()
-    assert runner._held() is None
+    assert runner._held_line() is None
     assert not pool._lines
 
 
@@ -212,7 +213,7 @@ def test_a_cluster_that_stays_away_is_one_error_until_it_is_back(data, monkeypat
     """So the log has one line for it, however many ask; questions of public tables do not wait for it either."""
     monkeypatch.setattr(pool_module, "START", 600.0)
     back: list[str] = []
-    pool = Pool(changed=lambda: None, reached=lambda: back.append("back"))
+    pool, _ = shared_pool(reached=lambda: back.append("back"))
     pool_of(data, lambda _: (UNUSABLE, b"gone\n"), [], pool)
     first = unavailable(data, pool)
     assert unavailable(data, pool) is unavailable(data, pool) is first
@@ -256,9 +257,9 @@ def test_an_engine_says_all_that_a_store_says_of_itself(data):
     """A field that the clerk does not expect would end every engine before it serves."""
     assert {each.name for each in fields(StoreInfo)} | {"pricing"} == set(OPENED)
     said = Answering(data.catalog, data.engine, data.store).handle(ASK, written({"ask": "open"}))[1]
-    assert described(said)[0] == data.store
+    assert description_in(said)[0] == data.store
     with pytest.raises(Malformed, match="limits of another form"):
-        described(written(json.loads(said) | {"limits": {"visits": "8"}}))
+        description_in(written(json.loads(said) | {"limits": {"visits": "8"}}))
 
 
 # --- how engines are started -------------------------------------------------------------------------------------------------

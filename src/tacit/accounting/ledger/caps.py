@@ -60,6 +60,7 @@ class Cap:
         return BudgetExceeded(
             f"{self.whose} does not admit this question: it costs {words(price)}, and {name} {at_most(rest)} remains",
             remedy=f"{less}, or {raised}" if rest or name != "epsilon" else raised,
+            argument="epsilon",
         )
 
 
@@ -109,7 +110,9 @@ def _within(parts: Sequence[Cost], epsilon: Fraction, delta: Fraction) -> bool:
 
 def _too_much(analyst: Analyst, price: Cost, limit: str, remedy: str) -> BudgetExceeded:
     return BudgetExceeded(
-        f"one question of {analyst.name} may cost at most {limit}, but this one costs {words(price)}", remedy=remedy
+        f"one question of {analyst.name} may cost at most {limit}, but this one costs {words(price)}",
+        remedy=remedy,
+        argument="epsilon",
     )
 
 

@@ -381,11 +381,13 @@ def _turn(page: Page, policy: Policy, units: Units, steps: int, by: str, why: st
 def _require_steps(steps: int, old: Neighbours, new: Neighbours) -> None:
     """Refuse a number of steps that cannot be, and a change that has no number."""
     if steps < 1:
-        raise InvalidInput(f"steps must be at least 1, not {steps}; give for example steps=10 for a person with up to 10 rows")
+        raise InvalidInput(
+            f"steps must be at least 1, not {steps}; give for example steps=10 for a person with up to 10 rows", argument="steps"
+        )
     if (old.change, new.change) == ("change-one", "add-remove"):
         raise UnitsChanged(
             "the number of units was released as public, so no entry has a price for 'add or remove one unit'",
             remedy='declare neighbours = "change-one" again',
         )
     if old.change != new.change and steps < 2:
-        raise InvalidInput("steps must be at least 2 here: changing one unit is removing one and adding one")
+        raise InvalidInput("steps must be at least 2 here: changing one unit is removing one and adding one", argument="steps")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 from contextlib import suppress
@@ -44,15 +43,12 @@ def main() -> None:
 
 
 def run(asked: str) -> None:
-    """Run the command line, of which `asked` is the command; raises SystemExit, as it ends."""
-    if asked in ONE_ANSWER:
-        gc.disable()  # such a process ends after one answer; looking for garbage takes a quarter of a second of its start
+    """Run the command line, whose command is `asked`; raises SystemExit at its end."""
     if asked == "sql" and "TACIT_SERVER" not in os.environ and not any(word.startswith("--server") for word in sys.argv):
         from tacit.release.elsewhere.processes import start_ahead
 
         start_ahead()  # the process that will answer loads while this one reads the question
-    from tacit.doors.cli.commands import application
-    from tacit.doors.cli.failures import exit_code, told
+    from tacit.doors.cli.commands import application, exit_code, told
     from tacit.doors.cli.output import error_report, let_all_letters_pass, print_error
 
     let_all_letters_pass()

@@ -30,11 +30,11 @@ def budget_of(server: str, as_json: bool) -> None:
     from tacit.accounting.ledger.caps import at_most
 
     with connected(server) as remote:
-        known = remote.budget()
+        account = remote.budget()
     if as_json:
-        print_json(known)
+        print_json(account)
         return
-    own, shared = known["analyst"], known["data_set"]
+    own, shared = account["analyst"], account["data_set"]
     table = Table("", "epsilon", "delta", "spent\nepsilon", "remaining\nepsilon", "remaining\ndelta", header_style="bold")
     used = "by rho alone" if own["spent"]["epsilon"] is None else _short_amount(own["spent"]["epsilon"])
     for name, spent, part in ((own["name"], used, own), ("data set", "", shared)):
@@ -86,7 +86,7 @@ def budget(
 ) -> None:
     """Show the spent and remaining budget of the data set and of each analyst.
 
-    With --what-if, also show how many further questions of that epsilon fit, if nobody else asks. Each one may depend on the
+    With --what-if, also show how many further questions of that epsilon fit, if no one else asks. Each one may depend on the
     answers before it.
 
     Example: tacit budget --what-if 0.01

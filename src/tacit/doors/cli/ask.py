@@ -36,10 +36,10 @@ def text_of(question: str | None, file: Path | None) -> str:
     if file is not None:
         if str(file) != "-":
             with file.open("rb") as opened:
-                return _decoded(_first(opened))
+                return _decode(_first(opened))
     elif question != "-":
         return question or ""
-    return _decoded(_first(sys.stdin.buffer))
+    return _decode(_first(sys.stdin.buffer))
 
 
 def _first(opened: BinaryIO) -> bytes:
@@ -49,7 +49,7 @@ def _first(opened: BinaryIO) -> bytes:
     return opened.read(4 * LONGEST_TEXT + 1)
 
 
-def _decoded(raw: bytes) -> str:
+def _decode(raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -62,15 +62,15 @@ def parameters(given: Sequence[str]) -> dict[str, Parameter] | None:
     >>> parameters(["age=65", "ward=north", "day=2024-01-31", "code='7'", "1=true"])
     {'age': Decimal('65'), 'ward': 'north', 'day': '2024-01-31', 'code': '7', '1': True}
     """
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     for each in given:
         name, sign, value = each.partition("=")
         if not sign or not name.strip():
             raise InvalidInput(f"{each[:60]!r} is not a parameter; write --param age=65")
-        if name.strip().lower() in found:
+        if name.strip().lower() in parameters:
             raise InvalidInput(f"the parameter {name.strip()[:60]!r} is given twice; give it once")
-        found[name.strip().lower()] = _value(value)
-    return found or None
+        parameters[name.strip().lower()] = _value(value)
+    return parameters or None
 
 
 def _value(text: str) -> Parameter:
@@ -149,7 +149,7 @@ def sql(
         check(chart)
     budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
-    with _asking(catalog, analyst, server) as session:
+    with _respondent(catalog, analyst, server) as session:
         answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
@@ -190,7 +190,7 @@ def explain(
     budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     priced = {"epsilon", "error"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
-    with _asking(catalog, analyst, server) as session:
+    with _respondent(catalog, analyst, server) as session:
         explanation = session.explain(text, params=params, **budget)
     if as_json:
         print_json(explanation.to_dict())
@@ -208,7 +208,7 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
 
 
 @contextmanager
-def _asking(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
+def _respondent(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
     """Who is asked: a server, or the data of a catalog on this machine."""
     if server is not None:
         from tacit.doors.cli.login import connected
@@ -232,18 +232,18 @@ def _budget(
 ) -> dict[str, Any]:
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}
     given["interval"] = False if no_interval else None
-    known = {name: value for name, value in given.items() if value is not None}
-    return {**known, "confidence": confidence} if confidence != "0.95" else known
+    budget = {name: value for name, value in given.items() if value is not None}
+    return {**budget, "confidence": confidence} if confidence != "0.95" else budget
 
 
 def _weights(given: Sequence[str]) -> dict[str, Any]:
-    """What --weight says, as the argument of a session; raises for one that is not COLUMN=NUMBER, or given twice."""
-    found: dict[str, str] = {}
+    """The values of --weight, as the argument of a session; raises for one that is not COLUMN=NUMBER, or given twice."""
+    weights: dict[str, str] = {}
     for each in given:
         name, sign, number = each.rpartition("=")
         if not sign or not name:
             raise InvalidInput(f"--weight must be COLUMN=NUMBER, not {brief(each)}; give for example --weight cost=3")
-        if name in found:
+        if name in weights:
             raise InvalidInput(f"--weight is given twice for {brief(name)}; leave one of them out")
-        found[name] = number
-    return {"weights": found} if found else {}
+        weights[name] = number
+    return {"weights": weights} if weights else {}

@@ -1,4 +1,4 @@
-"""`tacit audit`: exact answers or refusals over one audited column, with one durable history for everybody."""
+"""`tacit audit`: exact answers or refusals over one audited column, with one durable history for all who ask."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def _batch(desk: Desk, asked: list[str], as_json: bool) -> None:
             if not as_json:
                 say(f"{text}\n  {error_report(refusal, as_json=False)}")
         else:
-            told.append(_told(reply))
+            told.append(_as_values(reply))
             if not as_json:
                 say(f"{text}\n  {reply}")
     if as_json:
@@ -253,9 +253,9 @@ def _converse(desk: Desk) -> None:
                 say(f"  {error_report(refusal, as_json=False)}")
 
 
-def _told(reply: Reply) -> dict[str, Any]:
-    known = {"question": reply.question, "answered": hasattr(reply, "answer"), "answer": getattr(reply, "answer", None)}
-    return known | {"reason": reply.reason, "entry": reply.entry, "differentially_private": reply.differentially_private}
+def _as_values(reply: Reply) -> dict[str, Any]:
+    values = {"question": reply.question, "answered": hasattr(reply, "answer"), "answer": getattr(reply, "answer", None)}
+    return values | {"reason": reply.reason, "entry": reply.entry, "differentially_private": reply.differentially_private}
 
 
 def _summary_told(summary: Summary) -> dict[str, Any]:

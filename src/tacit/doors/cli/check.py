@@ -70,25 +70,25 @@ def _verdict(report: dict[str, Any]) -> str:
     return " is sound, but its store is stale: run `tacit prepare`." if late else " is sound."
 
 
-def _store(known: dict[str, Any]) -> str:
-    if "problem" in known:
-        return f"The store is stale: {known['problem']}."
-    if known["state"] == "ready" and "newer_sources" in known:
-        return NEWER.format(", ".join(known["newer_sources"]), known["prepared_at"])
-    return STORE[known["state"]].format_map(known)
+def _store(store: dict[str, Any]) -> str:
+    if "problem" in store:
+        return f"The store is stale: {store['problem']}."
+    if store["state"] == "ready" and "newer_sources" in store:
+        return NEWER.format(", ".join(store["newer_sources"]), store["prepared_at"])
+    return STORE[store["state"]].format_map(store)
 
 
 def _ledger(report: dict[str, Any]) -> str:
-    """What was spent, for the units that are declared; or what has to be done first."""
-    known = report["ledger"]
-    if known["state"] == "missing":
+    """The amount spent, for the declared units; or the step to take first."""
+    ledger = report["ledger"]
+    if ledger["state"] == "missing":
         return "There is no ledger yet. Run `tacit ledger begin`, once."
-    if known["state"] == "unusable":
-        return f"The ledger cannot be used: {known['problem']}."
-    spent, cap = known["spent"], report["budget"]["epsilon"]
-    if known["state"] == "other units":
+    if ledger["state"] == "unusable":
+        return f"The ledger cannot be used: {ledger['problem']}."
+    spent, cap = ledger["spent"], report["budget"]["epsilon"]
+    if ledger["state"] == "other units":
         return (
-            f"The ledger counts for other units: {'; '.join(known['changed'])}. What was spent says nothing of the units that are "
+            f"The ledger counts for other units: {'; '.join(ledger['changed'])}. What was spent says nothing of the units that are "
             "declared now, and nothing is answered until you say how many old ones a new one can touch: tacit ledger units."
         )
     epsilon = "by rho alone" if spent["epsilon"] is None else f"epsilon {spent['epsilon']}"

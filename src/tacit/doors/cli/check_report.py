@@ -97,7 +97,7 @@ def _column(column: Column) -> dict[str, Any]:
     return {
         "name": column.name,
         "kind": column.kind,
-        "declared": _declared(column),
+        "declared": _range_text(column),
         "points": column.points if column.kind in ("number", "date", "category") else None,
         "nullable": column.nullable,
         "may_ask": MAY_ASK[column.kind],
@@ -105,7 +105,7 @@ def _column(column: Column) -> dict[str, Any]:
     }
 
 
-def _declared(column: Column) -> str:
+def _range_text(column: Column) -> str:
     if column.kind == "category":
         return value_text(column.domain)
     if column.bounds is None or column.step is None:
@@ -125,7 +125,7 @@ def _about_analysts(catalog: Catalog) -> Iterator[str]:
 
 
 def _about_split(catalog: Catalog, kept: str | None) -> Iterator[str]:
-    """What the split of delta means for private keys; `kept` is the ledger's own, once it has begun."""
+    """Remarks on the split of delta and on private keys; `kept` is the ledger's own split, once it has begun."""
     share = catalog.split if kept is None else Fraction(kept)
     if catalog.declared_split is not None and share != catalog.declared_split:
         yield (
@@ -146,7 +146,7 @@ def _about_split(catalog: Catalog, kept: str | None) -> Iterator[str]:
 
 
 def _about_units(catalog: Catalog) -> Iterator[str]:
-    """Tables whose people no key names, beside other private tables: nobody can tell that a person is in both."""
+    """Tables whose people no key names, beside other private tables: a person who is in both cannot be recognized."""
     private = [table for table in catalog.tables.values() if not table.public]
     nameless = [_key(table.name) for table in private if own_key(table) is None]
     if nameless and private[1:]:
@@ -179,7 +179,7 @@ def _about_sizes(catalog: Catalog) -> Iterator[str]:
 
 
 def _about_sources(catalog: Catalog) -> Iterator[str]:
-    """What can be told of the sources from their names and headers."""
+    """Remarks on the sources, from their names and headers."""
     from tacit.data.files.columns import fields_of
 
     for table in catalog.tables.values():
@@ -224,6 +224,6 @@ def _ledger(catalog: Catalog) -> dict[str, Any]:
         return {"state": "missing"}
     except StoreUnusable as error:
         return {"state": "unusable", "problem": str(error)}
-    known = {"epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon), "rho": decimal_text(spent.rho)}
+    total = {"epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon), "rho": decimal_text(spent.rho)}
     state = {"state": "other units", "changed": changed} if changed else {"state": "ready"}
-    return state | {"spent": known | {"delta": decimal_text(spent.delta)}, "split": decimal_text(data.ledger.split)}
+    return state | {"spent": total | {"delta": decimal_text(spent.delta)}, "split": decimal_text(data.ledger.split)}

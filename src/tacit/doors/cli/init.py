@@ -1,4 +1,4 @@
-"""`tacit init`: a catalog to fill in."""
+"""How a catalog begins: `tacit init` drafts one to fill in, and `tacit schema` has the rules for editors."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ def init(
     from tacit.data.files.columns import tables_in
 
     keep_what_is_read(out, *files)
-    found = [table for file in files for table in tables_in(file, _seen_from(out, file))]
-    if not found:
+    tables = [table for file in files for table in tables_in(file, _seen_from(out, file))]
+    if not tables:
         raise InvalidInput("no table found; give files that contain tables")
-    text = draft(found)
+    text = draft(tables)
     _write(out, text, force)
-    columns, places = sum(len(table.fields) for table in found), _places(text)
+    columns, places = sum(len(table.fields) for table in tables), _places(text)
     if as_json:
-        print_json({"catalog": str(out.absolute()), "tables": len(found), "columns": columns, "to_fill_in": places})
+        print_json({"catalog": str(out.absolute()), "tables": len(tables), "columns": columns, "to_fill_in": places})
     else:
         say(
-            f'{out}: {counted(len(found), "table")}, {counted(columns, "column")}, {counted(places, "place")} marked "?" to fill in'
+            f"{out}: {counted(len(tables), 'table')}, {counted(columns, 'column')}, "
+            f'{counted(places, "place")} marked "?" to fill in'
         )
         say("then `tacit check` says what is left, and `tacit prepare` reads the data")
 
@@ -66,3 +67,15 @@ def _places(text: str) -> int:
     except InvalidCatalog as unfinished:
         return len(unfinished.problems)
     return 0
+
+
+def schema(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON (always the case).")] = False,
+) -> None:
+    """Print the JSON Schema of tacit.toml, for editors to validate and complete it.
+
+    Example: tacit schema
+    """
+    from tacit.data.declaration import schema as of_the_catalog
+
+    print_json(dict(of_the_catalog()))

@@ -37,7 +37,7 @@ def login(
     """
     from tacit.doors.client import Remote, checked_url
 
-    address, token = checked_url(url), _given(token_file)
+    address, token = checked_url(url), _token_from(token_file)
     with Remote(address, token, ca, pauses=()) as remote:
         remote.catalog()
     _keep({**_logins(), address: {"token": token, "ca": None if ca is None else str(_kept_certificate(address, ca))}})
@@ -52,14 +52,14 @@ def connected(url: str) -> Remote:
     from tacit.doors.client import Remote, checked_url
 
     address = checked_url(url)
-    known = _logins().get(address, {})
-    token = os.environ.get(TOKEN) or known.get("token")
+    login = _logins().get(address, {})
+    token = os.environ.get(TOKEN) or login.get("token")
     if not token:
         raise InvalidInput(f"not logged in to {address}; run: tacit login {address}")
-    return Remote(address, token, known.get("ca"))
+    return Remote(address, token, login.get("ca"))
 
 
-def _given(file: Path | None) -> str:
+def _token_from(file: Path | None) -> str:
     if file is not None:
         text = file.read_text("utf-8", "replace")
     elif sys.stdin.isatty():
@@ -91,14 +91,14 @@ def _kept_certificate(address: str, ca: Path) -> Path:
 
 def _logins() -> dict[str, dict[str, Any]]:
     try:
-        known = json.loads(_place().read_text("utf-8"))
+        logins = json.loads(_place().read_text("utf-8"))
     except (OSError, ValueError, InvalidInput):
         return {}
-    return known if isinstance(known, dict) else {}
+    return logins if isinstance(logins, dict) else {}
 
 
-def _keep(known: dict[str, dict[str, Any]]) -> None:
+def _keep(logins: dict[str, dict[str, Any]]) -> None:
     from tacit.files import write
     from tacit.untrusted import for_json
 
-    write(_place(), for_json(known, indent=2), private=True)
+    write(_place(), for_json(logins, indent=2), private=True)

@@ -1,6 +1,6 @@
-"""What every command prints in the same way: lines, JSON, CSV, errors, progress on a terminal. No other module prints.
+"""Output that all commands share: lines, JSON, CSV, errors, progress on a terminal. No other module prints.
 
-What is printed may hold a value of the data, a name in a question or that of a file: see screen.py and untrusted.py.
+Printed text may contain a value of the data, a name in a question or that of a file: see screen.py and untrusted.py.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _in_unicode() -> bool:
 
 
 def print_error(report: str) -> None:
-    """What `error_report` wrote, on standard error."""
+    """The text of `error_report`, on standard error."""
     print(report, file=sys.stderr)
 
 
@@ -67,7 +67,7 @@ def keep_what_is_read(written: Path | None, *read: Path) -> None:
 
 
 def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] = str) -> str:
-    """What is wrong, for people, or as JSON: `{"error": {"code": ..., "message": ...}}`, with remedy and place where known.
+    """The error as a line for people, or as JSON: `{"error": {"code": ..., "message": ...}}`, with its remedy and place, if any.
 
     `named` puts the options of the command in the place of the arguments that a message names.
     """
@@ -75,14 +75,14 @@ def error_report(error: TacitError, as_json: bool, named: Callable[[str], str] =
         below = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))  # the place in the question
         return f"tacit: {lines_for_terminal(without_passwords(named(str(error)) + below))}"
     code = getattr(error, "code", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-    known: dict[str, Any] = {"code": code, "message": without_passwords(named(getattr(error, "message", str(error))))}
+    report: dict[str, Any] = {"code": code, "message": without_passwords(named(getattr(error, "message", str(error))))}
     if remedy := getattr(error, "remedy", ""):
-        known["remedy"] = without_passwords(named(remedy))
+        report["remedy"] = without_passwords(named(remedy))
     if at := getattr(error, "at", None):
-        known["line"], known["column"] = at
+        report["line"], report["column"] = at
     if problems := getattr(error, "problems", ()):
-        known |= {"remedy": problems[0].remedy, "line": problems[0].line, "problems": [asdict(problem) for problem in problems]}
-    return for_json({"error": known})
+        report |= {"remedy": problems[0].remedy, "line": problems[0].line, "problems": [asdict(problem) for problem in problems]}
+    return for_json({"error": report})
 
 
 def figure(number: float, sign: str = "") -> str:

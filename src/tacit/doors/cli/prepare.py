@@ -111,13 +111,13 @@ def _findings(table: TableReport) -> list[str]:
     """Why rows were dropped, what was cleaned in which column, and what was left out."""
     dropped = [f"{counted(count, 'row')} dropped: {REASONS[reason]}" for reason, count in table.dropped.items() if count]
     larger = [", ".join(f"max_rows = {limit:,} would keep {count:,}" for limit, count in table.would_keep.items())]
-    cleaned = [line for column in table.columns for line in _cleaned(column)]
+    cleaned = [line for column in table.columns for line in _cleaning_lines(column)]
     left_out = [f"{column} is left out: {reason}" for column, reason in table.left_out.items()]
-    return [*dropped, *(larger if table.would_keep else []), *_sharing(table), *cleaned, *left_out] or ["all clean"]
+    return [*dropped, *(larger if table.would_keep else []), *_owner_lines(table), *cleaned, *left_out] or ["all clean"]
 
 
-def _cleaned(column: ColumnReport) -> list[str]:
-    """What was found in a column, and of what could not be read an example with the likely cause."""
+def _cleaning_lines(column: ColumnReport) -> list[str]:
+    """Counts of cleaned values of a column, with an example and the likely cause of each kind that cannot be read."""
     counts = [f"{count:,} {WORDS.get(fate, fate)}" for fate, count in column.fates.items() if count]
     examples = [
         f"  {fate}, such as '{for_terminal(value, LONGEST_EXAMPLE)}'"
@@ -127,8 +127,8 @@ def _cleaned(column: ColumnReport) -> list[str]:
     return [f"{column.name}: {', '.join(counts)}", *examples] if counts else []
 
 
-def _sharing(table: TableReport) -> list[str]:
-    """Rows of several owners: what stands in one is protected at so many times epsilon."""
+def _owner_lines(table: TableReport) -> list[str]:
+    """Rows of several owners: a row of m owners is protected at m times epsilon."""
     if not table.shared:
         return []
     return [

@@ -1,7 +1,7 @@
 """The terminal: no text that is printed steers it, and none is read as markup.
 
 Rich turns `[bold]` and `:bomb:` in any text into something else, fails where a bracket is not what it expects, and passes escape
-sequences on. So here markup is off, and every text is made visible first, in a table as on a line of its own. What is to have a
+sequences on. So here markup is off, and every text is made visible first, in a table as on a line of its own. Text with a
 colour is put together with `styled`, part by part; rich's own way to escape markup leaves a hole (three backslashes at the end).
 """
 
@@ -30,7 +30,7 @@ class Screen(Console):
 
 
 def styled(*parts: Part) -> Text:
-    r"""A text of parts, of which those that are pairs have a style.
+    r"""A text of parts; a pair is a part with its style.
 
     >>> styled(("a[/x]", "bold"), " is \x1b[1m sound").plain
     'a[/x] is \\x1b[1m sound'
@@ -46,7 +46,7 @@ def _plain(text: str) -> str:
 
 
 class Described(ProgressColumn):
-    """What is done, as it is: rich's own column reads markup in it, and a file may have any name."""
+    """The current task, as it is: rich's own column reads markup in it, and a file may have any name."""
 
     def render(self, task: Task) -> Text:
         """The description of a task, as styled text."""

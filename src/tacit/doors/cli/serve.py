@@ -95,8 +95,8 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     cores = os.cpu_count() or 1
     count = how.engines or cores
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
-    with _listening(wanted) as listening:
-        url = f"{wanted.scheme}://{_shown(wanted)}:{listening.getsockname()[1]}"
+    with _listening_socket(wanted) as listening:
+        url = f"{wanted.scheme}://{_host_name(wanted)}:{listening.getsockname()[1]}"
         plan = Plan(declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out)
 
         def ready() -> None:
@@ -106,7 +106,7 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
         Supervisor(plan, listening, _note).run(ready)
 
 
-def _listening(wanted: Settings) -> socket.socket:
+def _listening_socket(wanted: Settings) -> socket.socket:
     """The socket that the server listens on; raises if it cannot be had."""
     try:
         return socket.create_server((wanted.host.strip("[]"), wanted.port), family=_family(wanted.host), backlog=BACKLOG)
@@ -117,7 +117,7 @@ def _listening(wanted: Settings) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What protects the processes, whose they are, and how many engines there are."""
+    """The protection of the processes, their users, and the number of engines."""
 
     held: dict[str, bool]
     users: Users
@@ -140,7 +140,7 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _shown(wanted: Settings) -> str:
+def _host_name(wanted: Settings) -> str:
     return wanted.names[0] if wanted.names else "localhost" if wanted.loopback else wanted.host
 
 

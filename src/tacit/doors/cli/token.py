@@ -35,7 +35,7 @@ def add(
 
     Example: tacit token add otto --role auditor
     """
-    declared, accounts = _opened(catalog)
+    declared, accounts = _open_accounts(catalog)
     _show(accounts.add(name, role, days, declared.analysts), as_json)
 
 
@@ -46,12 +46,12 @@ def show(as_json: AsJson = False, catalog: CatalogOption = None) -> None:
     """
     from rich.table import Table
 
-    found: list[dict[str, Any]] = _opened(catalog)[1].listed()
+    accounts: list[dict[str, Any]] = _open_accounts(catalog)[1].listed()
     if as_json:
-        print_json({"accounts": found})
+        print_json({"accounts": accounts})
         return
     table = Table("account", "role", "token", "expires", "state", header_style="bold")
-    for account in found:
+    for account in accounts:
         for at in account["tokens"]:
             state = "live" if at["live"] else "ended"
             table.add_row(account["name"], account["role"], str(at["number"]), at["expires"], state)
@@ -63,7 +63,7 @@ def rotate(name: Name, days: Days = 90, as_json: AsJson = False, catalog: Catalo
 
     Example: tacit token rotate ana
     """
-    _show(_opened(catalog)[1].rotate(name, days), as_json)
+    _show(_open_accounts(catalog)[1].rotate(name, days), as_json)
 
 
 def revoke(
@@ -76,7 +76,7 @@ def revoke(
 
     Example: tacit token revoke ana
     """
-    ended = _opened(catalog)[1].revoke(name, number)
+    ended = _open_accounts(catalog)[1].revoke(name, number)
     if as_json:
         print_json({"revoked": ended})
     else:
@@ -86,7 +86,7 @@ def revoke(
 COMMANDS: dict[str, Callable[..., None]] = {"add": add, "list": show, "rotate": rotate, "revoke": revoke}
 
 
-def _opened(catalog: Path | None) -> tuple[Catalog, Accounts]:
+def _open_accounts(catalog: Path | None) -> tuple[Catalog, Accounts]:
     from tacit.doors.server.records import FILE, Accounts, Records
 
     declared = load_catalog(catalog)

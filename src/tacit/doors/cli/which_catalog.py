@@ -48,8 +48,8 @@ def from_above(options: Mapping[str, Any], environment: Mapping[str, str] = os.e
     if "catalog" not in options or options["catalog"] or options.get("server") or environment.get(VARIABLE):
         return None
     with suppress(InvalidCatalog, OSError):
-        found = find_catalog(None, environment)
-        return None if found.parent == Path.cwd() else os.path.relpath(found)
+        path = find_catalog(None, environment)
+        return None if path.parent == Path.cwd() else os.path.relpath(path)
     return None
 
 

@@ -22,7 +22,7 @@ from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.pauses import pause
-from tacit.release.answer import Answer, Receipt, recorded, renamed
+from tacit.release.answer import Answer, Receipt, recorded, with_names
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | None:
     names = _names(office, entry.question)
     if names is None or len(names) != len(answer.columns):  # of an older catalog; never the names that somebody else gave
         names = [f"column {number}" for number in range(1, len(answer.columns) + 1)]
-    return renamed(replace(answer, receipt=receipt), names)
+    return with_names(replace(answer, receipt=receipt), names)
 
 
 def _names(office: Office, question: str) -> list[str] | None:

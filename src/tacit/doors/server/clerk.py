@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NoReturn, Protocol
 
 from tacit.data.catalog import read_catalog, stamp_of
+from tacit.data.spark.connect import unreachable
 from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
 from tacit.doors.server.problems import problem
 from tacit.doors.server.requests import elsewhere, engine_ended, lift
@@ -40,8 +41,9 @@ from tacit.errors import TacitError
 from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import EMBEDDED
+from tacit.query.engines.spark.reasons import SILENT, unpacked_reason
 from tacit.release.elsewhere.frames import CALL, REPLY, Malformed, framed, receive
-from tacit.release.elsewhere.pool import Caller, Pool
+from tacit.release.elsewhere.pool import Caller, Cluster, Pool
 from tacit.release.once import LOG, noted
 from tacit.session import DataSet
 
@@ -59,6 +61,7 @@ class Handles(Protocol):
         """The reply to one call; it raises nothing."""
 
 
+CLUSTER = Cluster(unpacked_reason, SILENT, unreachable)
 Desks = Callable[[DataSet, Pool, Seats], Handles]
 
 
@@ -70,7 +73,7 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
         become(settings.owner)
     seats = Seats(SEATS, elsewhere=elsewhere)
     changed = lambda: os._exit(3)  # noqa: E731  # with the clerk all engines end, and open the new data
-    pool = Pool(changed, reached=lambda: _say_ready(control), caller=caller_at(seats))
+    pool = Pool(changed, reached=lambda: _say_ready(control), caller=caller_at(seats), cluster=CLUSTER)
     path = Path(settings.catalog)
     try:
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)

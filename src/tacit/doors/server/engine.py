@@ -62,9 +62,9 @@ from tacit.release.elsewhere.worker import (
     Told,
     answer,
     asked_of,
-    begun,
-    confined,
+    begin,
     ended_after,
+    open_confined,
     process_bytes,
     told_unusable,
 )
@@ -99,7 +99,7 @@ class Answering:
         self.remote = catalog.store_engine != EMBEDDED
 
     def handle(self, kind: bytes, content: bytes) -> Told:
-        """The reply to one message, all of which are questions; one of another form ends the process."""
+        """The reply to one question; a message of another form ends the process."""
         asked = asked_of(content, FORMS)
         name = asked["ask"]
         try:
@@ -190,13 +190,13 @@ def _plain(value: Any) -> Any:
 
 def main(settings: OfEngine, profile: Profile = ENGINE) -> NoReturn:
     """Close the first part of the sandbox, open the store, close the rest, and answer until the clerk is gone."""
-    line = begun(settings.line)
+    line = begin(settings.line)
     catalog = replace(read_catalog(Path(settings.catalog)), ledger_url=None)  # it may hold a password, which is not for here
     wanted = opening(catalog, None, Limits(memory=settings.memory, threads=settings.threads))
     pinned = [os.open(path, os.O_PATH) for path in OF_ENGINES if path.exists()]  # their entries in /proc stay the ones allowed
     try:
-        wanted, more = _located(replace(wanted, session=settings.session))
-        answering = confined(_sandbox(settings, profile, wanted, more), lambda: _opened(catalog, wanted, settings.before))
+        wanted, more = _locate(replace(wanted, session=settings.session))
+        answering = open_confined(_sandbox(settings, profile, wanted, more), lambda: _open(catalog, wanted, settings.before))
     except TacitError as error:  # of the store, or of the URL of a cluster
         _say_unusable(line, error, 1 if catalog.store_engine == EMBEDDED else AWAY)
     serve(line, answering, pinned)
@@ -215,7 +215,7 @@ def _sandbox(settings: OfEngine, profile: Profile, wanted: Opening, more: tuple[
     return Sandbox(lambda: close_first(profile, reach, settings.owner), lambda: close_last(profile, settings.owner))
 
 
-def _located(wanted: Opening) -> tuple[Opening, tuple[Path, ...]]:
+def _locate(wanted: Opening) -> tuple[Opening, tuple[Path, ...]]:
     """The opening with the address of its cluster, if any; the files that this adds to what stays within reach."""
     if wanted.engine == EMBEDDED or wanted.master is None:
         return wanted, ()
@@ -224,11 +224,11 @@ def _located(wanted: Opening) -> tuple[Opening, tuple[Path, ...]]:
 
 
 def _network(at: Address | None) -> dict[str, Any]:
-    """What stays within reach of the network: one port. gRPC uses IPv6 only if it can first bind a socket to a port of its own."""
+    """The reach that stays of the network: one port. gRPC uses IPv6 only if it can first bind a socket to a port of its own."""
     return {} if at is None else {"ports": (at.port,), "own_port": at.is_ipv6}
 
 
-def _opened(catalog: Catalog, wanted: Opening, before: str) -> Answering:
+def _open(catalog: Catalog, wanted: Opening, before: str) -> Answering:
     load(wanted.engine)
     _end_work_of(before, wanted)  # it may keep every core of the cluster
     info = store_info(catalog)

@@ -116,9 +116,11 @@ class Office:
         most = {"epsilon": budget.epsilon, "delta": budget.delta, "epsilon_per_query": own.epsilon_per_query or budget.epsilon}
         for cap, value in caps.items():
             if not value and cap != "delta":
-                raise InvalidInput(f"{cap} must be above 0; to end an account, revoke its tokens")
+                raise InvalidInput(f"{cap} must be above 0; to end an account, revoke its tokens", argument=cap)
             if value > most[cap]:
-                raise InvalidInput(f"{cap} is above the cap of the catalog; give at most the catalog's, or raise it in tacit.toml")
+                raise InvalidInput(
+                    f"{cap} is above the cap of the catalog; give at most the catalog's, or raise it in tacit.toml", argument=cap
+                )
         with self.records.writing() as connection:
             connection.execute(sql.delete(CAPS).where(CAPS.c.analyst == name))
             if caps:

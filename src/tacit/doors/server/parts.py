@@ -27,7 +27,7 @@ from tacit.privacy.catalog import Catalog
 BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from tacit.doors.server.parts import run; run(*sys.argv[2:])"
 ENVIRONMENT = {
     "LANG": "C.UTF-8",
-    "HOME": "/nonexistent",  # libraries ask for it; nothing is to be found there
+    "HOME": "/nonexistent",  # libraries ask for it; it has nothing
     "OPENBLAS_NUM_THREADS": "1",  # threads that start with an import would stay outside the sandbox
     "OMP_NUM_THREADS": "1",
 }
@@ -116,50 +116,50 @@ def _path() -> list[str]:
 
 
 def environment_of_an_engine(catalog: Catalog) -> dict[str, str]:
-    """What an engine needs of the environment: the variables in the URL of a cluster, and where gRPC finds certificates."""
+    """The variables that an engine needs: those in the URL of a cluster, and where gRPC finds certificates."""
     names = (*VARIABLE.findall(catalog.store_master or ""), *((ROOTS,) if catalog.store_master else ()))
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def environment_of_the_clerk(catalog: Catalog, same_user: bool) -> dict[str, str]:
-    """What the clerk needs of the environment: where its user's register lies, and the variables that the ledger's URL names."""
+    """The variables that the clerk needs: where its user's register lies, and those that the ledger's URL names."""
     named = VARIABLE.findall(catalog.ledger_url or "")
     postgres = [name for name in os.environ if name.startswith("PG")] if catalog.ledger_url else []
     return {name: os.environ[name] for name in (*(STATE if same_user else ()), *named, *postgres) if name in os.environ}
 
 
 def run(role: str, settings: str) -> None:
-    """The whole life of a process, from what it was started with. What it loads stays: nothing of it is garbage."""
+    """The whole life of a process, from its settings. All that it loads stays: nothing of it is garbage."""
     gc.disable()
     ROLES[role](json.loads(settings))
 
 
-def _engine(known: dict[str, Any]) -> None:
+def _engine(given: dict[str, Any]) -> None:
     from tacit.doors.server import engine
 
-    engine.main(OfEngine(**_tuples(known)))
+    engine.main(OfEngine(**_tuples(given)))
 
 
-def _clerk(known: dict[str, Any]) -> None:
+def _clerk(given: dict[str, Any]) -> None:
     from tacit.doors.server import clerk
     from tacit.doors.server.desk import desk
 
-    own = OfClerk(**_tuples(known))
+    own = OfClerk(**_tuples(given))
     clerk.main(own, lambda data, pool, seats: desk(data, pool.limit, seats, own.died))
 
 
-def _front(known: dict[str, Any]) -> None:
+def _front(given: dict[str, Any]) -> None:
     from tacit.doors.server import front_process
     from tacit.doors.server.front import app
     from tacit.doors.server.front_process import Listening
     from tacit.doors.server.gate import configured
     from tacit.doors.server.problems import problem
 
-    own = OfFront(**_tuples(known))
-    given = dict(own.settings or {})
-    paths = {name: None if given[name] is None else Path(given[name]) for name in ("certificate", "key")}
-    lists = {name: tuple(given.get(name, ())) for name in ("names", "forwarded_by")}
-    wanted = Settings(**{**given, **paths, **lists})
+    own = OfFront(**_tuples(given))
+    values = dict(own.settings or {})
+    paths = {name: None if values[name] is None else Path(values[name]) for name in ("certificate", "key")}
+    lists = {name: tuple(values.get(name, ())) for name in ("names", "forwarded_by")}
+    wanted = Settings(**{**values, **paths, **lists})
     tls = {} if wanted.certificate is None else {"ssl_certfile": str(wanted.certificate), "ssl_keyfile": str(wanted.key)}
     front_process.main(
         own,
@@ -169,8 +169,8 @@ def _front(known: dict[str, Any]) -> None:
     )
 
 
-def _tuples(known: dict[str, Any]) -> dict[str, Any]:
-    return known | {"left_out": tuple(known["left_out"])}
+def _tuples(given: dict[str, Any]) -> dict[str, Any]:
+    return given | {"left_out": tuple(given["left_out"])}
 
 
 ROLES = {"engine": _engine, "clerk": _clerk, "front": _front}

@@ -317,7 +317,7 @@ class Accounts:
 
     def _issue(self, connection: sql.Connection, name: str, days: int) -> Issued:
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
-            raise InvalidInput(f"days must be a whole number from 1 to {MOST_DAYS}")
+            raise InvalidInput(f"days must be a whole number from 1 to {MOST_DAYS}", argument="days")
         token, now = PREFIX + _random_text(), max(self._clock(), self._latest)
         row = {"digest": _digest(token), "account": name, "created": now, "expires": now + days * DAY}
         connection.execute(sql.insert(TOKENS), row)
@@ -336,7 +336,7 @@ def account_name(name: str) -> str:
     """
     known = analyst_name(text_of(name, "name"))
     if not 0 < len(known) <= LONGEST_NAME or for_terminal(known) != known:
-        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} visible characters")
+        raise InvalidInput(f"name must have 1 to {LONGEST_NAME} visible characters", argument="name")
     return known
 
 

@@ -53,7 +53,7 @@ from tacit.doors.server.records import REQUESTS, SUSPECTS, Records, run
 from tacit.doors.server.turns import WORKING
 from tacit.errors import StoreUnusable, TooManyFailures
 from tacit.files import held_open
-from tacit.release.answer import Receipt, recorded, renamed
+from tacit.release.answer import Receipt, recorded, with_names
 from tacit.release.once import log_line
 from tacit.untrusted import for_json
 
@@ -186,7 +186,7 @@ def unframed(kept: Kept, stored: Stored) -> Kept:
     told, (epsilon, delta) = known["receipt"], map(Fraction, known["amounts"])
     left = [None if part is None else Fraction(part) for part in told["left"] or (None, None)]
     receipt = Receipt(epsilon, delta, left[0], left[1], told["entry"], told["data_version"], told["again"])
-    return replace(kept, text=exact_text(renamed(replace(recorded(text), receipt=receipt), known["names"])))
+    return replace(kept, text=exact_text(with_names(replace(recorded(text), receipt=receipt), known["names"])))
 
 
 # --- requests that ended a process -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""The supervisor: it opens the socket, starts the other processes, ties them together, and starts again what dies.
+"""The supervisor: it opens the socket, starts the other processes, ties them together, and replaces those that die.
 
-It reads no question and no answer. Two processes are tied by a pair of sockets, of which each gets one end: an engine when it is
+It reads no question and no answer. Two processes are tied by a pair of sockets, and each gets one end: an engine when it is
 started, front and clerk over the control connection that each of them has to the supervisor.
 
     an engine ends      another is started, and the clerk gets its end
@@ -9,9 +9,9 @@ started, front and clerk over the control connection that each of them has to th
     they lose one another    they are tied anew
     the catalog changes, or SIGHUP    clerk and engines are started again
 
-A server answers as soon as one engine has opened the data, so the others are started after it. What dies is started again at once;
-if it dies soon after that, a little later each time. Engines that cannot reach a cluster are started ever more rarely; when one of
-them has reached it, the others are started at once.
+A server answers as soon as one engine has opened the data, so the others are started after it. A process that dies is started again
+at once; if it dies soon after that, a little later each time. Engines that cannot reach a cluster are started ever more rarely; when
+one of them has reached it, the others are started at once.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TAKEN = 4096  # bytes of a report
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to run: the settings of the application, how many engines within which limits, and whose each process is."""
+    """The processes to run: the settings of the application, how many engines within which limits, and whose each process is."""
 
     catalog: Catalog
     front: Any
@@ -112,10 +112,10 @@ class Supervisor:
     def _pause(self) -> float:
         """Seconds until there is something to do: a look at the catalog, or the start of what is missing."""
         now = time.monotonic()
-        return max(0.0, min([LOOK, *(part.due - now for part in self._missing())]))
+        return max(0.0, min([LOOK, *(part.due - now for part in self._parts_to_start())]))
 
-    def _missing(self) -> list[Part]:
-        """What is to run and does not: of the engines, which need a clerk, only the first until that one has opened the data."""
+    def _parts_to_start(self) -> list[Part]:
+        """The processes that should run and do not; of the engines, only the first until it has opened the data."""
         engines = self.engines if self.clerk.ready else self.engines[:1]
         return [part for part in (self.clerk, *(engines if self.clerk.lives() else ()), self.front) if not part.lives()]
 
@@ -156,7 +156,7 @@ class Supervisor:
             self.away = True
             self.say(f"no engine can open the data; they try again after at most {LONGEST_AWAY:g} seconds")
 
-    def _reached(self) -> None:
+    def _note_reached(self) -> None:
         """An engine has opened the data: those that wait for it need not wait any longer."""
         if self.away:
             self.away, self.reason = False, ""
@@ -167,27 +167,27 @@ class Supervisor:
     def _start(self) -> None:
         now = time.monotonic()
         if not self.clerk.lives() and now >= self.clerk.due:
-            own = self._given(1)
+            own = self._shared(1)
             died, self.died = self.died, False
-            self._controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, died, **own))
+            self._start_controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, died, **own))
             for part in self.engines:
                 part.due = now
-        for part in self._missing():
+        for part in self._parts_to_start():
             if part in self.engines and now >= part.due:
                 self._start_engine(part)
         if not self.front.lives() and now >= self.front.due:
-            own, at = self._given(0), self.listening.fileno()
-            known = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self.plan.front).items()}
-            made = lambda control: OfFront(control, at, known, **own)  # noqa: E731
-            self._controlled(self.front, made, at)
+            own, at = self._shared(0), self.listening.fileno()
+            settings = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(self.plan.front).items()}
+            made = lambda control: OfFront(control, at, settings, **own)  # noqa: E731
+            self._start_controlled(self.front, made, at)
         self._tie()
 
-    def _given(self, which: int) -> dict[str, Any]:
-        """What the front (0), the clerk (1) and the engines (2) are started with alike."""
+    def _shared(self, which: int) -> dict[str, Any]:
+        """The settings that the front (0), the clerk (1) and the engines (2) share."""
         user = self.plan.users[which]
         return {"left_out": self.plan.left_out} | ({} if user is None else {"user": user.user, "group": user.group})
 
-    def _controlled(self, part: Part, settings: Callable[[int], Any], *descriptors: int) -> None:
+    def _start_controlled(self, part: Part, settings: Callable[[int], Any], *descriptors: int) -> None:
         """Start a process with a control connection."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -199,9 +199,9 @@ class Supervisor:
         ours, theirs = socket.socketpair()
         plan = self.plan
         with ours, theirs:
-            known = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **part.new_session(), **self._given(2))
+            settings = OfEngine(str(plan.path), theirs.fileno(), plan.memory, plan.threads, **part.new_session(), **self._shared(2))
             more = environment_of_an_engine(plan.catalog)
-            part.process, part.since = started("engine", known, (theirs.fileno(),), more), time.monotonic()
+            part.process, part.since = started("engine", settings, (theirs.fileno(),), more), time.monotonic()
             self._hand_over(self.clerk, OF_ENGINE, ours)
 
     def _tie(self) -> None:
@@ -230,7 +230,7 @@ class Supervisor:
         if said[:1] == READY:
             part.ready = True
             if part is self.clerk:
-                self._reached()
+                self._note_reached()
         elif said[:1] == NOT_USABLE:
             reason = said[1:].decode(errors="replace")
             if not self.was_ready:

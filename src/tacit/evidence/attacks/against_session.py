@@ -206,7 +206,7 @@ def attack_session(
     A seed rules the questions; noise is the session's own. The findings of all seeds are pooled.
     """
     if seeds < 1:
-        raise InvalidInput(f"seeds must be a whole number of at least 1, not {seeds}")
+        raise InvalidInput(f"seeds must be a whole number of at least 1, not {seeds}", argument="seeds")
     with copied_data(catalog, 4 * PLENTY) as data:
         known, bits = known_people(data.session(), target, PLENTY)
     if len(bits) < FEWEST:

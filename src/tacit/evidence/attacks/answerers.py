@@ -89,7 +89,9 @@ class Noise:
         except ValueError:
             number = -1.0
         if law not in DEVIATIONS or not 0 <= number < float("inf"):
-            raise InvalidInput(f"noise must be none, bounded:SIZE, laplace:SCALE or gaussian:DEVIATION, not {text!r}")
+            raise InvalidInput(
+                f"noise must be none, bounded:SIZE, laplace:SCALE or gaussian:DEVIATION, not {text!r}", argument="noise"
+            )
         return cls(law, number)
 
     @property

@@ -172,7 +172,8 @@ def search(answers: Answers, seed: int = 0) -> Searched:
         if len(alive) > MOST_ALIVE:
             raise InvalidInput(
                 f"more than {MOST_ALIVE:,} candidates agree with the answers about {person + 1} people; "
-                "use fewer people or a smaller alpha, for example n=40 and alpha=1"
+                "use fewer people or a smaller alpha, for example n=40 and alpha=1",
+                argument=("n", "alpha"),
             )
     return Searched(alive, asked)
 

@@ -206,7 +206,7 @@ def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -
     """
     budget, belief = exact(epsilon, "epsilon"), probability(exact(prior, "prior"))
     if people < 2 or budget * people > MOST_TOLD:
-        raise InvalidInput(f"people must be at least 2, and epsilon times people at most {MOST_TOLD}")
+        raise InvalidInput(f"people must be at least 2, and epsilon times people at most {MOST_TOLD}", argument="people")
     count = Laplace(sensitivity=1, epsilon=budget, step=1, on_grid=True)
     with_chad, without = (_believed(count, size, belief) for size in (people, people - 1))
     own = posterior_of(count, {"in": 1, "out": 0}).log_odds

@@ -257,7 +257,7 @@ def checked(matrix: Any, answers: ArrayLike, truth: ArrayLike | None) -> tuple[A
             f"expected one row per question and one answer each; questions have shape {shape}, answers {known.shape}"
         )
     if not np.isfinite(known).all():
-        raise InvalidInput("answers must be finite numbers; remove the question whose answer is not")
+        raise InvalidInput("answers must be finite numbers; remove the question whose answer is not", argument="answers")
     if truth is not None and np.shape(truth) != shape[1:]:
         raise InvalidInput(f"the truth has shape {np.shape(truth)}, but the questions are about {shape[1]} people")
     return matrix, known, None if truth is None else np.asarray(truth).astype(np.bool_)

@@ -122,7 +122,7 @@ def floating_point_gaussian(draws: int = 100_000) -> FloatingPoint:
 
 def _checked(draws: int) -> int:
     if draws < 1:
-        raise InvalidInput(f"draws must be at least 1, not {draws}")
+        raise InvalidInput(f"draws must be at least 1, not {draws}", argument="draws")
     return draws
 
 

@@ -93,7 +93,9 @@ def epsilon_of_draws(one: Draws, other: Draws, confidence: float = 0.999, delta:
     Both orders are tried there, so the second half tests one event once, and the confidence needs no correction.
     """
     if not 0 < confidence < 1:
-        raise InvalidInput(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.999")
+        raise InvalidInput(
+            f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.999", argument="confidence"
+        )
     count = min(len(one), len(other))
     if count < 8:
         raise InvalidInput(f"a lower bound requires at least 8 draws per side, not {count}; raise samples")

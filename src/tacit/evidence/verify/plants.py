@@ -324,7 +324,7 @@ def cases(plant: str | None = None) -> list[Case]:
     if plant is None:
         return sound()
     if plant not in PLANTED:
-        raise InvalidInput(f"plant must be one of {', '.join(PLANTED)}, not {plant!r}")
+        raise InvalidInput(f"plant must be one of {', '.join(PLANTED)}, not {plant!r}", argument="plant")
     spoiled, planted = PLANTED[plant]
     usual = sound()
     if spoiled not in {case.name for case in usual}:

@@ -43,7 +43,7 @@ class PublicFacts:
         for name in ("workers", "draws"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise InvalidInput(f"{name} must be a whole number of at least 0, not {value!r}")
+                raise InvalidInput(f"{name} must be a whole number of at least 0, not {value!r}", argument=name)
         if max(self.workers, self.draws, self.blocks) > MOST:
             raise InvalidInput(f"a map has at most {MOST:,} workers, draws and blocks")
         if not self.blocks:
@@ -69,10 +69,13 @@ def allowed_ratio(value: Number, name: str = "ratio") -> Fraction:
     ratio = exact(value, name, InvalidBudget)
     if ratio <= 1:
         raise InvalidBudget(
-            f"{name} must be above 1 (it is e^epsilon), not {value}; give for example {name}=20 (epsilon = ln 20 = 2.996)"
+            f"{name} must be above 1 (it is e^epsilon), not {value}; give for example {name}=20 (epsilon = ln 20 = 2.996)",
+            argument=name,
         )
     if not NEAREST_RATIO <= ratio <= LARGEST_RATIO:
-        raise InvalidBudget(f"{name} must be from 1 + 1e-9 (only noise) to 1e100 (no privacy); give for example {name}=20")
+        raise InvalidBudget(
+            f"{name} must be from 1 + 1e-9 (only noise) to 1e100 (no privacy); give for example {name}=20", argument=name
+        )
     return ratio
 
 

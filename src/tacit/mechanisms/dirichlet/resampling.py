@@ -129,7 +129,10 @@ class ProbableDirichlet:
         for name, value in {"noise": noise, "within": within, "delta": delta}.items():
             object.__setattr__(self, name, value)
         if self.facts.draws and not (self.facts.workers or self.facts.certain):
-            raise InvalidInput("draws must be 0 without a worker or a block that is always kept: there may be nothing to draw from")
+            raise InvalidInput(
+                "draws must be 0 without a worker or a block that is always kept: there may be nothing to draw from",
+                argument="draws",
+            )
         if not is_enough(self.facts, noise, within, delta):
             raise InvalidBudget(
                 f"noise {as_text(noise)} is not shown to be enough for a ratio of {as_text(within)} with delta {as_text(delta)}; "

@@ -139,7 +139,7 @@ def _read_lengths(lengths: Any) -> NDArray[Any]:
 
 def _at_least_one(below: int) -> int:
     if below < 1:
-        raise InvalidInput(f"below must be at least 1, not {below}")
+        raise InvalidInput(f"below must be at least 1, not {below}", argument="below")
     return below
 
 

@@ -27,7 +27,7 @@ def uniform_below(bounds: Any) -> NDArray[Any]:
     if limits.dtype == object:
         return np.array([uniform_integer(int(bound)) for bound in limits], dtype=object)
     if limits.dtype != np.uint64 or (limits.size and not limits.min()):
-        raise InvalidInput("bounds must be 64-bit words of at least 1, or Python integers")
+        raise InvalidInput("bounds must be 64-bit words of at least 1, or Python integers", argument="bounds")
     drawn = np.empty(limits.shape, dtype=np.uint64)
     open_places = np.arange(limits.size)
     while open_places.size:

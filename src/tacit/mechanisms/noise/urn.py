@@ -47,15 +47,16 @@ block proves that a real one lives there; give every empty block a keep probabil
     def __init__(self, blocks: int, keep: Number = ONE) -> None:
         chance = exact(keep, "keep")
         if isinstance(blocks, bool) or not isinstance(blocks, int) or blocks < 0:
-            raise InvalidInput(f"blocks must be a whole number of at least 0, not {blocks!r}")
+            raise InvalidInput(f"blocks must be a whole number of at least 0, not {blocks!r}", argument="blocks")
         if chance == 0:
             raise NotAllowed(
                 "keep must be above 0: with noise on occupied blocks only, "
                 "a synthetic worker in a block proves that a real one lives there",
                 remedy="give every empty block a keep probability above 0",
+                argument="keep",
             )
         if not 0 < chance <= 1:
-            raise InvalidInput(f"keep must be a probability above 0 and at most 1, not {keep}")
+            raise InvalidInput(f"keep must be a probability above 0 and at most 1, not {keep}", argument="keep")
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "keep", chance)
 
@@ -75,7 +76,7 @@ def polya_urn(workers: tuple[Any, Any], noise: Fraction, classes: Sequence[Block
     inside = _by_class(occupied, classes)
     kept = [binomial(each.blocks - there.size, each.keep) for each, there in zip(classes, inside, strict=True)]
     if draws and not (sum(kept) or occupied.size):
-        raise InvalidInput("nothing to draw from: no workers and no kept empty blocks; give draws=0")
+        raise InvalidInput("nothing to draw from: no workers and no kept empty blocks; give draws=0", argument="draws")
     drawn, times = _draw(counts, sum(kept), noise, draws)
     real = drawn < occupied.size
     fake = _place(drawn[~real] - occupied.size, kept, inside, classes)

@@ -88,7 +88,8 @@ class QuantileWithInterval:
         object.__setattr__(self, "confidence", 1 - calibrate.miss(confidence))
         if max(self._margins(self._rest if self.extreme else self._rest / 2)) > FARTHEST_SHIFT:
             raise InvalidBudget(
-                f"epsilon={as_text(self.epsilon)} is too small: the interval would span more than 2^60 rows; use a larger epsilon"
+                f"epsilon={as_text(self.epsilon)} is too small: the interval would span more than 2^60 rows; use a larger epsilon",
+                argument="epsilon",
             )
 
     @property

@@ -75,7 +75,8 @@ class Quantile:
         object.__setattr__(self, "shift", self._inward() if shift is None else exact(shift, "shift"))
         if abs(self.shift) > FARTHEST_SHIFT:
             raise InvalidBudget(
-                f"epsilon={as_text(self.epsilon)} is too small: the rank would move by more than 2^60 rows; use a larger epsilon"
+                f"epsilon={as_text(self.epsilon)} is too small: the rank would move by more than 2^60 rows; use a larger epsilon",
+                argument="epsilon",
             )
 
     @classmethod
@@ -87,7 +88,9 @@ class Quantile:
         """
         wanted = exact(error, "error")
         if wanted <= 0:
-            raise InvalidInput(f"error must be a finite number of rows above 0, not {error}; give for example error=10")
+            raise InvalidInput(
+                f"error must be a finite number of rows above 0, not {error}; give for example error=10", argument="error"
+            )
         trial = cls(epsilon=1, **parameters)
         return cls(epsilon=trial.spread * log_up(trial.grid.points / calibrate.miss(confidence)) / wanted, **parameters)
 

@@ -56,7 +56,9 @@ def laplace_calibration(epsilon: Fraction, delta: Fraction) -> Calibration:
     (Fraction(1, 2), 0.053)
     """
     if delta <= 0:
-        raise InvalidBudget("Laplace tails require a delta above 0; give for example delta=1e-6, or gamma=4 for pure epsilon")
+        raise InvalidBudget(
+            "Laplace tails require a delta above 0; give for example delta=1e-6, or gamma=4 for pure epsilon", argument="delta"
+        )
     beta = _kept_down(Fraction(_largest_beta(float(epsilon), float(delta))))
     while stretch_delta_up(epsilon, beta) > delta:  # what doubles got wrong in the last places
         beta = _kept_down(beta * (1 - Fraction(1, 2**30)))
@@ -83,7 +85,8 @@ def calibrated(epsilon: Fraction, delta: Fraction, gamma: Fraction | None) -> Ca
     if delta:
         raise InvalidBudget(
             f"noise with gamma={as_text(gamma)} is pure and does not use delta={as_text(delta)}; "
-            "give delta=0, or gamma=None for Laplace tails"
+            "give delta=0, or gamma=None for Laplace tails",
+            argument="delta",
         )
     return heavy_calibration(epsilon, gamma)
 

@@ -163,7 +163,10 @@ class SmoothMechanism:
         """
         most, wanted = exact(bound, "bound"), exact(confidence, "confidence")
         if most <= 0 or not 0 < wanted < 1:
-            raise InvalidInput("bound must be above 0 and confidence between 0 and 1; give for example confidence=0.95")
+            raise InvalidInput(
+                "bound must be above 0 and confidence between 0 and 1; give for example confidence=0.95",
+                argument=("bound", "confidence"),
+            )
         return float_up(most / self.alpha * size_up(self.calibration.noise, wanted) + self.step / 2)
 
     def chart(self, path: str | Path | None = None) -> Any:

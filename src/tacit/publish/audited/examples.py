@@ -132,7 +132,7 @@ def utility(people: int = 100, runs: int = 10) -> Iterator[tuple[str, tuple[int,
     True
     """
     if people < 2 or runs < 1:
-        raise InvalidInput("people must be at least 2 and runs at least 1")
+        raise InvalidInput("people must be at least 2 and runs at least 1", argument="people")
     for name, bounds in COMPARED.items():
         yield name, tuple(_until_refused(auditor_named(name, *bounds), people) for _ in range(runs))
 

@@ -30,10 +30,10 @@ def anonymous_degrees(
     """
     given = np.asarray(degrees, dtype=np.int64)
     if k < 1:
-        raise InvalidInput("k must be at least 1")
+        raise InvalidInput("k must be at least 1", argument="k")
     if len(given) < k:
         raise InvalidInput(
-            f"k must be at most the number of people: k is {k:,} and the graph has {len(given):,}; choose a smaller k"
+            f"k must be at most the number of people: k is {k:,} and the graph has {len(given):,}; choose a smaller k", argument="k"
         )
     order = np.argsort(-given, kind="stable")
     sorted_degrees = given[order]

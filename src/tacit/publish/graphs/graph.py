@@ -77,6 +77,6 @@ def check_ends(one: NDArray[Any], two: NDArray[Any], nodes: int) -> None:
     if one.shape != two.shape or one.ndim != 1:
         raise InvalidInput("edges must be two flat arrays of the same length")
     if not 0 <= nodes <= MOST_NODES:
-        raise InvalidInput(f"nodes must be from 0 to {MOST_NODES:,}")
+        raise InvalidInput(f"nodes must be from 0 to {MOST_NODES:,}", argument="nodes")
     if len(one) and (min(one.min(), two.min()) < 0 or max(one.max(), two.max()) >= nodes):
         raise InvalidInput("every end of an edge must be from 0 to nodes - 1")

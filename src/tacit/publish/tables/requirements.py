@@ -63,12 +63,14 @@ class Models:
 
     def _check(self, table: Table, sensitive: list[str]) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
-            raise InvalidInput(f"invalid k {self.k!r}: it must be a whole number of at least 1; give for example k=5")
+            raise InvalidInput(f"invalid k {self.k!r}: it must be a whole number of at least 1; give for example k=5", argument="k")
         if self.k > table.rows:
             rows = f"{table.rows:,} row{'' if table.rows == 1 else 's'}"
             raise InvalidInput(f"k = {self.k:,} is above the number of rows: the table has {rows}; choose a smaller k")
         if not sensitive and (given := [option for option in MADE if getattr(self, option) is not None]):
-            raise InvalidInput(f"{given[0]} needs a sensitive column; name one, for example sensitive=income")
+            raise InvalidInput(
+                f"{given[0]} needs a sensitive column; name one, for example sensitive=income", argument=(given[0], "sensitive")
+            )
 
 
 def _diversity(models: Models, column: Column, text: str) -> Condition:
@@ -145,13 +147,17 @@ def _above(name: str, text: str, low: Fraction, allow: bool = False, most: Fract
         number = None
     if number is None or number < low or (number == low and not allow) or (most is not None and number > most):
         words = f"{'at least' if allow else 'above'} {low}" + ("" if most is None else f" and at most {most}")
-        raise InvalidInput(f"invalid {name} {text[:40]!r}: it must be a number {words}; give for example {name}={low + 1}")
+        raise InvalidInput(
+            f"invalid {name} {text[:40]!r}: it must be a number {words}; give for example {name}={low + 1}", argument=name
+        )
     return Fraction(number)
 
 
 def _whole(name: str, text: str, most: int, column: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= len(text) <= 9 or int(text) < 1:
-        raise InvalidInput(f"invalid {name} {text[:40]!r}: it must be a whole number of at least 1; give for example {name}=2")
+        raise InvalidInput(
+            f"invalid {name} {text[:40]!r}: it must be a whole number of at least 1; give for example {name}=2", argument=name
+        )
     if int(text) > most:
         raise InvalidInput(f"{name} = {text} is above the number of values: {column} has {most:,}; choose a smaller {name}")
     return int(text)
@@ -191,7 +197,8 @@ class Requirements:
     def __post_init__(self) -> None:
         if not self.quasi:
             raise InvalidInput(
-                "no quasi-identifiers: they are the columns that may be linked to outside data; give for example quasi=age,sex"
+                "no quasi-identifiers: they are the columns that may be linked to outside data; give for example quasi=age,sex",
+                argument="quasi",
             )
         named = [*self.quasi, *self.sensitive, *self.keep]
         if twice := [name for name in named if named.count(name) > 1]:
@@ -203,7 +210,9 @@ class Requirements:
         if self.suppressed not in ("star", "drop"):
             raise InvalidInput(f"unknown treatment of suppressed rows {self.suppressed[:40]!r}; expected star or drop")
         if not 0 <= self.suppress <= 1:
-            raise InvalidInput(f"suppress must be a share from 0 to 1, not {self.suppress}; give for example suppress=0.02")
+            raise InvalidInput(
+                f"suppress must be a share from 0 to 1, not {self.suppress}; give for example suppress=0.02", argument="suppress"
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -277,7 +286,7 @@ def share(text: object) -> Fraction:
         return exact(text)  # type: ignore[arg-type]  # whatever it is, it is refused in words
     except ValueError:
         raise InvalidInput(
-            f"suppress must be a share from 0 to 1, not {str(text)[:40]!r}; give for example suppress=0.02"
+            f"suppress must be a share from 0 to 1, not {str(text)[:40]!r}; give for example suppress=0.02", argument="suppress"
         ) from None
 
 

@@ -110,10 +110,10 @@ def estimated(rows: Rows, weight: str) -> Risk:
     column, kept = rows.others[weight], ~rows.suppressed
     numbers = [exact(value, "weight") for value in column.values]
     if any(number <= 0 for number in numbers):
-        raise InvalidInput("weight must be above 0 in every row; a row stands for that many people")
+        raise InvalidInput("weight must be above 0 in every row; a row stands for that many people", argument="weight")
     scale = lcm(*(number.denominator for number in numbers))
     if scale > FINEST:
-        raise InvalidInput("weight must have at most 9 decimals; round the weights")
+        raise InvalidInput("weight must have at most 9 decimals; round the weights", argument="weight")
     scaled = np.array([int(number * scale) for number in numbers], dtype=object)[column.codes[kept]]
     people = np.zeros(len(rows.groups.sizes), dtype=object)
     np.add.at(people, rows.groups.of_row[kept], scaled)
@@ -227,7 +227,8 @@ def from_counts(counts: NDArray[np.int64], rate: Number, epsilon: Number = 1, de
     drawn = round(share * total)
     if design == "fixed" and not 0 < drawn < total:
         raise InvalidInput(
-            "rate must leave at least one row in the sample and one out of it; give another rate, or use design=bernoulli"
+            "rate must leave at least one row in the sample and one out of it; give another rate, or use design=bernoulli",
+            argument=("rate", "design"),
         )
     share = Fraction(drawn, total) if design == "fixed" else share
     most = {each: _most(each, share if design == "bernoulli" else Fraction(0), loss) for each in numbers}
@@ -245,15 +246,18 @@ def from_counts(counts: NDArray[np.int64], rate: Number, epsilon: Number = 1, de
 def _checked(rate: Number, epsilon: Number, design: str) -> tuple[Fraction, Fraction]:
     share, loss = exact(rate, "rate"), exact(epsilon, "epsilon")
     if not 0 < share < 1:
-        raise InvalidInput(f"rate must be above 0 and below 1, not {as_text(share)}; give for example rate=0.01")
+        raise InvalidInput(f"rate must be above 0 and below 1, not {as_text(share)}; give for example rate=0.01", argument="rate")
     if not 0 < loss <= 50:
-        raise InvalidInput(f"epsilon must be above 0 and at most 50, not {as_text(loss)}; give for example epsilon=1")
+        raise InvalidInput(
+            f"epsilon must be above 0 and at most 50, not {as_text(loss)}; give for example epsilon=1", argument="epsilon"
+        )
     if design not in DESIGNS:
         raise InvalidInput(f"unknown design {design[:40]!r}; expected bernoulli or fixed")
     if design == "bernoulli" and exp_down(-loss) > 1 - share:
         least = as_text(Fraction(math.ceil(-math.log1p(-float(share)) * 10000), 10000))
         raise InvalidInput(
-            f"epsilon must be at least -ln(1 - rate): absence alone tells that much; give for example epsilon={least}"
+            f"epsilon must be at least -ln(1 - rate): absence alone tells that much; give for example epsilon={least}",
+            argument="epsilon",
         )
     return share, loss
 

@@ -86,7 +86,7 @@ def price(
     if asked.error is not None:
         return (for_error(question, asked, touched, factor),)
     if asked.epsilon is None:
-        raise NoBudget("missing budget", remedy="give epsilon=0.5")
+        raise NoBudget("missing budget", remedy="give epsilon=0.5", argument="epsilon")
     weights = placed(asked.weights, question)
     pure = _with_laplace(question, asked, touched, factor, weights)
     if not asked.delta or not any(map(paid, question.parts, touched)):
@@ -119,6 +119,7 @@ def _check_groups(question: Question, asked: Request) -> None:
         raise TooManyGroups(
             f"the answer would have {cells:,} groups, including empty ones; the default limit is {MANY_GROUPS:,}",
             remedy=f"group by coarser expressions, add a LIMIT, or give groups={cells}",
+            argument="groups",
         )
 
 

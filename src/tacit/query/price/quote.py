@@ -250,9 +250,10 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
         raise NoBudget(
             "private keys require a delta: groups are released through a noisy threshold",
             remedy="give for example delta=1e-7",
+            argument="delta",
         )
     if factor == 2 and share > LARGEST_EPSILON:
-        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number")
+        raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number", argument="epsilon")
     passed = 1 + exp_up(share) if factor == 2 else 1
     return KeyThreshold(share, delta / passed, touched.units_l1, max(table.min_people for table in tables_of(question.group)), UNIT)
 

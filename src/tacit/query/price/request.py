@@ -50,12 +50,19 @@ def request(
     others the error of a column counts when epsilon is split.
     """
     if epsilon is None and error is None:
-        raise NoBudget("missing budget", remedy="give epsilon=0.5, or error=50 with confidence=0.95")
+        raise NoBudget(
+            "missing budget",
+            remedy="give epsilon=0.5, or error=50 with confidence=0.95",
+            argument=("epsilon", "error", "confidence"),
+        )
     if epsilon is not None and error is not None:
         raise NoBudget("both epsilon and error are given: the error determines the epsilon", remedy="leave one of them out")
     sure = exact(confidence, "confidence", InvalidBudget)
     if not 0 < sure <= 1 - LEAST_MISS:
-        raise InvalidBudget(f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95")
+        raise InvalidBudget(
+            f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95",
+            argument="confidence",
+        )
     if weights and error is not None:
         raise InvalidInput("weights split a given epsilon; with error, every column gets what it needs: leave out weights")
     return Request(
@@ -99,7 +106,10 @@ def weighed(asked: Request) -> str:
 
 def _whole(groups: int) -> int:
     if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
-        raise InvalidInput(f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000")
+        raise InvalidInput(
+            f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000",
+            argument="groups",
+        )
     return groups
 
 
@@ -119,11 +129,11 @@ def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fract
 def _usual(number: Fraction, name: str) -> Fraction:
     """A number that keeps noise and intervals within the range of a float."""
     if not LEAST <= number <= 1 / LEAST:
-        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5")
+        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5", argument=name)
     return number
 
 
 def _enough(epsilon: Fraction) -> Fraction:
     if epsilon < LEAST_EPSILON:
-        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1")
+        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1", argument="epsilon")
     return epsilon

@@ -66,7 +66,7 @@ def head_of(data: bytes, expected: bytes) -> tuple[bytes, int, int]:
 
 def send(line: socket.socket, kind: bytes, number: int, content: bytes = b"", deadline: float | None = None) -> None:
     """Send one whole message; raises `OSError` if it is not accepted in time."""
-    line.settimeout(left(deadline))
+    line.settimeout(seconds_left(deadline))
     line.sendall(framed(kind, number, content))
 
 
@@ -81,7 +81,7 @@ def exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
     room = memoryview(bytearray(count))
     filled = 0
     while filled < count:
-        line.settimeout(left(deadline))
+        line.settimeout(seconds_left(deadline))
         came = line.recv_into(room[filled:])
         if came == 0:
             raise ConnectionError("the other end is closed")
@@ -91,7 +91,7 @@ def exactly(line: socket.socket, count: int, deadline: float | None) -> bytes:
     return bytes(room)
 
 
-def left(deadline: float | None) -> float | None:
+def seconds_left(deadline: float | None) -> float | None:
     """The seconds until a deadline, for the time-out of a socket."""
     return None if deadline is None else max(0.001, deadline - time.monotonic())
 
@@ -145,7 +145,7 @@ def read(content: bytes, fields: Form) -> dict[str, Any]:
     {'table': 'wards'}
     """
     try:
-        fields_read = json.loads(content, parse_constant=_refused, object_pairs_hook=_each_once)
+        fields_read = json.loads(content, parse_constant=_refuse_constant, object_pairs_hook=_each_once)
     except (ValueError, RecursionError):
         raise Malformed("a content that is not JSON") from None
     if not isinstance(fields_read, dict) or set(fields_read) != set(fields):
@@ -161,7 +161,7 @@ def _is(value: object, kind: type | tuple[type, ...]) -> bool:
     return type(value) in kinds
 
 
-def _refused(constant: str) -> None:
+def _refuse_constant(constant: str) -> None:
     raise ValueError(constant)
 
 

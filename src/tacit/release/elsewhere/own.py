@@ -18,7 +18,7 @@ from tacit.query.intervals.bands import Noisy
 from tacit.query.price.quote import Quote
 from tacit.release.elsewhere.frames import FAILED, GRACE, OWN_NUMBERS, QUOTE, START, TOLD, UNUSABLE, Line
 from tacit.release.elsewhere.packed import Sent, released_by
-from tacit.release.elsewhere.processes import Child, started
+from tacit.release.elsewhere.processes import Child, start_process
 from tacit.release.elsewhere.quotes import fingerprint_of_message, quote_written
 from tacit.release.noisy import Paid
 
@@ -38,7 +38,7 @@ class OwnProcess:
         with self._lock:
             if self._child is None or not self._child.lives():
                 self.close()
-                self._child = started()
+                self._child = start_process()
                 self._line = Line(self._child.line)
                 self._forget = weakref.finalize(self, self._child.end)
 
@@ -46,11 +46,11 @@ class OwnProcess:
         """Open the store there, or confirm that it is still open: an unresponsive process is replaced before any payment."""
         with self._lock:
             if self._opened:
-                self._opened = self._told({"ask": "ping"})[0] == TOLD
+                self._opened = self._reply_to({"ask": "ping"})[0] == TOLD
             self.start()
             if not self._opened:
                 place, version = str(self.opening.place), self.opening.version
-                kind, said = self._told({"ask": "open", "place": place, "version": version, **asdict(self.limits)})
+                kind, said = self._reply_to({"ask": "open", "place": place, "version": version, **asdict(self.limits)})
                 if kind != TOLD:
                     self.close()
                     raise _unusable(kind, said)
@@ -80,7 +80,7 @@ class OwnProcess:
                 self._forget()
             self._child, self._line, self._opened, self._forget = None, None, False, None
 
-    def _told(self, asked: dict[str, Any]) -> tuple[bytes, bytes]:
+    def _reply_to(self, asked: dict[str, Any]) -> tuple[bytes, bytes]:
         """The reply to a message before any payment; if none arrives in time, the process is ended and the reply is empty."""
         assert self._line is not None  # noqa: S101  # the caller has started it
         try:

@@ -18,7 +18,6 @@ import numpy as np
 from tacit.errors import InvalidValue
 from tacit.query.engines.engine import out_of_limits
 from tacit.query.engines.exact import Exact
-from tacit.query.engines.spark.reasons import unpacked_reason
 from tacit.query.intervals.bands import Integers, Noisy
 from tacit.query.plan import Group
 from tacit.query.price.quote import Quote
@@ -32,19 +31,23 @@ WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A paid question as it is sent: the message, the fingerprint that its reply begins with, and the kind of that reply."""
+    """A paid question as it is sent: the message, the fingerprint that its reply begins with, and the kind of that reply.
+
+    `reason` makes words for the data owner's log of the byte of a failure, if the door has a list of reasons.
+    """
 
     kind: bytes
     content: bytes
     fingerprint: str
     reply: bytes = NUMBERS
+    reason: Callable[[bytes], str] = lambda _: ""
 
 
 def released_by(line: Line, sent: Sent, quote: Quote, seconds: float) -> Noisy:
     """The numbers that an engine released for a paid question: `TimedOut` if it failed, `OSError` and `InvalidValue` for a lie."""
     kind, content = line.exchange(sent.kind, sent.content, sent.reply + FAILED, seconds)
     if kind == FAILED:
-        raise out_of_limits(unpacked_reason(content))
+        raise out_of_limits(sent.reason(content))
     if content[:FINGERPRINT] != sent.fingerprint.encode():
         raise Malformed("numbers of another quote")
     return unpacked(quote, content[FINGERPRINT:])
@@ -57,14 +60,14 @@ def numbers_of(quote: Quote, run: Callable[[Group], Exact], fingerprint: str) ->
 
 def packed(quote: Quote, noisy: Noisy) -> bytes:
     """The released numbers as bytes: a line of JSON with the lengths of the parts of the question, then the parts themselves."""
-    parts = [_packed(*part) for part in zip(quote.parts, noisy.parts, strict=True)]
+    parts = [_packed_part(*part) for part in zip(quote.parts, noisy.parts, strict=True)]
     return b"".join([json.dumps([len(data) for data in parts]).encode(), b"\n", *parts])
 
 
-def _packed(quote: Quote, noisy: Noisy) -> bytes:
+def _packed_part(quote: Quote, noisy: Noisy) -> bytes:
     """One part: a line of JSON with the keys of private groups and the arrays, then the arrays themselves."""
     keys = [list(group) for group in noisy.groups] if quote.keys else None
-    parts = [_written(array) for array in _arrays(quote, noisy)]
+    parts = [_array_written(array) for array in _arrays(quote, noisy)]
     head = json.dumps([keys, [[kind, len(data)] for kind, data in parts]])
     return b"".join([head.encode(), b"\n", *(data for _, data in parts)])
 
@@ -76,7 +79,7 @@ def _arrays(quote: Quote, noisy: Noisy) -> list[Integers]:
     return [*sums, *ranks, *([] if noisy.units is None else [noisy.units])]
 
 
-def _written(array: Integers) -> tuple[str, bytes]:
+def _array_written(array: Integers) -> tuple[str, bytes]:
     if array.dtype == object:
         return WIDE, json.dumps([int(number) for number in array]).encode()
     kind = REAL if array.dtype.kind == "f" else WHOLE
@@ -92,13 +95,13 @@ def unpacked(quote: Quote, data: bytes) -> Noisy:
             raise ValueError("parts of another question")
         ends = list(accumulate(lengths, initial=0))
         pieces = [rest[start:end] for start, end in pairwise(ends)]
-        parts = [_unpacked(*part) for part in zip(quote.parts, pieces, strict=True)]
+        parts = [_unpacked_part(*part) for part in zip(quote.parts, pieces, strict=True)]
         return together(quote, parts)
     except (ValueError, TypeError, RecursionError):
         raise InvalidValue("what came back is not an answer to the question") from None
 
 
-def _unpacked(quote: Quote, data: bytes) -> Noisy:
+def _unpacked_part(quote: Quote, data: bytes) -> Noisy:
     """The numbers of one part."""
     line, _, numbers = data.partition(b"\n")
     keys, parts = json.loads(line)

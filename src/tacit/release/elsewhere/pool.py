@@ -20,14 +20,12 @@ from itertools import count
 from threading import Condition, Thread, local
 from typing import Any
 
-from tacit.data.spark.connect import unreachable
 from tacit.data.store import StoreInfo, column_from
 from tacit.errors import InvalidValue, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column
 from tacit.query.engines import EMBEDDED
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.public import REFUSALS, Columns
-from tacit.query.engines.spark.reasons import SILENT
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.quote import Quote
 from tacit.release.elsewhere.frames import ASK, FAILED, GRACE, START, TOLD, UNUSABLE, Form, Line, Malformed, read, written
@@ -55,6 +53,15 @@ class Caller:
     waits: Callable[[], None] = lambda: None
     away: Callable[[], AbstractContextManager[Any]] = nullcontext
     ended: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The words for data on a cluster: the reason in the byte of a failure, silence, and a cluster that cannot be reached."""
+
+    reason: Callable[[bytes], str] = lambda _: ""
+    silence: str = ""
+    away: Callable[[], StoreUnusable] = lambda: unusable(b"")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,9 +119,11 @@ class Pool:
         changed: Callable[[], None],
         limits: Limits | None = None,
         reached: Callable[[], None] = lambda: None,
-        caller: Caller = Caller(),  # frozen
+        caller: Caller | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
-        self.limits, self._changed, self._reached, self.caller = limits or Limits(), changed, reached, caller
+        self.limits, self._changed, self._reached = limits or Limits(), changed, reached
+        self.caller, self.cluster = caller or Caller(), cluster or Cluster()
         self.seconds = self.limits.seconds
         self._idle: list[Line] = []
         self._lines: set[Line] = set()
@@ -128,20 +137,20 @@ class Pool:
 
     def add(self, line: socket.socket) -> None:
         """Take up an engine, as soon as it has opened its store."""
-        Thread(target=self._opened, args=(Line(line),), daemon=True).start()
+        Thread(target=self._open_line, args=(Line(line),), daemon=True).start()
 
-    def _opened(self, line: Line) -> None:
+    def _open_line(self, line: Line) -> None:
         try:
             kind, content = line.ask({"ask": "open"}, TOLD + UNUSABLE + FAILED, START)
             if kind != TOLD:
                 raise unusable(content if kind == UNUSABLE else b"")
-            line.info, line.pricing = described(content)
+            line.info, line.pricing = description_in(content)
         except (OSError, StoreUnusable) as error:
             line.socket.close()
             if isinstance(error, StoreUnusable):
                 self.away(error)
             return
-        self.found()
+        self.note_reached()
         with self._news:
             self._info = self._info or line.info
             other = line.info.version != self._info.version
@@ -159,7 +168,7 @@ class Pool:
             self._news.notify_all()
             return (self._unusable or error).with_traceback(None)
 
-    def found(self) -> None:
+    def note_reached(self) -> None:
         """Note that the data can be read."""
         with self._news:
             before, self._unusable = self._unusable, None
@@ -230,7 +239,7 @@ class Pool:
                     self._drop(line)
                 if self._lines:
                     return
-                if self._unusable or not self._news.wait(deadline - time.monotonic()):  # the last one to start found no data
+                if self._unusable or not self._news.wait(deadline - time.monotonic()):  # the last one to start had no data
                     raise (self._unusable or unusable(b"")).with_traceback(None)
 
     def info(self) -> StoreInfo | None:
@@ -250,7 +259,7 @@ class Pool:
         """Runs paid questions on whichever engine is idle."""
         return PooledRunner(self, catalog, version)
 
-    def told(self, asked: Mapping[str, Any], form: Form) -> dict[str, Any]:
+    def ask_any(self, asked: Mapping[str, Any], form: Form) -> dict[str, Any]:
         """The reply of any engine to a question that is not paid for."""
         with self.caller.away():
             for _ in range(TRIES):
@@ -305,9 +314,9 @@ class PooledRunner:
         """Hold an engine that prices by the same catalog, before anything is paid for; raises where none is free in time."""
         self.free()
         for _ in range(TRIES):
-            self.pool.ready(self._pricing())
+            self.pool.ready(self._price_hash())
             try:
-                line = self.pool.take(self._pricing(), PATIENCE)
+                line = self.pool.take(self._price_hash(), PATIENCE)
             except TimeoutError:
                 raise StoreUnusable("all engines are busy", remedy="ask again later, or start more engines") from None
             if self._reaches(line):
@@ -322,20 +331,20 @@ class PooledRunner:
         try:
             self.pool.heard(line, {"ask": "reach"}, {}, REACH)
         except TimeoutError:
-            raise self.pool.away(unreachable()) from None
+            raise self.pool.away(self.pool.cluster.away()) from None
         except StoreUnusable as error:
             raise self.pool.away(error) from None
         except OSError:  # it had ended, and so says nothing about the cluster
             return False
-        self.pool.found()
+        self.pool.note_reached()
         return True
 
     def free(self) -> None:
         """Give back an engine that was held for nothing: the question was refused, or answered before."""
-        if (line := self._held()) is not None:
+        if (line := self._held_line()) is not None:
             self.pool.put(line)
 
-    def _held(self) -> Line | None:
+    def _held_line(self) -> Line | None:
         line: Line | None = self._mine.__dict__.pop("line", None)
         return line
 
@@ -345,31 +354,32 @@ class PooledRunner:
             raise out_of_limits()
         fingerprint = fingerprint_of(quote, self.version)
         asked = {"ask": "run", "text": paid.text, "request": request_written(quote.request), "entry": paid.entry}
-        sent = Sent(ASK, written(asked | {"fingerprint": fingerprint, "seconds": self.pool.seconds}), fingerprint)
-        line, limits = self._taken(), replace(self.pool.limits, seconds=self.pool.seconds)
+        asked |= {"fingerprint": fingerprint, "seconds": self.pool.seconds}
+        sent = Sent(ASK, written(asked), fingerprint, reason=self.pool.cluster.reason)
+        line, limits = self._line_to_use(), replace(self.pool.limits, seconds=self.pool.seconds)
         try:
             noisy = released_by(line, sent, quote, limits.together + GRACE)
         except (OSError, InvalidValue, MemoryError) as error:
             self.pool.drop(line)
-            raise out_of_limits(SILENT if isinstance(error, TimeoutError) else "") from None
+            raise out_of_limits(self.pool.cluster.silence if isinstance(error, TimeoutError) else "") from None
         except BaseException:
             self.pool.drop(line)
             raise
         self.pool.put(line)
         return noisy
 
-    def _taken(self) -> Line:
+    def _line_to_use(self) -> Line:
         """The engine that is held; another one if it has ended since."""
-        if (line := self._held()) is not None:
+        if (line := self._held_line()) is not None:
             if line.lives():
                 return line
             self.pool.drop(line)
         try:
-            return self.pool.take(self._pricing(), PATIENCE)
+            return self.pool.take(self._price_hash(), PATIENCE)
         except TimeoutError:
             raise out_of_limits() from None
 
-    def _pricing(self) -> str:
+    def _price_hash(self) -> str:
         now = self.catalog()
         if self._priced[0] is not now:
             self._priced = (now, pricing_of(now))
@@ -407,12 +417,12 @@ class HeldFacts:
     def _number(self, asked: dict[str, str]) -> int:
         key = tuple(asked.values())
         if key not in self._numbers:
-            self._numbers[key] = int(self.pool.told(asked, {"number": int})["number"])
+            self._numbers[key] = int(self.pool.ask_any(asked, {"number": int})["number"])
         return self._numbers[key]
 
     def answered(self, text: str, tables: Sequence[str]) -> Columns:
         """The answer to a free question; a refusal is one of a closed list."""
-        reply = self.pool.told({"ask": "free", "text": text}, {"columns": list, "refused": str})
+        reply = self.pool.ask_any({"ask": "free", "text": text}, {"columns": list, "refused": str})
         if reply["refused"]:
             raise REFUSALS.get(reply["refused"], REFUSALS["question"])()
         try:
@@ -436,7 +446,7 @@ def unusable(said: bytes) -> StoreUnusable:
     return StoreUnusable(message or "no engine has opened the prepared store", remedy=remedy or "try again, or run: tacit prepare")
 
 
-def described(content: bytes) -> tuple[StoreInfo, str]:
+def description_in(content: bytes) -> tuple[StoreInfo, str]:
     """The description of a store by an engine that has opened it, and a hash of what its prices depend on."""
     told = read(content, OPENED)
     try:

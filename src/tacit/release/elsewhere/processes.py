@@ -1,4 +1,4 @@
-"""Answering processes: how one is started, recognized and ended. Few imports, so that one can be started early.
+"""Answering processes: how one is start_process, recognized and ended. Few imports, so that one can be started early.
 
 A command forks one before it has read a catalog, a question or a ledger: what both processes import is then imported once. Anything
 else starts a new program, since a fork of a process with threads, or with a ledger open, would not be safe.
@@ -58,25 +58,25 @@ def start_ahead() -> None:
     """Start a process before its store is known, so that it loads in the meantime; a fork of this one if that is safe."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads would start with NumPy, spin, and forbid the fork
     if sys.platform != "linux":  # elsewhere, system libraries do not survive a fork
-        _ahead.append(_spawned())
+        _ahead.append(_spawn())
         return
     from tacit.release.elsewhere.worker import load_shared
 
     load_shared()
-    _ahead.append(_forked() if _one_thread() else _spawned())
+    _ahead.append(_fork() if _one_thread() else _spawn())
 
 
-def started() -> Child:
+def start_process() -> Child:
     """An answering process: one started ahead, or a new one."""
     while _ahead:
         child = _ahead.pop()
         if child.lives():
             return child
         child.end()
-    return _spawned()
+    return _spawn()
 
 
-def _spawned() -> Child:
+def _spawn() -> Child:
     """A new process with one connection and nothing else: input, output and errors lead nowhere, and Ctrl-C does not reach it."""
     if not sys.executable:
         raise InvalidInput("there is no Python program to start a process with; open the data with own_process=False")
@@ -99,7 +99,7 @@ def _one_thread() -> bool:
     return len(os.listdir("/proc/self/task")) == 1
 
 
-def _forked() -> Child:
+def _fork() -> Child:
     """A fork of this process, which keeps one connection and nothing else that is open here."""
     ours, theirs = socket.socketpair()
     process = os.fork()
@@ -111,7 +111,7 @@ def _forked() -> Child:
 
 
 def _answer(line: int) -> NoReturn:
-    """Answer on a connection, as a program does that `_spawned` starts: everything else that was open is closed."""
+    """Answer on a connection, as a program does that `_spawn` starts: everything else that was open is closed."""
     try:
         from tacit.release.elsewhere.worker import serve
 

@@ -83,7 +83,7 @@ def quote_read(content: bytes) -> Quote:
         for kind, *parts in json.loads(content):
             values.append(_value(kind, parts, values))
         quote = values[-1]
-    except (ValueError, TypeError, LookupError, AttributeError, ImportError, RecursionError):
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, ImportError, RecursionError):
         raise InvalidValue("the message is not a quote") from None
     if type(quote) is not Quote:
         raise InvalidValue("the message is not a quote")
@@ -97,6 +97,8 @@ def _value(kind: str, parts: list[Any], values: list[Any]) -> Any:
         return int(parts[0], 16)
     if kind == FRACTION:
         return Fraction(int(parts[0], 16), int(parts[1], 16))
+    if any(type(place) is not int or place < 0 for place in parts):
+        raise TypeError("a place that no list has")
     inside = [values[place] for place in parts]
     if kind == "dict":
         return dict(zip(inside[::2], inside[1::2], strict=True))
@@ -150,17 +152,17 @@ def pricing_of(catalog: Catalog) -> str:
 
 def request_written(asked: Request) -> dict[str, Any]:
     """A request as JSON values; numbers are exact texts."""
-    known = asdict(asked)
+    values = asdict(asked)
     weights = [[name, str(weight)] for name, weight in asked.weights]
-    return known | {name: None if known[name] is None else str(known[name]) for name in NUMBERS} | {"weights": weights}
+    return values | {name: None if values[name] is None else str(values[name]) for name in NUMBERS} | {"weights": weights}
 
 
-def request_read(known: dict[str, Any]) -> Request:
+def request_read(values: dict[str, Any]) -> Request:
     """The request that `request_written` wrote."""
     try:
-        numbers = {name: None if known[name] is None else Fraction(known[name]) for name in NUMBERS}
-        weights = tuple((_text(name), Fraction(weight)) for name, weight in known["weights"])
-        asked = Request(**(known | numbers | {"weights": weights}))
+        numbers = {name: None if values[name] is None else Fraction(values[name]) for name in NUMBERS}
+        weights = tuple((_text(name), Fraction(weight)) for name, weight in values["weights"])
+        asked = Request(**(values | numbers | {"weights": weights}))
     except (TypeError, ValueError, KeyError, ZeroDivisionError):
         raise Malformed("a request of another form") from None
     if type(asked.simultaneous) is not bool or type(asked.interval) is not bool or type(asked.groups) not in (int, type(None)):

@@ -64,7 +64,7 @@ class Sandbox:
     last: Callable[[], None] = lambda: None
 
 
-def confined(sandbox: Sandbox, opened: Callable[[], Value]) -> Value:
+def open_confined(sandbox: Sandbox, opened: Callable[[], Value]) -> Value:
     """The value that `opened` makes in between the two parts of a sandbox; nothing of it is garbage."""
     sandbox.first()
     gc.disable()
@@ -77,7 +77,7 @@ def confined(sandbox: Sandbox, opened: Callable[[], Value]) -> Value:
 # --- messages ----------------------------------------------------------------------------------------------------------------
 
 
-def begun(descriptor: int) -> socket.socket:
+def begin(descriptor: int) -> socket.socket:
     """The connection of a process that has just started; signals have their own meaning in it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -86,10 +86,10 @@ def begun(descriptor: int) -> socket.socket:
 
 def answer(line: socket.socket, answers: Answers, kinds: bytes = ASK) -> NoReturn:
     """Answer one message after the other, until the other end is closed or a failure has been told."""
-    answer_each(line, answers, listening(line, answers, kinds))
+    answer_each(line, answers, listen(line, answers, kinds))
 
 
-def listening(line: socket.socket, answers: Answers, kinds: bytes) -> queue.SimpleQueue[Frame]:
+def listen(line: socket.socket, answers: Answers, kinds: bytes) -> queue.SimpleQueue[Frame]:
     """The messages as they arrive, even while a question runs: if no one can receive its answer any more, the process ends."""
     messages: queue.SimpleQueue[Frame] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(line, answers, kinds, messages), daemon=True).start()
@@ -202,7 +202,7 @@ class Worker:
         if kind == QUOTE:
             return self.run(content)
         asked = asked_of(content, FORMS)
-        return self.open(asked) if asked["ask"] == "open" else self.ping()
+        return self.open(asked) if asked["ask"] == "open" else self.confirm()
 
     def leave(self) -> None:
         """The embedded engine ends with its process."""
@@ -225,7 +225,7 @@ class Worker:
             return FAILED, b""
         return TOLD, written({})
 
-    def ping(self) -> Told:
+    def confirm(self) -> Told:
         """Confirms that the process runs; a store that it has opened stays open."""
         return TOLD, written({})
 
@@ -243,8 +243,8 @@ class Worker:
 
 def serve(descriptor: int) -> NoReturn:
     """Answer until the other end is closed; `processes.py` starts it with one end of a pair of sockets and nothing else."""
-    line, worker = begun(descriptor), Worker()
-    messages = listening(line, worker, ASK + QUOTE)
+    line, worker = begin(descriptor), Worker()
+    messages = listen(line, worker, ASK + QUOTE)
     _load()
     answer_each(line, worker, messages)
 

@@ -87,7 +87,7 @@ def check_table(
         others = strictest(rows, strict=not separate)
         risks = _risks(rows, population, weight, marks)
     if as_json:
-        print_json(_told(rows, required, others, risks))
+        print_json(_as_values(rows, required, others, risks))
     else:
         _show_verdicts(rows, required, others, risks)
     if not all(verdict.passes for verdict in required):
@@ -151,17 +151,17 @@ def _personal(breach: str, tree: Tree | None, guard: str) -> Model:
 def _risks(rows: Rows, population: Path | None, weight: str | None, marks: tuple[str | None, str]) -> dict[str, Risk]:
     from tacit.publish.tables.risk import estimated, journalist, prosecutor, with_suppressed
 
-    found = {"prosecutor": prosecutor(rows)}
+    risks = {"prosecutor": prosecutor(rows)}
     if rows.suppressed.any():
-        found["prosecutor, suppressed rows as one group"] = with_suppressed(rows)
+        risks["prosecutor, suppressed rows as one group"] = with_suppressed(rows)
     if population is not None:
-        found["journalist"] = journalist(rows, read_rows(population, list(rows.quasi), [], marks, []))
+        risks["journalist"] = journalist(rows, read_rows(population, list(rows.quasi), [], marks, []))
     if weight is not None:
-        found["journalist, estimated by weights"] = estimated(rows, weight)
-    return found
+        risks["journalist, estimated by weights"] = estimated(rows, weight)
+    return risks
 
 
-def _told(rows: Rows, required: list[Verdict], others: tuple[Verdict, ...], risks: dict[str, Risk]) -> dict[str, Any]:
+def _as_values(rows: Rows, required: list[Verdict], others: tuple[Verdict, ...], risks: dict[str, Risk]) -> dict[str, Any]:
     return {
         "rows": len(rows),
         "suppressed": int(rows.suppressed.sum()),
@@ -226,7 +226,7 @@ def sample_risk(
     drop_missing: DropMissing = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the probability that a random sample of a table gives nobody away. For the data owner: not to be published.
+    """Compute the probability that a random sample of a table identifies no one. For the data owner: not to be published.
 
     Example: tacit anonymize sample-risk people.csv --columns sex,disease --rate 0.01
     """
@@ -236,12 +236,12 @@ def sample_risk(
     if not shown:
         raise InvalidInput("no column is named; give for example --columns age,sex")
     rows = read_rows(file, shown, [], (drop_missing, None), [])
-    found = risk_of(rows, rate, epsilon, design.value)
+    result = risk_of(rows, rate, epsilon, design.value)
     if as_json:
-        print_json(found.as_dict())
+        print_json(result.as_dict())
     else:
-        _show_risk(found)
-    if least is not None and found.low < least:
+        _show_risk(result)
+    if least is not None and result.low < least:
         raise typer.Exit(1)
 
 
@@ -306,13 +306,13 @@ def adversary(
     if file is not None:
         _judge_file(file, [each for each in quasi.split(",") if each], sensitive, (against, stubbornness, ratio), as_json)
         return
-    found = group_report(_whole(counts), prior.split(","), stubbornness.split(","), ratio, known)
+    result = group_report(_whole(counts), prior.split(","), stubbornness.split(","), ratio, known)
     if chart is not None:
-        found.chart(str(chart))
+        result.chart(str(chart))
     if as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     else:
-        _print(found)
+        _print(result)
 
 
 def _whole(text: str) -> list[int]:
@@ -322,27 +322,27 @@ def _whole(text: str) -> list[int]:
         raise InvalidInput("--counts must be whole numbers separated by commas, for example 8,2,2") from error
 
 
-def _print(found: GroupReport) -> None:
+def _print(report: GroupReport) -> None:
     from rich.table import Table
 
     from tacit.publish.tables.adversary.report import told
 
     rows = Table("stubbornness", "with the row", "without it", "ratio", "ratio of other values", box=None, header_style="bold")
-    for line in found.lines:
+    for line in report.lines:
         held = line.belief
         ratios = [told(each) if each == float("inf") else f"{float(each):.3f}" for each in (held.ratio, held.other_ratio)]
-        share = str(held.with_row) if found.known else f"{found.counts[0]}/{sum(found.counts)}"
+        share = str(held.with_row) if report.known else f"{report.counts[0]}/{sum(report.counts)}"
         beliefs = [f"{share} = {float(held.with_row):.3f}", f"{held.without} = {float(held.without):.3f}"]
         rows.add_row(told(line.stubbornness), *beliefs, *ratios)
     screen = console()
-    known = f", {counted(found.known, 'row')} known" if found.known else ""
-    screen.print(f"Belief in the first value of a group with counts {', '.join(map(str, found.counts))}{known}")
+    rows_known = f", {counted(report.known, 'row')} known" if report.known else ""
+    screen.print(f"Belief in the first value of a group with counts {', '.join(map(str, report.counts))}{rows_known}")
     screen.print(rows)
-    for name, verdict in found.verdicts().items():
+    for name, verdict in report.verdicts().items():
         screen.print(
-            f"{name}, ratio {told(found.ratio)}: {'passes' if verdict.passes else 'fails'} ({verdict.needs})", soft_wrap=True
+            f"{name}, ratio {told(report.ratio)}: {'passes' if verdict.passes else 'fails'} ({verdict.needs})", soft_wrap=True
         )
-    screen.print(found.summary(), soft_wrap=True)
+    screen.print(report.summary(), soft_wrap=True)
 
 
 def _judge_file(path: Path, quasi: list[str], sensitive: str, how: tuple[AdversaryClass, str, str], as_json: bool) -> None:
@@ -361,17 +361,16 @@ def _judge_file(path: Path, quasi: list[str], sensitive: str, how: tuple[Adversa
             return ClassII(sigma)
         return ClassIII(shares) if kind is AdversaryClass.three else ClassIV()
 
-    found = judge_table(Table.read(path, [*quasi, sensitive]), quasi, sensitive, made, exact(limit, "ratio"))
-    words = (
-        f"{found.groups - found.failing:,} of {found.groups:,} groups are private against Class {kind.value} for the ratio {limit}"
-    )
+    result = judge_table(Table.read(path, [*quasi, sensitive]), quasi, sensitive, made, exact(limit, "ratio"))
+    private = result.groups - result.failing
+    words = f"{private:,} of {result.groups:,} groups are private against Class {kind.value} for the ratio {limit}"
     if as_json:
-        example = None if found.example is None else list(found.example)
-        counted = {"passes": found.passes, "groups": found.groups, "failing": found.failing, "failing_rows": found.failing_rows}
-        print_json(counted | {"class": kind.value, "example": example, "needs": found.needs, "publish": False})
+        example = None if result.example is None else list(result.example)
+        counted = {"passes": result.passes, "groups": result.groups, "failing": result.failing, "failing_rows": result.failing_rows}
+        print_json(counted | {"class": kind.value, "example": example, "needs": result.needs, "publish": False})
     else:
         say(f"{words}. Not differentially private. These figures are facts about private data; do not publish them.")
-        if found.example is not None:
-            say(f"A group that is not private has counts {', '.join(map(str, found.example))}; it needs: {found.needs}.")
-    if not found.passes:
+        if result.example is not None:
+            say(f"A group that is not private has counts {', '.join(map(str, result.example))}; it needs: {result.needs}.")
+    if not result.passes:
         raise typer.Exit(1)

@@ -46,13 +46,13 @@ TAKEN_BY: Mapping[str, tuple[str, ...]] = {
 
 def refuse_foreign(method: str, asked: Asked) -> None:
     """Refuse options that this method ignores, by the methods that take them."""
-    foreign = [name for name in _given(asked) if method not in TAKEN_BY.get(name, (method,))]
+    foreign = [name for name in _options_set(asked) if method not in TAKEN_BY.get(name, (method,))]
     if foreign:
         named = ", ".join(f"--{name.replace('_', '-')} (for {', '.join(TAKEN_BY[name])})" for name in foreign)
         raise InvalidInput(f"--method {method} does not use {named}; remove what it does not use, or choose another --method")
 
 
-def _given(asked: Asked) -> list[str]:
+def _options_set(asked: Asked) -> list[str]:
     """The options that differ from their defaults."""
     every = (asked, asked.groups, asked.neighbourhoods, asked.private)
     return [
@@ -146,7 +146,7 @@ def by_neighbourhoods(asked: Asked) -> Result:
 
 
 def _lines(file: Path, cells: int) -> list[tuple[str, ...]]:
-    """The lines of a file, which have so many cells."""
+    """The lines of a file, each with the given number of cells."""
     from tacit.data.files.kinds import level_rows
 
     rows = level_rows(file)
@@ -205,17 +205,17 @@ def private_edges(asked: Asked) -> Result:
     """The number of edges."""
     from tacit.publish.graphs.private.result import release_edges
 
-    return _counted(asked, release_edges)
+    return _private_count(asked, release_edges)
 
 
 def private_triangles(asked: Asked) -> Result:
     """The number of triangles."""
     from tacit.publish.graphs.private.result import release_triangles
 
-    return _counted(asked, release_triangles)
+    return _private_count(asked, release_triangles)
 
 
-def _counted(asked: Asked, release: Callable[..., Result]) -> Result:
+def _private_count(asked: Asked, release: Callable[..., Result]) -> Result:
     ledger, epsilon = asked.private.opened()
     return release(_source(asked), ledger, epsilon, asked.private.nodes)
 
@@ -328,7 +328,7 @@ def graph(
     around = NeighbourhoodTerms(only, labels, hierarchy, max_neighbourhood)
     terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger, repair), around
     with bar("reading") as told:
-        made = _made(method, Asked(edges, k, l, seed, greedy, delete, told, *terms))
+        made = _make(method, Asked(edges, k, l, seed, greedy, delete, told, *terms))
         if told is not None:
             told("writing", 0.9)
         page = None if place is None else made.page()
@@ -341,7 +341,7 @@ def graph(
         _show(made, out, report, place)
 
 
-def _made(method: str, asked: Asked) -> Result:
+def _make(method: str, asked: Asked) -> Result:
     refuse_foreign(method, asked)
     return METHODS[method](asked)
 

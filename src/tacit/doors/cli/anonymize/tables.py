@@ -70,19 +70,19 @@ def given(**options: Any) -> dict[str, Any]:
     """The arguments of `Requirements` that were given as options; texts become lists and shares."""
     from tacit.publish.tables.requirements import share
 
-    found = {name: value for name, value in options.items() if value is not None}
+    arguments = {name: value for name, value in options.items() if value is not None}
     for name in ("quasi", "sensitive", "keep", "drop_missing"):
-        if name in found:
-            found[name] = names(found[name])
-    if "suppress" in found:
-        found["suppress"] = share(found["suppress"])
-    if found.pop("separate", False):
-        found["strict"] = False
-    return found
+        if name in arguments:
+            arguments[name] = names(arguments[name])
+    if "suppress" in arguments:
+        arguments["suppress"] = share(arguments["suppress"])
+    if arguments.pop("separate", False):
+        arguments["strict"] = False
+    return arguments
 
 
 def required(config: Path | None, options: dict[str, Any]) -> Requirements:
-    """What a configuration asks for, with the options in place of its keys."""
+    """The requirements of a configuration, with the options in place of its keys."""
     from tacit.publish.tables.configuration import read_configuration
     from tacit.publish.tables.requirements import Requirements
 
@@ -197,20 +197,18 @@ def lattice(
     options = given(quasi=quasi, sensitive=sensitive, drop_missing=drop_missing, k=k, l=l, t=t, alpha=alpha, delta=delta)
     rest = given(suppress=suppress, utility=utility, hierarchies=hierarchies, separate=separate)
     asked = required(config, options | rest)
-    found, rows = _searched(asked, file)
-    levels = dict(zip(asked.quasi, found.node, strict=True))
+    best, rows = _search_file(asked, file)
+    levels = dict(zip(asked.quasi, best.node, strict=True))
     if as_json:
-        print_json(_as_values(asked, found, rows, levels))
+        print_json(_as_values(asked, best, rows, levels))
         return
-    say(f"{found.satisfying:,} of {found.nodes:,} generalizations satisfy the models; {found.counted:,} were counted.")
-    say(
-        f"Least loss ({found.measure}): {figure(found.loss)}, at levels {', '.join(f'{name} {at}' for name, at in levels.items())}."
-    )
-    say(f"Suppressed rows: {found.suppressed:,} of {rows:,}.")
+    say(f"{best.satisfying:,} of {best.nodes:,} generalizations satisfy the models; {best.counted:,} were counted.")
+    say(f"Least loss ({best.measure}): {figure(best.loss)}, at levels {', '.join(f'{name} {at}' for name, at in levels.items())}.")
+    say(f"Suppressed rows: {best.suppressed:,} of {rows:,}.")
     say(BANNER)
 
 
-def _searched(asked: Requirements, file: Path) -> tuple[Found, int]:
+def _search_file(asked: Requirements, file: Path) -> tuple[Found, int]:
     from tacit.publish.tables.measures import Losses
     from tacit.publish.tables.search import search
 
@@ -224,17 +222,17 @@ def _searched(asked: Requirements, file: Path) -> tuple[Found, int]:
         return search(whole, conditions, losses, asked.utility, asked.limit(table), told), table.rows
 
 
-def _as_values(asked: Requirements, found: Found, rows: int, levels: dict[str, int]) -> dict[str, Any]:
+def _as_values(asked: Requirements, best: Found, rows: int, levels: dict[str, int]) -> dict[str, Any]:
     return {
-        "satisfying": found.satisfying,
-        "nodes": found.nodes,
-        "counted": found.counted,
-        "minimal": [",".join(map(str, node)) for node in found.minimal()],
+        "satisfying": best.satisfying,
+        "nodes": best.nodes,
+        "counted": best.counted,
+        "minimal": [",".join(map(str, node)) for node in best.minimal()],
         "best": levels,
-        "utility": found.measure,
-        "loss": found.loss,
+        "utility": best.measure,
+        "loss": best.loss,
         "rows": rows,
-        "suppressed": found.suppressed,
+        "suppressed": best.suppressed,
         "quasi": list(asked.quasi),
         "differentially_private": False,
     }
@@ -293,33 +291,35 @@ def suppress_cells(
         raise InvalidInput("no column is named; name the columns with --columns, separated by commas")
     table = contingency(Table.read(file, names), names)
     sets = [table.axes([part.strip() for part in each.split(",")]) for each in marginal or names]
-    found = suppress(table.counts, below, width, sets)
+    result = suppress(table.counts, below, width, sets)
     if as_json:
-        print_json({"differentially_private": False, **_cells_told(table, found)})
+        print_json({"differentially_private": False, **_cells_told(table, result)})
     else:
-        _print(table, found)
+        _print(table, result)
 
 
-def _cells_told(table: Contingency, found: Suppressed) -> dict[str, Any]:
+def _cells_told(table: Contingency, result: Suppressed) -> dict[str, Any]:
     cells = [
-        {"cell": list(table.labels(cell)), "count": None if found.hidden[cell] else int(table.counts[cell])}
+        {"cell": list(table.labels(cell)), "count": None if result.hidden[cell] else int(table.counts[cell])}
         for cell in table.cells()
     ]
-    return {"columns": list(table.columns), "cells": cells, "hidden": int(found.hidden.sum()), "small": int(found.small.sum())}
+    return {"columns": list(table.columns), "cells": cells, "hidden": int(result.hidden.sum()), "small": int(result.small.sum())}
 
 
-def _print(table: Contingency, found: Suppressed) -> None:
+def _print(table: Contingency, result: Suppressed) -> None:
     from rich.table import Table
 
     shown = Table(*table.columns, "count", box=None, header_style="bold")
     every = table.cells()
     for cell in every[:SHOWN]:
-        shown.add_row(*table.labels(cell), "hidden" if found.hidden[cell] else f"{table.counts[cell]:,}")
+        shown.add_row(*table.labels(cell), "hidden" if result.hidden[cell] else f"{table.counts[cell]:,}")
     console().print(shown)
     if len(every) > SHOWN:
         say(f"... and {len(every) - SHOWN:,} more cells; --json prints all of them")
     narrow = (
-        "" if found.narrowest is None else f" Every small count can be anything in an interval of width {found.narrowest} or more."
+        ""
+        if result.narrowest is None
+        else f" Every small count can be anything in an interval of width {result.narrowest} or more."
     )
-    say(f"{int(found.hidden.sum()):,} of {len(every):,} counts are hidden.{narrow}")
+    say(f"{int(result.hidden.sum()):,} of {len(every):,} counts are hidden.{narrow}")
     say(WARNING)

@@ -24,12 +24,12 @@ def list_attacks(as_json: Annotated[bool, typer.Option("--json", help="Print JSO
     """
     from rich.table import Table
 
-    known = {name: (command.__doc__ or "").splitlines()[0] for name, command in COMMANDS.items() if name != "list"}
+    attacks = {name: (command.__doc__ or "").splitlines()[0] for name, command in COMMANDS.items() if name != "list"}
     if as_json:
-        print_json({"attacks": [{"name": name, "shows": shows} for name, shows in known.items()]})
+        print_json({"attacks": [{"name": name, "shows": shows} for name, shows in attacks.items()]})
         return
     table = Table("tacit attack", "shows", box=None, header_style="bold")
-    for name, shows in known.items():
+    for name, shows in attacks.items():
         table.add_row(name, shows)
     console().print(table)
 

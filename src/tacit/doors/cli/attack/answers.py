@@ -25,14 +25,14 @@ RunsOption = Annotated[int, typer.Option(help="Number of runs, each with new peo
 
 
 class Who(StrEnum):
-    """What answers the queries."""
+    """The answerer of the queries."""
 
     noise = "noise"
     session = "session"
 
 
 class Anyone(StrEnum):
-    """What answers the queries of an attack on one person."""
+    """The answerer of the queries in an attack on one person."""
 
     weak = "weak"
     session = "session"
@@ -79,14 +79,14 @@ def reconstruct(
     """
     from tacit.evidence.attacks.answerers import Noise
 
-    known = Noise.read(noise)
+    law = Noise.read(noise)
     if curve is not None:
-        show(_curve(curve, n, queries, known, (runs, seed, epsilon), _solver(method)), chart, as_json)
+        show(_curve(curve, n, queries, law, (runs, seed, epsilon), _solver(method)), chart, as_json)
         return
     if against is Who.session:
         show(_against_session(n, queries, epsilon, (runs, seed), _solver(method)), chart, as_json)
         return
-    show(_against_noise(n, queries, known, (runs, seed), _solver(method)), chart, as_json)
+    show(_against_noise(n, queries, law, (runs, seed), _solver(method)), chart, as_json)
 
 
 def _against_noise(people: int, queries: int, noise: Noise, turns: tuple[int, int], solver: Solver) -> Trials:
@@ -94,9 +94,9 @@ def _against_noise(people: int, queries: int, noise: Noise, turns: tuple[int, in
     from tacit.evidence.attacks.reconstruction_curves import attempt
 
     runs, seed = turns
-    found = (attempt(people, queries, noise, seed + run, solver) for run in range(runs))
+    trials = (attempt(people, queries, noise, seed + run, solver) for run in range(runs))
     words = "exact counts" if noise.size == 0 else f"counts with {noise.law} noise of {noise.size:g}"
-    return Trials(words, tuple(progress(found, runs, "attacking")))
+    return Trials(words, tuple(progress(trials, runs, "attacking")))
 
 
 def _against_session(people: int, queries: int, epsilon: str, turns: tuple[int, int], solver: Solver) -> Trials:
@@ -106,8 +106,8 @@ def _against_session(people: int, queries: int, epsilon: str, turns: tuple[int, 
 
     runs, seed = turns
     budget = positive_budget(epsilon)
-    found = (reconstruct_people(people, queries, budget, seed=seed + run, solver=solver) for run in range(runs))
-    return Trials(f"a session with epsilon {epsilon}", tuple(progress(found, runs, "asking sessions")))
+    trials = (reconstruct_people(people, queries, budget, seed=seed + run, solver=solver) for run in range(runs))
+    return Trials(f"a session with epsilon {epsilon}", tuple(progress(trials, runs, "asking sessions")))
 
 
 def _curve(curve: Over, people: int, queries: int, noise: Noise, terms: tuple[int, int, str], solver: Solver) -> Shown:
@@ -200,7 +200,7 @@ def differencing(
 
     Example: tacit attack differencing --targets 4
     """
-    show(_isolated("differencing", against, (n, targets, seed), epsilon), chart, as_json)
+    show(_isolate("differencing", against, (n, targets, seed), epsilon), chart, as_json)
 
 
 def averaging(
@@ -216,7 +216,7 @@ def averaging(
 
     Example: tacit attack averaging --targets 4
     """
-    show(_isolated("averaging", against, (n, targets, seed), epsilon), chart, as_json)
+    show(_isolate("averaging", against, (n, targets, seed), epsilon), chart, as_json)
 
 
 def tracker(
@@ -232,16 +232,16 @@ def tracker(
 
     Example: tacit attack tracker --targets 4
     """
-    show(_isolated("tracker", against, (n, targets, seed), epsilon), chart, as_json)
+    show(_isolate("tracker", against, (n, targets, seed), epsilon), chart, as_json)
 
 
-def _isolated(attack: str, against: Anyone, sizes: tuple[int, int, int], epsilon: str) -> Shown:
+def _isolate(attack: str, against: Anyone, sizes: tuple[int, int, int], epsilon: str) -> Shown:
     from tacit.evidence.attacks.isolation import gallery
     from tacit.evidence.attacks.questioner import isolate_people
 
     people, targets, seed = sizes
     if people < 40:
-        raise InvalidInput(f"n must be at least 40, not {people}: the weak release methods hide small counts")
+        raise InvalidInput(f"--n must be at least 40, not {people}: the weak release methods hide small counts")
     if against is Anyone.weak:
         return gallery(attack, people, min(people, targets), seed)
     return isolate_people(attack, people, min(people, targets), epsilon, seed=seed)
@@ -273,21 +273,21 @@ def denial(
     from tacit.evidence.attacks.denial import example_values
     from tacit.publish.audited.examples import MAX_VALUES
 
-    found = run(MAX_VALUES, group=5) if example is DenialExample.max else run(example_values(people))
+    report = run(MAX_VALUES, group=5) if example is DenialExample.max else run(example_values(people))
     if chart is not None:
-        found.chart(str(chart))
+        report.chart(str(chart))
     if as_json:
-        print_json(_told(found))
+        print_json(_as_values(report))
     else:
-        _show(found)
-    if found.simulatable.named or found.value_based.wrong:
+        _show(report)
+    if report.simulatable.named or report.value_based.wrong:
         raise LawViolated(
             "simulatable", "refusals of the simulatable auditor disclosed a value, or the attack inferred a wrong one"
         )
 
 
-def _told(found: Any) -> dict[str, Any]:
-    return {"rows": found.people, "value_based": _outcome(found.value_based), "simulatable": _outcome(found.simulatable)}
+def _as_values(report: Any) -> dict[str, Any]:
+    return {"rows": report.people, "value_based": _outcome(report.value_based), "simulatable": _outcome(report.simulatable)}
 
 
 def _outcome(outcome: Any) -> dict[str, Any]:
@@ -295,14 +295,14 @@ def _outcome(outcome: Any) -> dict[str, Any]:
     return {"asked": outcome.asked, "refused": outcome.refused, "named": named, "wrong": outcome.wrong}
 
 
-def _show(found: Any) -> None:
+def _show(report: Any) -> None:
     from tacit.doors.cli.screen import styled
 
     screen = console()
     screen.print(styled(("Values from refusals", "bold"), " · query the maximum of a group, then of the group without one row"))
-    for name, outcome in (("value-based", found.value_based), ("simulatable", found.simulatable)):
+    for name, outcome in (("value-based", report.value_based), ("simulatable", report.simulatable)):
         named = [f"x{row + 1} = {value:g}" for row, value in sorted(outcome.named.items())]
         more = f" and {len(named) - 8} more" if len(named) > 8 else ""
         sure = (f"{', '.join(named[:8])}{more}", "red") if named else ("nothing", "green")
         screen.print(styled(f"  {name}: {outcome.refused} of {outcome.asked} refused; the refusals disclose ", sure))
-    screen.print(found.summary())
+    screen.print(report.summary())

@@ -110,16 +110,16 @@ def plant(
     graph = network(edges, generate, seed).graph
     if not as_json:
         say(f"Graph ready in {perf_counter() - started:.1f} s.")
-    found = attack(graph, _plan(graph, form, (accounts, targets), ends, seed), seed, tolerance, change)
+    report = attack(graph, _plan(graph, form, (accounts, targets), ends, seed), seed, tolerance, change)
     if not curve:
-        show(found, chart, as_json)
+        show(report, chart, as_json)
         return
     drawn = tuple(progress(points_of(graph, curve, seed, tolerance, change), points(), "attacking"))
-    show(SuccessCurve(found, drawn), chart, as_json)
+    show(SuccessCurve(report, drawn), chart, as_json)
 
 
 def _change(publish: str, noise: float, seed: int) -> Change | None:
-    """What the publisher does to the graph before its nodes are relabelled; None if nothing."""
+    """The publisher's change to the graph before its nodes are relabelled; None if there is none."""
     from tacit.evidence.attacks.graphs.planting import disturb, k_degree, k_neighbourhood, sized_groups
 
     methods = {"k-degree": k_degree, "k-neighbourhood": k_neighbourhood, "grouping": sized_groups}
@@ -212,8 +212,8 @@ def coalition(
 
     low, high = two_numbers(sizes, "--sizes", "3:8")
     graph = network(edges, generate, seed).graph
-    found = tuple(progress(by_size(graph, (low, high), trials, seed, targets), max(high - low + 1, 1), "looking"))
-    show(Coalitions(graph.nodes, graph.edges, targets, found), chart, as_json)
+    coalitions = tuple(progress(by_size(graph, (low, high), trials, seed, targets), max(high - low + 1, 1), "looking"))
+    show(Coalitions(graph.nodes, graph.edges, targets, coalitions), chart, as_json)
 
 
 # --- `tacit attack degree` ---------------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def grouping(
     if any(len(pair) != 2 for pair in pairs):
         raise InvalidInput("invalid --known: expected a customer and a product, for example A:1")
     chosen = read_grouping(file) if file is not None else UNSAFE if example is GroupingExample.unsafe else SAFE
-    found = attack_grouping(chosen, frozenset((pair[0], pair[1]) for pair in pairs))
-    show(found, chart, as_json)
-    if file is not None and found.certain:
+    report = attack_grouping(chosen, frozenset((pair[0], pair[1]) for pair in pairs))
+    show(report, chart, as_json)
+    if file is not None and report.certain:
         raise typer.Exit(1)

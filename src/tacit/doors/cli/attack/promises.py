@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 
 class Known(StrEnum):
-    """What the attacker knows about a person relative to the average."""
+    """The attacker's knowledge about a person relative to the average."""
 
     salary = "salary"
     height = "height"
@@ -53,9 +53,9 @@ def floating_point(
     """
     from tacit.evidence.attacks.samplers import samplers
 
-    found = samplers(draws, timed)
-    show(found, chart, as_json)
-    if not found.holds:
+    report = samplers(draws, timed)
+    show(report, chart, as_json)
+    if not report.holds:
         raise typer.Exit(1)
 
 
@@ -67,9 +67,9 @@ def local_sensitivity(epsilon: EpsilonOption = "1", chart: ChartOption = None, a
     from tacit.evidence.attacks.local_sensitivity import local_sensitivity as measured
     from tacit.privacy.loss import positive_budget
 
-    found = measured(positive_budget(epsilon))
-    show(found, chart, as_json)
-    if found.smooth_loss > found.epsilon:
+    report = measured(positive_budget(epsilon))
+    show(report, chart, as_json)
+    if report.smooth_loss > report.epsilon:
         raise typer.Exit(1)
 
 
@@ -105,9 +105,9 @@ def auxiliary(
 
     (mean, deviation), bounds, usual = MADE_UP[of]
     values = np.random.default_rng(seed).normal(mean, deviation, n).clip(*bounds).round().astype(int).tolist()
-    found = measured(values, bounds, positive_budget(epsilon), usual if less is None else less, of=of.value)
-    show(found, chart, as_json)
-    if not found.holds:
+    report = measured(values, bounds, positive_budget(epsilon), usual if less is None else less, of=of.value)
+    show(report, chart, as_json)
+    if not report.holds:
         raise typer.Exit(1)
 
 
@@ -131,17 +131,17 @@ def posterior(
     if about is About.everybody:
         if mechanism is not Kind.laplace:
             raise InvalidInput("--about everybody supports only a count with Laplace noise; remove --mechanism")
-        found = wrong_prior(n, epsilon, "0.99" if prior is None else prior)
-        show(found, chart, as_json)
-        if not found.holds:
+        report = wrong_prior(n, epsilon, "0.99" if prior is None else prior)
+        show(report, chart, as_json)
+        if not report.holds:
             raise typer.Exit(1)
         return
     belief = probability(exact("0.5" if prior is None else prior, "prior"))
-    made, values = _made(mechanism, epsilon)
+    made, values = _mechanism_and_inputs(mechanism, epsilon)
     show(posterior_of(made, values, {"yes": belief, "no": 1 - belief}), chart, as_json)
 
 
-def _made(kind: Kind, epsilon: str) -> tuple[Any, dict[Hashable, Any]]:
+def _mechanism_and_inputs(kind: Kind, epsilon: str) -> tuple[Any, dict[Hashable, Any]]:
     """The mechanism, and what it is given if the person has the secret and if not: ten others have it too, in a count."""
     from tacit.mechanisms.gaussian import Gaussian
     from tacit.mechanisms.laplace import Laplace

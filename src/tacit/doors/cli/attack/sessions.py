@@ -53,21 +53,21 @@ def session(
     from tacit.privacy.loss import positive_budget
 
     budget = positive_budget(epsilon)
-    with _attacked(catalog) as declared:
+    with _target_catalog(catalog) as declared:
         target = chosen_target(declared, table, by, secret)
-        found = attack_session(declared, target, budget, seed=seed, seeds=seeds, progress=progress)
+        report = attack_session(declared, target, budget, seed=seed, seeds=seeds, progress=progress)
     if chart is not None:
-        found.chart(str(chart))
+        report.chart(str(chart))
     if as_json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
     else:
-        _print(found)
-    if not found.holds:
+        _print(report)
+    if not report.holds:
         raise typer.Exit(1)
 
 
 @contextmanager
-def _attacked(given: Path | None) -> Iterator[Catalog]:
+def _target_catalog(given: Path | None) -> Iterator[Catalog]:
     """The named catalog, whose store is copied and left unchanged; or a temporary hospital."""
     from tacit.data.catalog import read_catalog
 
@@ -83,7 +83,7 @@ def _attacked(given: Path | None) -> Iterator[Catalog]:
         yield catalog
 
 
-def _print(found: SessionReport) -> None:
+def _print(report: SessionReport) -> None:
     from rich.table import Table
 
     from tacit.doors.cli.screen import styled
@@ -92,14 +92,14 @@ def _print(found: SessionReport) -> None:
     for heading in ("figure", "chance limit", "expected"):
         table.add_column(heading, justify="right")
     table.add_column("verdict")
-    for one in found.findings:
+    for one in report.findings:
         expected = "" if one.predicted is None else f"{one.predicted:.3g}"
         verdict = styled((one.verdict, VERDICT_COLOURS[one.verdict]))
         table.add_row(one.attack, one.measure, f"{one.figure:.3g}", f"{one.limit:.3g}", expected, verdict)
     screen = console()
     screen.print(styled(("For the data owner only; not for publication.", "bold"), " The figures are computed from the true data."))
     screen.print(table)
-    screen.print(f"{found.setting} {found.verdict}")
+    screen.print(f"{report.setting} {report.verdict}")
 
 
 # --- a server on this machine over the generated hospital without one person -------------------------------------------------
@@ -130,11 +130,11 @@ class Running:
 @contextmanager
 def own_server(leave_out: int) -> Iterator[Running]:
     """A server over the hospital without the person of a badge; it is gone afterwards."""
-    with TemporaryDirectory(prefix="tacit-timing-") as folder, _running(*_prepared(Path(folder), leave_out)) as server:
+    with TemporaryDirectory(prefix="tacit-timing-") as folder, _run_server(*_prepare_hospital(Path(folder), leave_out)) as server:
         yield server
 
 
-def _prepared(folder: Path, leave_out: int) -> tuple[Path, str]:
+def _prepare_hospital(folder: Path, leave_out: int) -> tuple[Path, str]:
     """The catalog of a prepared hospital, and the token of an analyst."""
     from tacit.doors.cli.demo.hospital import build
     from tacit.doors.server.records import FILE, Accounts, Records
@@ -164,7 +164,7 @@ def without(folder: Path, badge: int) -> None:
 
 
 @contextmanager
-def _running(place: Path, token: str) -> Iterator[Running]:
+def _run_server(place: Path, token: str) -> Iterator[Running]:
     from tacit.doors.client import Remote
 
     command = [sys.executable, "-m", "tacit", "serve", "--catalog", str(place), "--port", "0", "--engines", "1"]
@@ -184,7 +184,7 @@ def _running(place: Path, token: str) -> Iterator[Running]:
 # --- `tacit attack timing` ---------------------------------------------------------------------------------------------------
 
 
-PRESENT, ABSENT = 7, 8  # badges: of somebody who works in the generated hospital, and of somebody who is left out of it
+PRESENT, ABSENT = 7, 8  # badges: of a person who works in the generated hospital, and of one who is left out of it
 QUESTION = "SELECT MEDIAN(cost) AS middle FROM visits JOIN patients ON visits.patient_id = patients.id WHERE badge = {}"
 
 
@@ -205,16 +205,16 @@ def timing(
     if server is None:
         if question or control:
             raise InvalidInput("--question and --control require --server; add it, or remove them")
-        found = of_own_server(count)
+        report = of_own_server(count)
     elif question is None or control is None:
         raise InvalidInput("--server requires --question, about somebody in the data, and --control, about somebody who is not")
     else:
-        found = of_server(server, question, control, count)
-    show(found, chart, as_json)
+        report = of_server(server, question, control, count)
+    show(report, chart, as_json)
 
 
 def of_server(url: str, question: str, control: str, count: int) -> ReplyTimes:
-    """The server of somebody else, with the token of `tacit login`."""
+    """The reply times of another server, with the token of `tacit login`."""
     from tacit.doors.cli.login import connected
     from tacit.evidence.attacks.reply_times import reply_times
 
@@ -223,7 +223,7 @@ def of_server(url: str, question: str, control: str, count: int) -> ReplyTimes:
 
 
 def of_own_server(count: int) -> ReplyTimes:
-    """A server over the generated hospital, of which somebody was left out; its processor time is watched, too."""
+    """The reply times of a server over the generated hospital without one person, and its processor time."""
     from tacit.evidence.attacks.reply_times import reply_times
 
     present, absent = QUESTION.format(PRESENT), QUESTION.format(ABSENT)

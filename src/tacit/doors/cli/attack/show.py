@@ -18,7 +18,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class Shown(Protocol):
-    """What every attack returns."""
+    """The result of any attack."""
 
     def summary(self) -> str:
         """The result in sentences."""

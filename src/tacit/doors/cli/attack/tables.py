@@ -54,17 +54,19 @@ def cells(
 
     if margins and (counts is None or marginal):
         raise InvalidInput("--margins needs the column of counts, and its lines name the marginals; give --counts, not --marginal")
-    found = (
-        hair_and_eyes() if file is None else _attacked(file, _columns_named(columns), counts, None if margins else marginal or [])
+    report = (
+        hair_and_eyes()
+        if file is None
+        else _attack_file(file, _columns_named(columns), counts, None if margins else marginal or [])
     )
     if not as_json:
-        _print_cells(found)
-    show(found, chart, as_json)
-    if file is not None and found.determined:
+        _print_cells(report)
+    show(report, chart, as_json)
+    if file is not None and report.determined:
         raise typer.Exit(1)
 
 
-def _attacked(file: Path, names: list[str], counts: str | None, marginals: list[str] | None) -> CellAttack:
+def _attack_file(file: Path, names: list[str], counts: str | None, marginals: list[str] | None) -> CellAttack:
     """The attack on rows of people, on a table of counts, or on marginals alone (None)."""
     from tacit.evidence.attacks.tables.marginals import attack_cells, attack_margins
     from tacit.publish.tables.cells.released import contingency, margins_alone
@@ -126,16 +128,18 @@ def _columns_named(text: str) -> list[str]:
     return names
 
 
-def _print_cells(found: CellAttack) -> None:
+def _print_cells(report: CellAttack) -> None:
     """A line for each cell, those with the narrowest intervals first where there are too many."""
     from rich.table import Table
 
-    table = Table(*found.table.columns, "bounds", box=None, header_style="bold")
-    every = found.cells()
+    table = Table(*report.table.columns, "bounds", box=None, header_style="bold")
+    every = report.cells()
     if len(every) > SHOWN:
-        every = sorted(every, key=lambda cell: (found.bounds.upper[cell] == 0, found.bounds.upper[cell] - found.bounds.lower[cell]))
+        every = sorted(
+            every, key=lambda cell: (report.bounds.upper[cell] == 0, report.bounds.upper[cell] - report.bounds.lower[cell])
+        )
     for cell in every[:SHOWN]:
-        table.add_row(*found.table.labels(cell), found.interval(cell))
+        table.add_row(*report.table.labels(cell), report.interval(cell))
     screen = console()
     screen.print(table)
     if len(every) > SHOWN:
@@ -170,7 +174,7 @@ def linkage(
 ) -> None:
     """Match a published table with an outside register. Defense: none in the table; differential privacy does not publish rows.
 
-    Exits with 1 if PUBLISHED identifies somebody in REGISTER, or makes a value certain.
+    Exits with 1 if PUBLISHED identifies a person in REGISTER, or makes a value certain.
 
     Example: tacit attack linkage --people 100
     """
@@ -179,14 +183,14 @@ def linkage(
     from tacit.evidence.attacks.tables.of_file import link_file
 
     if published is None:
-        found, _ = demonstration(people, seed=seed)
+        report, _ = demonstration(people, seed=seed)
     else:
         if register is None:
             raise InvalidInput("name the register to link with as the second file")
         columns = Columns(_names(quasi), sensitive, family or [], hierarchies, config)
-        found = Comparison((link_file(published, register, columns, name),))
-    show(found, chart, as_json)
-    if published is not None and any(way.identified or way.disclosed for way in found.ways):
+        report = Comparison((link_file(published, register, columns, name),))
+    show(report, chart, as_json)
+    if published is not None and any(way.identified or way.disclosed for way in report.ways):
         raise typer.Exit(1)
 
 
@@ -214,14 +218,14 @@ def homogeneity(
         receipt = receipt_of(published)
         columns = Columns(_names(quasi), sensitive).completed(receipt)
         table = read_bag(published, columns.quasi, columns.sensitive, () if receipt is None else receipt.changed)
-    found, stars = run(table, not_value or ()), starred(table)
+    report, stars = run(table, not_value or ()), starred(table)
     if not as_json and (receipt is None or receipt.method == "lattice"):  # labels of other methods overlap
         leaves = {} if stars is None else {stars: list({label for (label, _), _ in table} - {stars})}
         certain = [each for each in consistent(Release(dict(table), leaves)) if each.kind == "everybody"]
         for predicate in certain[:20]:
             console().print(f"true in every database that fits: {predicate}", soft_wrap=True)
-    show(found, chart, as_json)
-    if published is not None and found.certain():
+    show(report, chart, as_json)
+    if published is not None and report.certain():
         raise typer.Exit(1)
 
 
@@ -299,10 +303,10 @@ def minimality(
     from tacit.privacy.rounding import exact
 
     if file is None:
-        known = tutorial()
+        lesson = tutorial()
         if not as_json:
-            _print_classes(known.classes())
-        show(known, chart, as_json)
+            _print_classes(lesson.classes())
+        show(lesson, chart, as_json)
         return
     named = [each.strip() for each in quasi.split(",") if each.strip()]
     how = Suspected(
@@ -313,11 +317,11 @@ def minimality(
         exact(limit, "limit"),
     )
     columns = Columns(named, sensitive, family or [], hierarchies, config)
-    found = attack_file(file, columns, how, lambda tables, many: progress(tables, many, "running the publisher"))
+    report = attack_file(file, columns, how, lambda tables, many: progress(tables, many, "running the publisher"))
     if not as_json:
-        _print_beliefs(found)
-    show(found, chart, as_json)
-    if found.breaches:
+        _print_beliefs(report)
+    show(report, chart, as_json)
+    if report.breaches:
         raise typer.Exit(1)
 
 
@@ -335,19 +339,19 @@ def _print_classes(classes: Sequence[Considered]) -> None:
     console().print(table)
 
 
-def _print_beliefs(found: Minimality) -> None:
+def _print_beliefs(report: Minimality) -> None:
     """A line for each belief."""
     from rich.table import Table
 
     from tacit.evidence.attacks.tables.minimality import shown
 
     table = Table("quasi-identifiers", "value", "output alone", "with the algorithm", box=None, header_style="bold")
-    for each in found.beliefs:
-        table.add_row(shown(each.quasi), shown(each.value), _told(each.without), _told(each.posterior))
+    for each in report.beliefs:
+        table.add_row(shown(each.quasi), shown(each.value), _belief_text(each.without), _belief_text(each.posterior))
     console().print(table)
 
 
-def _told(belief: Any) -> str:
+def _belief_text(belief: Any) -> str:
     return "-" if belief is None else f"{belief} = {float(belief):.3f}" if belief.denominator > 1 else str(belief)
 
 
@@ -371,7 +375,7 @@ def longest_commute(
 
     state = made_state()
     totals = state.totals(state.blocks.zones("tract"))
-    found = run(offered(totals, state.blocks.zones("blockgroup"), Terms(ratio, delta)), state.homes(totals), maps)
-    show(found, chart, as_json)
-    if not found.holds:
+    report = run(offered(totals, state.blocks.zones("blockgroup"), Terms(ratio, delta)), state.homes(totals), maps)
+    show(report, chart, as_json)
+    if not report.holds:
         raise typer.Exit(1)

@@ -137,7 +137,7 @@ def _parts(here: Path) -> Iterator[Part]:
     with hospital.plainly(here) as plain:
         yield from _questions(data.session("ana"), plain, here / "visits.svg")
         yield Budgets(data.accounts())
-        yield _attacked(data.session("mallory"), plain)
+        yield _attack(data.session("mallory"), plain)
     yield Fingerprint(floating_point(DRAWS))
     data.close()
 
@@ -159,7 +159,7 @@ def _refusal(session: Session, sql: str, **budget: Any) -> Refused:
     raise AssertionError(f"expected a refusal: {sql}")
 
 
-def _attacked(mallory: Session, plain: Plain) -> Attacked:
+def _attack(mallory: Session, plain: Plain) -> Attacked:
     """The same counts from a plain engine and from a session with epsilon 1 for all of them; then one more."""
     from tacit.doors.cli.demo.hospital import STAFF
     from tacit.evidence.attacks.reconstruction import Subsets, reconstruct

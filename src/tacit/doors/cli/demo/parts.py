@@ -41,9 +41,9 @@ class Prepared:
     preparing: float
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
+        """The printed pieces of this part."""
         patients, visits, wards = (f"{self.rows[name]:,}" for name in ("patients", "visits", "wards"))
-        yield _heading("A generated hospital")
+        yield _title("A generated hospital")
         yield _inset(
             f"{patients} patients with {visits} visits, private; {wards} wards, public. All of them are fictional. "
             f"Generated in {self.generating:.1f} s; prepared in {self.preparing:.1f} s: cleaned once, ready for every query."
@@ -68,11 +68,11 @@ class Question:
     budget: Mapping[str, str]
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
+        """The printed pieces of this part."""
         from rich.syntax import Syntax
 
         asked = ", ".join(f"{name} {value}" for name, value in self.budget.items())
-        yield _heading(self.why, f"analyst ana, {asked}")
+        yield _title(self.why, f"analyst ana, {asked}")
         yield _inset(Syntax(self.sql, "sql", theme="ansi_dark", background_color="default"))
 
     def tell(self, told: Told, **outcome: Any) -> None:
@@ -89,10 +89,10 @@ class Answered:
     exact: Sequence[tuple[Any, ...]]
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
+        """The printed pieces of this part."""
         yield from self.question.show()
         yield _inset(self._table())
-        yield _inset(_styled((self.answer.footer(), "dim")), above=0)
+        yield _inset(_style((self.answer.footer(), "dim")), above=0)
         for limit in self.answer.limits:
             if limit.endswith("are not shown"):
                 hidden = len(self.exact) - len(self.answer)
@@ -127,14 +127,14 @@ class TurnedDown:
     refusal: Refused
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
+        """The printed pieces of this part."""
         yield from self.question.show()
-        yield _inset(_styled(*_refused(self.refusal)))
+        yield _inset(_style(*_refusal_parts(self.refusal)))
 
     def tell(self, told: Told) -> None:
         """Adds this part to what `--json` prints."""
-        known = {"code": self.refusal.code, "message": self.refusal.message, "remedy": self.refusal.remedy}
-        self.question.tell(told, refused=known)
+        refusal = {"code": self.refusal.code, "message": self.refusal.message, "remedy": self.refusal.remedy}
+        self.question.tell(told, refused=refusal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Drawn:
     chart: Path
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
+        """The printed pieces of this part."""
         months, values = self.answer["month"], self.answer["visits"]
         low, high = min(values), max(values)
         years: dict[str, str] = {}
@@ -154,10 +154,10 @@ class Drawn:
             height = round((value - low) / max(1, high - low) * (len(BLOCKS) - 1))
             years[month[:4]] = years.get(month[:4], "") + BLOCKS[height]
         yield from self.question.show()
-        yield _inset(_styled(*(part for year, blocks in years.items() for part in ((year, "dim"), f" {blocks}   "))))
+        yield _inset(_style(*(part for year, blocks in years.items() for part in ((year, "dim"), f" {blocks}   "))))
         months_told = f"{len(values)} months, from {low:,} to {high:,} visits; with intervals in "
-        yield _inset(_styled(months_told, (self.chart.name, "bold"), ", which --folder keeps"), above=0)
-        yield _inset(_styled((self.answer.footer(), "dim")), above=0)
+        yield _inset(_style(months_told, (self.chart.name, "bold"), ", which --folder keeps"), above=0)
+        yield _inset(_style((self.answer.footer(), "dim")), above=0)
 
     def tell(self, told: Told) -> None:
         """Adds this part to what `--json` prints."""
@@ -171,11 +171,11 @@ class Budgets:
     accounts: Sequence[Account]
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
+        """The printed pieces of this part."""
         table = _plain_table("", "epsilon", "remaining")
         for account in self.accounts:
             table.add_row(account.name, as_text(account.cap.epsilon), at_most(account.left.epsilon))
-        yield _heading("The budget", "one ledger for all analysts; nothing resets it")
+        yield _title("The budget", "one ledger for all analysts; nothing resets it")
         yield _inset(table)
 
     def tell(self, told: Told) -> None:
@@ -198,24 +198,24 @@ class Attacked:
     refusal: Refused
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
+        """The printed pieces of this part."""
         people, questions = self.exact.people, self.exact.questions
-        yield _heading("An attack: reconstruct diagnoses from counts", "after Dinur and Nissim 2003")
+        yield _title("An attack: reconstruct diagnoses from counts", "after Dinur and Nissim 2003")
         yield _inset(
             f"{people} of the patients work here, and mallory knows their badges. She asks for {questions} counts, each over about "
             "half of these people. Each count looks harmless; together they reveal who has a chronic diagnosis."
         )
-        yield _inset(_styled((f"{', '.join(self.question.split(', ')[:8])}, ...)", "cyan")))
+        yield _inset(_style((f"{', '.join(self.question.split(', ')[:8])}, ...)", "cyan")))
         table = _plain_table("answers", "error per answer", "correct diagnoses")
-        table.add_row("exact, from a plain engine", "none", _styled((f"{_right(self.exact)} of {people}", "red")))
+        table.add_row("exact, from a plain engine", "none", _style((f"{_right(self.exact)} of {people}", "red")))
         table.add_row(
             f"from tacit, epsilon {as_text(self.epsilon)} for all of them",
             f"± {self.error:,}",
-            _styled((f"{_right(self.private)} of {people}", "green")),
+            _style((f"{_right(self.private)} of {people}", "green")),
         )
         table.add_row("none, guessing at random", "", f"{people // 2} ± {people**0.5:.0f} of {people}", style="dim")
         yield _inset(table)
-        yield _inset(_styled(f"Her question {questions + 1} is ", *_refused(self.refusal)))
+        yield _inset(_style(f"Her question {questions + 1} is ", *_refusal_parts(self.refusal)))
 
     def tell(self, told: Told) -> None:
         """Adds this part to what `--json` prints."""
@@ -237,13 +237,13 @@ class Fingerprint:
     attack: FloatingPoint
 
     def show(self) -> Iterator[Any]:
-        """What is printed of this part, piece by piece."""
-        yield _heading("An attack: noise with a fingerprint", "after Mironov 2012")
+        """The printed pieces of this part."""
+        yield _title("An attack: noise with a fingerprint", "after Mironov 2012")
         yield _inset("Some outputs can come from only one of two neighbouring databases. A single one identifies the database.")
         table = _plain_table("noise", "draws", "identified")
         drawn = f"{2 * self.attack.draws:,}"
-        table.add_row("textbook floating-point Laplace", drawn, _styled((f"{self.attack.textbook:.1%}", "red")))
-        table.add_row("tacit: integers on a public grid", drawn, _styled((f"{self.attack.ours:.0%}", "green")))
+        table.add_row("textbook floating-point Laplace", drawn, _style((f"{self.attack.textbook:.1%}", "red")))
+        table.add_row("tacit: integers on a public grid", drawn, _style((f"{self.attack.ours:.0%}", "green")))
         yield _inset(table)
 
     def tell(self, told: Told) -> None:
@@ -251,11 +251,11 @@ class Fingerprint:
         told["floating_point"] = {"draws": self.attack.draws, "textbook": self.attack.textbook, "ours": self.attack.ours}
 
 
-def _heading(words: str, aside: str = "") -> Any:
-    return _styled("\n", (words, "bold"), (f" · {aside}" if aside else "", "dim"))
+def _title(words: str, aside: str = "") -> Any:
+    return _style("\n", (words, "bold"), (f" · {aside}" if aside else "", "dim"))
 
 
-def _styled(*parts: Any) -> Any:
+def _style(*parts: Any) -> Any:
     from tacit.doors.cli.screen import styled
 
     return styled(*parts)
@@ -276,14 +276,14 @@ def _plain_table(*columns: str) -> Any:
     return table
 
 
-def _refused(refusal: Refused) -> tuple[tuple[str, str], str]:
+def _refusal_parts(refusal: Refused) -> tuple[tuple[str, str], str]:
     return (f"refused ({refusal.code})", "yellow"), f": {refusal}"
 
 
 def _cells(column: Column, at: int, exact: Any) -> list[str]:
-    from tacit.release.answer import shown
+    from tacit.release.answer import cell_text
 
-    return [shown(column, at)] if column.is_key else [shown(column, at), _number(exact)]
+    return [cell_text(column, at)] if column.is_key else [cell_text(column, at), _number(exact)]
 
 
 def _right(attack: Reconstruction) -> int:

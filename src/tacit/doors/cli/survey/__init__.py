@@ -78,7 +78,7 @@ def plan(
     from tacit.publish.local.survey.reading import read_survey
 
     if error is not None and not 0 < error < 1:
-        raise InvalidInput(f"error must be above 0 and below 1, not {error:g}; give for example --error 0.05 for 5 %")
+        raise InvalidInput(f"--error must be above 0 and below 1, not {error:g}; give for example --error 0.05 for 5 %")
     asked = read_survey(declaration)
     request = Request(confidence, sampled=asked.share == "sample")
     shared_by = 1 if asked.share == "split" else len(asked.questions)  # questions that share the respondents

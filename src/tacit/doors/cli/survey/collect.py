@@ -131,7 +131,7 @@ def _day(text: str) -> datetime | None:
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"received must be a day such as 2027-06-30, not {text!r}") from None
+        raise InvalidInput(f"--received must be a day such as 2027-06-30, not {text!r}") from None
     return datetime(day.year, day.month, day.day, tzinfo=UTC)
 
 
@@ -140,7 +140,7 @@ def _address(text: str) -> tuple[str, int] | None:
         return None
     host, _, port = text.rpartition(":")
     if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise InvalidInput(f"listen must be HOST:PORT, for example 127.0.0.1:8765, not {text!r}")
+        raise InvalidInput(f"--listen must be HOST:PORT, for example 127.0.0.1:8765, not {text!r}")
     return host.strip("[]"), int(port)
 
 

@@ -121,7 +121,7 @@ def _bound(asked: BoundName, survey: Survey, compared: bool) -> str | None:
 def _pair(text: str) -> tuple[str, str]:
     one, comma, other = (part.strip() for part in text.partition(","))
     if not (one and comma and other):
-        raise InvalidInput(f"compare must be two groups separated by a comma, such as ONE,OTHER, not {text!r}")
+        raise InvalidInput(f"--compare must be two groups separated by a comma, such as ONE,OTHER, not {text!r}")
     return one, other
 
 

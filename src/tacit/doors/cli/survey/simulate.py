@@ -181,7 +181,7 @@ def _invented(truth: str, n: int) -> People:
 
     given = [exact(part.strip(), "truth") for part in truth.split(",")]
     if any(not 0 <= share <= 1 for share in given):
-        raise InvalidInput(f"truth must be one share from 0 to 1, or several separated by commas, not {truth!r}")
+        raise InvalidInput(f"--truth must be one share from 0 to 1, or several separated by commas, not {truth!r}")
     shares = (1 - given[0], given[0]) if len(given) == 1 else tuple(given)
     said = f"a share of {as_text(given[0])}" if len(given) == 1 else f"a share for each of {len(shares)} options"
     names = tuple(f"option {place}" for place in range(1, len(shares) + 1))
@@ -247,7 +247,7 @@ def _pair(text: str) -> tuple[Fraction, Fraction]:
 
     low, comma, high = text.partition(",")
     if not comma:
-        raise InvalidInput(f"bounds must be LOW,HIGH, for example 0,120, not {text!r}")
+        raise InvalidInput(f"--bounds must be LOW,HIGH, for example 0,120, not {text!r}")
     return exact(low.strip(), "bounds"), exact(high.strip(), "bounds")
 
 
@@ -271,7 +271,7 @@ def _randomizer(people: People, p: str, epsilon: str) -> Randomizer:
 
 def _small_enough(epsilon: Fraction) -> Fraction:
     if epsilon > MOST_EPSILON:
-        raise InvalidInput(f"epsilon must be at most {MOST_EPSILON}: above it, reports equal the true answers")
+        raise InvalidInput(f"--epsilon must be at most {MOST_EPSILON}: above it, reports equal the true answers")
     return epsilon
 
 
@@ -280,9 +280,9 @@ def _epsilons(text: str, *own: Fraction) -> list[Fraction]:
 
     asked = {positive_budget(part.strip(), "epsilons") for part in text.split(",") if part.strip()}
     if asked and max(asked) > MOST_EPSILON:
-        raise InvalidInput(f"epsilons must be at most {MOST_EPSILON}: above it, reports equal the true answers")
+        raise InvalidInput(f"--epsilons must be at most {MOST_EPSILON}: above it, reports equal the true answers")
     if not asked | set(own):
-        raise InvalidInput("epsilons must not be empty; give for example --epsilons 1,2")
+        raise InvalidInput("--epsilons must not be empty; give for example --epsilons 1,2")
     return sorted(asked | set(own))
 
 

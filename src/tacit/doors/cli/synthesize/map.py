@@ -70,11 +70,11 @@ def commuter_map(
     terms = _terms(ratio, delta, pure, keep, synthetic_workers)
     if catalog is None:
         _require_catalog_of(totals, analyst)
-    source = _declared(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, out)
+    source = _declared_source(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, out)
     release = publish_map(
         source, read_blocks(blocks), (origins, destinations), terms, out, lambda draws, many: progress(draws, many, "drawing")
     )
-    written = _reported(release, report, out)
+    written = _write_report(release, report, out)
     if as_json:
         print_json({"out": str(out), "report": None if written is None else str(written), "receipt": release.receipt})
     else:
@@ -136,14 +136,14 @@ def _file(flows: str, columns: str | None, out: Path) -> Source:
     from tacit.publish.synthetic.commuters.flows import Columns
     from tacit.publish.synthetic.commuters.sources import FlowsFile, require_undeclared
 
-    found = []
+    catalogs = []
     with suppress(InvalidCatalog):  # there is none
-        found = [find_catalog()]
-    require_undeclared(Path(flows), *found)
+        catalogs = [find_catalog()]
+    require_undeclared(Path(flows), *catalogs)
     return FlowsFile(Path(flows), out, Columns.read(columns) if columns else Columns())
 
 
-def _declared(flows: str, columns: str | None, catalog: Path | None, totals: str | None, analyst: str | None) -> Source:
+def _declared_source(flows: str, columns: str | None, catalog: Path | None, totals: str | None, analyst: str | None) -> Source:
     from tacit.publish.synthetic.commuters.flows import Columns
     from tacit.publish.synthetic.commuters.sources import DeclaredFlows
     from tacit.session import open as open_data
@@ -160,7 +160,7 @@ def _declared(flows: str, columns: str | None, catalog: Path | None, totals: str
     return DeclaredFlows(data, flows, read, totals, data.session(analyst).analyst)
 
 
-def _reported(release: Release, report: Path | None, out: Path) -> Path | None:
+def _write_report(release: Release, report: Path | None, out: Path) -> Path | None:
     if report is None:
         return None
     from tacit.publish.synthetic.commuters.report import write_report
@@ -171,12 +171,12 @@ def _reported(release: Release, report: Path | None, out: Path) -> Path | None:
 def _show(release: Release, out: Path, asked: Path | None, written: Path | None, verbose: bool) -> None:
     """Prints the guarantee, the expected share of fakes, the price and the files; with `verbose` more, all of it public."""
     screen: Any = console()
-    sentences = [*release.offer.promise(), *_drawn(release), *_spent(release), *_files(out, asked, written)]
+    sentences = [*release.offer.promise(), *_draw_lines(release), *_price_lines(release), *_files(out, asked, written)]
     for sentence in [*sentences, *(_more(release) if verbose else [])]:
         screen.print(sentence, soft_wrap=True)
 
 
-def _drawn(release: Release) -> list[str]:
+def _draw_lines(release: Release) -> list[str]:
     offer = release.offer
     jobs, made = int(offer.totals.jobs.sum()), sum(offer.draws)
     real = "" if made == jobs else f" for {jobs:,} real ones"
@@ -186,7 +186,7 @@ def _drawn(release: Release) -> list[str]:
     return said
 
 
-def _spent(release: Release) -> list[str]:
+def _price_lines(release: Release) -> list[str]:
     from tacit.accounting.ledger.caps import at_least
     from tacit.publish.synthetic.commuters.model import ratio_text
     from tacit.publish.synthetic.commuters.sources import claimed
@@ -250,11 +250,11 @@ def check_flows(
     from tacit.publish.synthetic.commuters.flows import Columns
     from tacit.publish.synthetic.commuters.geography import read_blocks
 
-    found = checking.check_flows(flows, Columns.read(columns) if columns else Columns(), read_blocks(blocks), destinations)
+    report = checking.check_flows(flows, Columns.read(columns) if columns else Columns(), read_blocks(blocks), destinations)
     if as_json:
-        print_json(found.to_dict())
+        print_json(report.to_dict())
         return
-    for sentence in found.sentences():
+    for sentence in report.sentences():
         console().print(sentence, soft_wrap=True)
 
 

@@ -60,7 +60,7 @@ def table(
     from tacit.session import open as open_data
 
     if rows is not None and rows < 1:
-        raise InvalidInput(f"rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
+        raise InvalidInput(f"--rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
     check_output(out)
     if report is not None:
         check_report(curators_place(report, out))
@@ -69,7 +69,7 @@ def table(
     with open_data(find_catalog(catalog)) as data:
         check_apart(data.catalog, out)
         if method is Method.dirichlet:
-            _resampled(data, name, out, asked, report, as_json)
+            _resample(data, name, out, asked, report, as_json)
         else:
             _from_marginals(data, name, out, asked, report, as_json)
 
@@ -82,7 +82,7 @@ def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], 
         if told is not None:
             told("writing", 0.99)
         receipt = made.save(out)
-        written = None if report is None else _reported(data, made, report, out)
+        written = None if report is None else _write_report(data, made, report, out)
     if as_json:
         print_json({"out": str(out), "receipt": str(receipt), "report": written and str(written), **made.to_dict()})
         return
@@ -98,7 +98,7 @@ def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], 
         _say(f"For the data owner only: {written}{moved}.")
 
 
-def _resampled(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
+def _resample(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
     from tacit.publish.synthetic.rows.contingency import synthesize_contingency
 
     if asked.pop("delta") or report is not None:
@@ -116,7 +116,7 @@ def _resampled(data: DataSet, name: str, out: Path, asked: dict[str, Any], repor
     _say_paid(data, made, out)
 
 
-def _reported(data: DataSet, made: SyntheticTable, report: Path, out: Path) -> Path:
+def _write_report(data: DataSet, made: SyntheticTable, report: Path, out: Path) -> Path:
     from tacit.publish.synthetic.rows.utility import workload, write_report
     from tacit.release.curators import curators_place
 

@@ -157,7 +157,7 @@ def _check(nodes: int, accounts: int, aims: Integers) -> None:
     if accounts < FEWEST:
         raise InvalidInput(f"an attack needs at least {FEWEST} accounts, not {accounts}")
     if not 1 <= len(aims) <= nodes or len(np.unique(aims)) < len(aims) or aims.min() < 0 or aims.max() >= nodes:
-        raise InvalidInput(f"targets must be different people, from 1 to {nodes:,} of them")
+        raise InvalidInput(f"targets must be different people, from 1 to {nodes:,} of them", argument="targets")
 
 
 def _draw(accounts: int, rng: np.random.Generator) -> Pattern:
@@ -315,7 +315,7 @@ def sized_groups(graph: Graph, k: int, seed: int = 0) -> Graph:
     from tacit.publish.graphs.supernodes.worlds import sampled
 
     if not 2 <= k <= max(graph.nodes, 2):
-        raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}")
+        raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}", argument="k")
     groups = annealed(graph, k, seed).groups
     published(graph, groups, k)  # checks the grouping
     world = sampled(Supergraph(blocks_of(graph, groups), k), seed)

@@ -99,7 +99,7 @@ def distinct_right(grouped: Grouped, left: Chosen, draws: int = DRAWS, seed: int
     A labelling gives the labels of every group to its nodes uniformly. The extremes are those of the draws, not bounds.
     """
     if draws < 1:
-        raise InvalidInput(f"draws must be at least 1, not {draws}")
+        raise InvalidInput(f"draws must be at least 1, not {draws}", argument="draws")
     generator, side = np.random.default_rng(seed), grouped.left
     marked = _marks(side, left)
     found = []

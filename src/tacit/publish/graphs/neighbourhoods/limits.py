@@ -71,10 +71,11 @@ def grown(
     [(3, 0), (3, 2)]
     """
     if k < 1:
-        raise InvalidInput("k must be at least 1")
+        raise InvalidInput("k must be at least 1", argument="k")
     if graph.nodes < k:
         raise InvalidInput(
-            f"k must be at most the number of people: k is {k:,} and the graph has {graph.nodes:,}; choose a smaller k"
+            f"k must be at most the number of people: k is {k:,} and the graph has {graph.nodes:,}; choose a smaller k",
+            argument="k",
         )
     growth = Growth(Classes(graph, labels, most), k, only)
     _check_parts(growth)

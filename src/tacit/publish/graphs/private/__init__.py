@@ -2,5 +2,5 @@
 
 relations.py    one edge, or one person with all edges     degrees.py     the degree sequence (edge)
 counting.py     edges and triangles (edge)                 histogram.py   degrees after a projection (node)
-isotonic.py     the nearest sequence that never rises      spending.py    the ledger of one relation, and the till
+spending.py     the ledger of one relation, and the till
 """

@@ -60,10 +60,11 @@ def sorted_degrees(graph: Graph, nodes: int) -> Integers:
 
 def fitted(noisy: NDArray[np.float64]) -> Integers:
     """The nearest sequence that never rises, rounded and clipped to degrees that people can have."""
-    from tacit.publish.graphs.private.isotonic import never_rising
+    from scipy.optimize import isotonic_regression
 
-    found: Integers = np.clip(np.rint(never_rising(noisy)), 0, len(noisy) - 1).astype(np.int64)
-    return found
+    nearest = isotonic_regression(noisy, increasing=False).x
+    degrees: Integers = np.clip(np.rint(nearest), 0, len(noisy) - 1).astype(np.int64)
+    return degrees
 
 
 def distribution(degrees: Integers) -> Integers:

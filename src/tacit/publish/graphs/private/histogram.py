@@ -42,7 +42,8 @@ class DegreeHistogram:
     def __post_init__(self) -> None:
         if isinstance(self.theta, bool) or not isinstance(self.theta, int) or not 1 <= self.theta <= MOST_THETA:
             raise InvalidInput(
-                f"theta must be a whole number from 1 to {MOST_THETA:,}, chosen without the data; give for example 20"
+                f"theta must be a whole number from 1 to {MOST_THETA:,}, chosen without the data; give for example 20",
+                argument="theta",
             )
 
     @property

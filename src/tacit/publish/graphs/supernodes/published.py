@@ -70,7 +70,7 @@ class Supergraph:
 def published(graph: Graph, groups: Integers, k: int) -> Supergraph:
     """What a grouping publishes, after it is checked. Groups are put in the order of their size and edges: it says nothing new."""
     if k < 2 or k > max(graph.nodes, 2):
-        raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}")
+        raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}", argument="k")
     made = Supergraph(_reordered(blocks_of(graph, groups)), k)
     if problems := checked(made, graph):
         raise LawViolated("the check of a k-sized grouping", f"{problems[0]}; nothing is written; report this defect")

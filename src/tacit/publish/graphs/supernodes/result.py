@@ -113,7 +113,7 @@ def sized_groups(
     """A k-sized grouping of an edge list or a graph, with `effort` proposals for every node."""
     network = network_of(source)
     if not 2 <= k <= max(network.graph.nodes, 2):
-        raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}")
+        raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}", argument="k")
     search = annealed(network.graph, k, seed, effort, None if told is None else lambda share: told("annealing", 0.1 + 0.7 * share))
     made = published(network.graph, search.groups, k)
     sample = utility(network.graph, sampled(made, seed), np.random.default_rng(seed))

@@ -33,7 +33,7 @@ class Scatter:
     def of_mean(cls, people: int, variance: Fraction, spread: Fraction, farthest: Fraction | None = None) -> Scatter:
         """The mean of so many terms, each of at most this variance and range; none is farther from its mean than its range."""
         if isinstance(people, bool) or not isinstance(people, int) or people < 1:
-            raise InvalidInput("people must be a whole number of at least 1: an estimate requires reports")
+            raise InvalidInput("people must be a whole number of at least 1: an estimate requires reports", argument="people")
         return cls(variance / people, spread**2 / people, (spread if farthest is None else farthest) / people)
 
     @classmethod
@@ -59,7 +59,7 @@ class Scatter:
     def half_width_up(self, bound: str, miss: Fraction) -> Fraction:
         """The same before it is rounded to a float: exact where it is rational, and else above it by far less."""
         if bound not in SUM_BOUNDS:
-            raise InvalidInput(f"bound must be one of {', '.join(SUM_BOUNDS)}, not {bound!r}")
+            raise InvalidInput(f"bound must be one of {', '.join(SUM_BOUNDS)}, not {bound!r}", argument="bound")
         return SUM_BOUNDS[bound](self, miss)
 
     def tightest(self, miss: Fraction) -> str:

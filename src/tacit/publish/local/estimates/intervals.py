@@ -118,7 +118,7 @@ class Setting:
                 "the reports contain no information: the true category must be supported with a larger probability than others"
             )
         if isinstance(self.people, bool) or not isinstance(self.people, int) or self.people < 1:
-            raise InvalidInput("people must be a whole number of at least 1: an estimate requires reports")
+            raise InvalidInput("people must be a whole number of at least 1: an estimate requires reports", argument="people")
         if not 0 < self.miss < 1:
             raise InvalidInput(f"miss must be above 0 and below 1, not {as_text(self.miss)}")
 
@@ -197,14 +197,16 @@ def read_miss(confidence: Number, intervals: int = 1) -> Fraction:
     """The chance of a miss for each of so many intervals, so that all hold together with `confidence` (Bonferroni)."""
     sure = exact(confidence, "confidence")
     if not 0 < sure < 1:
-        raise InvalidInput(f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95")
+        raise InvalidInput(
+            f"confidence must be above 0 and below 1, not {confidence}; give for example confidence=0.95", argument="confidence"
+        )
     return (1 - sure) / intervals
 
 
 def known(bound: str) -> str:
     """The name of a bound, checked."""
     if bound not in BOUNDS:
-        raise InvalidInput(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}")
+        raise InvalidInput(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}", argument="bound")
     return bound
 
 

@@ -101,19 +101,23 @@ def _setting(oracle: Any, people: int, miss: Fraction, request: Request) -> Sett
 def _planned(randomizer: Randomizer, half_width: Number, request: Request, groups: int) -> Plan:
     wanted = exact(half_width, "half_width")
     if wanted <= 0:
-        raise InvalidInput(f"half_width must be above 0, not {half_width}; give for example 0.02 for plus or minus 2 %")
+        raise InvalidInput(
+            f"half_width must be above 0, not {half_width}; give for example 0.02 for plus or minus 2 %", argument="half_width"
+        )
     half_width_of, bounds = reach(randomizer, request, groups)
     if request.bound is not None and request.bound not in bounds:
-        raise InvalidInput(f"bound must be one of {', '.join(bounds)}, not {request.bound!r}")
+        raise InvalidInput(f"bound must be one of {', '.join(bounds)}, not {request.bound!r}", argument="bound")
     if wanted <= (rounding := _rounding(randomizer, request, groups)):
         raise InvalidInput(
-            f"half_width must be above {as_text(rounding)}, the rounding error of the grid; give a larger one, or a finer grid"
+            f"half_width must be above {as_text(rounding)}, the rounding error of the grid; give a larger one, or a finer grid",
+            argument="half_width",
         )
     needed = {bound: people for bound in bounds if (people := least_people(partial(half_width_of, bound), wanted)) is not None}
     fitting = [bound for bound in needed if (bound == request.bound if request.bound else bound != "normal")]
     if not fitting:
         raise InvalidInput(
-            f"half_width is too small: it requires more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon"
+            f"half_width is too small: it requires more than {MOST_PEOPLE:,} people; give a larger one, or a larger epsilon",
+            argument="half_width",
         )
     chosen = min(fitting, key=lambda bound: needed[bound])
     return Plan(needed[chosen], wanted, request.terms(chosen, rounding), randomizer.epsilon, MappingProxyType(needed), groups)

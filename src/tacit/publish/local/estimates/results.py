@@ -89,7 +89,9 @@ class Frequencies(Rows):
     def narrowed(self) -> Frequencies:
         """Intervals made shorter by what the others leave; for simultaneous ones of exclusive categories."""
         if not (self.exclusive and self.terms.simultaneous):
-            raise InvalidInput("consistent intervals require simultaneous ones; estimate with simultaneous=True")
+            raise InvalidInput(
+                "consistent intervals require simultaneous ones; estimate with simultaneous=True", argument="simultaneous"
+            )
         low, high = narrowed(self.low, self.high)
         return replace(self, low=low, high=high)
 

@@ -180,7 +180,7 @@ class End:
     def __init__(self, flip: Number) -> None:
         object.__setattr__(self, "flip", exact(flip, "flip"))
         if self.flip not in (0, HALF):
-            raise InvalidInput(f"flip must be 0 or 1/2, not {flip}")
+            raise InvalidInput(f"flip must be 0 or 1/2, not {flip}", argument="flip")
 
     @property
     def epsilon(self) -> float:

@@ -118,7 +118,9 @@ class Binary(LocalMechanism):
         """Flips with exactly this probability, above 0 and below 1/2; epsilon is ln((1 - flip)/flip), rounded up."""
         made, response = object.__new__(cls), RandomizedResponse.with_flip(flip)
         if response.flip == Fraction(1, 2):
-            raise InvalidInput("flip must be below 1/2: at 1/2 the reports contain no information; give for example flip=1/4")
+            raise InvalidInput(
+                "flip must be below 1/2: at 1/2 the reports contain no information; give for example flip=1/4", argument="flip"
+            )
         made._wrap(response)
         return made
 

@@ -58,7 +58,7 @@ def field_of(order: int) -> Field:
     [[0, 0, 0, 0], [0, 1, 2, 3], [0, 2, 3, 1], [0, 3, 1, 2]]
     """
     if order not in ORDERS:
-        raise InvalidInput(f"order must be a prime or a power of two up to {LARGEST}, not {order}")
+        raise InvalidInput(f"order must be a prime or a power of two up to {LARGEST}, not {order}", argument="order")
     one, other = np.meshgrid(np.arange(order), np.arange(order), indexing="ij")
     if order & (order - 1):
         return Field(order, ((one + other) % order).astype(np.uint8), ((one * other) % order).astype(np.uint8))

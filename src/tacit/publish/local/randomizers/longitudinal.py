@@ -89,7 +89,7 @@ class DerivedCoins:
     def below(self, bound: int) -> int:
         """One of 0, ..., bound - 1, uniform if the stream is."""
         if bound < 1:
-            raise InvalidInput(f"bound must be at least 1, not {bound}")
+            raise InvalidInput(f"bound must be at least 1, not {bound}", argument="bound")
         while True:
             drawn = self._number((bound - 1).bit_length())
             if drawn < bound:

@@ -167,7 +167,7 @@ def _inner(size: int, most: int, epsilon: Fraction, by: By | None) -> Inner:
         "hashing": lambda: LocalHashing(padded, epsilon),
     }
     if by is not None and by not in makers:
-        raise InvalidInput(f"by must be one of {', '.join(makers)}, not {by!r}")
+        raise InvalidInput(f"by must be one of {', '.join(makers)}, not {by!r}", argument="by")
     return makers[by]() if by else min((makers["k-ary"](), makers["unary"]()), key=_variance)
 
 

@@ -64,7 +64,9 @@ def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, rad
     (400, 1000, 71, 9)
     """
     if not 0 < radius <= WIDEST:
-        raise InvalidInput(f"invalid radius {radius:g}; it must be above 0 and at most {WIDEST:,} km, for example radius=50")
+        raise InvalidInput(
+            f"invalid radius {radius:g}; it must be above 0 and at most {WIDEST:,} km, for example radius=50", argument="radius"
+        )
     if not 1 <= workplaces <= min(blocks, jobs):
         raise InvalidInput(
             f"invalid number of workplaces {workplaces:,}; expected 1 to {min(blocks, jobs):,}, the fewer of blocks and jobs"

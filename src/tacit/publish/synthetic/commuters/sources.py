@@ -298,7 +298,7 @@ class DeclaredFlows:
         try:
             return sold_from(self.data, sale, loss, run)
         except BudgetExceeded as refused:
-            raise BudgetExceeded(refused.message, remedy=self._within_budget(offer)) from None
+            raise BudgetExceeded(refused.message, remedy=self._within_budget(offer), argument=("keep", "ratio")) from None
 
     def _price(self, offer: Offer) -> Approximate:
         """What the release costs for all jobs that one person may have."""

@@ -101,7 +101,7 @@ def synthesize_contingency(
     """`rows` synthetic rows of the named columns: pure epsilon for each unit, under the catalog's relation."""
     chosen, number = chosen_columns(data.catalog, table, columns), read_rows(rows)
     if number is None:
-        raise InvalidInput("missing number of rows: resampling needs a public one; give for example rows=1000")
+        raise InvalidInput("missing number of rows: resampling needs a public one; give for example rows=1000", argument="rows")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
     afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes), data.catalog.cores)
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
@@ -127,11 +127,13 @@ def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:
     each = positive_budget(epsilon) / chosen.table.max_rows
     if each > MOST_EPSILON:
         raise NoBudget(
-            f"an epsilon above {MOST_EPSILON} for one row is not a meaningful guarantee", remedy="give for example epsilon=1"
+            f"an epsilon above {MOST_EPSILON} for one row is not a meaningful guarantee",
+            remedy="give for example epsilon=1",
+            argument="epsilon",
         )
     least = Fraction(rows) / (exp_down(each) - 1) if exp_down(each) > 1 else None
     if least is None:
-        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1", argument="epsilon")
     urn = DirichletResampling(cells, Fraction(max(1, math.ceil(least * GRAIN)), GRAIN), rows)
     # The logarithm is rounded up too: if that exceeds epsilon in the last digit, one more grain does not.
     return urn if urn.epsilon <= each else DirichletResampling(cells, urn.noise + Fraction(1, GRAIN), rows)

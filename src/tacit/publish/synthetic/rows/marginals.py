@@ -171,7 +171,7 @@ def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
     ledger's sums, so that the sums do not exceed the requested budget in the last digit.
     """
     if asked.epsilon is None:
-        raise NoBudget("missing budget for synthetic rows", remedy="give epsilon=1")
+        raise NoBudget("missing budget for synthetic rows", remedy="give epsilon=1", argument="epsilon")
     factor = 2 if change == "change-one" else 1
     budgets: list[tuple[Law, Fraction]] = [(Laplace, asked.epsilon / factor)]
     if asked.delta:
@@ -182,7 +182,7 @@ def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
 def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single: Noise, *more: Any) -> Design:
     delta = asked.delta if law.concentrated else Fraction(0)
     if single.budget <= 0 or single.deviation > LARGEST_DEVIATION:
-        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1")
+        raise NoBudget("the budget is too small: only noise would be left", remedy="give for example epsilon=1", argument="epsilon")
     return Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, *more)
 
 

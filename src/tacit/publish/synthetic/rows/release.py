@@ -171,7 +171,7 @@ def _asked(
     data: DataSet, table: str, epsilon: Number | None, delta: Number, rows: int | None, columns: Sequence[str] | None
 ) -> Asked:
     if epsilon is None:
-        raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1")
+        raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1", argument="epsilon")
     return Asked(chosen_columns(data.catalog, table, columns), request(epsilon=epsilon, delta=delta), read_rows(rows))
 
 

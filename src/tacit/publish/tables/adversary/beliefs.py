@@ -41,7 +41,7 @@ class Prior:
         if not self.shape or any(share < 0 for share in self.shape) or sum(self.shape) != 1:
             raise InvalidInput("the prior must be shares of 0 or more that add up to 1; give one for every value")
         if self.stubbornness < 0:
-            raise InvalidInput("stubbornness must be 0 or more, or inf")
+            raise InvalidInput("stubbornness must be 0 or more, or inf", argument="stubbornness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def shape_of(first: Sequence[Number], values: int) -> tuple[Fraction, ...]:
 def checked(counts: Sequence[int]) -> int:
     """The size of a group, if its counts are such."""
     if any(count < 0 for count in counts) or not sum(counts):
-        raise InvalidInput("counts must be 0 or more, with at least one row in the group")
+        raise InvalidInput("counts must be 0 or more, with at least one row in the group", argument="counts")
     return sum(counts)
 
 
@@ -178,7 +178,7 @@ class ClassII:
 
     def __post_init__(self) -> None:
         if self.stubbornness < 0:
-            raise InvalidInput("stubbornness must be 0 or more, or inf")
+            raise InvalidInput("stubbornness must be 0 or more, or inf", argument="stubbornness")
 
     def smallest(self, ratio: Fraction) -> Extended:
         """The number of rows that a group needs: sigma / (r - 1)."""

@@ -136,4 +136,4 @@ def _over(one: float, other: float) -> float:
 def _positive(**numbers: float) -> None:
     for name, number in numbers.items():
         if not 0 < number < inf:
-            raise InvalidInput(f"{name} must be a positive number")
+            raise InvalidInput(f"{name} must be a positive number", argument=name)

@@ -90,7 +90,7 @@ def _check(shape: tuple[int, ...], axes: tuple[int, ...], counts: Counts) -> Non
     if counts.shape != tuple(shape[axis] for axis in axes):
         raise InvalidInput("a marginal must have a count for every combination of its values")
     if (counts < 0).any() or counts.sum() > LARGEST:
-        raise InvalidInput(f"counts must be 0 or more, and at most {LARGEST:,} together")
+        raise InvalidInput(f"counts must be 0 or more, and at most {LARGEST:,} together", argument="counts")
 
 
 # --- a table of counts with the names of its columns and the values along every axis -----------------------------------------

@@ -227,7 +227,7 @@ class DeltaDisclosure(SensitiveModel):
 
     def __post_init__(self) -> None:
         if not parameter(self.delta, "delta", 0):
-            raise InvalidInput("delta must be above 0; give for example delta=1")
+            raise InvalidInput("delta must be above 0; give for example delta=1", argument="delta")
 
     @property
     def requires(self) -> str:

@@ -54,7 +54,10 @@ def closeness(text: str, tree: Tree | None = None, order: Sequence[Any] | None =
     if distance not in DISTANCES:
         raise InvalidInput(f"unknown t-closeness {text[:40]!r}; expected 0.2, equal:0.2, ordered:0.2 or hierarchical:0.2")
     if distance == "hierarchical" and tree is None:
-        raise InvalidInput("hierarchical t-closeness needs a hierarchy of the sensitive column; give its file as hierarchy=FILE")
+        raise InvalidInput(
+            "hierarchical t-closeness needs a hierarchy of the sensitive column; give its file as hierarchy=FILE",
+            argument="hierarchy",
+        )
     return Closeness(number, distance, order if distance == "ordered" else None, tree if distance == "hierarchical" else None)
 
 

@@ -130,7 +130,9 @@ def rows_of(
 
 def _check_names(columns: Mapping[str, Any], quasi: Sequence[str], sensitive: Sequence[str]) -> None:
     if not quasi:
-        raise InvalidInput("no quasi-identifier is named: groups are the rows that agree in them; give for example quasi=age,sex")
+        raise InvalidInput(
+            "no quasi-identifier is named: groups are the rows that agree in them; give for example quasi=age,sex", argument="quasi"
+        )
     for names in (quasi, sensitive):
         if twice := [name for name in names if list(names).count(name) > 1]:
             raise InvalidInput(f"column {twice[0]!r} is named twice; name each column once")

@@ -107,7 +107,7 @@ class SensitiveModel(ABC):
     def check(self, rows: Rows, strict: bool = True) -> tuple[Verdict, ...]:
         """A verdict for each sensitive column; with `strict`, the other ones count as quasi-identifiers."""
         if not rows.sensitive:
-            raise InvalidInput(f"{self.name} needs a sensitive column; give for example sensitive=income")
+            raise InvalidInput(f"{self.name} needs a sensitive column; give for example sensitive=income", argument="sensitive")
         return tuple(self.on(rows.counts(name, strict)) for name in rows.sensitive)
 
 
@@ -117,7 +117,7 @@ def parameter(number: Number, name: str, low: Fraction | int, high: Fraction | i
     if read < low or (high is not None and read > high):
         limit = f"at least {as_text(Fraction(low))}" + ("" if high is None else f" and at most {as_text(Fraction(high))}")
         example = as_text(Fraction(low if high is None else high))
-        raise InvalidInput(f"{name} must be {limit}, not {as_text(read)}; give for example {name}={example}")
+        raise InvalidInput(f"{name} must be {limit}, not {as_text(read)}; give for example {name}={example}", argument=name)
     return read
 
 
