@@ -44,7 +44,7 @@ TRICKS = (
         "import tacit.release.elsewhere.processes as p\np.start_ahead = lambda: None\n",
     ),
     Trick("BLAS starts no threads", SQL, "import os\nos.environ['OPENBLAS_NUM_THREADS'] = '2'\n"),
-    Trick("Ibis imports one dialect", SQL, "import tacit.query.engines.dialects as d\nd.dialects_on_demand = lambda: None\n"),
+    Trick("Ibis imports one dialect", SQL, "import tacit.query.engines.duckdb as d\nd.dialects_on_demand = lambda: None\n"),
     Trick(
         "a command imports its own module",
         SQL,

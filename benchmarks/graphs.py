@@ -24,7 +24,7 @@ from benchmarks.tables import machine, markdown, write_table
 from tacit.graphs import Graph, build, colours_of, k_degree, k_neighbourhood, read
 from tacit.publish.graphs.degree_sequence import anonymous_degrees, optimal_groups
 from tacit.publish.graphs.least_edges import edges_for, edges_for_any
-from tacit.publish.graphs.supernodes.annealing import annealed
+from tacit.publish.graphs.supernodes.annealing import anneal
 
 ROOT = Path(__file__).parents[1]
 ENRON = Path(os.environ.get("ENRON", ROOT / ".." / "shared" / "data" / "email-enron" / "edges.tsv.gz"))
@@ -155,7 +155,7 @@ def neighbourhood_rows() -> list[Row]:
 
 def annealing_rows() -> list[Row]:
     graph = read(ENRON).graph
-    annealed(graph, 10, 1, 2)
+    anneal(graph, 10, 1, 2)
     short, minute = _annealed(graph, MINUTE)
     rows = [row("Enron: annealing, k = 10", "60 s", minute, f"ln W = {short:,.0f}, {MINUTE:,} proposals per node")]
     if os.environ.get("FULL"):
@@ -168,7 +168,7 @@ def annealing_rows() -> list[Row]:
 def _annealed(graph: Graph, per_node: int) -> tuple[float, float]:
     """ln W, and the seconds that it took."""
     made: list[Any] = []
-    whole = seconds(lambda: made.append(annealed(graph, 10, 1, per_node)))
+    whole = seconds(lambda: made.append(anneal(graph, 10, 1, per_node)))
     return made[0].log_worlds, whole
 
 

@@ -23,7 +23,7 @@ from benchmarks.tables import REPEATS, machine, markdown, peer_python, write_tab
 from tacit.publish.local.randomizers.categories import KAry
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
 from tacit.publish.local.randomizers.hashing import LocalHashing
-from tacit.publish.local.randomizers.numeric import compared
+from tacit.publish.local.randomizers.numeric import by_variance
 from tacit.publish.local.randomizers.rappor import BloomRappor, Rappor
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary
@@ -125,7 +125,7 @@ def alone() -> list[Row]:
         ),
     ]
     values = np.arange(PEOPLE) % 101
-    for numeric in sorted(compared(0, 100, 1), key=lambda each: type(each).__name__):
+    for numeric in sorted(by_variance(0, 100, 1), key=lambda each: type(each).__name__):
         randomized = numeric.randomize(values)
         drawn = processor_seconds(lambda: numeric.randomize(values))  # noqa: B023
         tallied = processor_seconds(lambda: numeric.decode(randomized).mean())  # noqa: B023

@@ -1,8 +1,10 @@
-"""The limits of luck against exact tails, and for each a sample with a planted bug that it must not excuse."""
+"""The limits of luck against exact tails, with planted bugs that they must not excuse; and no test has a tolerance of its own."""
 
+import ast
 import math
 from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +21,12 @@ from chance import (
     laplace_limit,
     mean_limit,
     most_hits,
+    next_run_limit,
     normal_limit,
     plausible_hits,
+    variance_limits,
 )
+from tolerances import tolerances
 
 RATES = [Fraction(1, 1000), Fraction(1, 20), Fraction(1, 2), Fraction(9, 10)]
 
@@ -120,6 +125,26 @@ def test_normal_limits_are_those_of_the_normal_law() -> None:
     assert planted.cdf(normal_limit(1, draws=15_000)) < 1e-6, "a mean that is a tenth of a deviation off"
 
 
+@pytest.mark.parametrize("draws", [20, 400])
+def test_mean_squares_have_the_law_of_chi_square(draws: int) -> None:
+    """Planted: a deviation that is half too large, of 400 draws, is within the limits with a chance below 1e-6."""
+    low, high = variance_limits(draws)
+    assert stats.chi2.cdf(low * draws, draws) == pytest.approx(CHANCE / 2, rel=1e-3)
+    assert stats.chi2.sf(high * draws, draws) == pytest.approx(CHANCE / 2, rel=1e-3)
+    low, high = variance_limits(draws, among=2)
+    assert stats.chi2.sf(high * draws, draws) == pytest.approx(CHANCE / 4, rel=1e-3)
+    if draws == 400:
+        assert stats.chi2.cdf(high * draws / 1.5**2, draws) < 1e-6
+
+
+def test_a_next_run_has_the_law_of_student() -> None:
+    """Planted: the limit of a known deviation is passed thousands of times too often by the deviation of twelve runs."""
+    limit = next_run_limit(1, 12)
+    assert 2 * stats.t.sf(limit / math.sqrt(1 + 1 / 12), 11) == pytest.approx(CHANCE, rel=1e-6)
+    assert next_run_limit(3, 12) == pytest.approx(3 * limit)
+    assert 2 * stats.t.sf(normal_limit(1) / math.sqrt(1 + 1 / 12), 11) > 1e3 * CHANCE
+
+
 @pytest.mark.parametrize("draws", [10, 500, 20_000])
 def test_distances_have_the_law_of_kolmogorov(draws: int) -> None:
     assert stats.kstwo.sf(distance_limit(draws), draws) <= CHANCE
@@ -159,3 +184,58 @@ def test_chi_square_is_that_of_scipy_where_nothing_is_merged() -> None:
         stats.chisquare([60, 80, 70, 97], np.array([0.24, 0.24, 0.24, 0.28]) * 307).pvalue
     )
     assert chi_square([5], [1]) == 1
+
+
+# --- no tolerance that is written out ----------------------------------------------------------------------------------------
+
+TESTS = Path(__file__).parent
+EXPLAINED = {
+    "test_it_fails_on_a_session": "the share that theory predicts, which no draw changes",
+    "test_the_difference_is_within_the_claim": "the log odds are computed from laws; what is drawn beside them is not compared",
+    "test_a_catalog_pays_for_all_homes_that_one_person_moves": "a price, rounded; no draw changes it",
+    "test_the_regression_makes_degrees_more_accurate": "the error of a fit has no known law: its docstring has the tail of 60,000",
+    "test_widths_are_close_to_the_error": "the factor is the claim, a tenth above the one that is measured in the long run",
+    "test_a_sum_beside_a_mean_has_the_law_of_both_noises": "the factor is the claim; two ends in the place of one come to 1.4",
+    "test_an_exact_count_leaves_the_noise_of_the_sum": "the ends move with the noisy mean, whose own interval is 0.06 of them",
+    "test_the_forecast_is_close_to_the_error": "the factor is the claim, eight deviations of the quantile from the true one",
+}
+
+
+def test_no_test_of_draws_has_a_tolerance_of_its_own() -> None:
+    written = {
+        (path.relative_to(TESTS).as_posix(), line, text): name
+        for path in sorted(TESTS.rglob("*.py"))
+        for name, line, text in tolerances(ast.parse(path.read_text("utf-8")))
+    }
+    assert {place: name for place, name in written.items() if name not in EXPLAINED} == {}
+    assert EXPLAINED.keys() == set(written.values()), "explanations of nothing"
+
+
+WRITTEN_OUT = [
+    "assert abs(noise.release(zeros).mean() - 0.5) < 0.03",
+    "drawn = noise.release(zeros)\n    assert drawn.mean() == pytest.approx(3, abs=0.1)",
+    "heads = int(bernoulli(half, 1000).sum())\n    assert abs(heads - 500) < 6 * math.sqrt(250)",
+    "missed = 0\n    for _ in range(60):\n        missed += noise.release(0) > reach\n    assert missed / 60 <= 0.12",
+    "seen = [choose(lengths, costs) for _ in range(size)]\n    assert (np.array(seen) == 1).sum() < 620",
+    "assert chisquare(counts).pvalue > 1e-6",
+    "return missed <= binom.isf(1e-6, 1500, 0.05)",
+    "assert abs(helper() - half) < NORMAL * deviation",
+]
+SOUND = [
+    "assert abs(noise.release(zeros).mean() - 0.5) < mean_limit(1000)",
+    "luck = 3 * normal_limit(0.017)\n    assert unevenness(*timed([one], 2000)) > 0.1 + luck",
+    "assert 0 <= noise.release(3) <= 100",
+    "assert np.random.default_rng(1).random(1000).mean() < 0.6",
+    "assert noise.release(3) <= largest * (1 + 1e-15)",
+    "assert data.draw(numbers) < 0.5",
+]
+
+
+@pytest.mark.parametrize("body", WRITTEN_OUT)
+def test_planted_tolerances_are_seen(body: str) -> None:
+    text = f"NORMAL = 6.5\n\ndef helper():\n    return noise.release(0)\n\ndef test():\n    {body}\n"
+    assert [name for name, _, _ in tolerances(ast.parse(text))] == ["test"]
+
+
+def test_limits_ranges_rounding_and_seeds_are_not_tolerances() -> None:
+    assert [body for body in SOUND if list(tolerances(ast.parse(f"def test():\n    {body}\n")))] == []

@@ -212,35 +212,16 @@ IRREGULAR = (
 NOUNS = {"bed", "embed", "feed", "king", "need", "nothing", "red", "ring", "seed", "sibling", "speed", "string", "thing"}
 
 NOT_YET = {  # folder or file: its phrases, participles and names `found` or `known`, which may only become fewer
-    "ARCHITECTURE.md": (7, 0, 0),
-    "CHANGELOG.md": (5, 0, 0),
-    "CONTRIBUTING.md": (2, 0, 0),
-    "SECURITY.md": (2, 0, 0),
-    "docs": (188, 0, 0),
+    "docs/guides/coming-from-other-sql.md": (1, 0, 0),  # quotes a message
     "docs/decisions": (9, 0, 0),
     "docs/reference/assurance.md": (1, 0, 0),
-    "src/tacit/__init__.py": (0, 1, 0),
-    "src/tacit/accounting": (92, 71, 323),
-    "src/tacit/attack.py": (1, 0, 0),
-    "src/tacit/chart.py": (0, 0, 8),
-    "src/tacit/composition.py": (1, 0, 0),
-    "src/tacit/data": (49, 120, 255),
-    "src/tacit/data_set.py": (7, 1, 25),
     "src/tacit/doors/cli": (40, 62, 269),
     "src/tacit/doors/client.py": (2, 5, 36),
     "src/tacit/doors/exact_form.py": (0, 0, 10),
     "src/tacit/doors/server": (97, 64, 188),
-    "src/tacit/errors.py": (2, 0, 0),
-    "src/tacit/evidence": (131, 123, 506),
-    "src/tacit/files.py": (0, 2, 6),
-    "src/tacit/graphs.py": (1, 0, 0),
-    "src/tacit/mechanisms": (99, 66, 141),
-    "src/tacit/privacy": (8, 9, 9),
-    "src/tacit/publish": (303, 264, 899),
+    "src/tacit/publish/local/survey": (17, 12, 56),
     "src/tacit/query": (142, 217, 567),
     "src/tacit/release": (22, 42, 56),
-    "src/tacit/session.py": (5, 5, 6),
-    "src/tacit/untrusted.py": (0, 1, 20),
 }
 
 

@@ -27,7 +27,7 @@ from tacit.errors import BudgetExceeded, InvalidInput, InvalidValue, StoreUnusab
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.loss import Pure
 from tacit.publish.synthetic.commuters.model import ONE_JOB
-from tacit.publish.synthetic.commuters.sources import ledger_beside, sold_beside
+from tacit.publish.synthetic.commuters.sources import ledger_beside, sell_beside
 from tacit.release.once import Form, Till, once
 
 ROWS = Units((("visits", '["row",null]'),), public=("wards",))
@@ -137,7 +137,7 @@ def test_a_ledger_beside_an_output_whose_maker_was_killed_is_begun(tmp_path: Pat
     """The file was there without a ledger in it, and every later release was refused."""
     out = tmp_path / "map.csv"
     Store(str(ledger_beside(out)), create=True)
-    assert sold_beside(out, Pure(1, ONE_JOB), "a map", lambda paid: paid.entry) == 1
+    assert sell_beside(out, Pure(1, ONE_JOB), "a map", lambda paid: paid.entry) == 1
 
 
 # --- one ledger for the same people ----------------------------------------------------------------------------------------------

@@ -154,9 +154,9 @@ def test_a_name_that_is_gone_is_caught_and_never_accepted():
 
 
 def test_names_reach_other_folders():
-    assert fingerprint_of("accounting.ledger.selling.decided", ROOT / "src/tacit/release")
+    assert fingerprint_of("accounting.ledger.selling.decide_sale", ROOT / "src/tacit/release")
     assert fingerprint_of("data.prepare.prepare", ROOT / "src/tacit/data")
-    assert fingerprint_of("nowhere.decided", ROOT / "src/tacit/release") is None
+    assert fingerprint_of("nowhere.decide_sale", ROOT / "src/tacit/release") is None
 
 
 def test_the_recipe_shows_and_accepts(monkeypatch, tmp_path, capsys):

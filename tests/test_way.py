@@ -14,7 +14,7 @@ import pytest
 
 from sources import MODULES, ROOT, SOURCE, nodes, tree_of
 
-LIMITS = {"count": 98, "grouped mean": 104, "prepare": 51, "request": 112, "graph": 19}
+LIMITS = {"count": 82, "grouped mean": 87, "prepare": 46, "request": 96, "graph": 19}
 MOST_LONELY = 30  # modules of fewer than SMALL lines whose only user stands beside them
 SMALL = 100
 AT_THEIR_PATH = 0.8  # share of the files of tests

@@ -22,7 +22,7 @@ from tacit.evidence.attacks.reconstruction_curves import feasible, over_noise, r
 from tacit.evidence.attacks.samplers import samplers
 from tacit.evidence.attacks.tables.downcoding import downcode, made_output
 from tacit.evidence.attacks.tables.linkage import demonstration, example, homogeneity
-from tacit.evidence.attacks.tables.marginals import hair_and_eyes, made_blocks, rebuilding
+from tacit.evidence.attacks.tables.marginals import attack_blocks, hair_and_eyes, made_blocks
 from tacit.evidence.attacks.tables.minimality import tutorial
 from tacit.evidence.attacks.tracing import tracing
 from tacit.mechanisms.laplace import Laplace
@@ -84,7 +84,7 @@ def of_tables() -> dict[str, Any]:
         "homogeneity": homogeneity(example()),
         "downcoding": downcode(output, leaves, 3),
         "cells": hair_and_eyes(),
-        "rebuild": rebuilding(made_blocks(40)),
+        "rebuild": attack_blocks(made_blocks(40)),
         "../../guides/epsilon-privacy": group_report([8, 2, 2], [0.1], ["10"]),
     }
 

@@ -1,9 +1,9 @@
-"""A data set: its catalog with the prepared data and the ledger, and what the data owner does with them.
+"""A data set: its catalog with the prepared data and the ledger, and the data owner's actions.
 
     prepare, begin a ledger, open it, accept changes    the data owner's actions; none of them answers a query
     Opened                                              the store, the ledger and the engine, each opened when it is first needed
 
-What an analyst does is in `session.py`.
+The analyst's side is in `session.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.free import Facts
 from tacit.query.offers import Remembered
-from tacit.query.price.request import request
+from tacit.query.price.quote import request
 from tacit.release.noisy import Holder, InProcess, Runner
 from tacit.release.once import Till
 
@@ -72,10 +72,10 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     from tacit.data.registering import registration
 
     given = given_tables(catalog, asked.sources)
-    found = registration(catalog, os.environ, given)
+    register = registration(catalog, os.environ, given)
     reason, new_ledger = text_of(asked.reason, "reason"), truth_of(asked.new_ledger, "new_ledger")
     ledger = begun()
-    found.require_alone(None if ledger is None else ledger.identity, reason)
+    register.require_alone(None if ledger is None else ledger.identity, reason)
     if new_ledger and ledger is not None:
         raise InvalidInput("this data set already has a ledger; leave new_ledger out")
     _settle_units(catalog, ledger)
@@ -85,10 +85,10 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     ledger = begin_unregistered(catalog, reason) if new_ledger else ledger
     if ledger is not None:
         ledger.note_public()  # before anything that is now public is reported
-        found.record(ledger.identity)
+        register.record(ledger.identity)
         if reason and not new_ledger:
             ledger.note(CURATOR, reason)
-    return replace(prepared, notes=(*prepared.notes, *((found.word,) if found.word else ())))
+    return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
 
 
 def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
@@ -108,15 +108,15 @@ def begin_registered(catalog: Catalog, reason: str, sources: Mapping[str, Any] |
     from tacit.data.files.sources import given_tables
     from tacit.data.registering import registration
 
-    found = registration(catalog, os.environ, given_tables(catalog, sources))
-    found.require_alone(None, text_of(reason, "reason"))
+    register = registration(catalog, os.environ, given_tables(catalog, sources))
+    register.require_alone(None, text_of(reason, "reason"))
     begun = begin_unregistered(catalog, reason)
-    found.record(begun.identity)
+    register.record(begun.identity)
     return begun
 
 
 def begin_unregistered(catalog: Catalog, reason: str) -> Ledger:
-    """Begin a ledger that is not registered. What the prepared data remembers of a lost ledger is carried over."""
+    """Begin a ledger that is not registered. It takes over the entries of a lost ledger that the prepared data remembers."""
     folder = heads_folder(catalog)
     policy = rollback.with_the_split_of(folder, policy_of(catalog))
     begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
@@ -129,7 +129,7 @@ def begin_unregistered(catalog: Catalog, reason: str) -> Ledger:
 
 def heads_folder(catalog: Catalog) -> Path:
     """The folder that remembers the last entries of the ledger; what earlier versions kept elsewhere is moved there."""
-    return rollback.settled(catalog.store_folder, catalog.heads_folder)
+    return rollback.take_over_heads(catalog.store_folder, catalog.heads_folder)
 
 
 def own_ledger(catalog: Catalog) -> Ledger:
@@ -137,16 +137,16 @@ def own_ledger(catalog: Catalog) -> Ledger:
     from tacit.data.registering import require_no_copy
 
     address = catalog.ledger_address(os.environ)
-    found = open_ledger(address, policy_of(catalog))
-    name = found.belongs.get("data_set", catalog.name)
+    ledger = open_ledger(address, policy_of(catalog))
+    name = ledger.belongs.get("data_set", catalog.name)
     at_home = catalog.ledger_url is None and catalog.data_set is None  # a folder may be renamed with its content
-    if found.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
+    if ledger.belongs.get("catalog", catalog.file) != catalog.file if at_home else name != catalog.name:
         raise StoreUnusable(
             f"this ledger belongs to the data set '{name}', and this catalog is that of '{catalog.name}'",
             remedy=f'to share one budget, declare [ledger] data_set = "{name}" in both; else declare another [ledger] url',
         )
-    require_no_copy(found.identity, address, os.environ)
-    return found
+    require_no_copy(ledger.identity, address, os.environ)
+    return ledger
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Account:
 
 
 def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
-    """What is spent and what remains: for the data set, and for every analyst or for one."""
+    """Spent and remaining budget: of the data set, and of every analyst or of one."""
     named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
     whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
     caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
@@ -168,7 +168,7 @@ def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[A
 
 
 def room_for(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
-    """How many further questions of (epsilon, delta) the ledger admits: for everybody together, or for one analyst."""
+    """How many further questions of (epsilon, delta) the ledger admits: for all analysts together, or for one."""
     return ledger.room(cost_of(Approximate(epsilon, delta, ledger.policy.neighbours)), analyst)
 
 
@@ -194,7 +194,7 @@ def resume_answers(ledger: Ledger, reason: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What a door for analysts changes: caps below the catalog's, and how they see the ledger, which may be less than it knows.
+    """The changes of a door for analysts: caps below the catalog's, and how they see the ledger, which may be less than it knows.
 
     All that an explanation says of the ledger follows from `seen` and `balance`, and `remaining` says in words what they count.
     """
@@ -233,8 +233,8 @@ class Opened:
             self.runner.close()
         if "engine" in self.__dict__:
             self.engine.close()
-        for known in ("runner", "engine", "store", "public"):
-            self.__dict__.pop(known, None)
+        for name in ("runner", "engine", "store", "public"):
+            self.__dict__.pop(name, None)
         self.remembered = Remembered()
 
     def __enter__(self) -> Self:
@@ -244,7 +244,7 @@ class Opened:
         self.close()
 
     def accounts(self, analyst: str | None = None) -> list[Account]:
-        """What is spent and what remains: for the data set, and for every analyst or for one."""
+        """Spent and remaining budget: of the data set, and of every analyst or of one."""
         named = None if analyst is None else analyst_name(text_of(analyst, "analyst"))
         ledger = self.ledger  # this reads a changed catalog
         return accounts_of(self.catalog, ledger, named)
@@ -276,10 +276,10 @@ class Opened:
         prepared as a Parquet file with the same columns would be.
         """
         asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
-        return prepare_data(self.catalog, lambda: self._begun, asked, replaced=self.close)
+        return prepare_data(self.catalog, lambda: self._ledger_or_none, asked, replaced=self.close)
 
     def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
-        """Begin the ledger of this data set, once. What the prepared data remembers of a lost ledger is carried over.
+        """Begin the ledger of this data set, once. It takes over the entries of a lost ledger that the prepared data remembers.
 
         `sources` has the rows of each table declared with `source = "memory"`: the register needs them to recognize the data.
         """
@@ -304,10 +304,10 @@ class Opened:
     @property
     def has_ledger(self) -> bool:
         """Whether a ledger was begun for this data set."""
-        return self._begun is not None
+        return self._ledger_or_none is not None
 
     @property
-    def _begun(self) -> Ledger | None:
+    def _ledger_or_none(self) -> Ledger | None:
         """The ledger of this data set, if one was begun."""
         try:
             return self.ledger
@@ -321,13 +321,13 @@ class Opened:
     @cached_property
     def store(self) -> StoreInfo:
         """The prepared store's description of itself; raises if the store is missing, or belongs to another catalog."""
-        found = store_info(self.catalog) if self._holder is None else self._holder.info()
-        if found is None:
+        info = store_info(self.catalog) if self._holder is None else self._holder.info()
+        if info is None:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
-        if found.fingerprint != fingerprint(self.catalog):
+        if info.fingerprint != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         self._check_cores(self.catalog)
-        return found
+        return info
 
     @cached_property
     def engine(self) -> Engine:
@@ -359,8 +359,8 @@ class Opened:
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
-        self._opened = found = (self._opened or own_ledger(self.catalog)).under(self.door.policy(self.catalog))
-        return found
+        self._opened = ledger = (self._opened or own_ledger(self.catalog)).under(self.door.policy(self.catalog))
+        return ledger
 
     def _check_cores(self, catalog: Catalog) -> None:
         if self._holder is None:  # which checks it where the store is
@@ -370,9 +370,9 @@ class Opened:
         """Read the catalog again if its file has changed; what was prepared must be unchanged."""
         if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
             return
-        found = read_catalog(self.catalog.path)
-        if fingerprint(found) != fingerprint(self.catalog):
+        catalog = read_catalog(self.catalog.path)
+        if fingerprint(catalog) != fingerprint(self.catalog):
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
-        self._check_cores(found)
-        self.catalog, self._read_at = found, now
+        self._check_cores(catalog)
+        self.catalog, self._read_at = catalog, now
         self.remembered = Remembered()  # after the catalog

@@ -34,7 +34,7 @@ from tacit.publish.graphs.private.result import release_degrees, release_edges, 
 from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
 from tacit.publish.graphs.published import Published
 from tacit.publish.graphs.realizing import graph_of_degrees
-from tacit.publish.graphs.rows import built as build
+from tacit.publish.graphs.rows import build
 from tacit.publish.graphs.stored import load, save
 from tacit.publish.graphs.supernodes.result import sized_groups
 from tacit.publish.graphs.supernodes.worlds import estimated, sampled

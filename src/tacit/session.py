@@ -22,15 +22,13 @@ from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of, truth_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
-from tacit.query.free import free_columns, is_free
-from tacit.query.language.given import Parameters, given
+from tacit.query.free import free_columns
+from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
-from tacit.query.price.quote import Quote
-from tacit.query.price.request import Request, or_one, requested, weighed
-from tacit.query.question import MOST_CELLS
+from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once, one_exit
@@ -64,32 +62,36 @@ class Session:
     def sql(self, question: str, *, params: Parameters = None, **budget: Any) -> Answer:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
-        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. What asks public
-        tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their parts.
+        `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. A question of
+        public tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their
+        parts.
         """
         with pointing(question):
             asked = self._read(question, params)
             text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
-            return self._answered(asked.statement, budget, text)
+            return self._answer_to(asked.statement, budget, text)
 
     def _read(self, question: str, params: Parameters) -> Written:
-        """What a text asks; without parameters, it follows from the text and the date."""
+        """The statement of a text; without parameters, it follows from the text and the date."""
         today = self._today()
         if params is not None or not isinstance(question, str):
             return read(question, given(params, today))
         return self.data.remembered.of(question, ("read", self.analyst, today), lambda: read(question, given(None, today)))
 
-    def _answered(self, asked: Statement, budget: Mapping[str, Any], text: str | None = None) -> Answer:
+    def _answer_to(self, asked: Statement, budget: Mapping[str, Any], text: str | None = None) -> Answer:
         self.data.refresh()
         if (columns := free_columns(asked, self.data.catalog, lambda: self.data.public)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
-        tidy, known = truth_of(budget.get("tidy", False), "tidy"), {name: value for name, value in budget.items() if name != "tidy"}
+        tidy, priced = (
+            truth_of(budget.get("tidy", False), "tidy"),
+            {name: value for name, value in budget.items() if name != "tidy"},
+        )
         if asked.limit == 0:
-            wanted = requested(asked.options, or_one(asked.options, known))
+            wanted = request_of(asked.options, or_one(asked.options, priced))
             return without_rows(plan_without_rows(asked, self.data.catalog, self.data.public), wanted)
-        found = self.answer(asked, requested(asked.options, known), text)
-        return found.tidy() if tidy else found
+        answer = self.answer(asked, request_of(asked.options, priced), text)
+        return answer.tidy() if tidy else answer
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
@@ -99,11 +101,11 @@ class Session:
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
         quotes, version = offer.quotes, self.data.version
-        sale = Sale(offer.events, self.analyst, text + weighed(asked), version, offer.key, offer.tables, self._request)
+        sale = Sale(offer.events, self.analyst, text + weights_comment(asked), version, offer.key, offer.tables, self._request)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
-            sold = once(till, sale, lambda granted: self._released(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
+            sold = once(till, sale, lambda granted: self._release(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
         finally:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
@@ -117,36 +119,26 @@ class Session:
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
-    def _released(self, quote: Quote, paid: Paid) -> Answer:
+    def _release(self, quote: Quote, paid: Paid) -> Answer:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
-        """What the answer cost this analyst now, and their remaining budget."""
+        """The cost of the answer to this analyst now, and their remaining budget."""
         left, version = sold.left, self.data.version
         return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
-        """What the answer would cost and how good it would be. Spends nothing and opens no data; prices epsilon 1 by default."""
+        """The cost and the error of the answer. Spends nothing and opens no data; prices epsilon 1 by default."""
         with pointing(question):
             asked = question if isinstance(question, Select) else self._read(question, params).statement
-            return self._explained(asked, budget, short=isinstance(question, str) and self.data.remembered.keeps(question))
+            remembered = self.data.remembered  # read before the catalog, as in _offer
+            short = remembered if isinstance(question, str) and remembered.keeps(question) else None
+            return explained(
+                asked, budget, Asker(self.analyst, self.data.catalog, lambda: self.data.public, short), self._ledger_view
+            )
 
-    def _explained(self, asked: Statement, budget: Mapping[str, Any], short: bool) -> Explanation:
-        from tacit.query.price.explain import explained_free, explained_without_rows
-
-        if not isinstance(asked, Select) or is_free(asked, self.data.catalog):
-            return explained_free(self._seen().left)
-        if asked.limit == 0:
-            plan_without_rows(asked, self.data.catalog, self.data.public)
-            return explained_without_rows(self._seen().left)
-        remembered = self.data.remembered if short else None  # before the catalog, as in _offer
-        asker = Asker(self.analyst, self.data.catalog, self.data.public, remembered)
-        return explained(
-            asked, requested(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)}), asker, self._seen
-        )
-
-    def _seen(self) -> Seen:
+    def _ledger_view(self) -> Seen:
         """The ledger as this analyst may see it."""
         door = self.data.door
         standing = door.seen(self.data.ledger.standing(self.analyst))
@@ -154,7 +146,7 @@ class Session:
         return Seen(standing.admitted, door.remaining(), f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}")
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
-        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if nobody else asks any."""
+        """How many further questions of `epsilon` (and `delta`) this analyst may ask, if no other analyst asks any."""
         return self.data.questions_left(epsilon, delta, self.analyst)
 
     def tables(self) -> list[dict[str, Any]]:
@@ -168,7 +160,7 @@ class Session:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
 
-        return start(name, lambda select, **budget: self._answered(select, budget), self.explain, given(None, self._today()))
+        return start(name, lambda select, **budget: self._answer_to(select, budget), self.explain, given(None, self._today()))
 
     def _today(self) -> date:
         """Today's date in UTC, by the clock of this session."""

@@ -148,4 +148,4 @@ def test_the_listing_is_the_plain_binomial() -> None:
 def test_a_missing_package_is_an_error_with_the_line_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dp_accounting.pld.privacy_loss_distribution", None)
     with pytest.raises(InvalidInput, match=r"pip install 'tacit\[accounting\]'"):
-        batches._composed(Counter({(F(1, 10), F(0)): 3}), F(1, 100))
+        batches._composed_distribution(Counter({(F(1, 10), F(0)): 3}), F(1, 100))

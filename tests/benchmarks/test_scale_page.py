@@ -16,15 +16,16 @@ from tacit.data.prepare import FACTORS
 from tacit.data.store import FILE_ROWS
 from tacit.errors import InvalidCatalog, TooMuchWork
 from tacit.privacy.catalog import MOST_CORES, PARTS_PER_CORE, Catalog
-from tacit.query.binding.ties import MOST_CODES
+from tacit.query.binding.conditions import MOST_CODES
 from tacit.query.engines.compile import LIMB
 from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.exact import INT64_ROWS
+from tacit.query.intervals.aggregates import MOST_QUANTILES
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.price.steps import LAUNCH, SLOWER
+from tacit.query.planning import LAUNCH, SLOWER
 from tacit.query.price.work import MOST_BYTES, MOST_STEPS, VALUE_BYTES, afford
-from tacit.query.question import MOST_CELLS, MOST_QUANTILES
+from tacit.query.question import MOST_CELLS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guides" / "ten-to-the-eleven.md").read_text(encoding="utf-8")

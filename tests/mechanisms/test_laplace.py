@@ -377,6 +377,12 @@ def test_a_law_too_long_to_list_says_what_to_do():
         Laplace(1, 1, dimension=3).law([0, 0, 0])
 
 
+def test_its_loss_is_pure_so_a_budget_needs_no_delta():
+    """A price asks the class before any mechanism exists."""
+    assert not Laplace.concentrated
+    assert isinstance(Laplace(1, 0.5).loss, Pure)
+
+
 def test_a_mechanism_is_a_frozen_value():
     mechanism = Laplace(1, 0.5)
     assert mechanism == Laplace(sensitivity=1, epsilon="1/2")

@@ -6,7 +6,7 @@ from functools import reduce
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.evidence.verify.claims import measured
+from tacit.evidence.verify.claims import least_parameter
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.law import ARITHMETIC, Law, hockey_stick, worst_log_ratio
 from tacit.privacy.loss import Pure
@@ -54,7 +54,7 @@ def test_no_function_of_a_cut_off_law_shows_a_larger_ratio_than_is_proved(mechan
     for function in FUNCTIONS:
         for p, q in ((one, other), (other, one)):
             assert worst_log_ratio(p.map(function), q.map(function)) <= proved
-            assert measured(Pure(mechanism.epsilon), p.map(function), q.map(function)) <= proved
+            assert least_parameter(Pure(mechanism.epsilon), p.map(function), q.map(function)) <= proved
     seen = max(worst_log_ratio(one.map(function), other.map(function)) for function in FUNCTIONS)
     assert seen > 0.8 * float(mechanism.epsilon)  # the ratio is still seen where it is
 

@@ -21,12 +21,11 @@ from tacit.data.store import store_file
 from tacit.errors import NeverTrue, TooManyGroups
 from tacit.privacy.catalog import Column as Declared
 from tacit.query import passes
-from tacit.query.canonical import canonical_plan
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.plan import Column, UnitJoin
 from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
-from tacit.query.question import Question, cells_of, domain, key_value
+from tacit.query.question import Question, canonical_plan, cells_of, domain, key_value
 from worlds import PUBLIC, World, clinic, opened, ranked, world_in_memory
 
 code = sys.modules["tacit.query.excluded"]  # the package has the function by that name
@@ -273,9 +272,11 @@ def test_a_filter_that_every_row_of_a_group_meets_leaves_out_groups(
 
 
 def test_a_plant_that_takes_a_left_join_for_an_inner_one_is_caught(small: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = code._met
+    real = code._conditions_of
     monkeypatch.setattr(
-        code, "_met", lambda relation: real(replace(relation, kind="inner") if isinstance(relation, UnitJoin) else relation)
+        code,
+        "_conditions_of",
+        lambda relation: real(replace(relation, kind="inner") if isinstance(relation, UnitJoin) else relation),
     )
     assert lost(small, f"SELECT COUNT(*) AS n FROM visits LEFT {OLDER} GROUP BY older")
 

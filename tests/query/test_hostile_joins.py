@@ -132,7 +132,7 @@ def test_a_tie_under_or_that_is_accepted_is_caught(both: tuple[Asked, Asked], mo
 
 def test_an_in_over_other_rows_that_is_accepted_is_caught(both: tuple[Asked, Asked], monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the inner rows were those of a public table."""
-    honest = subqueries.nested
-    monkeypatch.setattr(subqueries, "nested", lambda *given: replace(honest(*given), public=True))
+    honest = subqueries.nested_part
+    monkeypatch.setattr(subqueries, "nested_part", lambda *given: replace(honest(*given), public=True))
     with pytest.raises(AssertionError):
         check(both, FILE.read_text("utf-8").splitlines())

@@ -23,8 +23,7 @@ from listed import counted
 from tacit.errors import NeverTrue, NotAllowed, Refused, TooMuchWork
 from tacit.query.intervals.aggregates import moments_of
 from tacit.query.plan import NumberType
-from tacit.query.question import Call, Question, domain, key_value
-from tacit.query.released.numbers import Result
+from tacit.query.question import Call, Question, Result, domain, key_value
 
 LENGTHS = pytest.mark.parametrize("examples", [10, pytest.param(200, marks=pytest.mark.slow)])
 WIDELY = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])  # a store is slow to shrink

@@ -1,7 +1,7 @@
 """What is remembered of questions: by all that it follows from, for the analyst who asked, and not for ever."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 
 import pytest
 
@@ -9,7 +9,8 @@ import tacit
 from tacit.errors import TooManyGroups
 from tacit.query import offers
 from tacit.query.offers import LONGEST, Remembered
-from tacit.query.price.request import Request
+from tacit.query.price.quote import Request
+from tacit.query.question import Question
 
 CATALOG = """
 [budget]
@@ -84,6 +85,36 @@ def test_a_memory_whose_key_leaves_out_a_field_of_the_request_is_caught(data, mo
     monkeypatch.setattr(Remembered, "of", lambda self, text, key, made: genuine(self, text, tuple(map(without_groups, key)), made))
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         test_the_number_of_groups_is_asked_for_each_time(data)
+
+
+def outside(value: object) -> set[str]:
+    """The fields that do not make two keys differ, anywhere in a key."""
+    if is_dataclass(value) and not isinstance(value, type):
+        own = {f"{type(value).__name__}.{each.name}" for each in fields(value) if not each.compare}
+        return own.union(*(outside(getattr(value, each.name)) for each in fields(value)))
+    parts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, tuple | list | frozenset) else ()
+    return set().union(*map(outside, parts))
+
+
+def test_a_key_of_the_memory_is_the_whole_request(data, monkeypatch):
+    """Whatever a request, a plan or a catalog says makes another key: no field of them is left out of a comparison."""
+    keys, genuine = [], Remembered.of
+    monkeypatch.setattr(Remembered, "of", lambda self, text, key, made: keys.append(key) or genuine(self, text, key, made))
+    session = data.session("ana")
+    session.sql(COUNT, epsilon=1)
+    session.explain(f"{MANY} HAVING COUNT(*) > 5 ORDER BY n LIMIT 3", epsilon=1, groups=30_000)
+    assert {key[0] for key in keys} == {"read", "offer", "shape"}
+    assert {kind for key in keys for kind in map(type, key)} >= {Request, Question}
+    assert outside(tuple(keys)) == set()
+
+
+def test_a_field_outside_of_a_comparison_is_seen():
+    @dataclass(frozen=True)
+    class Planted:
+        epsilon: int
+        groups: int = field(default=0, compare=False)
+
+    assert outside((("offer", Planted(1)),)) == {"Planted.groups"}
 
 
 def test_a_changed_catalog_is_remembered_nothing_of(data, priced):

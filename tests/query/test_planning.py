@@ -31,7 +31,7 @@ from tacit.query.engines import rows as compiled_rows
 from tacit.query.engines.engine import Limits
 from tacit.query.engines.exact import statements_of
 from tacit.query.engines.spark.like import spark_compiler
-from tacit.query.engines.spark.shared_parts import shared
+from tacit.query.engines.spark.shared_parts import share_parts
 from tacit.query.language.sql import parse
 from tacit.query.named_parts import Named, _Parts
 from tacit.query.passes import rewrite
@@ -40,7 +40,7 @@ from tacit.query.planning import size_of, statements
 from tacit.query.price import work
 from tacit.query.price.price import price, request
 from tacit.query.question import Question
-from tacit.query.size_limit import below, expressions_of
+from tacit.query.trees import below, expressions_of
 from worlds import Stored, World, ranked, world, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [2, pytest.param(250, marks=pytest.mark.slow)], ids=["few", "many"])
@@ -101,7 +101,7 @@ def on_spark(place: World, group: Group) -> list[str]:
     views = {name.lower(): ibis.table(place.engine._table(name.lower()).schema(), f"tacit_123_{name}") for name in place.tables}
     tables = compiled.Tables(lambda name: views[name], place.engine._limits)
     return [
-        shared(compiler.to_sqlglot(build(tables))).sql(dialect=compiler.dialect)
+        share_parts(compiler.to_sqlglot(build(tables))).sql(dialect=compiler.dialect)
         for _, build, _ in statements_of(group, singly=False)
     ]
 
@@ -254,7 +254,7 @@ def test_planning_of_repeated_arguments_takes_at_most_its_model(place: World, tm
 def test_a_plant_that_prices_planning_by_statements_alone_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     many = place.plan(f"SELECT COUNT(*) FROM visits WHERE {' OR '.join(f'age * {at} > cost' for at in range(1, 41))}")
     assert not is_beyond_the_model(place, many)
-    for name in ("CHARACTER", "LISTED", "PART"):
+    for name in ("CHARACTER", "CHARACTER_LISTED", "PART"):
         monkeypatch.setattr(planning, name, 0)
     assert is_beyond_the_model(place, many)
 

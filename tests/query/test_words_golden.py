@@ -15,7 +15,7 @@ import pytest
 
 from guide import TODAY, outcome
 from pages import ROOT
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written

@@ -167,7 +167,7 @@ def test_a_recall_that_asks_for_no_entry_is_caught(till: Till, monkeypatch: pyte
         return Recalled(page.kept(wanted.key).text, 0, 1, own=True)
 
     once(till, sale(), lambda _: "released", TEXT)
-    monkeypatch.setattr("tacit.accounting.ledger.selling.repeated", careless)
+    monkeypatch.setattr("tacit.accounting.ledger.selling.recall_own_answer", careless)
     with pytest.raises(AssertionError):
         test_another_analyst_takes_the_long_way(till)
 

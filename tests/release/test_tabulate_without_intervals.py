@@ -13,14 +13,14 @@ from hospital import hospital_session
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidInput
 from tacit.mechanisms.quantile.quantile import Quantile
-from tacit.query.canonical import canonical_text
 from tacit.query.language.sql import parse
 from tacit.query.offers import key_of
 from tacit.query.passes import rewrite
 from tacit.query.price.explain import explained
 from tacit.query.price.price import price, request
-from tacit.query.price.request import Request
+from tacit.query.price.quote import Request
 from tacit.query.price.stability import rows_are_public
+from tacit.query.trees import canonical_text
 from tacit.release.answer import NO_INTERVAL, NO_QUANTILE, Answer, Receipt, record, recorded
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer

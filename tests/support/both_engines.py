@@ -11,7 +11,7 @@ import duckdb
 import pyarrow.parquet as pq
 
 from equality import EQUAL
-from tacit.data.ownership import code_name, coded
+from tacit.data.ownership import code_name, coded_keys
 from tacit.data.prepare import Prepared, prepare
 from tacit.data.prepare.ranking import KEY_FILE
 from tacit.data.store import open_store, parquet_store, store_file
@@ -59,7 +59,7 @@ def holdings(catalog: Catalog, rows: dict[str, Rows]) -> Counter[Any]:
 
     A code belongs to one unit, so that order is the same whatever the codes are called.
     """
-    spaces = coded(catalog)
+    spaces = coded_keys(catalog)
     named = {name: {code_name(column): space for column, space in columns.items()} for name, columns in spaces.items()}
     units: dict[int, list[Any]] = defaultdict(list)
     labels: dict[int, dict[Any, int]] = defaultdict(dict)

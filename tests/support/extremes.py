@@ -14,11 +14,10 @@ from hostile import FRAGMENTS
 from questions import COLUMNS
 from stored import catalog, table
 from tacit.privacy.catalog import Catalog, Column
-from tacit.query.canonical import canonical_plan
 from tacit.query.engines.engine import Engine, StoredFacts
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
-from tacit.query.question import Question
+from tacit.query.question import Question, canonical_plan
 from worlds import PUBLIC, Stored, clinic, ranked, world
 
 SPARKS_OWN = "${spark.sql.session.timeZone}"  # which Spark would replace by UTC

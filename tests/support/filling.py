@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import asyncio.constants
 import json
 import socket
 import threading
@@ -15,7 +17,14 @@ from socketserver import BaseRequestHandler, ThreadingTCPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from tacit.doors.cli.survey.endpoint import Endpoint
+import uvicorn
+
+from served import InProcess
+from tacit.doors.cli.survey.endpoint import ReportDesk
+from tacit.doors.server.front_process import Listening
+from tacit.doors.server.gate import configured
+from tacit.doors.server.reports import GivingWay, app
+from tacit.doors.server.settings import Settings
 from tacit.publish.local.survey.declaration import Number, Survey
 from tacit.publish.local.survey.form import build_form
 from tacit.publish.local.survey.reports import Form, Store
@@ -95,16 +104,27 @@ def _field(page: Any, id: str) -> Any:
 
 
 @contextmanager
+def receiving(store: Store, page: str = "") -> Iterator[int]:
+    """The port of an endpoint in this process: the routes behind their gate on a real Uvicorn, and the desk of the store."""
+    handshake = asyncio.constants.SSL_HANDSHAKE_TIMEOUT
+    line = Listening(socket.create_server(("127.0.0.1", 0), backlog=512).detach(), None)
+    server = uvicorn.Server(configured(app(InProcess(ReportDesk(store, page)), Settings()), GivingWay))
+    thread = threading.Thread(target=server.run, args=([line],))
+    thread.start()
+    try:
+        yield line.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join()
+        line.close()
+        asyncio.constants.SSL_HANDSHAKE_TIMEOUT = handshake  # which this door has changed for its whole process
+
+
+@contextmanager
 def listening(survey: Survey, path: Path | None = None) -> Iterator[tuple[Survey, Store]]:
     """A survey that is sent to an endpoint of its own, and the store behind it."""
-    with Store(path, survey) as store, Endpoint(("127.0.0.1", 0), store) as endpoint:
-        thread = threading.Thread(target=endpoint.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield replace(survey, send_to=f"http://127.0.0.1:{endpoint.server_address[1]}/reports"), store
-        finally:
-            endpoint.shutdown()
-            thread.join()
+    with Store(path, survey) as store, receiving(store) as port:
+        yield replace(survey, send_to=f"http://127.0.0.1:{port}/reports"), store
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tacit.data.catalog import parse_catalog
 from tacit.errors import NoBudget, Refused
 from tacit.privacy.catalog import Catalog, Column
 from tacit.query.free import declared_values, public_tables
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import parse, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite

@@ -34,13 +34,13 @@ FLOAT_LOSS = Fraction(1, 10**9)  # and what floats may lose of an epsilon, relat
 def advanced(epsilon: Number, count: int, delta: Number, neighbours: Neighbours = ADD_REMOVE) -> Approximate:
     """epsilon sqrt(2 k ln(1/delta)) + k epsilon (e^epsilon - 1) (Dwork, Rothblum and Vadhan 2010)."""
     each = positive_budget(epsilon)
-    return _advanced(each, count, delta, exp_up(each) - 1, neighbours)
+    return _advanced_total(each, count, delta, exp_up(each) - 1, neighbours)
 
 
 def advanced_tighter(epsilon: Number, count: int, delta: Number, neighbours: Neighbours = ADD_REMOVE) -> Approximate:
     """The same with the mean loss epsilon (e^epsilon - 1) / (e^epsilon + 1), which no pure mechanism exceeds."""
     each = positive_budget(epsilon)
-    return _advanced(each, count, delta, 1 - 2 / (exp_up(each) + 1), neighbours)
+    return _advanced_total(each, count, delta, 1 - 2 / (exp_up(each) + 1), neighbours)
 
 
 def concentrated(epsilon: Number, count: int, delta: Number, neighbours: Neighbours = ADD_REMOVE) -> Approximate:
@@ -92,15 +92,15 @@ def batch_loss(events: Sequence[Event], delta: Number) -> Approximate:
     limit = probability(delta)
     candidates = [_at(whole, limit)] if isinstance(whole, Concentrated) or whole.delta <= limit else []
     candidates += [_at(_all_concentrated(parts), limit), _by_distributions(losses, limit)]
-    known = [epsilon for epsilon in candidates if epsilon is not None]
-    if not known:
+    possible = [epsilon for epsilon in candidates if epsilon is not None]
+    if not possible:
         raise InvalidBudget(
             f"delta must exceed the delta of the events themselves, not be {delta}; give a larger delta", argument="delta"
         )
-    return Approximate(min(known), limit, whole.neighbours)
+    return Approximate(min(possible), limit, whole.neighbours)
 
 
-def _advanced(each: Fraction, count: int, delta: Number, mean_ratio: Fraction, neighbours: Neighbours) -> Approximate:
+def _advanced_total(each: Fraction, count: int, delta: Number, mean_ratio: Fraction, neighbours: Neighbours) -> Approximate:
     rest = positive_budget(delta, "delta")
     spread = each * sqrt_up(2 * _times(count) * log_up(1 / probability(rest)))
     return Approximate(spread + count * each * mean_ratio, rest, neighbours)
@@ -124,8 +124,8 @@ def _tails(each: Fraction, count: int) -> Iterator[tuple[Decimal, Decimal]]:
 
 def _by_distributions(losses: Sequence[Loss], delta: Fraction) -> Fraction | None:
     """Epsilon by privacy-loss distributions; None where floating point cannot resolve `delta`."""
-    pairs = Counter((known.epsilon, known.delta) for known in losses if not isinstance(known, Concentrated))
-    gaussian = [known for known in losses if isinstance(known, Concentrated)]
+    pairs = Counter((each.epsilon, each.delta) for each in losses if not isinstance(each, Concentrated))
+    gaussian = [each for each in losses if isinstance(each, Concentrated)]
     if gaussian:
         block = _at(sequential(gaussian), delta / 2)
         if block is None:
@@ -136,11 +136,11 @@ def _by_distributions(losses: Sequence[Loss], delta: Fraction) -> Fraction | Non
     usable = delta - len(losses) * (2 * total / step + 1) * FLOAT_WEIGHT
     if total == 0 or usable <= sum(own * count for (_, own), count in pairs.items()):
         return None
-    found = _composed(pairs, step).get_epsilon_for_delta(float_down(usable))
-    return min(total, Fraction(float(found)) + total * FLOAT_LOSS) if math.isfinite(found) else None
+    bound = _composed_distribution(pairs, step).get_epsilon_for_delta(float_down(usable))
+    return min(total, Fraction(float(bound)) + total * FLOAT_LOSS) if math.isfinite(bound) else None
 
 
-def _composed(pairs: Counter[tuple[Fraction, Fraction]], step: Fraction) -> Any:
+def _composed_distribution(pairs: Counter[tuple[Fraction, Fraction]], step: Fraction) -> Any:
     """The composition of the worst mechanism of each (epsilon, delta), losses rounded up to the grid."""
     try:
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, identity
@@ -166,11 +166,11 @@ def _grid(pairs: Counter[tuple[Fraction, Fraction]], total: Fraction) -> Fractio
     return common if common * GRID_POINTS >= total > 0 else max(total, Fraction(1)) / GRID_POINTS
 
 
-def _at(known: Loss, delta: Fraction) -> Fraction | None:
+def _at(stated: Loss, delta: Fraction) -> Fraction | None:
     """The epsilon of a loss at `delta`; None where its own delta leaves no room."""
-    if isinstance(known, Concentrated):
-        return known.approximate(delta).epsilon if known.delta < delta else None
-    return known.epsilon if known.delta <= delta else None
+    if isinstance(stated, Concentrated):
+        return stated.approximate(delta).epsilon if stated.delta < delta else None
+    return stated.epsilon if stated.delta <= delta else None
 
 
 def _all_concentrated(events: Sequence[Event]) -> Concentrated:

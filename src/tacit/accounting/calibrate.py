@@ -156,8 +156,8 @@ def gaussian_scale_for(sensitivity: Number, epsilon: Number, delta: Number) -> F
     safe = gaussian_scale_up(size, largest_concentrated_down(limit, rest))
     if size == 0 or limit > 500:  # e^500 is beyond floats, and beyond privacy
         return safe
-    found = _root(lambda width: _delta_float(float(size), width, float(limit)) > rest, float(safe), float(safe) * 1e-3)
-    return _first(Fraction(found), lambda scale: scale >= safe or gaussian_delta_up(size, scale, limit) <= rest)
+    near = _root(lambda width: _delta_float(float(size), width, float(limit)) > rest, float(safe), float(safe) * 1e-3)
+    return _first(Fraction(near), lambda scale: scale >= safe or gaussian_delta_up(size, scale, limit) <= rest)
 
 
 def drifted_delta_up(delta: Number, epsilon: Number, drift: Number) -> Fraction:

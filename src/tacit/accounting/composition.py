@@ -1,4 +1,4 @@
-"""What events cost, alone and together: the theorem of each event, and what the ledger's filter sums.
+"""The costs of events, alone and together: the theorem of each event, and the triple that the ledger's filter sums.
 
 `loss(event)` is the event's own theorem. `cost(event)` is the triple (epsilon, rho, delta) that stays true under adaptive
 composition; composition.md defines it and proves every rule of this file. Tighter totals for events that are all fixed in
@@ -41,7 +41,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the filter sums: outside a part of weight `delta`, ratios up to e^epsilon and Renyi divergences up to rho a.
+    """The triple that the filter sums: outside a part of weight `delta`, ratios up to e^epsilon and Renyi divergences up to rho a.
 
     `epsilon` is None where the ratio has no bound. composition.md, section 1.
 
@@ -124,12 +124,12 @@ def _(event: CalibratedGaussian) -> Loss:
 @loss.register
 def _(event: Parallel) -> Loss:
     losses = [loss(part) for part in event.events]
-    return parallel(losses, _moving(_one_relation(losses)))
+    return parallel(losses, _require_add_remove(_one_relation(losses)))
 
 
 @singledispatch
 def cost(event: Event) -> Cost:
-    """What the filter adds for the event, under the event's own relation.
+    """The cost that the filter adds for the event, under the event's own relation.
 
     >>> parts = cost(Batch((ExponentialChoice(Fraction(1)), ExponentialChoice(Fraction(1)))))
     >>> round(float(parts.rho), 3), round(float(pure_rho_up(Fraction(2))), 3)          # not that of the sum of epsilons
@@ -152,7 +152,7 @@ def _(event: Batch) -> Cost:
 
 @cost.register
 def _(event: CalibratedGaussian) -> Cost:
-    """Epsilon with its delta, and the rho of the noise: composition.md, section 2. What samplers leave out is on top."""
+    """Epsilon with its delta, and the rho of the noise: composition.md, section 2. The delta of truncated samplers is added."""
     noise = reduce(add, [cost(part) for part in _some(event.events)])
     return Cost(event.epsilon, noise.rho, event.delta + noise.delta, noise.neighbours)
 
@@ -161,17 +161,17 @@ def _(event: CalibratedGaussian) -> Cost:
 def _(event: Parallel) -> Cost:
     """The largest of each number: a neighbour differs in one part only (composition.md, section 3)."""
     parts = [cost(part) for part in _some(event.events)]
-    relation = _moving(_one_relation(parts))
+    relation = _require_add_remove(_one_relation(parts))
     ratios = [part.epsilon for part in parts if part.epsilon is not None]
     epsilon = max(ratios) if len(ratios) == len(parts) else None
     return Cost(epsilon, max(part.rho for part in parts), max(part.delta for part in parts), relation)
 
 
-def cost_of(known: Loss) -> Cost:
+def cost_of(stated: Loss) -> Cost:
     """The triple that a loss implies; a probabilistic one counts as approximate (composition.md, section 2)."""
-    if isinstance(known, Concentrated):
-        return Cost(None, known.rho, known.delta, known.neighbours)
-    return Cost(known.epsilon, pure_rho_up(known.epsilon), known.delta, known.neighbours)
+    if isinstance(stated, Concentrated):
+        return Cost(None, stated.rho, stated.delta, stated.neighbours)
+    return Cost(stated.epsilon, pure_rho_up(stated.epsilon), stated.delta, stated.neighbours)
 
 
 def restated(price: Cost, relation: Neighbours) -> Cost:
@@ -198,7 +198,7 @@ def restated(price: Cost, relation: Neighbours) -> Cost:
 
 
 def cost_under(event: Event, relation: Neighbours) -> Cost:
-    """What the filter adds for the event under `relation`; the parts of a batch are restated one by one, which costs less.
+    """The cost that the filter adds for the event under `relation`; parts of a batch are restated one by one, which costs less.
 
     >>> parts = Batch((ThresholdedKeys(Fraction(1), Fraction(1, 10**6), 1, 15), ExponentialChoice(Fraction(5))))
     >>> change = Neighbours("change-one")
@@ -209,7 +209,7 @@ def cost_under(event: Event, relation: Neighbours) -> Cost:
 
 
 def costs_under(event: Event, relation: Neighbours) -> tuple[Cost, ...]:
-    """The costs of what a batch consists of, each under `relation`; of any other event its own."""
+    """The costs of the parts of a batch, each under `relation`; of any other event its own cost."""
     if isinstance(event, Batch):
         return tuple(part for each in _some(event.events) for part in costs_under(each, relation))
     return (restated(cost(event), relation),)
@@ -237,11 +237,11 @@ def parallel(losses: Iterable[Loss], relation: Neighbours, within: Iterable[Loss
     pure epsilon 2 (change one row); pure epsilon 1.5 (change one row)
     """
     parts = _some(list(losses))
-    if _moving(_one_relation(parts)).of != relation.of:
+    if _require_add_remove(_one_relation(parts)).of != relation.of:
         raise WrongRelation(f"parts priced for '{parts[0].neighbours}' have no price for '{relation}'")
     if relation.change == "add-remove":
         return _largest(_one_kind(parts), relation, count=1)
-    inside = list(within) or [_doubled(part, relation) for part in parts]
+    inside = list(within) or [_change_one_loss(part, relation) for part in parts]
     if len(inside) != len(parts) or any(part.neighbours != relation for part in inside):
         raise WrongRelation(f"`within` must contain one loss for '{relation}' per part")
     return _largest(_one_kind([_largest(_one_kind(parts), relation, count=2), *inside]), relation, count=1)
@@ -261,34 +261,34 @@ def moved_weight_up(delta: Fraction, rho: Fraction) -> Fraction:
     return exp_up(-(root**2)) if root > 0 else Fraction(1)
 
 
-def _doubled(known: Loss, relation: Neighbours) -> Loss:
-    if isinstance(known, Concentrated):
-        return Concentrated(4 * known.rho, known.delta + moved_weight_up(known.delta, known.rho), relation)
-    if isinstance(known, Pure):
-        return Pure(2 * known.epsilon, relation)
-    both = weakened(known).group(2)
+def _change_one_loss(part: Loss, relation: Neighbours) -> Loss:
+    if isinstance(part, Concentrated):
+        return Concentrated(4 * part.rho, part.delta + moved_weight_up(part.delta, part.rho), relation)
+    if isinstance(part, Pure):
+        return Pure(2 * part.epsilon, relation)
+    both = weakened(part).group(2)
     return Approximate(both.epsilon, both.delta, relation)
 
 
 def _one_kind(losses: Sequence[Loss]) -> Sequence[Loss]:
-    kinds = {type(known) for known in losses}
+    kinds = {type(each) for each in losses}
     if len(kinds) == 1:
         return losses
     if Concentrated in kinds:
-        return [known if isinstance(known, Concentrated) else _concentrated(known) for known in losses]
+        return [each if isinstance(each, Concentrated) else _as_concentrated(each) for each in losses]
     if kinds == {Pure, Probabilistic}:
-        return [known.probabilistic() if isinstance(known, Pure) else known for known in losses]
-    return [weakened(known) for known in losses]
+        return [each.probabilistic() if isinstance(each, Pure) else each for each in losses]
+    return [weakened(each) for each in losses]
 
 
-def _concentrated(known: Pure | Approximate | Probabilistic) -> Concentrated:
-    return Concentrated(pure_rho_up(known.epsilon), known.delta, known.neighbours)
+def _as_concentrated(stated: Pure | Approximate | Probabilistic) -> Concentrated:
+    return Concentrated(pure_rho_up(stated.epsilon), stated.delta, stated.neighbours)
 
 
 def _largest(losses: Sequence[Loss], relation: Neighbours, count: int) -> Loss:
     """For each number of one kind of loss, the sum of its `count` largest."""
     names = [field.name for field in fields(losses[0]) if field.name != "neighbours"]
-    largest = {name: sum(sorted((getattr(known, name) for known in losses), reverse=True)[:count]) for name in names}
+    largest = {name: sum(sorted((getattr(each, name) for each in losses), reverse=True)[:count]) for name in names}
     return replace(losses[0], neighbours=relation, **largest)
 
 
@@ -312,8 +312,8 @@ def _one_relation(parts: Sequence[Loss | Cost]) -> Neighbours:
     return relations.pop()
 
 
-def _moving(relation: Neighbours) -> Neighbours:
-    """`relation` if a person may come or go under it, which is what a part sees when somebody moves to another part."""
+def _require_add_remove(relation: Neighbours) -> Neighbours:
+    """`relation`, which must be add/remove: a part loses or gains a person who moves between parts."""
     if relation.change != "add-remove":
         raise WrongRelation(
             f"disjoint parts are priced under add/remove, not '{relation}': a change can move a {relation.of} from one part "

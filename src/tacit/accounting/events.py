@@ -1,4 +1,4 @@
-"""What ran: frozen records, kept apart from what they cost.
+"""The events that ran: frozen records, kept apart from their costs.
 
 An event holds the parameters that a proof needs, and nothing private. Its meaning never changes: a ledger of today must be
 readable in ten years, so a new mechanism, or a better theorem with other parameters, is a new event. The costs are in
@@ -50,7 +50,7 @@ class GaussianNoiseOne:
 class ExponentialChoice:
     """One candidate drawn with weight exp(epsilon utility / (2 sensitivity)), or a tighter exponent proved at the mechanism.
 
-    It is priced as pure, as are choices of which no more is known; what runs here records a `BoundedRangeChoice`.
+    It is priced as pure, like every choice with an epsilon alone; the mechanisms of tacit record a `BoundedRangeChoice`.
     """
 
     epsilon: Fraction

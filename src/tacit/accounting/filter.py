@@ -31,7 +31,7 @@ down to thirty-seconds, are exact; anything else is rounded up as it enters, by 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What has been spent: the sums of epsilons (None once an event had none), of rhos and of deltas, on the grid."""
+    """The sums of all spends: of epsilons (None once an event had none), of rhos and of deltas, on the grid."""
 
     epsilon: Fraction | None = Fraction(0)
     rho: Fraction = Fraction(0)
@@ -43,7 +43,7 @@ NOTHING_SPENT = State()
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What one further event may cost: a pure epsilon, or a concentrated rho; and the delta left for events."""
+    """The largest cost of one further event: a pure epsilon, or a concentrated rho; and the delta that remains for events."""
 
     epsilon: Fraction
     rho: Fraction

@@ -148,10 +148,10 @@ class Moves:
 
 @lru_cache(maxsize=512)
 def calibrated_rho(moves: tuple[Moves, ...], weights: tuple[Fraction, ...], epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho found at which vectors with these shares of it are (epsilon, delta) together; delta > 0.
+    """A rho near the largest at which vectors with these shares of it are (epsilon, delta) together; delta > 0.
 
-    Vector j then has noise of scale `gaussian_scale_up(length_j, weight_j rho)`. What is returned is checked by a bound that is
-    rounded up, so that floats decide only how near it is to the largest.
+    Vector j then has noise of scale `gaussian_scale_up(length_j, weight_j rho)`. A bound that is rounded up checks the result, so
+    that floats decide only how near it is to the largest.
 
     >>> one = calibrated_rho((Moves(Fraction(1), entries=1),), (Fraction(1),), Fraction(1), Fraction(1, 10**6))
     >>> two = calibrated_rho((Moves(Fraction(1000), entries=9),), (Fraction(1),), Fraction(1), Fraction(1, 10**6))
@@ -163,12 +163,12 @@ def calibrated_rho(moves: tuple[Moves, ...], weights: tuple[Fraction, ...], epsi
     safe = _down(largest_rho_down(epsilon, delta))
     if epsilon > LARGEST_EPSILON or delta < LEAST_DELTA:
         return safe
-    found = [safe, _by_rounding(moves, weights, epsilon, delta, safe)]
+    rhos = [safe, _by_rounding(moves, weights, epsilon, delta, safe)]
     if len(moves) == 1 and moves[0].single:
-        found.append(_by_sums(moves[0], epsilon, delta))
+        rhos.append(_by_sums(moves[0], epsilon, delta))
     elif len(moves) == 1 and moves[0].square <= LISTED_SQUARE:
-        found.append(_by_list(moves[0], epsilon, delta, max(found)))
-    return max(found)
+        rhos.append(_by_list(moves[0], epsilon, delta, max(rhos)))
+    return max(rhos)
 
 
 def delta_up(moves: Sequence[Moves], scales: Sequence[Fraction], epsilon: Fraction) -> Fraction:
@@ -244,7 +244,7 @@ def _by_rounding(
         scales = _scales(moves, weights, rho)
         return 2 * best**2 < min(scales) ** 2 and rounded_delta_up(moves, scales, epsilon, best) <= delta
 
-    return next((rho for rho in _falling(near[best], safe) if holds(rho)), safe)
+    return next((rho for rho in _candidates_below(near[best], safe) if holds(rho)), safe)
 
 
 def _near(moves: Sequence[Moves], weights: Sequence[Fraction], epsilon: Fraction, delta: Fraction, rounding: Fraction) -> float:
@@ -275,11 +275,11 @@ def _normal_delta(length: float, epsilon: float) -> float:
     return (math.erfc(start / math.sqrt(2)) - math.exp(epsilon) * below) / 2
 
 
-def _by_list(moves: Moves, epsilon: Fraction, delta: Fraction, known: Fraction) -> Fraction:
+def _by_list(moves: Moves, epsilon: Fraction, delta: Fraction, safe: Fraction) -> Fraction:
     """Bisection on the bound itself, between what another bound allows and twice that."""
-    if gaussian_scale_up(moves.length, known) >= LISTED_SCALE:
-        return known
-    low, high = known, 2 * known
+    if gaussian_scale_up(moves.length, safe) >= LISTED_SCALE:
+        return safe
+    low, high = safe, 2 * safe
     for _ in range(18):
         middle = _down((low + high) / 2)
         good = _listed_up(moves, gaussian_scale_up(moves.length, middle), epsilon) <= delta
@@ -292,7 +292,7 @@ def _listed_up(moves: Moves, scale: Fraction, epsilon: Fraction) -> Fraction:
     return max(listed_delta_up(each, scale, epsilon) for each in lists)
 
 
-def _falling(near: float, safe: Fraction) -> Iterator[Fraction]:
+def _candidates_below(near: float, safe: Fraction) -> Iterator[Fraction]:
     """Numbers from a float on, ever further below it, as long as they are above what is safe."""
     start = Fraction(near)
     for step in range(24):

@@ -84,10 +84,10 @@ def tail_sum(scale: Fraction, start: int) -> Bounds:
         return Bounds(whole.down - other.up, whole.up - other.down)
     if start > FAR * scale:  # one term and an integral, each below the first density
         return Bounds(Fraction(0), (1 + scale) * exp_up(Fraction(-(FAR**2), 2)))
-    return _summed(scale, start) if scale <= SUMMED_UP_TO else _integrated(scale, start)
+    return _sum_of_terms(scale, start) if scale <= SUMMED_UP_TO else _sum_by_integral(scale, start)
 
 
-def _summed(scale: Fraction, start: int) -> Bounds:
+def _sum_of_terms(scale: Fraction, start: int) -> Bounds:
     """Term by term in fixed point: each term is the last one times a ratio, each ratio the last one times e^(-1/s^2)."""
     square = scale**2
     first = -Fraction(start**2) / (2 * square)
@@ -110,7 +110,7 @@ def _recurrence(ratio: Fraction, shrink: Fraction, carry: int) -> Fraction:
     return Fraction(total, one)
 
 
-def _integrated(scale: Fraction, start: int) -> Bounds:
+def _sum_by_integral(scale: Fraction, start: int) -> Bounds:
     """Euler and Maclaurin: integral + f/2 - f'/12, and a remainder of at most the variation of f''' over 360."""
     position = start / scale
     at = Bounds(*(exp(-(position**2) / 2) for exp in (exp_down, exp_up)))

@@ -98,11 +98,11 @@ def _gamma_tail_up(count: int, beyond: int, scale: Fraction) -> Fraction:
         total = UP.add(total, term)
         tails.append(total)
         term = UP.divide(UP.multiply(term, place), Decimal(at + 1))
-    weight, found = UP.power(Decimal(2), Decimal(-count)), Decimal(0)
+    weight, tail = UP.power(Decimal(2), Decimal(-count)), Decimal(0)
     for at in range(count):
-        found = UP.add(found, UP.multiply(weight, tails[count - 1 - at]))
+        tail = UP.add(tail, UP.multiply(weight, tails[count - 1 - at]))
         weight = UP.divide(UP.multiply(weight, Decimal(count + at)), Decimal(2 * (at + 1)))
-    return Fraction(UP.multiply(found, Decimal("1.000001")))
+    return Fraction(UP.multiply(tail, Decimal("1.000001")))
 
 
 def _gaussian(scale: Fraction, count: int, missed: Fraction) -> int:
@@ -183,13 +183,13 @@ def weighted_error(draws: Sequence[Draws], weights: Floats, missed: Fraction, le
     if not live:
         return np.zeros(len(sizes))
     noises, sizes = [draws[at] for at in live], sizes[:, live]
-    known = sizes if least is None else np.minimum(sizes, np.asarray(least)[live])
+    smallest = sizes if least is None else np.minimum(sizes, np.asarray(least)[live])
     alone = sum((sizes[:, at] * each.error(missed / len(live)) for at, each in enumerate(noises)), start=np.zeros(len(sizes)))
     if len(live) == 1 or missed < LEAST_MISS or not _is_listed(noises[-1], missed) or not _is_summed(noises[:-1]):
         return np.asarray(alone)
-    places, chances = _listed(noises[-1], missed)
+    places, chances = _listed_chances(noises[-1], missed)
     law = _Law(noises[:-1], sizes[:, :-1])
-    gaps = np.where(_is_even(noises, sizes, known), 0.0, sizes[:, -1])
+    gaps = np.where(_is_even(noises, sizes, smallest), 0.0, sizes[:, -1])
     return np.minimum(alone, _least(law, gaps, np.outer(sizes[:, -1], places), chances, alone, float(missed)))
 
 
@@ -259,16 +259,16 @@ class _Law:
             return added_tail(far / self.scales, self.count)
         if self.scales is None:
             return normal_tail(far, self.deviation)  # type: ignore[arg-type]  # without Laplace noise there is Gaussian
-        one = laplace_tail if self.deviation is None else _mixed(self.deviation)
-        found = np.zeros_like(far)
+        one = laplace_tail if self.deviation is None else _mixed_tail(self.deviation)
+        chance = np.zeros_like(far)
         for at in range(self.scales.shape[1]):
             scale = self.scales[:, at, None]
             share = np.ones_like(scale)
             for other in range(self.scales.shape[1]):
                 if other != at:
                     share = share * scale**2 / (scale**2 - self.scales[:, other, None] ** 2)
-            found += share * one(far, scale)
-        return found
+            chance += share * one(far, scale)
+        return chance
 
 
 def _apart(scales: Floats) -> Floats:
@@ -290,11 +290,11 @@ def added_tail(far: Floats, count: int) -> Floats:
     """P[L_1 + ... + L_count > far] for continuous Laplace noise of scale 1, far >= 0: a mixture of Gamma laws (added.md)."""
     shares = np.cumsum([math.comb(count - 1 + at, at) * 2.0 ** -(count + at) for at in range(count)])
     term = np.exp(-far)
-    found = shares[-1] * term
+    total = shares[-1] * term
     for at in range(1, count):
         term = term * far / at
-        found += shares[count - 1 - at] * term
-    return np.asarray(found)
+        total += shares[count - 1 - at] * term
+    return np.asarray(total)
 
 
 def normal_tail(far: Floats, deviation: Floats) -> Floats:
@@ -304,7 +304,7 @@ def normal_tail(far: Floats, deviation: Floats) -> Floats:
     return np.asarray(np.exp(-(place**2)) * scaled_erfc(place) / 2)
 
 
-def _mixed(deviation: Floats) -> Callable[[Floats, Floats], Floats]:
+def _mixed_tail(deviation: Floats) -> Callable[[Floats, Floats], Floats]:
     """P[L + Z > far] for Laplace and normal noise, far >= 0; with d the deviation, s the scale and u = far / d:
 
     P[Z > far] + e^(-u^2/2) (g((d/s - u) / sqrt 2) - g((d/s + u) / sqrt 2)) / 4, where g(x) = e^(x^2) erfc(x).
@@ -332,7 +332,7 @@ def scaled_erfc(place: Floats) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _listed(noise: Draws, missed: Fraction) -> tuple[Floats, Floats]:
+def _listed_chances(noise: Draws, missed: Fraction) -> tuple[Floats, Floats]:
     """Places of |Y| with their chances, each chance put at the far end of its stretch; the last chance is beyond all places."""
     reach = noise.error(missed / 1000) + 1
     edges = np.unique(np.ceil(np.linspace(0, reach + 1, POINTS)))

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 def stopped_after(seconds: float | None, stop: Callable[[], object], again: float = 0.05) -> Iterator[threading.Event]:
     """Calls `stop` after some seconds, and again and again until the work ends: a stop between two statements is lost.
 
-    What it yields is set from the first stop on, for work that does not hear one.
+    It yields an event that is set from the first stop on, for work that a stop does not reach.
 
     When this returns, no stop is under way and none will follow. Otherwise one that came as the work ended would stop the next
     question on the same connection, which has been paid for. So the end of the work waits for a stop that has begun.

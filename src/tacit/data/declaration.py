@@ -51,7 +51,7 @@ def key_lines(text: str) -> dict[Path, int]:
 
 
 def has_endless_key(text: str) -> bool:
-    """Whether a key has so many parts, with dots between them, that reading it would take long.
+    """Whether a key has more than `MOST_PARTS` parts with dots between them, so that reading it would take long.
 
     >>> has_endless_key("a.b.c = 1"), has_endless_key(f"[{'a.' * 50}a]")
     (False, True)
@@ -70,7 +70,7 @@ def key_text(path: Sequence[str]) -> str:
     >>> print(key_text(("tables", "adult", "columns", "hours-per-week")), key_text(("two words",)))
     tables.adult.columns.hours-per-week "two words"
     """
-    return ".".join(name if BARE.fullmatch(name) else _quoted(name) for name in path)
+    return ".".join(name if BARE.fullmatch(name) else _toml_text(name) for name in path)
 
 
 def value_text(value: object) -> str:
@@ -81,16 +81,16 @@ def value_text(value: object) -> str:
     >>> print(value_text("postgresql://reader:secret@db/hospital"))
     "postgresql://...@db/hospital"
     """
-    text = whole_text(_shown(value))
+    text = whole_text(_without_secrets(value))
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
-def _shown(value: object) -> object:
+def _without_secrets(value: object) -> object:
     """The value with passwords removed from its URLs: an error message shows the mistake and never the password."""
     if isinstance(value, Mapping):
-        return {name: _shown(member) for name, member in value.items()}
+        return {name: _without_secrets(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return [_shown(member) for member in value]
+        return [_without_secrets(member) for member in value]
     return without_password(value) if isinstance(value, str) else value
 
 
@@ -103,17 +103,17 @@ def whole_text(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > LONGEST * 4:
         return f"a number of {value.bit_length()} bits"  # Python refuses to print some of them
     if isinstance(value, str):
-        return _quoted(value)
+        return _toml_text(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _quoted(text: str) -> str:
+def _toml_text(text: str) -> str:
     return NOT_ASCII.sub(_in_toml, json.dumps(text, ensure_ascii=False))
 
 
-def _in_toml(found: re.Match[str]) -> str:
+def _in_toml(match: re.Match[str]) -> str:
     """Escapes control characters and line-turning marks that JSON leaves as they are; TOML reads the escapes as the same text."""
-    return found[0] if found[0].isprintable() else f"\\u{ord(found[0]):04X}" if found[0] <= "\uffff" else f"\\U{ord(found[0]):08X}"
+    return match[0] if match[0].isprintable() else f"\\u{ord(match[0]):04X}" if match[0] <= "\uffff" else f"\\U{ord(match[0]):08X}"
 
 
 class _Lost(Exception):
@@ -182,12 +182,12 @@ class _Scanner:
         return self.text.startswith(characters, self.at)
 
     def skip(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             raise _Lost
-        self.line += found[0].count("\n")
-        self.at = found.end()
-        return found
+        self.line += match[0].count("\n")
+        self.at = match.end()
+        return match
 
 
 def _name(written: str) -> str:
@@ -238,7 +238,7 @@ def shaped(document: Mapping[str, object], report: Report, rule: Schema | None =
 
     A `rule` other than the default must not contain references.
     """
-    return _shaped(document, schema() if rule is None else rule, (), report)
+    return _fit_value(document, schema() if rule is None else rule, (), report)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -252,13 +252,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"did you mean {key_text(close)}?" if close else "known here: " + ", ".join(key_text([one]) for one in names)
 
 
-def _shaped(value: object, rule: Schema, path: Path, report: Report) -> Any:
-    rule = _followed(rule)
+def _fit_value(value: object, rule: Schema, path: Path, report: Report) -> Any:
+    rule = _resolve_rule(rule)
     misfit = _misfit(value, rule)
     if misfit:
-        report(path, "is not filled in yet" if value == PLACEHOLDER else misfit, _wanted(rule, path))
+        report(path, "is not filled in yet" if value == PLACEHOLDER else misfit, _expectation(rule, path))
         return BROKEN
-    return _shaped_table(value, _chosen(rule), path, report) if isinstance(value, Mapping) else value
+    return _shaped_table(value, _rule_of_table(rule), path, report) if isinstance(value, Mapping) else value
 
 
 def _shaped_table(table: Mapping[str, object], rule: Schema, path: Path, report: Report) -> dict[str, Any]:
@@ -266,14 +266,14 @@ def _shaped_table(table: Mapping[str, object], rule: Schema, path: Path, report:
     rest = rule.get("additionalProperties", False)
     for name in rule.get("required", ()):
         if name not in table:
-            report((*path, name), "is missing", _wanted(_followed(members[name]), (*path, name)))
-    found: dict[str, Any] = dict.fromkeys(rule.get("required", ()), BROKEN)
+            report((*path, name), "is missing", _expectation(_resolve_rule(members[name]), (*path, name)))
+    shaped_members: dict[str, Any] = dict.fromkeys(rule.get("required", ()), BROKEN)
     for name, value in table.items():
         if name in members or rest:
-            found[name] = _shaped(value, members.get(name, rest), (*path, name), report)
+            shaped_members[name] = _fit_value(value, members.get(name, rest), (*path, name), report)
         else:
             report((*path, name), "is not a key that tacit knows", _meant(name, value, members, path))
-    return found
+    return shaped_members
 
 
 def _meant(name: str, value: object, members: Schema, path: Path) -> str:
@@ -284,17 +284,17 @@ def _meant(name: str, value: object, members: Schema, path: Path) -> str:
     return nearest(name, members)
 
 
-def _followed(rule: Schema) -> Schema:
+def _resolve_rule(rule: Schema) -> Schema:
     return schema()["definitions"][rule["$ref"].rpartition("/")[2]] if "$ref" in rule else rule
 
 
-def _chosen(rule: Schema) -> Schema:
+def _rule_of_table(rule: Schema) -> Schema:
     """Of several alternatives, the one that describes a table."""
     return next((one for one in rule.get("anyOf", ()) if one.get("type") == "object"), rule)
 
 
 def _misfit(value: object, rule: Schema) -> str:
-    """What is wrong with the value, or None; the members of a table are checked one by one later."""
+    """The reason why a value does not fit the rule, or an empty text; members of a table are checked one by one later."""
     if "anyOf" in rule:
         return "" if not all(_misfit(value, one) for one in rule["anyOf"]) else f"is {value_text(value)}, which does not fit"
     if "const" in rule or "enum" in rule:
@@ -342,8 +342,8 @@ def _fits(pattern: str, text: str) -> bool:
     return re.search(re.sub(r"(?<!\\)\$$", r"\\Z", pattern), text) is not None
 
 
-def _wanted(rule: Schema, path: Path) -> str:
-    """What the schema says about a key, and how to write it."""
+def _expectation(rule: Schema, path: Path) -> str:
+    """The schema's description of a key, and how to write it."""
     examples = " or ".join(f"{key_text(path[-1:])} = {value_text(one)}" for one in rule["examples"])
     says = rule["description"].rstrip(".")
     return f"{says[0].lower()}{says[1:]}; for example {examples}"
@@ -403,19 +403,19 @@ class Reading:
     def folded(self, path: Path, members: Mapping[str, Any]) -> dict[str, str]:
         """Maps folded names of tables or columns to the names as written."""
         self.check_names(path, members)
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         for name in members:
             if UNSEEN.search(name) and not any(category(character) == "Cc" for character in name):
                 self.report((*path, name), "has a mark of writing direction", "no question can name it; rename it")
             if folded(name).startswith(OURS):
                 self.report((*path, name), f"begins with {OURS}", "such names are tacit's own; rename it")
-            if folded(name) in found:
-                twin = key_text((*path, found[folded(name)]))
+            if folded(name) in names:
+                twin = key_text((*path, names[folded(name)]))
                 self.report((*path, name), f"differs from {twin} in case only", "names match without case; rename one")
-            found.setdefault(folded(name), name)
-        return found
+            names.setdefault(folded(name), name)
+        return names
 
     def unusable(self, name: str) -> InvalidCatalog:
-        found = sorted(self.problems, key=lambda problem: problem.line or 0)
-        count = f"{len(found)} problems" if len(found) > 1 else "a problem"
-        return InvalidCatalog(f"{name} has {count}:", tuple(found))
+        problems = sorted(self.problems, key=lambda problem: problem.line or 0)
+        count = f"{len(problems)} problems" if len(problems) > 1 else "a problem"
+        return InvalidCatalog(f"{name} has {count}:", tuple(problems))

@@ -51,7 +51,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class ByHolder:
-    """A query of which rows with different `tacit_holder` do not meet: `rows` is SQL of the maker, with that column.
+    """A query in which rows with different `tacit_holder` do not meet: `rows` is SQL of the maker, with that column.
 
     `finished` turns a relation of such rows into SQL of the embedded engine, which an engine may run on some holders at a time.
     """
@@ -122,12 +122,12 @@ class Workshop:
     def __post_init__(self) -> None:
         for setting in (*SETTINGS, f"temp_directory = {text(str(self.spill))}"):
             self.engine.execute(f"SET {setting}")
-        self.limit = limit = self._understood(self.memory)
+        self.limit = limit = self._bytes_of_memory(self.memory)
         if limit < LEAST:
             raise InvalidInput(f"memory {self.memory} is too small: it must be at least 400MB; raise it, for example 4GB")
         self.engine.execute(f"SET memory_limit = '{engine_bytes(limit)}B'")
 
-    def _understood(self, memory: str) -> int:
+    def _bytes_of_memory(self, memory: str) -> int:
         """The bytes of a size, or of a share of the machine's memory, as the engine reads it; rounded down by at most a tenth."""
         try:
             self.engine.execute(f"SET memory_limit = {text(text_of(memory, 'memory'))}")
@@ -158,7 +158,7 @@ class Workshop:
             self.run(statement)
 
     def keep_by_holder(self, table: str, query: ByHolder, parameters: Parameters, step: str) -> int | None:
-        """Keep the result of a query of which rows with different holders do not meet; their holders get no numbers."""
+        """Keep the result of a query in which rows with different holders do not meet; their holders get no numbers."""
         self.keep(table, query.finished(f"({query.rows})"), parameters, step)
         return None
 
@@ -181,16 +181,16 @@ class Workshop:
 
     def step(self, words: str, statement: str, parameters: Parameters = None) -> None:
         """Run one statement of the plan and report progress; an exception in the report, or Ctrl-C, stops it."""
-        self._watched(lambda: self.engine.execute(statement, parameters), words)
+        self._watch(lambda: self.engine.execute(statement, parameters), words)
         self.done, self.share = self.done + 1, 0.0
 
     def run(self, statement: str, words: str = "") -> None:
         """Run one statement within a step; progress is reported only if there are words for it."""
-        self._watched(lambda: self.engine.execute(statement), words)
+        self._watch(lambda: self.engine.execute(statement), words)
 
     def rows(self, query: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """All rows of a small result."""
-        return self._watched(lambda: self.engine.execute(query, parameters).fetchall())
+        return self._watch(lambda: self.engine.execute(query, parameters).fetchall())
 
     def list_values(self, listed: str, values: Sequence[str]) -> None:
         """Make a type of listed values, and remember how; a source may be read twice, so one of the same name is replaced."""
@@ -209,7 +209,7 @@ class Workshop:
         if self.tell is not None and words:
             self.tell(words, self.told)
 
-    def _watched(self, work: Callable[[], Result], words: str = "") -> Result:
+    def _watch(self, work: Callable[[], Result], words: str = "") -> Result:
         return watched(work, lambda: self.tell_progress(words), self.engine.interrupt)
 
 

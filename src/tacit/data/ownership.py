@@ -30,8 +30,8 @@ class Link:
     def pairs(self, key_type: str) -> str:
         """SQL for the distinct pairs (`tacit_link`, `tacit_holder`), from the raw rows: independent of limits and other values."""
         link, holder = key_sql(self.column, key_type), key_sql(own_key(self.table), key_type)
-        found = f"SELECT DISTINCT {link} AS tacit_link, {holder} AS tacit_holder FROM {staged_name(self.table)}"
-        return f"SELECT * FROM ({found}) WHERE tacit_link IS NOT NULL AND tacit_holder IS NOT NULL"
+        distinct = f"SELECT DISTINCT {link} AS tacit_link, {holder} AS tacit_holder FROM {staged_name(self.table)}"
+        return f"SELECT * FROM ({distinct}) WHERE tacit_link IS NOT NULL AND tacit_holder IS NOT NULL"
 
 
 def own_key(table: Table) -> str | None:
@@ -57,45 +57,45 @@ def led_through(catalog: Catalog, table: Table) -> Reference | None:
 
 def links(catalog: Catalog, table: Table) -> tuple[Link, ...]:
     """The look-ups from the key of a table to its units, in order; empty if that key is the unit."""
-    found: list[Link] = []
+    way: list[Link] = []
     here = table
     while (reference := led_through(catalog, here)) is not None:
         here = catalog.tables[reference[0]]
-        if here.name == table.name or here.name in (link.table.name for link in found):
+        if here.name == table.name or here.name in (link.table.name for link in way):
             raise _circle(table)
-        found.append(Link(here, reference[1]))
-    if found and table.no_unit == "own":
+        way.append(Link(here, reference[1]))
+    if way and table.no_unit == "own":
         raise InvalidCatalog(
-            f'{table.name} has no_unit = "own", and its unit is looked up in {found[0].table.name}, where one row more could '
+            f'{table.name} has no_unit = "own", and its unit is looked up in {way[0].table.name}, where one row more could '
             'claim many such rows; write no_unit = "drop"'
         )
-    return tuple(found)
+    return tuple(way)
 
 
-def carried(catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
+def carried_keys(catalog: Catalog) -> Mapping[str, tuple[str, ...]]:
     """The key columns that each private table is staged with: its own, and those in which others look up their unit."""
     private = {key: table for key, table in catalog.tables.items() if not table.public}
-    found: dict[str, set[str]] = {key: {own_key(table) or "", table.key or ""} - {""} for key, table in private.items()}
+    columns_of: dict[str, set[str]] = {key: {own_key(table) or "", table.key or ""} - {""} for key, table in private.items()}
     for table in private.values():
         for link in links(catalog, table):
-            found[link.table.name].add(link.column)
-    return {key: tuple(sorted(columns)) for key, columns in found.items()}
+            columns_of[link.table.name].add(link.column)
+    return {key: tuple(sorted(columns)) for key, columns in columns_of.items()}
 
 
-def coded(catalog: Catalog) -> Mapping[str, Mapping[str, Reference]]:
+def coded_keys(catalog: Catalog) -> Mapping[str, Mapping[str, Reference]]:
     """The keys of each private table that are stored as codes, so that queries can join on them.
 
     They are the key that leads to the table's unit through another table, and the keys that other tables refer to. A code
     represents a value of the looked-up (table, column).
     """
     private = {name: table for name, table in catalog.tables.items() if not table.public}
-    found: dict[str, dict[str, Reference]] = {name: {} for name in private}
+    spaces: dict[str, dict[str, Reference]] = {name: {} for name in private}
     for table in private.values():
         reference, own = led_through(catalog, table), own_key(table)
         if reference is not None and own is not None:
-            found[table.name][own] = reference
-            found[reference[0]][reference[1]] = reference
-    return found
+            spaces[table.name][own] = reference
+            spaces[reference[0]][reference[1]] = reference
+    return spaces
 
 
 def owners(words: Dialect, pairs: str, *rest: str) -> str:

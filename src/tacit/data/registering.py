@@ -37,7 +37,6 @@ from tacit.accounting.ledger.register import (
 )
 from tacit.data.declaration import folded
 from tacit.data.dialect import name, text
-from tacit.data.files.kinds import is_compressed
 from tacit.errors import RegisterUnavailable, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Source, Table
@@ -64,7 +63,7 @@ class Registration:
         """Refuse sources that another ledger already covers, unless the data owner gives a reason now or gave one before."""
         others = [] if reason or self.register is None else self._others(self.register, ledger or "")
         if others:
-            raise _covered(
+            raise _already_covered(
                 others[0],
                 "use that catalog, or declare its ledger in [ledger] url and data_set; for a second budget over the same "
                 "people, give a reason: --reason WHY",
@@ -72,10 +71,10 @@ class Registration:
 
     def _others(self, register: Register, ledger: str) -> list[Registered]:
         """Other ledgers over these sources that this one has not shared a source with before; and copies of this ledger."""
-        known = register.sharing(self.marks)
-        own = {mark for one in known if one.ledger == ledger for mark in one.marks}
+        sharing = register.sharing(self.marks)
+        own = {mark for one in sharing if one.ledger == ledger for mark in one.marks}
         return [
-            *(one for one in known if one.ledger != ledger and own.isdisjoint(one.marks)),
+            *(one for one in sharing if one.ledger != ledger and own.isdisjoint(one.marks)),
             *(register.copies(ledger, self.place) if ledger else ()),
         ]
 
@@ -95,12 +94,12 @@ def require_no_copy(ledger: str, address: str, environment: Mapping[str, str]) -
     if folder is None or not (folder / FILE).exists() or not os.path.isabs(place):
         return
     try:
-        known = open_register(environment, lambda: bits.random_bytes(KEY_BYTES)).copies(ledger, place)
+        copies = open_register(environment, lambda: bits.random_bytes(KEY_BYTES)).copies(ledger, place)
     except RegisterUnavailable:
         return
-    for one in known:
+    for one in copies:
         if os.path.isabs(one.place) and not _same_file(one.place, place):
-            raise _covered(one, f"use that catalog; if this is where the data set lies from now on, move {one.place} away")
+            raise _already_covered(one, f"use that catalog; if this is where the data set lies from now on, move {one.place} away")
 
 
 def _same_file(one: str, other: str) -> bool:
@@ -111,7 +110,7 @@ def _same_file(one: str, other: str) -> bool:
         return False
 
 
-def _covered(other: Registered, remedy: str) -> StoreUnusable:
+def _already_covered(other: Registered, remedy: str) -> StoreUnusable:
     return StoreUnusable(f"these sources are already behind the ledger of '{other.name}' ({other.catalog})", remedy=remedy)
 
 
@@ -147,16 +146,16 @@ def marks_by_table(
 ) -> dict[str, frozenset[str]]:
     """The marks of the source of each private table. Public tables have none: no one's budget is spent on them."""
     return {
-        table.name: frozenset(mark_of(key, *parts) for parts in _described(catalog, table, environment, given or {}))
+        table.name: frozenset(mark_of(key, *parts) for parts in _identifying_parts(catalog, table, environment, given or {}))
         for table in catalog.tables.values()
         if not table.public
     }
 
 
-def _described(catalog: Catalog, table: Table, environment: Mapping[str, str], given: Given) -> Parts:
+def _identifying_parts(catalog: Catalog, table: Table, environment: Mapping[str, str], given: Given) -> Parts:
     """The bytes that identify a source, before they are keyed."""
     if table.source.kind != "memory":
-        yield from _kept(catalog, table.source, environment)
+        yield from _parts_of_stored(catalog, table.source, environment)
         return
     if catalog.path is not None:
         yield b"memory", _path(catalog.path), table.name.encode()
@@ -164,10 +163,10 @@ def _described(catalog: Catalog, table: Table, environment: Mapping[str, str], g
         yield from _readable(_given_rows, given[table.name])
 
 
-def _kept(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> Parts:
+def _parts_of_stored(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> Parts:
     """The same for a source stored in a file or a database."""
     if source.kind == "postgres":
-        table = [part.encode() for part in qualified(source.table or "", "public")]
+        table = [part.encode() for part in qualified_name(source.table or "", "public")]
         yield from ((b"postgres", place.encode(), *table) for place in server_places(source.url(environment), environment))
         return
     if source.remote:
@@ -177,7 +176,7 @@ def _kept(catalog: Catalog, source: Source, environment: Mapping[str, str]) -> P
 
     files = source_files(catalog, source)
     if source.kind == "duckdb":
-        yield b"duckdb", _path(files[0]), *(part.encode() for part in qualified(source.table or "", "main"))
+        yield b"duckdb", _path(files[0]), *(part.encode() for part in qualified_name(source.table or "", "main"))
         yield from _readable(_first_rows, files[0], source.table or "")
         return
     yield b"files", _path(catalog.folder / source.location)  # a folder or a pattern is the same source, whichever files it contains
@@ -232,6 +231,8 @@ def _beginnings(file: Path) -> Parts:
 
 
 def _plain(file: Path) -> BinaryIO:
+    from tacit.data.files.kinds import is_compressed  # no query reads files
+
     return gzip.open(file) if is_compressed(file) else file.open("rb")  # type: ignore[return-value]  # both are read as binary
 
 
@@ -266,10 +267,10 @@ def _begin_with(engine: duckdb.DuckDBPyConnection, relation: str) -> Parts:
         yield b"all rows", digest.digest()
 
 
-def qualified(table: str, schema: str) -> list[str]:
+def qualified_name(table: str, schema: str) -> list[str]:
     """The parts of a table's name, with the default schema if none is named; names match case-insensitively.
 
-    >>> qualified("Visits", "public"), qualified('ward."Visits"', "public")
+    >>> qualified_name("Visits", "public"), qualified_name('ward."Visits"', "public")
     (['public', 'visits'], ['ward', 'visits'])
     """
     parts = [folded(part.strip().strip('"')) for part in table.split(".")]

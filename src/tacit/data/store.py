@@ -1,9 +1,8 @@
 """The prepared store on disk, as a file or in Parquet: where it is, how it is replaced as a whole, its description (store.md).
 
-A prepared store in Parquet: a small description, replaced as a whole, and a folder of tables that it names.
-
-The folder may lie wherever the cluster reads; the description lies with what tacit keeps. The tables hold the same columns and
-integers as the embedded engine's file (store.md).
+A store in Parquet is a small description, replaced as a whole, and a folder of tables that it names. The folder may lie wherever
+the cluster reads; the description lies with what tacit keeps. The tables hold the same columns and integers as the embedded
+engine's file (store.md).
 """
 
 from __future__ import annotations
@@ -54,27 +53,27 @@ class ParquetStore:
 
     def written(self) -> str:
         """The description as text."""
-        known = {"version": self.version, "prepared_at": self.prepared_at, "folder": self.folder, "details": self.details}
-        return json.dumps(known | {"file_rows": self.file_rows}, indent=1) + "\n"
+        document = {"version": self.version, "prepared_at": self.prepared_at, "folder": self.folder, "details": self.details}
+        return json.dumps(document | {"file_rows": self.file_rows}, indent=1) + "\n"
 
 
 def still_here(place: str, files: Collection[str]) -> bool:
-    """Whether a table on this disk has exactly these files, of which Spark has listed the addresses; no file is opened.
+    """Whether a table on this disk has exactly these files, by the addresses that Spark has listed; no file is opened.
 
     False also where that cannot be seen from here: then Spark has to list them again.
 
     >>> still_here("s3a://bucket/visits.parquet", {"s3a://bucket/visits.parquet/part-0.parquet"})
     False
     """
-    known = [urlsplit(each) for each in files]
-    if not known or any(each.scheme != "file" or each.netloc for each in known):
+    addresses = [urlsplit(each) for each in files]
+    if not addresses or any(each.scheme != "file" or each.netloc for each in addresses):
         return False
     try:
         inside = [place] if os.path.isfile(place) else [each.path for each in os.scandir(place)]
     except OSError:
         return False
     shown = {each for each in inside if not os.path.basename(each).startswith(HIDDEN)}
-    return {unquote(each.path) for each in known} == shown and all(map(os.path.isfile, shown))
+    return {unquote(each.path) for each in addresses} == shown and all(map(os.path.isfile, shown))
 
 
 def parquet_store(file: Path) -> ParquetStore:
@@ -82,9 +81,9 @@ def parquet_store(file: Path) -> ParquetStore:
     if not file.exists():
         raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
     try:
-        known = json.loads(file.read_text("utf-8"))
-        version, prepared_at, folder, details = (known[name] for name in ("version", "prepared_at", "folder", "details"))
-        return ParquetStore(version, prepared_at, folder, details, known.get("file_rows"))
+        document = json.loads(file.read_text("utf-8"))
+        version, prepared_at, folder, details = (document[name] for name in ("version", "prepared_at", "folder", "details"))
+        return ParquetStore(version, prepared_at, folder, details, document.get("file_rows"))
     except (OSError, ValueError, KeyError, TypeError):
         raise StoreUnusable("cannot read the prepared store", remedy="run `tacit prepare`") from None
 
@@ -131,12 +130,12 @@ def new_info(
 
 def kept_version(catalog: Catalog) -> str:
     """The version of the store; raises if it is missing, or belongs to another catalog or format."""
-    found = store_info(catalog)
-    if found is None:
+    info = store_info(catalog)
+    if info is None:
         raise StoreUnusable("there is no store whose version can be kept", remedy="leave keep_version out")
-    if found.fingerprint != fingerprint(catalog):
+    if info.fingerprint != fingerprint(catalog):
         raise StoreUnusable("the catalog has changed, so the prepared data will too", remedy="leave keep_version out")
-    return found.version
+    return info.version
 
 
 def store_file(catalog: Catalog) -> Path:
@@ -160,14 +159,19 @@ def store_info(catalog: Catalog) -> StoreInfo | None:
     file = store_file(catalog)
     if not file.exists():
         return None
-    version, prepared_at, known = _written(file)
-    if (found := known.get("format", 1)) != FORMAT:
+    version, prepared_at, document = _read_description(file)
+    if (version_of_format := document.get("format", 1)) != FORMAT:
         raise StoreUnusable(
-            f"the prepared store has format {found}, and this version of tacit reads format {FORMAT}", remedy="run: tacit prepare"
+            f"the prepared store has format {version_of_format}, and this version of tacit reads format {FORMAT}",
+            remedy="run: tacit prepare",
         )
     try:
-        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in known["public"].items()}
-        return StoreInfo(version, prepared_at, known["catalog"], known["ledger"], known["head"], public, limits_of(known))
+        public = {
+            table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in document["public"].items()
+        }
+        return StoreInfo(
+            version, prepared_at, document["catalog"], document["ledger"], document["head"], public, limits_of(document)
+        )
     except (AttributeError, TypeError, KeyError, ValueError):
         raise _unreadable() from None
 
@@ -182,8 +186,8 @@ def require_small_files(catalog: Catalog) -> None:
 def ledger_mark(catalog: Catalog) -> tuple[str | None, str | None]:
     """The ledger and its last entry that a store of any format names; None if there is no store."""
     file = store_file(catalog)
-    known = _written(file)[2] if file.exists() else {}
-    return known.get("ledger"), known.get("head")
+    document = _read_description(file)[2] if file.exists() else {}
+    return document.get("ledger"), document.get("head")
 
 
 def prepared_for(catalog: Catalog) -> str | None:
@@ -191,16 +195,16 @@ def prepared_for(catalog: Catalog) -> str | None:
     file = store_file(catalog)
     if not file.exists():
         return None
-    version, _, known = _written(file)
-    expected = fingerprint_of_format_1(catalog) if known.get("format", 1) == 1 else fingerprint(catalog)
-    return version if known.get("catalog") == expected else None
+    version, _, document = _read_description(file)
+    expected = fingerprint_of_format_1(catalog) if document.get("format", 1) == 1 else fingerprint(catalog)
+    return version if document.get("catalog") == expected else None
 
 
-def _written(file: Path) -> tuple[str, str, dict[str, Any]]:
+def _read_description(file: Path) -> tuple[str, str, dict[str, Any]]:
     """The one row of `tacit_store`, with its details; or what the description of a store in Parquet says."""
     if file.suffix == ".json":
-        found = parquet_store(file)
-        return found.version, found.prepared_at, found.details
+        store = parquet_store(file)
+        return store.version, store.prepared_at, store.details
     try:
         with open_store(file) as engine:
             version, prepared_at, details = engine.execute("SELECT version, prepared_at, details FROM tacit_store").fetchone() or ()
@@ -234,13 +238,13 @@ def write_info(engine: duckdb.DuckDBPyConnection, database: str, info: StoreInfo
 
 
 def details_of(info: StoreInfo) -> dict[str, Any]:
-    """What a store says of itself beside its version, as JSON."""
+    """The description of a store beside its version, as JSON."""
     public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
     named = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head}
     return {"format": FORMAT, **named, "public": public, "limits": dict(info.limits)}
 
 
-def limits_of(known: Mapping[str, Any]) -> Mapping[str, int]:
+def limits_of(document: Mapping[str, Any]) -> Mapping[str, int]:
     """How many rows of a unit each private table of a store holds at most, if its details say it.
 
     >>> limits_of({"format": 5, "limits": {"visits": 10}})
@@ -248,7 +252,7 @@ def limits_of(known: Mapping[str, Any]) -> Mapping[str, int]:
     >>> limits_of({"format": 5})
     {}
     """
-    said = known.get("limits")
+    said = document.get("limits")
     return {table: most for table, most in said.items() if isinstance(most, int)} if isinstance(said, Mapping) else {}
 
 
@@ -257,25 +261,25 @@ def column_json(column: Column) -> dict[str, Any]:
     bounds = None if column.bounds is None else [str(bound) for bound in column.bounds]
     nulls = {"number": str(column.nulls)} if isinstance(column.nulls, Fraction) else column.nulls
     step = None if column.step is None else str(column.step)
-    known = {"kind": column.kind, "bounds": bounds, "step": step, "values": list(column.values)}
-    return {**known, "outside": column.outside, "unknown": column.unknown, "nulls": nulls}
+    document = {"kind": column.kind, "bounds": bounds, "step": step, "values": list(column.values)}
+    return {**document, "outside": column.outside, "unknown": column.unknown, "nulls": nulls}
 
 
-def column_from(name: str, known: Mapping[str, Any]) -> Column:
+def column_from(name: str, document: Mapping[str, Any]) -> Column:
     """The column that `column_json` wrote.
 
     >>> cost = Column("cost", "number", (Fraction(0), Fraction(5)), Fraction(1, 100), nulls=Fraction(0))
     >>> column_from("cost", column_json(cost)) == cost
     True
     """
-    bounds = None if known["bounds"] is None else (Fraction(known["bounds"][0]), Fraction(known["bounds"][1]))
-    nulls = Fraction(known["nulls"]["number"]) if isinstance(known["nulls"], Mapping) else known["nulls"]
-    step = None if known["step"] is None else Fraction(known["step"])
-    return Column(name, known["kind"], bounds, step, tuple(known["values"]), known["outside"], known["unknown"], nulls)
+    bounds = None if document["bounds"] is None else (Fraction(document["bounds"][0]), Fraction(document["bounds"][1]))
+    nulls = Fraction(document["nulls"]["number"]) if isinstance(document["nulls"], Mapping) else document["nulls"]
+    step = None if document["step"] is None else Fraction(document["step"])
+    return Column(name, document["kind"], bounds, step, tuple(document["values"]), document["outside"], document["unknown"], nulls)
 
 
 @contextmanager
-def replacing(catalog: Catalog) -> Iterator[Path]:
+def new_store_folder(catalog: Catalog) -> Iterator[Path]:
     """A private folder in which a new store is written, under its name; it replaces the old store at the end, if nothing failed.
 
     One process at a time. Only the owner can read what is written there, from the beginning. `swept` removes what a killed process

@@ -27,11 +27,11 @@ from tacit.errors import InvalidInput, Refused, StoreUnusable, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
-from tacit.query.price.request import read_weights
+from tacit.query.price.quote import read_weights
 from tacit.release.answer import Answer
 
 if TYPE_CHECKING:
-    from tacit.query.language.given import Parameters
+    from tacit.query.language.nodes import Parameters
     from tacit.query.price.explain import Explanation
 
 MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends

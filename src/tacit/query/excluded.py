@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from tacit.errors import NeverTrue
 from tacit.privacy.catalog import LARGEST
 from tacit.query.named_parts import Stairs, stairs
-from tacit.query.pauses import pause
 from tacit.query.plan import (
     Add,
     All,
@@ -48,8 +47,8 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
-from tacit.query.question import Question, private, size
-from tacit.query.size_limit import Node, parts_of
+from tacit.query.question import Question, pause, private, size
+from tacit.query.trees import Node, parts_of
 
 MOST_STEPS = 10**7  # ends that are computed for a key in all parts: about a fifth of a second; beyond it, all groups stay
 OVERHEAD = 500  # ends that cost as much as a step of numpy itself
@@ -67,26 +66,26 @@ def excluded(question: Question) -> Question:
     """The query without the values of public keys that no row can have; raises if a key has none left."""
     if private(question):
         return question
-    tests, made = _met(question.group.child)
+    tests, made = _conditions_of(question.group.child)
     most = MOST_STEPS // question.among  # the same in all parts, so that grouping sets agree on the values of a key
-    keys = tuple(_left(key, tests, made, most) for key in question.group.keys) if tests else question.group.keys
+    keys = tuple(_key_left(key, tests, made, most) for key in question.group.keys) if tests else question.group.keys
     return replace(question, group=replace(question.group, keys=keys))
 
 
-def _met(relation: Relation) -> tuple[list[Condition], Made]:
+def _conditions_of(relation: Relation) -> tuple[list[Condition], Made]:
     """The conditions that every row of a relation meets, and the keys of sub-queries, which are made of rows below."""
     match relation:
         case Where():
-            tests, made = _met(relation.child)
+            tests, made = _conditions_of(relation.child)
             return [*_conjuncts(relation.condition), *tests], made
         case PerUnit():
-            tests, made = _met(relation.child)
+            tests, made = _conditions_of(relation.child)
             return tests, made | {(relation.source, name): row for name, row in relation.keys}
         case UnitJoin(kind="inner"):
-            (tests, made), (others, more) = _met(relation.child), _met(relation.other)
+            (tests, made), (others, more) = _conditions_of(relation.child), _conditions_of(relation.other)
             return tests + others, made | more
         case Join() | UnitJoin() | Semi():  # on the right of a left join a row may be missing, whatever it would meet
-            return _met(relation.child)
+            return _conditions_of(relation.child)
         case _:
             return [], {}
 
@@ -97,17 +96,17 @@ def _conjuncts(condition: Condition) -> Iterable[Condition]:
     return [each for part in condition.parts for each in _conjuncts(part)]
 
 
-def _left(key: Key, tests: Sequence[Condition], made: Made, most: int) -> Key:
+def _key_left(key: Key, tests: Sequence[Condition], made: Made, most: int) -> Key:
     """The key with the values that a row can have if all tests are true; the key itself if that is all of them, or not found."""
     valued = _inside_first(key.term.node, made)
-    own = _stored(valued, made)
-    tests = [test for test in tests if own.keys() & _stored(_inside_first(test, made), made).keys()]
+    own = _last_values(valued, made)
+    tests = [test for test in tests if own.keys() & _last_values(_inside_first(test, made), made).keys()]
     if not tests:
         return key
     tested = _inside_first(All(tuple(tests)), made)
-    stored = {name: last for name, last in _stored(valued | tested, made).items() if name in own}
-    found = _possible(stored, tested, valued, made, most)
-    listed = None if found is None else _listed(key, *found)
+    stored = {name: last for name, last in _last_values(valued | tested, made).items() if name in own}
+    values = _possible(stored, tested, valued, made, most)
+    listed = None if values is None else _key_values(key, *values)
     if listed == ():
         raise NeverTrue(
             f"no row can meet the conditions: they exclude every value of {key.name[:60]}",
@@ -119,7 +118,7 @@ def _left(key: Key, tests: Sequence[Condition], made: Made, most: int) -> Key:
 _Name = tuple[int, str, int, int]
 
 
-def _stored(nodes: Ordered, made: Made) -> dict[_Name, int]:
+def _last_values(nodes: Ordered, made: Made) -> dict[_Name, int]:
     """The stored columns among some nodes, with their last value: NULL stands one above the largest number."""
     columns: dict[_Name, int] = {}
     for node in nodes.values():
@@ -172,12 +171,12 @@ def _possible(stored: dict[_Name, int], tested: Ordered, valued: Ordered, made: 
         done = (low == high).all(axis=0) | (single & at_corner)
         null |= bool(value.null[done].any())
         ends.append((value.low[done & value.known], value.high[done & value.known]))
-        halves = _halved(low[:, ~done], high[:, ~done])
+        halves = _halve(low[:, ~done], high[:, ~done])
         lows, highs = np.hstack([halves[0], rest[0]]), np.hstack([halves[1], rest[1]])
     return np.concatenate([low for low, _ in ends]), np.concatenate([high for _, high in ends]), null
 
 
-def _halved(lows: Numbers, highs: Numbers) -> tuple[Numbers, Numbers]:
+def _halve(lows: Numbers, highs: Numbers) -> tuple[Numbers, Numbers]:
     """Boxes cut in two across their longest side."""
     side = np.argmax(highs - lows, axis=0), np.arange(lows.shape[1])
     middle = (lows[side] + highs[side]) // 2
@@ -186,7 +185,7 @@ def _halved(lows: Numbers, highs: Numbers) -> tuple[Numbers, Numbers]:
     return np.hstack([lows, above]), np.hstack([below, highs])
 
 
-def _listed(key: Key, lows: Numbers, highs: Numbers, null: bool) -> tuple[int | None, ...] | None:
+def _key_values(key: Key, lows: Numbers, highs: Numbers, null: bool) -> tuple[int | None, ...] | None:
     """The values of a key in some ranges, in order, NULL last; None if they are too many to be listed."""
     ranges = np.unique(np.stack([lows, highs]), axis=1)
     if int((ranges[1] - ranges[0]).sum()) + ranges.shape[1] > MOST_LISTED:
@@ -234,11 +233,11 @@ class Boxes:
         return cls(lows.shape[1], dict(zip(stored, zip(lows, highs, strict=True), strict=True)), made)
 
     def last(self, nodes: Ordered) -> Any:
-        """The ends of the last of some nodes, each of which comes after what it is made of."""
+        """The ends of the last of some nodes; each comes after its own parts."""
         for place, node in nodes.items():
-            found = ends_of(node, self)
-            self.found[place] = self._inside(node, found) if isinstance(found, Ends) else found
-        return found
+            ends = ends_of(node, self)
+            self.found[place] = self._inside(node, ends) if isinstance(ends, Ends) else ends
+        return ends
 
     def __getitem__(self, node: Any) -> Any:
         return self.found[id(node)]
@@ -251,12 +250,12 @@ class Boxes:
         """The declared range of a number."""
         return Ends(self.all(node.low), self.all(node.high), self.all(True), self.all(node.nullable))
 
-    def _inside(self, node: Any, found: Ends) -> Ends:
+    def _inside(self, node: Any, ends: Ends) -> Ends:
         """Ends within the range of a node, which may be known better than by its parts."""
         if isinstance(node, Column | TextColumn | Literal):
-            return found
-        low, high = (np.clip(end, node.low, node.high) for end in (found.low, found.high))
-        return Ends(low, high, found.known, found.null & node.nullable)
+            return ends
+        low, high = (np.clip(end, node.low, node.high) for end in (ends.low, ends.high))
+        return Ends(low, high, ends.known, ends.null & node.nullable)
 
 
 @singledispatch
@@ -273,8 +272,8 @@ def _(node: TextColumn, boxes: Boxes) -> Ends:
 @ends_of.register
 def _(node: Column, boxes: Boxes) -> Ends:
     if (node.source, node.name) in boxes.made:
-        found: Ends = boxes[boxes.made[node.source, node.name]]
-        return found
+        ends: Ends = boxes[boxes.made[node.source, node.name]]
+        return ends
     if _name(node) not in boxes.columns:
         return boxes.anywhere(node)
     low, high = boxes.columns[_name(node)]
@@ -311,15 +310,15 @@ def _(node: Quotient, boxes: Boxes) -> Ends:
 @ends_of.register
 def _(node: Choose, boxes: Boxes) -> Ends:
     low, high = boxes.all(node.high), boxes.all(node.low)
-    known, null, reached = boxes.all(False), boxes.all(False), boxes.all(True)
-    outcomes = [*(boxes[test] for test, _ in node.branches), Outcome(reached, known, known)]
+    sure, null, reached = boxes.all(False), boxes.all(False), boxes.all(True)
+    outcomes = [*(boxes[test] for test, _ in node.branches), Outcome(reached, sure, sure)]
     for test, row in zip(outcomes, [*(row for _, row in node.branches), node.otherwise], strict=True):
         value, taken = boxes[row], reached & test.true
         number = taken & value.known
         low = np.where(number, np.minimum(low, value.low), low)
         high = np.where(number, np.maximum(high, value.high), high)
-        known, null, reached = known | number, null | (taken & value.null), reached & (test.false | test.unknown)
-    return Ends(low, high, known, null)
+        sure, null, reached = sure | number, null | (taken & value.null), reached & (test.false | test.unknown)
+    return Ends(low, high, sure, null)
 
 
 @ends_of.register
@@ -350,7 +349,7 @@ def _entries(table: Sequence[int | None], child: Ends, first: Numbers, last: Num
 @ends_of.register
 def _(node: Compare, boxes: Boxes) -> Outcome:
     left, right = boxes[node.left], boxes[node.right]
-    known = left.known & right.known
+    sure = left.known & right.known
     match node.operator:
         case "<":
             true, false = left.low < right.high, left.high >= right.low
@@ -359,7 +358,7 @@ def _(node: Compare, boxes: Boxes) -> Outcome:
         case _:
             true = (left.low <= right.high) & (right.low <= left.high)
             false = (left.low != left.high) | (right.low != right.high) | (left.low != right.low)
-    return Outcome(known & true, known & false, left.null | right.null)
+    return Outcome(sure & true, sure & false, left.null | right.null)
 
 
 @ends_of.register

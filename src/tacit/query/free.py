@@ -1,8 +1,8 @@
-"""What is answered for free: public tables, and what the catalog declares. No private row can have a part in it.
+"""Free questions: those about public tables and about the catalog. The answers cannot depend on a private row.
 
 A SELECT is free if every table anywhere in it is public: in FROM, joins, sub-queries, WITH, UNION, EXISTS and IN. The walk over the
-tree knows no kinds of nodes, so that a kind which is added later is walked too. What runs is written anew from the tree, with
-functions of a list, on an engine that holds copies of the public tables it names and nothing else (engines/public.py).
+tree knows no kinds of nodes, so that a kind which is added later is walked too. The SQL that runs is written anew from the tree,
+with functions of a list, on an engine that holds copies of the public tables it names and nothing else (engines/public.py).
 """
 
 from __future__ import annotations
@@ -17,26 +17,25 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query.binding.scope import PublicFacts
+from tacit.query.functions import FUNCTIONS
+from tacit.query.intervals.aggregates import PUBLIC
 from tacit.query.language.syntax import Apply, Describe, From, Item, Name, Select, ShowTables, Statement
 from tacit.query.language.writer import written
-from tacit.query.size_limit import fields_of
+from tacit.query.trees import fields_of
 
 Columns = Sequence[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 _LEAVES = frozenset({int, str, bool, float, Fraction, type(None)})
 MOST_NODES = 50_000  # more than 64 KiB of SQL have, unless a sub-query is named many times
 MOST_WORK = 10**7  # rows that a question may make at most, as if every join and sub-query met every row
 ALLOWED = frozenset({
-    "+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "negate", "nullif", "concat", "coalesce", "least",
-    "greatest", "abs", "floor", "ceil", "sign", "round", "power", "lower", "upper", "length", "trim", "substring", "case", "in",
-    "between", "like", "ilike", "is_null", "is_true", "is_false", "starts_with", "ends_with", "contains", "regexp_matches",
-    "year", "month", "day", "quarter", "dayofweek", "dayofyear", "isodow", "date_trunc", "strftime", "interval",
-    "cast_integer", "cast_number", "cast_date", "cast_text", "cast_boolean",
-    "count", "count_distinct", "sum", "avg", "min", "max", "median", "quantile", "var_pop", "var_samp", "stddev_pop", "stddev_samp",
+    "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "case", "in", "between", "like", "ilike",
+    "is_null", "is_true", "is_false", "starts_with", "ends_with", "contains", "regexp_matches",
+    *(name for name, row in FUNCTIONS.items() if row.public), *PUBLIC,
 })  # fmt: skip
 
 
 class Facts(PublicFacts, Protocol):
-    """What is known of the public tables, and free questions about them."""
+    """Facts about the public tables, and free questions about them."""
 
     def answered(self, text: str, tables: Sequence[str]) -> Columns:
         """The answer to a question of public tables alone, in SQL that tacit has written."""
@@ -52,7 +51,7 @@ def free_columns(asked: Statement, catalog: Catalog, public: Callable[[], Facts]
     if isinstance(asked, ShowTables):
         return shown_tables(catalog)
     if isinstance(asked, Describe):
-        return described(asked, catalog, public)
+        return describe(asked, catalog, public)
     if (tables := public_tables(asked, catalog)) is None:
         return declared_values(asked, catalog)
     text = written(check_free(asked, tables, public()))
@@ -91,10 +90,10 @@ def declared_tables(catalog: Catalog) -> dict[str, Table]:
 
 def public_tables(select: object, catalog: Catalog) -> list[Table] | None:
     """The tables of a question, one for each time that it names one; None unless all of them are public."""
-    known = declared_tables(catalog)
-    named = [known.get(node.table.lower()) for node in nodes_in(select) if isinstance(node, From)]
-    found = [table for table in named if table is not None and table.public]
-    return found if found and len(found) == len(named) else None
+    declared = declared_tables(catalog)
+    named = [declared.get(node.table.lower()) for node in nodes_in(select) if isinstance(node, From)]
+    tables = [table for table in named if table is not None and table.public]
+    return tables if tables and len(tables) == len(named) else None
 
 
 def check_free(select: Select, tables: list[Table], public: PublicFacts) -> Select:
@@ -116,9 +115,9 @@ def check_free(select: Select, tables: list[Table], public: PublicFacts) -> Sele
 def _check_names(select: Select, tables: list[Table], public: PublicFacts) -> None:
     """Refuses a column that no table has and no item of SELECT is called, at its place; the engine would say less."""
     columns = {name.lower() for table in tables for name in public.columns(table.name)}
-    known = columns | {item.name.lower() for item in nodes_in(select) if isinstance(item, Item) and item.name}
+    names = columns | {item.name.lower() for item in nodes_in(select) if isinstance(item, Item) and item.name}
     for node in nodes_in(select):
-        if isinstance(node, Name) and node.parts[-1].lower() not in known:
+        if isinstance(node, Name) and node.parts[-1].lower() not in names:
             what = f"unknown column {node.parts[-1][:60]!r}"
             raise UnknownName(what, remedy=f"declared are: {', '.join(sorted(columns)[:20])}", at=node.at)
 
@@ -160,12 +159,12 @@ def _unit(table: Table) -> str | None:
     return f"{table.unit.column}{referred}"
 
 
-def described(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts]) -> Columns:
+def describe(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts]) -> Columns:
     """DESCRIBE table: the columns that may be asked about, and what is declared of them; of a public table, what it holds."""
     table = declared_tables(catalog).get(asked.table.lower())
     if table is None:
-        known = ", ".join(sorted(catalog.tables)[:20]) or "none"
-        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=f"declared are: {known}", at=asked.at)
+        tables = ", ".join(sorted(catalog.tables)[:20]) or "none"
+        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=f"declared are: {tables}", at=asked.at)
     held = public().columns(table.name) if table.public else table.columns
     columns = list(held.values())
     return (

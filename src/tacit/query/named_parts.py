@@ -2,14 +2,14 @@
 
 A quotient of two columns writes its divisor twice and is itself written three times, where it is clipped; a logarithm writes its
 argument fourteen times. Written out, `cost / LOG10(GREATEST(cost, 1))` was 816,000 characters. Here every part that is used again,
-and is longer than a name, becomes a column of a query below, those first of which others are made. It is decided by the plan
+and is longer than a name, becomes a column of a query below, parts before those that are made of them. It is decided by the plan
 alone, so that the number of characters is known before anything is paid for (planning.py); engines/rows.py writes the parts that
 are named here, on every engine.
 
 Stairs are a tree of comparisons of one row with constants, as the calendar has them, read back as borders and values. An engine
 that runs columns of rows by the thousand visits every branch of such a tree for each of them: the quarters of 125 years take more
 than a microsecond for a row. In lists with an index, by a bucket of rows in which at most one border lies, it is three lookups.
-Compiled (engines/rows.py) and priced (steps.py) by the same function.
+Compiled (engines/rows.py) and priced (planning.py) by the same function.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tacit.query.plan import (
     TextLike,
     Truth,
 )
-from tacit.query.size_limit import parts_of
+from tacit.query.trees import parts_of
 
 # --- stairs: comparisons of one row with constants, as borders and values ----------------------------------------------------
 
@@ -111,31 +111,31 @@ class Buckets:
 
 
 def stairs(node: object) -> Stairs | None:
-    """The stairs that a tree is, if it has so many borders, and lie so evenly, that lists are faster; None for any other node."""
-    if not isinstance(node, Choose) or (row := _compared(node)) is None:
+    """The stairs that a tree is, if its borders are many and even enough for lists to be faster; None for any other node."""
+    if not isinstance(node, Choose) or (row := _compared_row(node)) is None:
         return None
     read = _read(node, row)
     if read is None or len(read[0]) < FEWEST or any(left >= right for left, right in pairwise(read[0])):
         return None
-    found = Stairs(row, *read)
-    return found if found.count(row.low, row.high) <= SPARSEST * len(found.borders) else None
+    whole = Stairs(row, *read)
+    return whole if whole.count(row.low, row.high) <= SPARSEST * len(whole.borders) else None
 
 
 def _read(node: Row, row: Row) -> tuple[tuple[int, ...], tuple[int | None, ...]] | None:
     """Borders and values of a tree whose every branch compares `row`."""
     if isinstance(node, Literal):
         return (), (node.value,)
-    if not isinstance(node, Choose) or _compared(node) != row:
+    if not isinstance(node, Choose) or _compared_row(node) != row:
         return None
     (test, lower), (_, upper) = node.branches
     one, other = _read(lower, row), _read(upper, row)
     if one is None or other is None or not isinstance(test, Compare) or not isinstance(test.right, Literal):
         return None
-    assert test.right.value is not None  # noqa: S101  # by _compared
+    assert test.right.value is not None  # noqa: S101  # by _compared_row
     return (*one[0], test.right.value, *other[0]), (*one[1], *other[1])
 
 
-def _compared(node: Choose) -> Row | None:
+def _compared_row(node: Choose) -> Row | None:
     """The row of CASE WHEN row < border THEN ... WHEN border <= row THEN ... END; None for any other choice."""
     match node:
         case Choose(
@@ -419,7 +419,7 @@ class _Parts:
         for number, node in enumerate(self.nodes):
             inside = self.inside[number]
             inline.append(OWN[type(node)](node) + sum(use * (NAMED if part in names else inline[part]) for part, use in inside))
-            made.append(_replaced(node, iter([names.get(part, made[part]) for part, _ in inside])))
+            made.append(_replace(node, iter([names.get(part, made[part]) for part, _ in inside])))
             level.append(max((level[part] + (part in names) for part, _ in inside), default=0))
             if uses[number] > 1 and inline[number] > WORTH and inside:
                 names[number] = _part(f"{NAME}{mark}{len(names)}", node)
@@ -460,16 +460,16 @@ def _part(name: str, node: Any) -> Part:
 
 
 def _form(node: Any, inside: Sequence[int]) -> tuple[Any, ...]:
-    """What makes two nodes the same: their type, the numbers of what they are made of, and all else that they hold."""
+    """The identity of a node: its type, the numbers of its parts, and all else that it holds."""
     nodes = INSIDE.get(type(node), ())
     return (type(node), tuple(inside), *(getattr(node, name) for name in node.__slots__ if name not in nodes))
 
 
-def _replaced(node: Any, parts: Iterator[Any]) -> Any:
+def _replace(node: Any, parts: Iterator[Any]) -> Any:
     """A node with other parts in it, in the order of `parts_of`."""
-    changed = {name: _filled(getattr(node, name), parts) for name in INSIDE.get(type(node), ())}
+    changed = {name: _fill(getattr(node, name), parts) for name in INSIDE.get(type(node), ())}
     return replace(node, **changed) if changed else node
 
 
-def _filled(value: Any, parts: Iterator[Any]) -> Any:
-    return tuple(_filled(each, parts) for each in value) if isinstance(value, tuple) else next(parts)
+def _fill(value: Any, parts: Iterator[Any]) -> Any:
+    return tuple(_fill(each, parts) for each in value) if isinstance(value, tuple) else next(parts)

@@ -1,6 +1,6 @@
 """Offers: a question with its plan, its quotes by preference and the key of its answer, before anything is paid for.
 
-The last ones of each analyst are remembered as they were read and priced, for whoever asks the same again. What is remembered
+The last ones of each analyst are remembered as they were read and priced, for whoever asks the same again. A memory
 follows from its key and from the open catalog and store alone: no row, no answer and no balance has a part in it. The analyst is
 part of every key, so that no question becomes faster because another analyst asked the same.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,14 +18,16 @@ from tacit.accounting.events import Event
 from tacit.errors import NeverTrue
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.canonical import canonical_plan, canonical_text
-from tacit.query.language.syntax import Select
+from tacit.query.free import is_free
+from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
+from tacit.query.price.quote import or_one, request_of
 from tacit.query.price.stability import rows_are_public, tables_of
-from tacit.query.question import Question
+from tacit.query.question import MOST_CELLS, Question, canonical_plan
+from tacit.query.trees import canonical_text
 
 if TYPE_CHECKING:
     from tacit.query.price.explain import Explanation
@@ -37,7 +39,7 @@ Value = TypeVar("Value")
 
 
 class Remembered:
-    """At most `most` results, of which the one that was not used for the longest time makes room. Errors are not remembered."""
+    """At most `most` results; the one that was not used for the longest time makes room. Errors are not remembered."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most, self._lock = most, Lock()
@@ -48,7 +50,7 @@ class Remembered:
         return len(text) <= LONGEST
 
     def of(self, text: str, key: tuple[Hashable, ...], made: Callable[[], Value]) -> Value:
-        """What `made` returns, which follows from a text and from the rest of its key.
+        """The result of `made`, which follows from a text and from the rest of its key.
 
         >>> known = Remembered()
         >>> known.of("SELECT 1", ("ana",), lambda: "once"), known.of("SELECT 1", ("ana",), lambda: "twice")
@@ -60,14 +62,14 @@ class Remembered:
         with self._lock:
             if whole in self._known:
                 self._known.move_to_end(whole)
-                found: Value = self._known[whole]
-                return found
-        found = made()
+                value: Value = self._known[whole]
+                return value
+        value = made()
         with self._lock:
-            self._known[whole] = found
+            self._known[whole] = value
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
-        return found
+        return value
 
 
 # --- offers ------------------------------------------------------------------------------------------------------------------
@@ -88,7 +90,7 @@ class Offer:
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What each quote would spend."""
+        """The event of each quote."""
         return tuple(quote.event for quote in self.quotes)
 
 
@@ -108,13 +110,13 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
 
 
 def key_of(quote: Quote, version: str) -> str:
-    """What makes two queries the same: the plan, the budget and the prepared data; never the text, nor the column names."""
+    """The identity of a query: the plan, the budget and the prepared data; never the text, nor the column names."""
     by_place = sorted(placed(quote.request.weights, quote.question).items())
     asked = replace(quote.request, groups=None, weights=tuple((str(place), weight) for place, weight in by_place))
-    known: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
+    parts: tuple[object, ...] = (version, canonical_plan(quote.question), canonical_text(asked))
     if quote.request.error is not None and any(has_forecast(call, quote.question) for call in quote.question.calls):
-        known = (*known, declared_rows(quote.question))  # what can be forecast is priced by it
-    return hashlib.sha256(canonical_text(known).encode()).hexdigest()
+        parts = (*parts, declared_rows(quote.question))  # what can be forecast is priced by it
+    return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
 
 
 # --- explained, and asked for no row -----------------------------------------------------------------------------------------
@@ -122,11 +124,11 @@ def key_of(quote: Quote, version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks, of which catalog and public tables; and the memory of prices, unless the text is too long for it."""
+    """The analyst who asks, the catalog, the public tables, and the memory of prices, unless the text is too long for it."""
 
     analyst: str
     catalog: Catalog
-    public: PublicFacts
+    public: Callable[[], PublicFacts]
     remembered: Remembered | None
 
 
@@ -139,13 +141,26 @@ class Seen:
     left: str
 
 
-def explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
-    """The price and the error of an answer. The ledger is looked at after everything that the question alone decides."""
+def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+    """The price and the error of an answer, for epsilon 1 by default; in words, if it is free or asks for no row."""
+    from tacit.query.price.explain import explained_free, explained_without_rows
+
+    if not isinstance(asked, Select) or is_free(asked, asker.catalog):
+        return explained_free(seen().left)
+    if asked.limit == 0:
+        plan_without_rows(asked, asker.catalog, asker.public())
+        return explained_without_rows(seen().left)
+    wanted = request_of(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
+    return _price_explained(asked, wanted, asker, seen)
+
+
+def _price_explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+    """The ledger is looked at after everything that the question alone decides."""
     from tacit.query.price.shape import Shaped, events_of, shape_of
     from tacit.query.price.takes import Balance, taken
 
     catalog = asker.catalog
-    plan, change, cores = rewrite(select, catalog, asker.public), catalog.change, catalog.cores
+    plan, change, cores = rewrite(select, catalog, asker.public()), catalog.change, catalog.cores
     check(plan, wanted, cores)
     shape, fixed, ledger = shape_of(plan), rows_are_public(plan, catalog), seen()
 
@@ -153,13 +168,13 @@ def explained(select: Select, wanted: Request, asker: Asker, seen: Callable[[], 
         return price(shape, asked, change, fixed, cores)
 
     def admitted(quotes: Sequence[Quote]) -> int | None:
-        return ledger.admitted(found.events if quotes is found.quotes else events_of(quotes))
+        return ledger.admitted(offer.events if quotes is offer.quotes else events_of(quotes))
 
     key = ("shape", asker.analyst, shape, wanted, fixed)
-    known = asker.remembered
-    found = Shaped.of(priced(wanted)) if known is None else known.of("", key, lambda: Shaped.of(priced(wanted)))
-    quote, takes = taken(found.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
-    return found.explained(quote, ledger.left, tuple(takes))
+    memory = asker.remembered
+    offer = Shaped.of(priced(wanted)) if memory is None else memory.of("", key, lambda: Shaped.of(priced(wanted)))
+    quote, takes = taken(offer.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
+    return offer.explained(quote, ledger.left, tuple(takes))
 
 
 def plan_without_rows(select: Select, catalog: Catalog, public: PublicFacts) -> Question:

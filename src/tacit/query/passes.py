@@ -17,16 +17,16 @@ from math import prod
 
 from tacit.errors import TooManyGroups
 from tacit.privacy.catalog import Catalog
-from tacit.query.binding.patterns import one_question
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.excluded import excluded
-from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.aggregates import MOST_QUANTILES, drawn_in_groups, moments_of
 from tacit.query.language.syntax import Select
 from tacit.query.plan import Bound, Column, Group, Join, Moment, PublicScan, Relation, Scan, Semi, UnitJoin, Where
+from tacit.query.planning import Extent
 from tacit.query.price.stability import copies, rows_of
-from tacit.query.question import MOST_CELLS, MOST_QUANTILES, Call, Question, drawn_in_groups, private, size
+from tacit.query.question import MOST_CELLS, Call, Question, one_question, private, size
 from tacit.query.released.qualify import qualify
-from tacit.query.size_limit import Extent, below, expressions_of
+from tacit.query.trees import below, expressions_of
 
 # --- bound: the limits of a unit ---------------------------------------------------------------------------------------------
 
@@ -69,10 +69,10 @@ def _one_row(relation: Relation) -> bool:
 
 def totals(question: Question) -> Question:
     """The query with the maximum total of all rows of one unit, for each SUM and AVG over a per-unit total."""
-    return replace(question, calls=tuple(_known(call, question) for call in question.calls))
+    return replace(question, calls=tuple(_with_total(call, question) for call in question.calls))
 
 
-def _known(call: Call, question: Question) -> Call:
+def _with_total(call: Call, question: Question) -> Call:
     """The combined total is used if it is less than what the rows of a unit cost one by one; otherwise an average is centered."""
     node = call.over.node if call.over is not None else None
     if call.name not in ("sum", "avg") or not isinstance(node, Column) or node.together is None:

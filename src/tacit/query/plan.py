@@ -8,16 +8,18 @@ them and refuses what could).
     rows        Column  Literal  Add  Multiply  Quotient  Ratio  Choose  Lookup  Root  Logarithm
     conditions  Compare  Among  IsNull  All  Either  Negation  Truth  TextIs  TextLike
 
-The question around a plan is in question.py, what is made of released numbers in released/numbers.py.
+The question around a plan, with all that is made of released numbers, is in question.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal as Choice
 
 from tacit.privacy.catalog import Table, Value
+
+UNSAID = {"unsaid": True}  # of a field: its default is not part of the text of a plan (trees.py), so that older texts stay the same
 
 # --- rows: integers, with their ranges ---------------------------------------------------------------------------------------
 
@@ -344,7 +346,7 @@ class Join:
 class UnitJoin:
     """Each row with the rows of the same unit in `other` for which all `pairs` (left, right) are equal.
 
-    `once`: a row has at most one match, because the pairs contain a key of which a unit has one row (store.md). `here` is the
+    `once`: a row has at most one match, because the pairs contain a key with one row for each unit (store.md). `here` is the
     source of a column of that name: 1 if a row has a match, NULL if a left join found no match.
     """
 
@@ -444,7 +446,7 @@ class Moment:
 
     @property
     def parts(self) -> tuple[Row | TextColumn, ...]:
-        """What is computed of a row for it."""
+        """The expressions of a row that it adds up."""
         return tuple(part for part in (self.text, self.value, self.other) if part is not None)
 
 
@@ -454,7 +456,7 @@ class Key:
 
     name: str
     term: Term
-    kept: tuple[int | None, ...] | None = None
+    kept: tuple[int | None, ...] | None = field(default=None, metadata=UNSAID)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,12 @@ from tacit.mechanisms.unseal import histogram
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Engine, out_of_limits
 from tacit.query.engines.exact import Exact
+from tacit.query.intervals.aggregates import shown_at_most
 from tacit.query.intervals.bands import Integers, Margin, Noisy, Ranks
 from tacit.query.plan import Group
 from tacit.query.price.price import Quote, Rank
 from tacit.query.price.quote import Mode, candidates
-from tacit.query.question import Call, domain, shown_at_most
+from tacit.query.question import Call, domain
 
 if TYPE_CHECKING:
     from tacit.data.store import StoreInfo

@@ -21,7 +21,7 @@ from tacit.privacy import catalog
 from tacit.privacy.catalog import Table, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query import plan
-from tacit.query.intervals.aggregates import finished, row_of
+from tacit.query.intervals.aggregates import CHOICES, finish_call, row_of, shown_at_most
 from tacit.query.intervals.bands import Band, Cells, Noisy, Numbers, Words, certain
 from tacit.query.intervals.columns import Columns, band_of, cells_of, missed_in
 from tacit.query.intervals.forms import large_numbers, written
@@ -29,11 +29,9 @@ from tacit.query.intervals.misses import DECLARED, chooses, declared, is_exact, 
 from tacit.query.intervals.windows import ascending
 from tacit.query.plan import Scan
 from tacit.query.price.price import Quote
-from tacit.query.price.quote import candidates
-from tacit.query.price.request import Request
-from tacit.query.question import Question, key_value, private, shown_at_most
-from tacit.query.released.numbers import KeyValue, Out, Output, Result, is_word
-from tacit.query.size_limit import below
+from tacit.query.price.quote import Request, candidates
+from tacit.query.question import KeyValue, Out, Output, Question, Result, is_word, key_value, private
+from tacit.query.trees import below
 from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals
 
@@ -51,7 +49,7 @@ def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = 
         *not_shown(parts),
         *([CHOSEN] if any(chooses(part.question) for part, _ in parts) else []),
         *([TEXT] if any(column.kind == "text" for column in columns) else []),
-        *([MODE] if any(column.kind == "mode" for column in columns) else []),
+        *([MODE] if any(column.kind in CHOICES for column in columns) else []),
         *([NO_INTERVAL] if any(column.is_number and not column.has_interval for column in columns) else []),
     ]
     whole = Answer(columns, quote.request.confidence, receipt, quote.request.simultaneous, tuple(told), shaping(quote))
@@ -91,9 +89,9 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
         meaning = {value: key_value(key.term, value) for value in set(stored)}
         return Column(output.name, "key", tuple(meaning[value] for value in stored))
     call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
-    if call is not None and call.over is not None and call.name == "mode":
+    if call is not None and call.over is not None and call.name in CHOICES:
         values = [key_value(call.over, value) for value in candidates(call)]
-        return Column(output.name, "mode", tuple(values[int(noisy.ranks[call][0][at])] for at in kept))
+        return Column(output.name, call.name, tuple(values[int(noisy.ranks[call][0][at])] for at in kept))
     if call and (exact := large_numbers(call, quote, noisy, missed_in(output.value, quote, noisy))) is not None:
         return Column(output.name, call.name, *(tuple(numbers[at] for at in kept) for numbers in exact))
     return _computed_column(output, quote, noisy, kept, call.name if call else "expression")
@@ -124,7 +122,7 @@ def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
     if not any(rank.call == call and isinstance(rank.mechanism, QuantileWithInterval | FromTree) for rank in quote.ranks):
         return None
     ends = np.array([row_of(call.over).low, row_of(call.over).high], dtype=np.float64)
-    least, most = written(finished(call, quote.question.calls, (Band(ends, ends, ends),)).value, out, quote.question)
+    least, most = written(finish_call(call, quote.question.calls, (Band(ends, ends, ends),)).value, out, quote.question)
     return least, most
 
 
@@ -379,8 +377,8 @@ def _empty(output: Output, question: Question, interval: bool) -> Column:
     if isinstance(output.value, KeyValue):
         return Column(output.name, "key", ())
     call = question.calls[output.value.index] if isinstance(output.value, Result) else None
-    if call is not None and call.name == "mode":
-        return Column(output.name, "mode", ())
+    if call is not None and call.name in CHOICES:
+        return Column(output.name, call.name, ())
     if is_exact(output.value, question):
         return Column(output.name, PUBLIC, ())
     if is_word(output.value):

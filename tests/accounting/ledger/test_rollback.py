@@ -12,7 +12,7 @@ from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, opened, policy, pure, spend
 from tacit.accounting.events import GaussianNoise
 from tacit.accounting.filter import NOTHING_SPENT
 from tacit.accounting.ledger.entries import Head
-from tacit.accounting.ledger.rollback import FILE, adopt, check_head, remember_head, remembered_heads, settled, thinned
+from tacit.accounting.ledger.rollback import FILE, adopt, check_head, remember_head, remembered_heads, take_over_heads, thin_out
 from tacit.accounting.ledger.units import Policy
 from tacit.errors import StoreUnusable
 
@@ -153,7 +153,7 @@ def test_the_memory_is_short_and_knows_a_point_not_far_before_any(last, back):
     """Few are kept; whatever the point to go back to, one at or before it is kept that is at most four times as far."""
     kept = []
     for number in range(last + 1):
-        kept = thinned([Head(IDENTITY, number, str(number), UNIT, NOTHING_SPENT), *kept])
+        kept = thin_out([Head(IDENTITY, number, str(number), UNIT, NOTHING_SPENT), *kept])
     assert len(kept) <= 2 * last.bit_length() + 1
     point = max(0, last - back)
     assert last - max(head.number for head in kept if head.number <= point) <= max(1, 4 * (last - point))
@@ -224,7 +224,7 @@ def test_adopting_twice_at_once_makes_no_budget(place):
 def test_what_an_earlier_version_remembered_is_moved(place):
     place.ask("1/8", "1/8")
     known, heads = remembered_heads(place.store), place.folder / "heads"
-    assert settled(place.store, heads) == settled(place.store, heads) == heads
+    assert take_over_heads(place.store, heads) == take_over_heads(place.store, heads) == heads
     assert remembered_heads(heads) == known
     assert not (place.store / FILE).exists()
     check_head(heads, place.open())
@@ -236,7 +236,7 @@ def test_after_a_crash_in_between_the_later_memory_counts(place, later):
     first, second = (spend(ledger, pure("1/8")).head for _ in range(2))
     remember_head(place.store, second if later == "before" else first)
     remember_head(heads, first if later == "before" else second)
-    assert remembered_heads(settled(place.store, heads))[0] == second
+    assert remembered_heads(take_over_heads(place.store, heads))[0] == second
     assert not (place.store / FILE).exists()
 
 
@@ -246,7 +246,7 @@ def test_memories_of_two_ledgers_stop_answers(place):
     (place.folder / "other").mkdir()
     remember_head(heads, Place(place.folder / "other").open(OTHER_IDENTITY).head)
     with pytest.raises(StoreUnusable, match="two ledgers are remembered"):
-        settled(place.store, heads)
+        take_over_heads(place.store, heads)
     assert remembered_heads(place.store), "nothing is lost"
 
 
@@ -254,4 +254,4 @@ def test_a_memory_that_cannot_be_read_stops_answers_after_the_move_too(place):
     place.ask("1/8")
     (place.store / FILE).write_text("[")
     with pytest.raises(StoreUnusable, match="cannot be read"):
-        check_head(settled(place.store, place.folder / "heads"), place.open())
+        check_head(take_over_heads(place.store, place.folder / "heads"), place.open())

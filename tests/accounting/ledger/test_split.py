@@ -89,7 +89,7 @@ def test_a_ledger_that_asks_the_catalog_for_the_split_is_caught(file: str) -> No
     class Planted(module.Ledger):
         def reserve(self, sale, patience=1.0):
             share = 1 - self.policy.split
-            return self._write(lambda page: module.selling.decided(page, sale, replace(self.caps, for_events=share)))
+            return self._write(lambda page: module.selling.decide_sale(page, sale, replace(self.caps, for_events=share)))
 
     ledger = opened(file, FOR_RHO)
     with pytest.raises(BudgetExceeded, match="delta"):
@@ -100,9 +100,9 @@ def test_a_ledger_that_asks_the_catalog_for_the_split_is_caught(file: str) -> No
 
 def test_an_entry_with_another_split_is_found(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: entries that say the split of the catalog of today."""
-    ledger, honest = opened(file, FOR_EVENTS), module.selling.following
+    ledger, honest = opened(file, FOR_EVENTS), module.selling.entry_after
     spend(ledger, pure("1/10"))
-    monkeypatch.setattr(module.selling, "following", lambda *known, **said: replace(honest(*known, **said), for_events=F(1, 100)))
+    monkeypatch.setattr(module.selling, "entry_after", lambda *known, **said: replace(honest(*known, **said), for_events=F(1, 100)))
     spend(ledger, pure("1/10"))
     assert ledger.verify().problem == "entry 2: it splits delta differently than the entries before it"
 

@@ -513,7 +513,7 @@ class Watched:
         for _ in range(10):
             with self.turn:
                 written = next(self.clock)
-                number = self.group.taken()
+                number = self.group.take_number()
             self.group.settle(number)
             if max(self.flushes) < written:
                 self.early.append(number)
@@ -533,10 +533,10 @@ def flushes_of_what_is_written_during_one(commit, folder, monkeypatch):
     def flush(_) -> None:
         flushes.append(len(during))
         if not during:
-            during.append(group.taken())
+            during.append(group.take_number())
 
     monkeypatch.setattr(durable, "_flush", flush)
-    group.settle(group.taken())
+    group.settle(group.take_number())
     group.settle(during[0])
     return len(flushes)
 

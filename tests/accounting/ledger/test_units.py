@@ -91,10 +91,10 @@ def test_counting_on_under_another_unit_is_seen_by_the_chain(file):
     spend(opened(file, policy(8, units=ROWS)), pure(1))
     careless = opened(file, policy(8, units=PEOPLE))
     with careless._store._database.pool.connect() as connection:
-        from tacit.accounting.ledger.pages import Page, following
+        from tacit.accounting.ledger.pages import Page, entry_after
 
         page = Page(connection)
-        page.append(following(page.books, careless.policy.budget, "answer", {}, units=PEOPLE.fingerprint, about=1))
+        page.append(entry_after(page.books, careless.policy.budget, "answer", {}, units=PEOPLE.fingerprint, about=1))
     assert "it counts for other units than the entries before it" in str(careless.verify().problems)
 
 

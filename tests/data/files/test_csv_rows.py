@@ -337,7 +337,7 @@ def test_what_is_sound_and_what_is_written_anew():
     assert sieve.sound(b'1,2\n"x""y",\n')
     odd = (b"1,2\r", b"1\r\n", b"\r\n", b'1,"2\r\n"\r\n', b"1,2\r\r\n", b"1,2\n3,4\r\n", b"1,\r2\n", b"1,\xff\r\n", b"1,\0\n")
     assert not any(map(sieve.sound, odd))
-    assert sieve.mended(b'\r\n1\n2,"x"y,z\r\r\n3,4\r\n') == b'"1",""\n"2","xy"\n3,4\n'
+    assert sieve.mend_rows(b'\r\n1\n2,"x"y,z\r\r\n3,4\r\n') == b'"1",""\n"2","xy"\n3,4\n'
 
 
 def test_how_far_a_file_is_read_is_told(tmp_path, monkeypatch):

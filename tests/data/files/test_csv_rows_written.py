@@ -24,7 +24,7 @@ from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
 from tacit.data.prepare import prepare
 from tacit.data.prepare.cleaning import FATES
-from tacit.data.prepare.staging import cleaned, fate_name
+from tacit.data.prepare.staging import cleaned_rows, fate_name
 from tacit.privacy.catalog import PLAIN, Column, Notation, Owner, Source, fingerprint, fingerprint_of_format_1
 
 
@@ -39,7 +39,7 @@ def read(workshop, column, values, sql_type="VARCHAR"):
     """The (fate, code) of raw values."""
     relation = "(SELECT unnest(CAST($values AS VARCHAR[])) AS text, unnest($places) AS place)"
     rows = Rows(f"(SELECT CAST(text AS {sql_type}) AS raw, place FROM {relation})", {column.name: Raw("raw", sql_type)})
-    query = cleaned(workshop, {column.name: column}, rows, {name("place"): "place"})
+    query = cleaned_rows(workshop, {column.name: column}, rows, {name("place"): "place"})
     value = '"tacit_row 0"' if column.kind != "text" else name(column.name)
     texts = [None if value is None else str(value) for value in values]
     found = workshop.rows(

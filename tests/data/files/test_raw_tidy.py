@@ -16,7 +16,7 @@ from tacit.data.files.raw import Raw, filled, named
 from tacit.data.files.sources import Rows
 from tacit.data.prepare import grids
 from tacit.data.prepare.grids import is_plain, on_grid
-from tacit.data.prepare.staging import cleaned
+from tacit.data.prepare.staging import cleaned_rows
 from tacit.privacy.catalog import Column
 
 GRIDS = [
@@ -45,14 +45,14 @@ def asked(workshop: Workshop, texts: Sequence[str], query: str, quickly: bool, f
     schema = pa.schema([("c0", pa.large_string())])
     batches = [pa.record_batch([pa.array([text], pa.large_string())], schema=schema) for text in texts]
     reader = pa.RecordBatchReader.from_batches(schema, batches)
-    workshop.engine.register("batches", tidy.tidied(reader, {"c0": form}) if quickly else reader)
+    workshop.engine.register("batches", tidy.tidy_batches(reader, {"c0": form}) if quickly else reader)
     workshop.run("SET preserve_insertion_order = true")
     return workshop.rows(query)
 
 
 def numbers_of(workshop: Workshop, column: Column, texts: Sequence[str], quickly: bool) -> list[Any]:
     raw = Raw("c0", "VARCHAR", number="nc0", fate="fc0") if quickly else Raw("c0", "VARCHAR")
-    return asked(workshop, texts, cleaned(workshop, {"x": column}, Rows("batches", {"x": raw}), {}), quickly, on_grid(column))
+    return asked(workshop, texts, cleaned_rows(workshop, {"x": column}, Rows("batches", {"x": raw}), {}), quickly, on_grid(column))
 
 
 @pytest.mark.parametrize("column", GRIDS)
@@ -85,11 +85,11 @@ def test_plain_numbers_of_one_block_are_what_each_is_alone(workshop: Workshop, c
         "-0",
     ]
     together = pa.record_batch([pa.array(texts, pa.large_string())], names=["c0"])
-    (batch,) = tidy.tidied(pa.RecordBatchReader.from_batches(together.schema, [together]), {"c0": on_grid(column)})
+    (batch,) = tidy.tidy_batches(pa.RecordBatchReader.from_batches(together.schema, [together]), {"c0": on_grid(column)})
     assert batch.column("c0").null_count == len(texts)
     workshop.engine.register("batches", pa.RecordBatchReader.from_batches(batch.schema, [batch]))
     raw = Raw("c0", "VARCHAR", number="nc0", fate="fc0")
-    found = workshop.rows(cleaned(workshop, {"x": column}, Rows("batches", {"x": raw}), {}))
+    found = workshop.rows(cleaned_rows(workshop, {"x": column}, Rows("batches", {"x": raw}), {}))
     assert found == numbers_of(workshop, column, texts, quickly=False)
 
 
@@ -103,10 +103,12 @@ def test_rows_come_in_few_runs_and_none_is_lost() -> None:
     runs = tidy.Runs(pa.RecordBatchReader.from_batches(batches[0].schema, batches), {"c0": "key", "c1": on_grid(GRIDS[0])})
     found = []
     while runs:
-        found.append(runs.following().read_all())
+        found.append(runs.next_run().read_all())
     assert [len(each) for each in found] == [2, 2, 2, 34], "each new form begins a run, until all have occurred"
     assert [each.column_names for each in found[:2]] == [["nc0", "nc1", "fc1"], ["nc0", "c1", "nc1", "fc1"]]
-    general = tidy.tidied(pa.RecordBatchReader.from_batches(batches[0].schema, batches), {"c0": "key", "c1": on_grid(GRIDS[0])})
+    general = tidy.tidy_batches(
+        pa.RecordBatchReader.from_batches(batches[0].schema, batches), {"c0": "key", "c1": on_grid(GRIDS[0])}
+    )
     assert pa.concat_tables(found, promote_options="default").select(general.schema.names) == general.read_all()
 
 
@@ -119,7 +121,7 @@ def test_after_some_runs_one_takes_all_forms() -> None:
     runs = tidy.Runs(pa.RecordBatchReader.from_batches(batches[0].schema, batches), dict.fromkeys(names, on_grid(GRIDS[0])))
     found = []
     while runs:
-        found.append(runs.following().read_all())
+        found.append(runs.next_run().read_all())
     assert [len(each) for each in found] == [1] * tidy.MOST_RUNS + [9 - tidy.MOST_RUNS]
     assert len(found[-1].column_names) == 27
 
@@ -180,5 +182,5 @@ def test_a_text_that_is_not_tidy_is_seen(workshop: Workshop, monkeypatch: pytest
 
 def test_a_file_without_rows_has_every_form() -> None:
     runs = tidy.Runs(pa.RecordBatchReader.from_batches(pa.schema([("c0", pa.large_string())]), iter([])), {"c0": "key"})
-    assert runs.following().schema.names == ["c0", tidy.tidy_name("c0"), tidy.number_name("c0")]
+    assert runs.next_run().schema.names == ["c0", tidy.tidy_name("c0"), tidy.number_name("c0")]
     assert not runs

@@ -14,7 +14,7 @@ from stored import catalog, category, days, number, stored, table, write_csv, wr
 from tacit.data.files import sources
 from tacit.data.files.csv_rows import csv_header
 from tacit.data.files.sources import MENDING
-from tacit.data.files.tolerant import mended
+from tacit.data.files.tolerant import mend_texts
 from tacit.data.prepare import prepare
 from tacit.data.store import store_file
 from tacit.errors import InvalidCatalog
@@ -268,8 +268,10 @@ def test_another_reader_of_the_whole_file_is_caught(tmp_path, monkeypatch):
     @contextmanager
     def by_arrow(workshop, catalog, source, wanted):
         table = pq.read_table(source.location)
-        texts = pa.table({key: mended(table[key].combine_chunks()) if key == "note" else table[key] for key in table.column_names})
-        with sources._registered(workshop, texts.to_reader()) as rows:
+        texts = pa.table(
+            {key: mend_texts(table[key].combine_chunks()) if key == "note" else table[key] for key in table.column_names}
+        )
+        with sources._register_batches(workshop, texts.to_reader()) as rows:
             yield rows
 
     monkeypatch.setitem(MENDING, "parquet", by_arrow)
@@ -491,9 +493,9 @@ def test_the_header_is_parted_by_what_gives_most_names(tmp_path):
 def test_postgres_without_its_extra_says_what_to_install(tmp_path):
     script = (
         "import sys; sys.modules['adbc_driver_postgresql'] = None\n"
-        "from tacit.data.files.postgres import _connected\n"
+        "from tacit.data.files.postgres import _connect_to\n"
         "from tacit.errors import InvalidCatalog\n"
-        "try: _connected('postgresql://nobody')\n"
+        "try: _connect_to('postgresql://nobody')\n"
         "except InvalidCatalog as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

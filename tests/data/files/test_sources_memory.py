@@ -137,14 +137,14 @@ def test_pandas_is_prepared_as_parquet_is(tmp_path: Path) -> None:
 
 def test_a_reader_that_changes_what_it_reads_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: NaN, which Parquet keeps, becomes 0 on the way."""
-    honest = memory._converted
+    honest = memory._frame_to_arrow
 
     def planted(frame: Any) -> pa.Table:
         table = honest(frame)
         at = table.column_names.index("weight")
         return table.set_column(at, "weight", pa.array([0.0] * len(table)))
 
-    monkeypatch.setattr(memory, "_converted", planted)
+    monkeypatch.setattr(memory, "_frame_to_arrow", planted)
     weights = pa.table({**READABLE, "weight": pa.array([float("nan")] * ROWS)})
     sound = from_parquet(tmp_path / "nan", lambda place: pq.write_table(weights, place))
     assert from_memory(tmp_path / "memory", weights) != sound

@@ -15,8 +15,8 @@ from tacit.data.dialect import name
 from tacit.data.engine import Workshop
 from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows
-from tacit.data.prepare.packing import packing
-from tacit.data.prepare.staging import cleaned, kept
+from tacit.data.prepare.packing import packing_of
+from tacit.data.prepare.staging import cleaned_rows, kept_condition
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column
 
@@ -36,8 +36,9 @@ def read(workshop, column, values, sql_type):
     relation = "(SELECT unnest(CAST($values AS VARCHAR[])) AS text, unnest($places) AS place)"
     typed = f"(SELECT CAST(text AS {sql_type}) AS raw, place FROM {relation})"
     rows = Rows(typed, {column.name: Raw("raw", sql_type)})
-    value = packing(columns).unpack()[column.name]
-    query = f"SELECT {value}, {kept(columns)} FROM ({cleaned(workshop, columns, rows, {name('place'): 'place'})}) ORDER BY place"
+    value = packing_of(columns).unpack()[column.name]
+    cleaned = cleaned_rows(workshop, columns, rows, {name("place"): "place"})
+    query = f"SELECT {value}, {kept_condition(columns)} FROM ({cleaned}) ORDER BY place"
     texts = [None if value is None else str(value) for value in values]
     found = workshop.rows(query, {"values": texts, "places": list(range(len(texts)))})
     return [value if is_kept else DROPPED for value, is_kept in found]
@@ -360,7 +361,7 @@ def test_days_that_are_none(workshop):
 def test_rows_pack_and_unpack(workshop):
     """Columns of all widths share numbers without touching each other."""
     columns = {f"c{bits:02d}": number(f"c{bits:02d}", 0, 2**bits - 1) for bits in (1, 2, 7, 31, 40, 52, 20, 5)}
-    places = packing(columns)
+    places = packing_of(columns)
     assert len(places.numbers) == 4
     for top in (0, 1):
         given = {key: f"{(column.points - 1) * top}::BIGINT" for key, column in columns.items()}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.data import store
-from tacit.data.store import replacing, swept
+from tacit.data.store import new_store_folder, swept
 from tacit.doors.cli import app
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner
@@ -89,7 +89,7 @@ def test_whatever_the_next_command_is(folder: Path, words: list[str]) -> None:
 
 def test_what_is_still_being_prepared_stays(folder: Path) -> None:
     catalog = tacit.open(folder / "tacit.toml").catalog
-    with suppress(KeyError), replacing(catalog) as own:
+    with suppress(KeyError), new_store_folder(catalog) as own:
         assert swept(catalog) is catalog
         assert own.is_dir()
         raise KeyError("no new store")

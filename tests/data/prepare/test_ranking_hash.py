@@ -16,7 +16,7 @@ from owned import KEY
 from stored import number
 from tacit.data.dialect import DUCKDB
 from tacit.data.prepare import ranking as keyed_hash
-from tacit.data.prepare.packing import Keys, Packing, packing
+from tacit.data.prepare.packing import Keys, Packing, packing_of
 from tacit.data.prepare.ranking import Ranking
 from tacit.privacy.catalog import Column
 
@@ -37,14 +37,18 @@ def places(kind: str, shape: Packing, rows: Sequence[tuple[Any, ...]]) -> list[i
         engine.execute(f"CREATE TABLE given (line BIGINT, {', '.join(f'{name} {each}' for name, each in types.items())})")
         slots = ", ".join("?" * (len(types) + 1))
         engine.executemany(f"INSERT INTO given VALUES ({slots})", [(line, *row) for line, row in enumerate(rows)])
-        found = engine.execute(f"{ranking._placed('given', 'TRUE', ['line'])} ORDER BY line", ranking.secrets(KEY)).fetchall()
+        found = engine.execute(
+            f"{ranking._rows_with_places('given', 'TRUE', ['line'])} ORDER BY line", ranking.secrets(KEY)
+        ).fetchall()
     return [place for *_, place in found]
 
 
 @pytest.mark.parametrize("kind", OWN)
 def test_the_place_of_a_row_is_that_of_the_model(kind: str) -> None:
     """Which gives an integer and its text one place, whatever the type in which keys are compared."""
-    shape = packing({"x": number("x", 0, LARGEST), "y": number("y", 0, 1000), "b": Column("b", "text"), "a": Column("a", "text")})
+    shape = packing_of(
+        {"x": number("x", 0, LARGEST), "y": number("y", 0, 1000), "b": Column("b", "text"), "a": Column("a", "text")}
+    )
     rows = [(own, (LARGEST - line, 53), (line, 10), texts) for line, own in enumerate(OWN[kind]) for texts in TEXTS]
     wanted = [place_of(KEY, own, [x, y], texts) for own, x, y, texts in rows]
     assert list(shape.widths.values()) == [53, 10]
@@ -53,7 +57,7 @@ def test_the_place_of_a_row_is_that_of_the_model(kind: str) -> None:
 
 
 def test_a_row_of_many_parts_and_the_largest_numbers_does_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    shape = packing({f"x{place}": number(f"x{place}", 0, LARGEST) for place in range(40)})
+    shape = packing_of({f"x{place}": number(f"x{place}", 0, LARGEST) for place in range(40)})
     rows = [(2**63 - 1, *[2**53 - 1 - step * place for place in range(40)]) for step in (0, 1, 5)]
     wanted = [place_of(KEY, own, [(value, 53) for value in values]) for own, *values in rows]
     assert places("BIGINT", shape, rows) == wanted
@@ -115,7 +119,7 @@ def test_under_another_key_other_rows_come_first() -> None:
 
 def test_texts_are_hashed_with_the_key() -> None:
     """Or whoever chooses texts could choose two rows with one place."""
-    with_text, without = packing({"a": Column("a", "text")}), packing({"x": number("x", 0, 1)})
+    with_text, without = packing_of({"a": Column("a", "text")}), packing_of({"x": number("x", 0, 1)})
     given = [Ranking(shape, "own", Keys(kind), None, 1) for shape, kind in ((with_text, "BIGINT"), (without, "VARCHAR"))]
-    assert all(re.search(r"md5_number\(concat\(\$key, ", ranking._placed("given", "TRUE", [])) for ranking in given)
+    assert all(re.search(r"md5_number\(concat\(\$key, ", ranking._rows_with_places("given", "TRUE", [])) for ranking in given)
     assert all(ranking.secrets(KEY)["key"] == KEY for ranking in given)

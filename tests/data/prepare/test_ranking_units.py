@@ -155,8 +155,8 @@ def a_limit_before_the_owners(patched):
 
 def ways_instead_of_owners(patched):
     """A row that leads to one unit on two ways would be there twice."""
-    honest = Ranking._led
-    patched.setattr(Ranking, "_led", lambda ranking, rows, pairs, once: honest(ranking, rows, pairs, once=False))
+    honest = Ranking._join_owners
+    patched.setattr(Ranking, "_join_owners", lambda ranking, rows, pairs, once: honest(ranking, rows, pairs, once=False))
 
 
 @pytest.mark.parametrize("bug", [the_least_owner, a_limit_before_the_owners, ways_instead_of_owners])
@@ -175,9 +175,9 @@ def test_planted_bugs_of_the_engine_are_not_the_model(bug, tmp_path, monkeypatch
 def test_a_key_with_a_crowd_of_owners_is_not_copied_for_each_of_them(tmp_path, monkeypatch):
     """A key that stands for "unknown" in two tables: its rows are reduced to what one owner can keep, and then copied."""
     data = raw(visits=[(0, unit, 1) for unit in range(40)], labs=[(None, 0, place % 9) for place in range(50)])
-    honest, copied = Ranking._led, []
+    honest, copied = Ranking._join_owners, []
     monkeypatch.setattr(
-        Ranking, "_led", lambda ranking, rows, *more, **how: copied.append(rows) or honest(ranking, rows, *more, **how)
+        Ranking, "_join_owners", lambda ranking, rows, *more, **how: copied.append(rows) or honest(ranking, rows, *more, **how)
     )
     agrees(prepared_from(tmp_path, data), data)
     (rows,) = copied
@@ -454,10 +454,12 @@ def kept_visits(folder, seed):
 def test_a_limit_among_rows_that_differ_in_their_key_alone_does_not_depend_on_the_order_of_rows(tmp_path, monkeypatch):
     """Rows with the same values are interchangeable only while nothing else of them is stored: their codes lead to others."""
     assert len({repr(kept_visits(tmp_path, seed)) for seed in range(4)}) == 1
-    honest, placed = Ranking._first, Ranking._placed
+    honest, placed = Ranking._first, Ranking._rows_with_places
     among_ties = re.compile(r'(ORDER BY tacit_place), "tacit_key id"')
     monkeypatch.setattr(Ranking, "_first", lambda *given: among_ties.sub(r"\1, tacit_at", honest(*given)))
-    monkeypatch.setattr(Ranking, "_placed", lambda *given: f"SELECT *, row_number() OVER () AS tacit_at FROM ({placed(*given)})")
+    monkeypatch.setattr(
+        Ranking, "_rows_with_places", lambda *given: f"SELECT *, row_number() OVER () AS tacit_at FROM ({placed(*given)})"
+    )
     assert len({repr(kept_visits(tmp_path, seed)) for seed in range(8)}) > 1, "the planted bug: ties in the order of the file"
 
 

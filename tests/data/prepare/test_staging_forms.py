@@ -114,8 +114,8 @@ def hashed_by_its_text(patched: pytest.MonkeyPatch) -> None:
 
 
 def ties_ordered_as_numbers(patched: pytest.MonkeyPatch) -> None:
-    rightly = staging.settled
-    patched.setattr(staging, "settled", lambda *given: replace(rightly(*given), numbered=None))
+    rightly = staging.settle_keys
+    patched.setattr(staging, "settle_keys", lambda *given: replace(rightly(*given), numbered=None))
 
 
 @pytest.mark.parametrize("planted", [hashed_by_its_text, ties_ordered_as_numbers])

@@ -50,8 +50,8 @@ def slowly(work, read):
     time.sleep(PAUSE)
     yield from honest(work, read)
 
-PAUSE, honest = float(sys.argv[2]), executors._cleaned
-executors._cleaned = slowly
+PAUSE, honest = float(sys.argv[2]), executors._clean_rows
+executors._clean_rows = slowly
 making.PART_BYTES = 1  # eight tasks, one for each group of rows
 cluster.SETTINGS["spark.sql.adaptive.coalescePartitions.enabled"] = "false"
 cluster.LONGEST_ALONE = 8.0

@@ -23,7 +23,7 @@ from stored import catalog, category, days, number, table, write_csv, write_parq
 from tacit.data.prepare import prepare, ranking
 from tacit.data.prepare.verdict import NotAccepted
 from tacit.data.spark import cluster, executors, making
-from tacit.data.spark.cluster import failure, spelled
+from tacit.data.spark.cluster import failure, spell_for_spark
 from tacit.data.spark.session import quiet
 from tacit.data.store import FILE_ROWS, parquet_store, store_file, store_info
 from tacit.errors import InvalidCatalog, StoreUnusable
@@ -326,7 +326,9 @@ def test_files_that_workers_do_not_reach_are_said_so(tmp_path: Path, monkeypatch
 
 
 def test_names_are_spelled_as_spark_quotes_them() -> None:
-    assert spelled('SELECT "a`b" FROM "t" WHERE x = \'say "t"\'', {"t": "v"}) == "SELECT `a``b` FROM v WHERE x = 'say \"t\"'"
+    assert (
+        spell_for_spark('SELECT "a`b" FROM "t" WHERE x = \'say "t"\'', {"t": "v"}) == "SELECT `a``b` FROM v WHERE x = 'say \"t\"'"
+    )
 
 
 @pytest.mark.slow

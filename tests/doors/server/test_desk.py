@@ -72,7 +72,7 @@ def test_an_operation_that_names_no_role_denies_everybody(hospital):
 def test_bad_credentials_have_one_reply(hospital, operation):
     accounts = hospital.office.accounts
     issued = accounts.issue("otto")
-    accounts.revoke("otto", max(each["number"] for at in accounts.listed() if at["name"] == "otto" for each in at["tokens"]))
+    accounts.revoke("otto", max(each["number"] for at in accounts.summary() if at["name"] == "otto" for each in at["tokens"]))
     bad = ["", "x", "tacit_" + "A" * 43, "\0", "tacit_é", issued.token, hospital.tokens["ana"] + " ", hospital.tokens["ana"][:-1]]
     replies = {hospital.desk.handle(Call(operation, each, GIVEN.get(operation, {}))) for each in bad}
     assert [each.status for each in replies] == [401]
@@ -225,7 +225,7 @@ def test_rates_and_places_are_per_account(hospital):
     assert place.handle(Call("budget", hospital.tokens["bob"], {})).status == 200, "one account does not starve another"
     now[0] += 1
     assert place.handle(Call("budget", hospital.tokens["ana"], {})).status == 200
-    with place.places.taken("bob"):
+    with place.places.take("bob"):
         assert place.handle(Call("budget", hospital.tokens["bob"], {})).status == 429
     now[0] += 1
     assert place.handle(Call("budget", hospital.tokens["bob"], {})).status == 200

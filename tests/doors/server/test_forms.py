@@ -75,7 +75,7 @@ def test_a_front_that_says_first_what_is_wrong_is_caught(hospital, monkeypatch):
     async def nobody(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(front, "_refused", nobody)
+    monkeypatch.setattr(front, "_refusal", nobody)
     assert asked(hospital, "POST", "/v1/questions", "", **MISFITS["a missing field"]).status_code == 422
 
 

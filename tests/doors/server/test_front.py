@@ -22,11 +22,10 @@ from schemathesis.specs.openapi import checks
 
 from loops import in_own_loop
 from served import GIVEN, ROLES, InProcess, Served, served
-from tacit.doors.server import analysts
+from tacit.doors.server import analysts, gate
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import OPERATIONS, Desk
 from tacit.doors.server.front import app
-from tacit.doors.server.gate import Gate
 from tacit.doors.server.problems import STATUS
 from tacit.doors.server.settings import Settings
 from tacit.doors.server.turns import Places
@@ -112,10 +111,10 @@ def replies(desk: Desk, tokens: dict[str, str]) -> dict[str, dict[str, httpx.Res
 def test_every_operation_as_every_role_and_with_every_bad_credential(hospital):
     accounts = hospital.office.accounts
     old = accounts.issue("otto")
-    last = max(each["number"] for account in accounts.listed() for each in account["tokens"])
+    last = max(each["number"] for account in accounts.summary() for each in account["tokens"])
     accounts.revoke("otto", last)
     ended = accounts.issue("otto", 1)
-    with hospital.office.records.writing() as connection:
+    with hospital.office.records.transaction() as connection:
         connection.exec_driver_sql("UPDATE tokens SET expires = 1.0 WHERE number = ?", (last + 1,))
     tokens = {**hospital.tokens, "none": "", "revoked": old.token, "expired": ended.token, "malformed": "tacit_x"}
     tokens |= {"unknown": f"tacit_{'A' * 43}"}
@@ -247,7 +246,8 @@ def test_what_comes_from_elsewhere_gets_nothing(hospital, what):
 
 def test_a_gate_that_does_not_look_is_caught(hospital, monkeypatch):
     """Planted: names, origins and types are not compared. What a page of another site sends is then paid for."""
-    monkeypatch.setattr(Gate, "_refused", lambda *_: None)
+    monkeypatch.setattr(gate, "refusal", lambda *_: None)
+    monkeypatch.setitem(globals(), "front_of", front_of.__wrapped__)  # a gate of its own
     before = hospital.data.ledger.head.number
     headers = {"Content-Type": "application/json", "Host": "evil.example", "Origin": "https://evil.example"}
     given = by(hospital.tokens["ana"], headers=headers, json={**COUNT, "sql": "SELECT COUNT(*) FROM visits WHERE cost < 123"})
@@ -343,7 +343,7 @@ def test_no_token_and_no_question_in_any_log_or_file_at_debug_level(tmp_path, ca
         )
         broken: Callable[..., Any] = lambda *_, **__: (_ for _ in ()).throw(ValueError("cell-of-a-marked-row"))  # noqa: E731
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tacit.session.weighed", broken)
+            patch.setattr("tacit.session.weights_comment", broken)
             assert asked(found.desk, (*QUESTION, by(found.tokens["ana"], json=COUNT)))[0].status_code == 503
         told = "\n".join(record.getMessage() for record in caplog.records if not record.name.startswith("httpx"))
         secrets = [*found.tokens.values(), "marked-token", "cell-of-a-marked-row"]

@@ -84,7 +84,7 @@ def test_a_front_without_a_clerk_asks_for_one_and_gets_it(monkeypatch):
     ours, theirs = socket.socketpair()
 
     async def run() -> None:
-        task, asked = asyncio.create_task(front_process._missed(OverSocket(UNAVAILABLE), theirs)), asyncio.Event()
+        task, asked = asyncio.create_task(front_process._report_loss(OverSocket(UNAVAILABLE), theirs)), asyncio.Event()
         asyncio.get_running_loop().add_reader(ours, asked.set)
         await asyncio.wait_for(asked.wait(), 60)
         asyncio.get_running_loop().remove_reader(ours)

@@ -166,8 +166,8 @@ def test_a_desk_that_takes_an_empty_credential_for_somebody_is_caught(hospital, 
 
 def test_an_operation_that_needs_no_credential_is_caught(hospital, workers, monkeypatch):
     class Open(Desk):
-        def _handled(self, call: Call) -> Reply:
-            return Reply(200, b"{}") if call.operation == "catalog" else super()._handled(call)
+        def _handle(self, call: Call) -> Reply:
+            return Reply(200, b"{}") if call.operation == "catalog" else super()._handle(call)
 
     line = Line(Open(hospital.office, hospital.desk.places), workers)
     assert not is_silent(line.ask(Call("catalog", "", {})))

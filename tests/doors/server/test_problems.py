@@ -10,7 +10,7 @@ import pytest
 
 from pages import ROOT
 from served import served
-from tacit.doors.server.problems import STATUS, TEXTS, problem, told
+from tacit.doors.server.problems import STATUS, TEXTS, problem, words_for
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidSensitivity, InvalidValue, Refused, StoreUnusable, Unforeseen
 
 
@@ -34,32 +34,32 @@ def test_every_refusal_has_a_status():
 
 
 def test_what_is_the_data_owners_is_told_to_nobody():
-    assert told(StoreUnusable("/place")) is None
-    assert told(Unforeseen()) is None
-    assert told(InvalidBudget("epsilon must be positive")).status == 422
-    exact = told(
+    assert words_for(StoreUnusable("/place")) is None
+    assert words_for(Unforeseen()) is None
+    assert words_for(InvalidBudget("epsilon must be positive")).status == 422
+    exact = words_for(
         BudgetExceeded("the budget of the data set does not admit this question: it costs epsilon 1, and epsilon 0.123 remains")
     )
     assert b"0.123" not in exact.body, "what the data set has left is shown in tenths, in refusals too"
-    own = told(BudgetExceeded("ana's own budget does not admit this question: it costs epsilon 1, and epsilon 0.123 remains"))
+    own = words_for(BudgetExceeded("ana's own budget does not admit this question: it costs epsilon 1, and epsilon 0.123 remains"))
     assert b"0.123" in own.body
 
 
 def test_what_a_mechanism_says_of_a_value_is_told_to_nobody(tmp_path, monkeypatch):
     """An error about a value to be released may follow from the data, wherever it is raised; planted: one that is passed on."""
-    assert told(InvalidValue("the release is too large for a float")) is None
-    assert told(InvalidSensitivity("not finite")) is None
+    assert words_for(InvalidValue("the release is too large for a float")) is None
+    assert words_for(InvalidSensitivity("not finite")) is None
 
     def fails(*_: object, **__: object) -> None:
         raise InvalidValue("a cell of a marked row")
 
     with served(tmp_path) as found:
-        for where in ("tacit.session.rewrite", "tacit.session.offered", "tacit.session.Session._released"):
+        for where in ("tacit.session.rewrite", "tacit.session.offered", "tacit.session.Session._release"):
             with monkeypatch.context() as patch:
                 patch.setattr(where, fails, raising=False)
                 reply = found.call("ask", sql="SELECT COUNT(*) FROM visits WHERE cost < 5", epsilon="0.1")
             assert b"marked" not in reply.body
         with pytest.MonkeyPatch.context() as planted:
-            planted.setattr("tacit.doors.server.desk.told", lambda error: problem("invalid_input", str(error)))
+            planted.setattr("tacit.doors.server.desk.words_for", lambda error: problem("invalid_input", str(error)))
             planted.setattr("tacit.session.Session.explain", fails)
             assert b"marked" in found.call("explain", sql="SELECT COUNT(*) FROM visits", epsilon="0.1").body

@@ -85,7 +85,7 @@ def test_a_name_has_one_form_and_is_never_somebody_elses(accounts):
     for name in ("ZO\u00cb LU", "zoe\u0308 lu"):
         with pytest.raises(NameTaken, match="was used before"):
             accounts.add(name, "curator")
-    assert [each["role"] for each in accounts.listed()] == ["analyst"]
+    assert [each["role"] for each in accounts.summary()] == ["analyst"]
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\u202eb", "\u200b", "x" * 65, "\x1b[2J"])
@@ -105,7 +105,7 @@ def test_roles_days_and_declared_analysts_are_checked(accounts):
     accounts.add("eve", "auditor", declared=["ana"])
     with pytest.raises(InvalidInput, match="unknown account"):
         accounts.issue("nobody")
-    assert [each["name"] for each in accounts.listed()] == ["eve"], "a refused account leaves nothing"
+    assert [each["name"] for each in accounts.summary()] == ["eve"], "a refused account leaves nothing"
 
 
 def test_a_token_that_was_revoked_is_not_renewed(accounts):
@@ -115,7 +115,7 @@ def test_a_token_that_was_revoked_is_not_renewed(accounts):
     assert accounts.revoke("ana") == 1
     with pytest.raises(Ended):
         accounts.renew(presented)
-    assert not any(token["live"] for account in accounts.listed() for token in account["tokens"])
+    assert not any(token["live"] for account in accounts.summary() for token in account["tokens"])
 
 
 def work(accounts: Accounts, token: str) -> list[str]:

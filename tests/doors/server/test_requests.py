@@ -86,9 +86,9 @@ def test_requests_at_once_under_one_key_are_one_debit(tmp_path):
 
 
 CRASHES = {
-    "before the request is begun": (Requests, "_begun", False),
-    "after it is begun": (Requests, "_begun", True),
-    "before the answer is made": (Session, "_released", False),
+    "before the request is begun": (Requests, "_begin", False),
+    "after it is begun": (Requests, "_begin", True),
+    "before the answer is made": (Session, "_release", False),
     "after the answer is kept": (Session, "_receipt", True),
     "before the reply is kept": (Requests, "finish", False),
     "after the reply is kept": (Requests, "finish", True),
@@ -123,7 +123,7 @@ def test_a_desk_that_asks_again_after_a_crash_is_caught(tmp_path, monkeypatch):
             crashing(patch, Requests, "finish", after=False)
             with pytest.raises(Crash):
                 found.call("ask", key="k", sql=COUNT, epsilon="0.1")
-        monkeypatch.setattr(analysts, "_recovered", lambda *_: None)
+        monkeypatch.setattr(analysts, "_recover", lambda *_: None)
         later = restarted(found)
         monkeypatch.setattr("tacit.query.offers.key_of", lambda *_: "b" * 64)  # the next day, another question
         later.call("ask", key="k", sql=COUNT, epsilon="0.1")
@@ -234,7 +234,7 @@ def test_keys_that_spent_are_remembered_and_others_only_so_many(tmp_path, monkey
         paid = found.call("ask", key="paid", sql=COUNT, epsilon="0.1")
         for number in range(6):
             found.call("ask", key=f"free {number}".replace(" ", "-"), sql="SELECT ward FROM wards")
-        with found.office.records.reading() as connection:
+        with found.office.records.reader() as connection:
             assert connection.exec_driver_sql("SELECT count(*) FROM requests").scalar() == 4
         assert found.call("ask", key="paid", sql=COUNT, epsilon="0.1") == paid
     assert MOST_UNPAID == 1000
@@ -250,7 +250,7 @@ def test_no_two_keys_of_analysts_are_one():
 
 
 def kept_bytes(found: Served) -> list[int]:
-    with found.office.records.reading() as connection:
+    with found.office.records.reader() as connection:
         return [size or 0 for (size,) in connection.exec_driver_sql("SELECT length(reply) FROM requests ORDER BY begun")]
 
 
@@ -261,7 +261,7 @@ def test_a_long_reply_is_kept_as_a_frame_and_comes_back_byte_for_byte(tmp_path, 
         monkeypatch.setattr(requests, "SHORT", 10)
         framed = [found.call("ask", key="framed", form=form, **ask) for form in ("plain", "exact", "plain", "exact")]
         assert framed[:2] == framed[2:]
-        with found.office.records.reading() as connection:
+        with found.office.records.reader() as connection:
             texts = [zlib.decompress(row[0]).decode() for row in connection.exec_driver_sql("SELECT reply FROM requests")]
         assert sorted(text.startswith(FRAME) for text in texts) == [False, True]
         assert len(min(texts, key=len)) < len(max(texts, key=len)) / 2
@@ -280,7 +280,7 @@ def test_a_frame_that_would_make_another_reply_is_not_kept(tmp_path, monkeypatch
     """Planted: a ledger whose stored answer is another one. The reply is then kept whole, and stays the same."""
     with served(tmp_path) as found:
         monkeypatch.setattr(requests, "SHORT", 10)
-        monkeypatch.setattr(analysts, "_stored", lambda *_: None)
+        monkeypatch.setattr(analysts, "_stored_text", lambda *_: None)
         first = found.call("ask", key="k", sql=COUNT, epsilon="0.1")
         assert found.call("ask", key="k", sql=COUNT, epsilon="0.1") == first
 
@@ -289,7 +289,7 @@ def test_a_frame_whose_answer_is_gone_is_unavailable_and_pays_nothing(tmp_path, 
     with served(tmp_path) as found:
         monkeypatch.setattr(requests, "SHORT", 10)
         found.call("ask", key="k", sql=COUNT, epsilon="0.1")
-        monkeypatch.setattr(analysts, "_stored", lambda *_: None)
+        monkeypatch.setattr(analysts, "_stored_text", lambda *_: None)
         assert code(found.call("ask", key="k", sql=COUNT, epsilon="0.1")) == "unavailable"
         assert spends(found) == 1
 

@@ -20,10 +20,10 @@ from tacit.doors.cli import app
 from tacit.doors.server import requests
 from tacit.doors.server.desk import desk
 from tacit.doors.server.records import FILE, SUSPECTS, Records
-from tacit.doors.server.requests import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, forget, lift, paid
+from tacit.doors.server.requests import CLERK, ENGINE, Suspects, engine_ended, fingerprint_of, fingerprint_once_paid, forget, lift
 from tacit.doors.server.turns import WORKING
 from tacit.errors import StoreUnusable, TimedOut, TooManyFailures
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.release.elsewhere.frames import FAILED
 from tacit.session import open as open_data
 
@@ -48,9 +48,9 @@ def dies_over(records: Records, fingerprint: str, *others: str) -> None:
     """A clerk works on requests, all but the last of which it finishes, and is ended by a signal."""
     clerk = next_clerk(records, died=False)
     for other in others:
-        with clerk.working(other):
+        with clerk.at_work(other):
             pass
-    working = clerk.working(fingerprint)
+    working = clerk.at_work(fingerprint)
     working.__enter__()
     next_clerk(records, died=True)
     with suppress(TooManyFailures):
@@ -72,7 +72,7 @@ def test_two_ends_are_too_many_and_survive_clerks(records):
 def test_a_clerk_that_is_ended_on_purpose_counts_nothing(records):
     """Planted: a mark that is left is counted, whoever ended the clerk."""
     clerk = next_clerk(records, died=False)
-    with clerk.working("hostile"):
+    with clerk.at_work("hostile"):
         assert b"hostile" in (records.file.parent / requests.FILE).read_bytes()
         assert ends(next_clerk(records, died=False)) == {}
         clerk.write(0, "hostile ana")
@@ -80,14 +80,14 @@ def test_a_clerk_that_is_ended_on_purpose_counts_nothing(records):
 
 
 def ends(clerk: Suspects) -> dict[str, int]:
-    with clerk._records.reading() as connection:
+    with clerk._records.reader() as connection:
         return {row.fingerprint: row.ends for row in connection.execute(sql.select(SUSPECTS))}
 
 
 def test_while_an_engine_works_the_clerk_does_not(records):
     clerk = next_clerk(records, died=False)
     file = records.file.parent / requests.FILE
-    with clerk.working("question"):
+    with clerk.at_work("question"):
         with requests.elsewhere():
             assert not file.read_bytes().strip(b"\0")
         assert b"question" in file.read_bytes(), "it goes on in the clerk"
@@ -112,7 +112,7 @@ def test_fingerprints_are_of_an_account_and_its_question():
     own = fingerprint_of("ana", COUNT, None)
     assert own == fingerprint_of("ana", f"\n{COUNT} ", {})
     assert fingerprint_of("ana", COUNT, {"a": 1}) not in {own, fingerprint_of("ana", COUNT, {"a": 2})}
-    assert len({own, paid(own), fingerprint_of("bob", COUNT, None)}) == 3
+    assert len({own, fingerprint_once_paid(own), fingerprint_of("bob", COUNT, None)}) == 3
     assert COUNT not in own
 
 
@@ -189,7 +189,7 @@ def test_engines_that_end_over_public_tables_are_counted(place, monkeypatch):
 
         monkeypatch.setattr(pool, "_any", lambda _, ask=heard: type("Ended", (), {"ask": ask})())
         fingerprint = f"free {reply}"
-        with place.office.suspects.working(fingerprint), pytest.raises(StoreUnusable):
+        with place.office.suspects.at_work(fingerprint), pytest.raises(StoreUnusable):
             pool.ask_any({"ask": "free"}, {})
         assert ends(place.office.suspects)[fingerprint] >= 1
     engine_ended()  # outside a request there is nothing to count
@@ -199,7 +199,7 @@ def test_a_cluster_that_fails_is_no_fault_of_a_question(place, monkeypatch):
     """Else two hiccups of a cluster would take an ordinary question from whoever asked it."""
     (pool, _), line = shared_pool(), type("Failing", (), {"ask": lambda *_: (FAILED, b"")})()
     monkeypatch.setattr(pool, "drop", lambda _: None)
-    with place.office.suspects.working("ordinary"), pytest.raises(StoreUnusable):
+    with place.office.suspects.at_work("ordinary"), pytest.raises(StoreUnusable):
         pool.heard(line, {"ask": "reach"}, {}, 1.0)
     assert ends(place.office.suspects) == {}
 
@@ -215,13 +215,13 @@ def test_who_lets_others_go_first_is_not_worked_on(records, sound, monkeypatch):
     def hostile() -> None:
         WORKING.set("mallory")
         waits.set()
-        with seats.seat(), clerk.working("hostile"):
+        with seats.seat(), clerk.at_work("hostile"):
             taken.set()
             done.wait(PATIENCE)
 
     def innocent() -> None:
         WORKING.set("bob")
-        with seats.seat(), clerk.working("innocent"):
+        with seats.seat(), clerk.at_work("innocent"):
             thread.start()
             while not seats._waiting:
                 waits.wait(0.001)
@@ -245,7 +245,7 @@ def test_who_lets_others_go_first_is_not_worked_on(records, sound, monkeypatch):
 def test_old_records_open_and_count(tmp_path):
     """Records of before had no such table."""
     with served(tmp_path) as found:
-        with found.office.records.writing() as connection:
+        with found.office.records.transaction() as connection:
             connection.exec_driver_sql("DROP TABLE suspects")
         found.office.records.close()
         with open_data(tmp_path / "tacit.toml", own_process=False) as data:

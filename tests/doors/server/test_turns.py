@@ -17,7 +17,7 @@ from tacit.doors.server.engine import Answering
 from tacit.doors.server.models import MOST_SECONDS
 from tacit.doors.server.turns import WORKING, Places, Seats
 from tacit.errors import BudgetExceeded, StoreUnusable
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.release.elsewhere import pool as pool_module
 from tacit.release.elsewhere.frames import ASK, GRACE, TOLD, Line, receive, send
 from tacit.release.elsewhere.pool import Pool, Turns

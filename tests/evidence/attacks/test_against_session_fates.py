@@ -87,8 +87,8 @@ def test_there_is_nothing_to_ask_without_public_tables_or_private_text(data: Dat
 def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was once: fan-outs multiply without end, ON may decide by anything, and no work is refused."""
     monkeypatch.setattr("tacit.query.binding.relations.MOST_JOINS", 99)
-    monkeypatch.setattr("tacit.query.binding.ties._mapped", lambda term, public, at: term)
-    monkeypatch.setattr(stability, "_joined", lambda join, rows, other: rows)
+    monkeypatch.setattr("tacit.query.binding.conditions._private_side", lambda term, public, at: term)
+    monkeypatch.setattr(stability, "_join_rows", lambda join, rows, other: rows)
     monkeypatch.setattr(pricing, "afford", lambda *_: None)
     data.engine = DuckDBEngine(store_file(data.catalog))  # type: ignore[misc]
     session, questions = data.session(), joining_questions(data, TARGET)

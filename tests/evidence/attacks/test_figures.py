@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from tacit.evidence.attacks.figures import lucky_share, plain, told
+from tacit.evidence.attacks.figures import json_figures, lucky_share, plain
 
 
 @pytest.mark.parametrize(("count", "chance"), [(8, 0.01), (32, 0.5), (128, 0.503), (1000, 0.2)])
@@ -21,6 +21,6 @@ def test_luck_passes_its_limit_once_in_a_million_and_no_lower_limit_would_do(cou
 
 
 def test_plain_values_are_json():
-    values = told(a=np.int64(3), b=[Decimal("0.5"), Fraction(1, 3)], c={1: float("inf")}, d=None, e=np.array([True]))
+    values = json_figures(a=np.int64(3), b=[Decimal("0.5"), Fraction(1, 3)], c={1: float("inf")}, d=None, e=np.array([True]))
     assert json.loads(json.dumps(values)) == {"a": 3, "b": [0.5, 1 / 3], "c": {"1": "infinite"}, "d": None, "e": [True]}
     assert plain("words") == "words"

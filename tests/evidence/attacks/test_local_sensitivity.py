@@ -16,7 +16,7 @@ def test_local_noise_is_broken_and_smooth_noise_holds(epsilon):
     assert found.local > 0.98
     assert found.local_loss == float("inf")
     assert found.smooth_loss <= found.epsilon
-    assert 0.5 < found.smooth <= found.allowed
+    assert 0.5 < found.smooth <= found.most_allowed
     assert found.shown_scale == 1
 
 

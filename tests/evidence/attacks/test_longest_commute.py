@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.longest_commute import longest_commute, naive, proving, targets, weighing
+from tacit.evidence.attacks.longest_commute import attack_naive_map, attack_private_map, longest_commute, naive, targets
 from tacit.mechanisms.noise.urn import polya_urn
 from tacit.publish.synthetic.commuters.example_state import made_state
 from tacit.publish.synthetic.commuters.geography import Domain
-from tacit.publish.synthetic.commuters.model import Offer, Terms, drawn, offered
+from tacit.publish.synthetic.commuters.model import Offer, Terms, draw_map, offered
 
 STATE = made_state(blocks=2000, workplaces=30, jobs=8000)
 TOTALS = STATE.totals(STATE.blocks.zones("tract"))
@@ -66,11 +66,13 @@ def test_noise_that_is_too_small_is_caught():
     looked_for = tuple(targets(domains, [counted.unseal() for counted in HOMES.counts(domains)]))
     shown = [list(too_little(sound, HOMES)) for _ in range(10)]
     tenth = [noise / 10 for noise in sound.noises]
-    caught = weighing(looked_for * 10, [maps[bob.destination] for maps in shown for bob in looked_for], tenth, "planted")
+    caught = attack_private_map(looked_for * 10, [maps[bob.destination] for maps in shown for bob in looked_for], tenth, "planted")
     assert caught.odds > 20
-    honest = [list(drawn(sound, HOMES)) for _ in range(10)]
+    honest = [list(draw_map(sound, HOMES)) for _ in range(10)]
     assert (
-        weighing(looked_for * 10, [maps[bob.destination] for maps in honest for bob in looked_for], sound.noises, "sound").odds
+        attack_private_map(
+            looked_for * 10, [maps[bob.destination] for maps in honest for bob in looked_for], sound.noises, "sound"
+        ).odds
         <= 20
     )
 
@@ -83,7 +85,7 @@ def test_a_naive_map_shows_occupied_origins_only():
         assert int(jobs.sum()) == 13
     domain = Domain(np.array([str(i) for i in range(11)], dtype=object), np.append(np.arange(10.0), np.nan), np.arange(11))
     (bob,) = targets([domain], [(np.array([0, 2, 8]), np.array([5, 2, 1]))])
-    nothing = proving([bob], [(np.array([0, 2]), np.array([6, 2]))], "not drawn")
+    nothing = attack_naive_map([bob], [(np.array([0, 2]), np.array([6, 2]))], "not drawn")
     assert (nothing.certain, nothing.found, nothing.odds) == (0, nothing.guessing, 1)
 
 

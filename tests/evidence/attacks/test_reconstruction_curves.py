@@ -11,7 +11,7 @@ import pytest
 from chance import most_hits, normal_limit
 from tacit.evidence.attacks.answerers import Noise, fair_bits
 from tacit.evidence.attacks.reconstruction import Subsets, Trials, least_absolute, predicted_share, reconstruct
-from tacit.evidence.attacks.reconstruction_curves import attempt, breaking, feasible, over_noise, over_questions
+from tacit.evidence.attacks.reconstruction_curves import attempt, breaking_noise, feasible, over_noise, over_questions
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.loss import largest_concentrated_down
 
@@ -34,9 +34,9 @@ def test_along_questions_the_share_rises_as_predicted():
 
 
 def test_the_breaking_noise_breaks():
-    shares = [attempt(128, 512, Noise("gaussian", breaking(128, 512)), seed).recovered for seed in range(10)]
+    shares = [attempt(128, 512, Noise("gaussian", breaking_noise(128, 512)), seed).recovered for seed in range(10)]
     assert np.mean(shares) == pytest.approx(0.95, abs=0.03)
-    assert breaking(100, 50) == 0
+    assert breaking_noise(100, 50) == 0
 
 
 def test_feasible_noise_holds_and_costs_what_it_says():

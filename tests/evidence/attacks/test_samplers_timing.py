@@ -12,7 +12,7 @@ from tacit.evidence.attacks.samplers import LIMIT, rank_correlation, samplers, s
 def test_coins_are_told_by_the_clock_and_ours_are_not():
     """20,000 independent pairs: a rank correlation has a deviation of 1 / sqrt(20,000)."""
     found = timing(20_000)
-    assert found.textbook > 0.8
+    assert found.textbook > 20 * normal_limit(1, 20_000)
     assert found.ours < normal_limit(1, 20_000) < LIMIT
     assert "coins" in found.summary()
 

@@ -14,7 +14,7 @@ from tacit.evidence.attacks.session_report import (
     Never,
     SessionReport,
     Tries,
-    pooled,
+    pool,
 )
 
 
@@ -23,7 +23,7 @@ def tries(hits, count, enough=True, chance=0.5):
 
 
 def report(*parts):
-    return SessionReport(100, 40, 1.0, 1, pooled(parts))
+    return SessionReport(100, 40, 1.0, 1, pool(parts))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def report(*parts):
     ],
 )
 def test_verdicts(part, verdict):
-    (found,) = pooled([part])
+    (found,) = pool([part])
     assert found.verdict == verdict
     assert verdict.lower() in found.summary().lower()
 
@@ -50,17 +50,17 @@ def test_verdicts(part, verdict):
 def test_three_members_cannot_be_recognized_too_often():
     """The limit of luck is all of them: without the rule this attack fails whatever it finds."""
     assert lucky_share(3, 0.03) == 1
-    (found,) = pooled([tries(3, 3, chance=0.03)])
+    (found,) = pool([tries(3, 3, chance=0.03)])
     assert (found.figure, found.limit, found.verdict) == (1.0, 1.0, TOO_FEW)
-    (more,) = pooled([tries(8, 8, chance=0.03)])
+    (more,) = pool([tries(8, 8, chance=0.03)])
     assert more.verdict == SUCCEEDED
 
 
 def test_seeds_are_pooled():
-    (found,) = pooled([tries(40, 64), tries(44, 64), tries(40, 64)])
+    (found,) = pool([tries(40, 64), tries(44, 64), tries(40, 64)])
     assert found.figure == 124 / 192
     assert found.limit == lucky_share(192, 0.5) < lucky_share(64, 0.5)
-    (told,) = pooled([Correlation("timing", "r", value, 101, True) for value in (0.4, -0.4, 0.3)])
+    (told,) = pool([Correlation("timing", "r", value, 101, True) for value in (0.4, -0.4, 0.3)])
     assert told.figure == pytest.approx(0.1)
     assert told.limit == pytest.approx(4.9 / (10 * 3**0.5))
 

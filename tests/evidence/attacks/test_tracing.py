@@ -11,7 +11,7 @@ import pytest
 from chance import most_hits
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.reconstruction_curves import regimes
-from tacit.evidence.attacks.tracing import against, generated, predicted_rate, tracing, tracing_noise, true_positives
+from tacit.evidence.attacks.tracing import against, generate, predicted_rate, tracing, tracing_noise, true_positives
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.privacy.loss import largest_concentrated_down
 
@@ -44,7 +44,7 @@ def test_between_the_regimes_the_prediction_holds_too():
 
 def test_strangers_are_not_taken_for_members():
     """Fixed seed: other strangers pass the threshold of 1% in about 1%."""
-    population, members, strangers = generated(100, 2000, np.random.default_rng(1))
+    population, members, strangers = generate(100, 2000, np.random.default_rng(1))
     others = (np.random.default_rng(2).random((2000, 2000)) < population).astype(float)
     assert true_positives(members.mean(axis=0), population, others, strangers) < 0.03
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.evidence.verify.claims import aligned, measured, measured_both_ways, only_one_can, processed, within
-from tacit.evidence.verify.composing import composed, gathered, surviving, together
+from tacit.evidence.verify.claims import align, law_of_function, least_parameter, measured_both_ways, only_one_can, within
+from tacit.evidence.verify.composing import compose, gather, surviving_loss, together
 from tacit.privacy.law import ARITHMETIC, Law, hockey_stick
 from tacit.privacy.loss import Approximate, Concentrated, Probabilistic, Pure
 
@@ -37,16 +37,16 @@ def by_definition(one: Law, other: Law, delta: float) -> float:
 @given(weights, weights, st.sampled_from([0.0, 0.01, 0.2]))
 @settings(max_examples=60, deadline=None)
 def test_the_measure_is_the_worst_event(one, other, delta):
-    found = float(measured(Approximate(0, delta), law(one), law(other)))
+    found = float(least_parameter(Approximate(0, delta), law(one), law(other)))
     assert found == pytest.approx(by_definition(law(one), law(other), delta), abs=1e-9)
     if delta == 0:
-        assert found == float(measured(Pure(0), law(one), law(other)))
+        assert found == float(least_parameter(Pure(0), law(one), law(other)))
 
 
 @given(weights, weights, st.sampled_from([0.01, 0.2]))
 @settings(max_examples=60, deadline=None)
 def test_the_measured_epsilon_has_that_hockey_stick(one, other, delta):
-    epsilon = max(Decimal(0), measured(Approximate(0, delta), law(one), law(other)))
+    epsilon = max(Decimal(0), least_parameter(Approximate(0, delta), law(one), law(other)))
     if epsilon.is_finite():
         assert hockey_stick(law(one), law(other), epsilon) <= Decimal(delta) + Decimal("1e-15")
 
@@ -56,9 +56,9 @@ def test_a_probabilistic_claim_does_not_survive_a_function_and_its_approximate_f
     other = Law({"good": Decimal("0.1"), "left": Decimal("0.45"), "right": Decimal("0.45")})
     claim = Probabilistic(0, 0.1)
     merged = [each.map(lambda outcome: "left" if outcome == "bad" else outcome) for each in (one, other)]
-    assert within(claim, measured(claim, one, other))
-    assert not within(claim, measured(claim, *merged))
-    assert within(surviving(claim), measured(surviving(claim), *merged))
+    assert within(claim, least_parameter(claim, one, other))
+    assert not within(claim, least_parameter(claim, *merged))
+    assert within(surviving_loss(claim), least_parameter(surviving_loss(claim), *merged))
 
 
 def gaussian(middle: int, scale: int = 4) -> Law:
@@ -79,10 +79,10 @@ def test_an_outcome_from_one_side_alone_is_infinite_unless_it_may_be_among_the_m
     whole, half = Law({0: Decimal("0.5"), 1: Decimal("0.5")}), Law({0: Decimal(1)})
     window = Law({0: Decimal("0.9")}, missing=Decimal("0.1"))
     for claim in (Pure(1), Concentrated(1), Approximate(1, 0.1)):
-        assert measured(claim, whole, half).is_infinite()
-        assert measured(claim, whole, window).is_finite()
+        assert least_parameter(claim, whole, half).is_infinite()
+        assert least_parameter(claim, whole, window).is_finite()
     assert (only_one_can(whole, half), only_one_can(whole, window)) == (Decimal("0.5"), 0)
-    assert measured(Pure(1), whole, window) == ARITHMETIC.ln(Decimal(5))  # 0.5 against at most 0.1
+    assert least_parameter(Pure(1), whole, window) == ARITHMETIC.ln(Decimal(5))  # 0.5 against at most 0.1
 
 
 def geometric(middle: int) -> Law:
@@ -95,7 +95,7 @@ def test_windows_that_end_at_different_places_lend_no_ratio_to_a_function():
     """The true epsilon is ln 2. Of the outcomes up to -4 one window lists two and the other, moved by one, only one."""
     one, other = geometric(0), geometric(1)
     mapped = [each.map(lambda k: k <= -4) for each in (one, other)]
-    safe = [processed(each, lambda k: k <= -4) for each in aligned(one, other)]
+    safe = [law_of_function(each, lambda k: k <= -4) for each in align(one, other)]
     assert within(Pure("0.6932"), measured_both_ways(Pure(1), *safe))
     assert within(Pure("0.6932"), measured_both_ways(Pure(1), *mapped))
     naive = [Law(each.probabilities, each.missing) for each in mapped]  # planted: as if nothing that is missing belonged to them
@@ -104,9 +104,9 @@ def test_windows_that_end_at_different_places_lend_no_ratio_to_a_function():
 
 def test_composition_of_tight_laws_is_the_sum_and_gathering_keeps_it():
     coin, flipped = law([3, 1, 0, 0]), law([1, 3, 0, 0])
-    joint = composed((coin, flipped), (coin, flipped))
+    joint = compose((coin, flipped), (coin, flipped))
     assert abs(measured_both_ways(Pure(1), *joint) - ARITHMETIC.ln(Decimal(9))) < Decimal("1e-25")
     assert within(together(Pure("1.0987"), Pure("1.0987")), measured_both_ways(Pure(1), *joint))
-    many, moved = gathered(gaussian(0), gaussian(1))
+    many, moved = gather(gaussian(0), gaussian(1))
     assert len(many.probabilities) < 100 < len(gaussian(0).probabilities)
-    assert measured(Concentrated(1), many, moved) <= measured(Concentrated(1), gaussian(0), gaussian(1))
+    assert least_parameter(Concentrated(1), many, moved) <= least_parameter(Concentrated(1), gaussian(0), gaussian(1))

@@ -27,12 +27,12 @@ def answering(pause):
 
 
 def test_a_time_that_follows_the_output_is_seen():
-    assert unevenness(*timed([answering(lambda coin: 20 + 20 * coin)], 2000)) > 0.3
+    assert unevenness(*timed([answering(lambda coin: 20 + 20 * coin)], 2000)) > 3 * normal_limit(0.017)
 
 
 def test_a_time_that_follows_the_sampler_is_seen():
     samples = timed([answering(lambda _: 20), answering(lambda _: 40)], 2000)
-    assert unevenness(*samples) > 0.3
+    assert unevenness(*samples) > 3 * normal_limit(0.017, among=4)
     assert epsilon_with_clock(*samples).refutes(2)
     assert not epsilon_without_clock(*samples).refutes(0.2)  # nine deviations of two coins of 1,000 throws: below 1e-15
 

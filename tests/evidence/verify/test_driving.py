@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, replaced
+from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, replace_functions
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.noise import bits, choice
 from tacit.privacy.law import Law
@@ -63,7 +63,7 @@ def test_other_threads_draw_real_bits_while_a_law_is_driven():
 
 def test_everything_is_as_it_was_afterwards():
     before = bits.random_words, choice.choose, choice.uniform_integer
-    with pytest.raises(ZeroDivisionError), replaced({choice.choose: lambda *_: 0}):
+    with pytest.raises(ZeroDivisionError), replace_functions({choice.choose: lambda *_: 0}):
         raise ZeroDivisionError
     driven(lambda: choice.uniform_integer(3))
     assert (bits.random_words, choice.choose, choice.uniform_integer) == before

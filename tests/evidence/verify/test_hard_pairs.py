@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tacit.evidence.verify import hard_pairs
-from tacit.evidence.verify.claims import claimed, measured_both_ways
+from tacit.evidence.verify.claims import claimed_parameter, measured_both_ways
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.sparse_vector import SparseVector
@@ -19,7 +19,7 @@ HALF = Fraction(1, 2)
 
 def share(mechanism, pair):
     laws = (mechanism.law(value) for value in pair)
-    return float(measured_both_ways(mechanism.loss, *laws)) / float(claimed(mechanism.loss))
+    return float(measured_both_ways(mechanism.loss, *laws)) / float(claimed_parameter(mechanism.loss))
 
 
 def added(pair):
@@ -30,9 +30,9 @@ def added(pair):
 
 def test_the_named_pairs_of_the_sparse_vector():
     one, two = (SparseVector(1, HALF, HALF, positives, threshold=2, step=1) for positives in (1, 2))
-    assert hard_pairs.rising(10, 1) == ((4,) * 10 + (5,), (5,) * 10 + (4,))
-    assert share(one, hard_pairs.rising(10, 1)) == pytest.approx(0.9987, abs=5e-5)
-    assert share(two, hard_pairs.rising(9, 2)) == pytest.approx(0.957, abs=5e-4)
+    assert hard_pairs.rising_and_falling(10, 1) == ((4,) * 10 + (5,), (5,) * 10 + (4,))
+    assert share(one, hard_pairs.rising_and_falling(10, 1)) == pytest.approx(0.9987, abs=5e-5)
+    assert share(two, hard_pairs.rising_and_falling(9, 2)) == pytest.approx(0.957, abs=5e-4)
     assert share(one, ((0,) * 4, (1,) * 4)) < 0.5  # all rise together: the threshold alone pays
 
 

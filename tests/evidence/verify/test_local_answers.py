@@ -8,13 +8,13 @@ import pytest
 
 from chance import CHANCE
 from tacit.evidence.verify.contract import disagreement
-from tacit.evidence.verify.local_answers import Told, cases, draw, every_ratio, planted, randomizers, several_reports
+from tacit.evidence.verify.local_answers import Told, cases, draw, every_ratio, plant_cases, randomizers, several_reports
 from tacit.evidence.verify.trial import Effort
 from tacit.publish.local.randomizers.categories import KAry
 from tacit.publish.local.randomizers.rappor import Rappor
 from tacit.publish.local.randomizers.unary import Unary, pack
 
-PLANTS = {name: case for name, (_, case) in planted()}
+PLANTS = {name: case for name, (_, case) in plant_cases()}
 
 
 def test_every_kind_is_tried_on_its_worst_pair():
@@ -33,7 +33,7 @@ def test_every_ratio_is_looked_at():
 
 @pytest.mark.parametrize("plant", PLANTS)
 def test_a_plant_is_above_its_claim(plant):
-    mechanism, (spoiled, _) = PLANTS[plant].mechanism, dict(planted())[plant]
+    mechanism, (spoiled, _) = PLANTS[plant].mechanism, dict(plant_cases())[plant]
     assert isinstance(mechanism, Told)
     assert mechanism.loss.epsilon == 1
     assert not mechanism.channel.within(1)

@@ -104,6 +104,6 @@ def test_forgotten_hashes(monkeypatch):
 
 
 def test_every_classical_bug_is_a_plant():
-    names = {plant for plant, _ in plants.planted()}
+    names = {plant for plant, _ in plants.plant_cases()}
     assert names | {"hashes"} == {"two", "positives", "threshold", "spread", "halves", "halved", "hashes", "moved"}
     assert names < set(PLANTED)

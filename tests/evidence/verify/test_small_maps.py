@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tacit.evidence.verify import small_maps
-from tacit.evidence.verify.small_maps import exhaustive, laws, moved, pairs, planted, worst_weight
+from tacit.evidence.verify.small_maps import exhaustive, laws, neighbours_of, pairs, plant_cases, worst_weight
 from tacit.evidence.verify.trial import Effort
 from tacit.mechanisms.dirichlet.calibration import PublicFacts
 from tacit.mechanisms.noise.urn import BlockClass
@@ -14,7 +14,7 @@ ONE_WORKER = PublicFacts(1, 6, (BlockClass(2),))
 
 
 def test_a_neighbour_is_one_worker_who_moved():
-    assert set(moved((2, 1, 0))) == {(1, 2, 0), (1, 1, 1), (3, 0, 0), (2, 0, 1)}
+    assert set(neighbours_of((2, 1, 0))) == {(1, 2, 0), (1, 1, 1), (3, 0, 0), (2, 0, 1)}
     assert len(pairs(PublicFacts(2, 1, (BlockClass(3),)))) == 9
 
 
@@ -27,8 +27,8 @@ def test_the_weight_of_outputs_beyond_a_ratio():
 
 def test_sound_worlds_hold_and_planted_ones_do_not():
     assert all(not case.run(Effort()).broken for case in exhaustive())
-    assert {plant for plant, _ in planted()} == {"fakes", "occupied", "counted", "tails"}
-    assert all(case.run(Effort(samples=16)).broken for _, (_, case) in planted())
+    assert {plant for plant, _ in plant_cases()} == {"fakes", "occupied", "counted", "tails"}
+    assert all(case.run(Effort(samples=16)).broken for _, (_, case) in plant_cases())
 
 
 def test_the_sound_claims_say_something():

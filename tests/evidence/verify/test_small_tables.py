@@ -11,7 +11,7 @@ import numpy as np
 from chance import CHANCE
 from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
 from tacit.evidence.verify.score import read
-from tacit.evidence.verify.small_tables import ROWS, Rows, _sound, column_counts, exponential, pair_counts, planted
+from tacit.evidence.verify.small_tables import ROWS, Rows, _sound, column_counts, exponential, pair_counts, plant_cases
 from tacit.evidence.verify.trial import Effort
 from tacit.mechanisms.farthest import Farthest
 from tacit.privacy.sealed import Sealed
@@ -74,7 +74,7 @@ def test_the_loss_of_the_sound_design_is_near_its_claim_and_that_of_the_plants_a
     check = _sound().check()
     assert check.holds
     assert 0.93 < (check.measured or 0) <= 1, "nine tenths are noise, which is told in full; of the choices some"
-    assert all(case.run(Effort(samples=16)).broken for _, (_, case) in planted())
+    assert all(case.run(Effort(samples=16)).broken for _, (_, case) in plant_cases())
 
 
 def test_noise_of_a_fifth_too_little_in_the_columns_or_the_pairs_is_seen() -> None:
@@ -90,11 +90,11 @@ def test_the_counts_and_the_chances_are_those_that_run() -> None:
     design, rows = _sound().design, (*ROWS, ROWS[0])
     engine = InMemory(rows)
     for place, axis in enumerate(design.axes):
-        found = marginals.counted(design.table, [axis], engine).unseal()  # type: ignore[arg-type]
+        found = marginals.count_marginal(design.table, [axis], engine).unseal()  # type: ignore[arg-type]
         assert found.tolist() == column_counts(rows)[2 * place : 2 * place + 2]
     for pair, counts in pair_counts(design, rows).items():
         axes = [design.axes[place] for place in pair]
-        assert marginals.counted(design.table, axes, engine).unseal().tolist() == counts.tolist()  # type: ignore[arg-type]
+        assert marginals.count_marginal(design.table, axes, engine).unseal().tolist() == counts.tolist()  # type: ignore[arg-type]
     guess, exact = [np.zeros(4, dtype=np.int64)] * 2, [np.array([3, 0, 0, 0]), np.array([0, 5, 0, 0])]
     assert math.isclose(sum(exponential(design, guess, exact)), 1)
     assert design.choice is not None

@@ -24,7 +24,7 @@ def test_all_counts_together_reach_their_claim_and_no_more(name):
 
 @pytest.mark.parametrize("name", ["levels", "unit"])
 def test_planted_noise_has_twice_the_loss(name):
-    _, case = dict(small_trees.planted())[name]
+    _, case = dict(small_trees.plant_cases())[name]
     assert float(case.run(EFFORT).measured) == pytest.approx(4)
 
 

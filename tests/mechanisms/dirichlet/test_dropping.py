@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidBudget
-from tacit.evidence.verify.small_maps import laws, moved, worst_weight
+from tacit.evidence.verify.small_maps import laws, neighbours_of, worst_weight
 from tacit.mechanisms.dirichlet import dropping as module
 from tacit.mechanisms.dirichlet.calibration import PublicFacts, bad_weight_up, probable_noise
 from tacit.mechanisms.dirichlet.dropping import dropping, split_ratio
@@ -31,7 +31,7 @@ def worst_growth(facts, noise):
     """The largest ratio of two neighbours over what it is without dropping: (m_i + a_i) / a_i * a_j / (m_j + a_j)."""
     known, worst = laws(facts, noise), F(0)
     for homes, chances in known.items():
-        for other in moved(homes):
+        for other in neighbours_of(homes):
             left, entered = (next(b for b in range(len(homes)) if other[b] - homes[b] == step) for step in (-1, 1))
             for output, chance in chances.items():
                 if known[other][output]:

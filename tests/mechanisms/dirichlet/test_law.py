@@ -7,13 +7,23 @@ import pytest
 from tacit.errors import InvalidInput
 from tacit.mechanisms.dirichlet import law as module
 from tacit.mechanisms.dirichlet.calibration import PublicFacts
-from tacit.mechanisms.dirichlet.law import urn_chances
+from tacit.mechanisms.dirichlet.law import resampling_chances, urn_chances
 from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
 from tacit.mechanisms.noise.urn import BlockClass
 
 
 def test_no_draws_have_one_output():
     assert urn_chances([Fraction(1), Fraction(3)], 0) == {(0, 0): 1}
+
+
+def test_an_empty_block_has_its_noise_as_often_as_it_is_kept():
+    """One worker, noise 1, one draw: of the kept empty block with 1 of 3 shares, and never of one that is left out."""
+    third = Fraction(1, 3)
+    assert resampling_chances([1, 0], Fraction(1), [third, third], 1) == {(1, 0): Fraction(8, 9), (0, 1): Fraction(1, 9)}
+    assert resampling_chances([1, 0], Fraction(1), [third, Fraction(1)], 1) == {(1, 0): 2 * third, (0, 1): third}
+    two = resampling_chances([1, 0, 0], Fraction(1), [third, third, Fraction(1)], 1)
+    assert two == {(1, 0, 0): Fraction(11, 18), (0, 1, 0): Fraction(1, 12), (0, 0, 1): Fraction(11, 36)}
+    assert sum(two.values()) == 1
 
 
 def test_as_many_outputs_as_there_may_be_are_listed(monkeypatch):

@@ -216,7 +216,7 @@ def test_time_says_nothing_of_the_noise(gamma):
 def test_time_tells_heavier_noise(monkeypatch):
     """Planted: the gamma that is refused for it."""
     monkeypatch.setattr(heavy, "LEAST_GAMMA", Fraction(64, 63))
-    assert told_by_time(HeavyTails("64/63"), 2000) > 0.3
+    assert told_by_time(HeavyTails("64/63"), 2000) > 2 * normal_limit(1, 2000)
 
 
 @pytest.mark.parametrize("gamma", [1, 0.5, -4, "64/63", "7/5", "1.499"])

@@ -186,7 +186,7 @@ def test_a_sampler_that_counts_up_is_caught(benchmark: ModuleType) -> None:
             value += 1
         return value
 
-    assert benchmark.rank_correlation(counting, 2000) > 0.5
+    assert benchmark.rank_correlation(counting, 2000) > 4 * normal_limit(1, 2000)
 
 
 @pytest.mark.slow  # a clock is read: other work on the machine can disturb it
@@ -206,4 +206,4 @@ def test_the_measure_sees_a_difference_of_a_microsecond(benchmark: ModuleType) -
             pass
         return value
 
-    assert benchmark.rank_correlation(leaking, 2000) > 0.5
+    assert benchmark.rank_correlation(leaking, 2000) > 4 * normal_limit(1, 2000)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from chance import follows_law
 from tacit.accounting.events import SmoothNoise
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
-from tacit.mechanisms import smooth
 from tacit.mechanisms.mechanism import Listed, WithError
+from tacit.mechanisms.smooth import estimates
 from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
 from tacit.mechanisms.smooth.sensitivity import order_place
 from tacit.privacy.law import hockey_stick, worst_log_ratio
@@ -96,14 +96,14 @@ def local_sensitivity(rows, q, beta, max_rows):
 @pytest.mark.parametrize("planted", [adjacent_gaps, local_sensitivity])
 def test_bounds_that_are_not_smooth_break_the_promise(monkeypatch, planted):
     assert worst_loss(MEDIAN, EVEN) <= 1
-    monkeypatch.setattr(smooth, "smooth_order_statistic", planted)
+    monkeypatch.setattr(estimates, "smooth_order_statistic", planted)
     assert worst_loss(MEDIAN, EVEN) > Decimal("1.5")
 
 
 def test_noise_that_is_too_small_breaks_the_promise(monkeypatch):
     """A tenth of the scale. (A calibration with slack hides smaller errors from any measurement, not from the proof.)"""
-    true = smooth.smooth_order_statistic
-    monkeypatch.setattr(smooth, "smooth_order_statistic", lambda *given: true(*given) / 10)
+    true = estimates.smooth_order_statistic
+    monkeypatch.setattr(estimates, "smooth_order_statistic", lambda *given: true(*given) / 10)
     assert worst_loss(MEDIAN, EVEN) > Decimal("1.5")
 
 
@@ -121,7 +121,7 @@ def test_local_sensitivity_separates_two_neighbours(monkeypatch):
     mechanism = SmoothQuantile(0.5, 0, 1000, 1, epsilon=1, neighbours=CHANGE_ONE)
     one, other = [0] * 6 + [1000] * 4, [0] * 5 + [1000] * 5
     assert worst_log_ratio(mechanism.law(one), mechanism.law(other)) <= 1
-    monkeypatch.setattr(smooth, "smooth_order_statistic", local_sensitivity)
+    monkeypatch.setattr(estimates, "smooth_order_statistic", local_sensitivity)
     # clamping puts everything below 0 on 0, so the answer 0 is half of the second law; any other answer gives it away
     assert 1 - mechanism.law(one).probabilities[0] < Decimal("1e-30")
     assert 1 - mechanism.law(other).probabilities[0] > Decimal("0.4")

@@ -96,7 +96,7 @@ def test_large_coefficients_are_lifted():
     for vector in asked:
         residue = echelon.residue(vector.astype(float))
         assert residue.any()
-        echelon = echelon.extend(vector, residue)
+        echelon = echelon.with_one_more(vector, residue)
     unit = np.arange(30) == 3
     found = combination(echelon, unit)
     assert found is not None

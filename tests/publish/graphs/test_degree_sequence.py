@@ -12,7 +12,7 @@ from small_graphs import graphs
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.degree_sequence import anonymous_degrees, is_graphical
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.realizing import added_edges, constructed, swapped
+from tacit.publish.graphs.realizing import added_edges, construct, serve_by_swaps
 
 
 def every_division(nodes: int, k: int) -> list[list[int]]:
@@ -111,7 +111,7 @@ def erdos_gallai(degrees: list[int]) -> bool:
     return sum(ordered) % 2 == 0 and all(holds)
 
 
-def is_realized(degrees, order, judge=is_graphical, construct=constructed) -> bool:
+def is_realized(degrees, order, judge=is_graphical, construct=construct) -> bool:
     """Whether a graphical sequence becomes a simple graph of these degrees, and no other one does."""
     left, right, done = construct(degrees.copy(), order)
     if done != judge(degrees) or done != erdos_gallai(degrees.tolist()):
@@ -134,11 +134,11 @@ def test_planted_judges_and_graphs_are_seen():
     assert not is_realized(hubs, np.arange(4), judge=lambda degrees: degrees.sum() % 2 == 0)
 
     def forgetful(degrees, order):
-        left, right, done = constructed(degrees, order)
+        left, right, done = construct(degrees, order)
         return left[:-1], right[:-1], done
 
     assert not is_realized(square, np.arange(4), construct=forgetful)
-    assert not is_realized(square, np.arange(4), construct=lambda degrees, order: (*constructed(degrees, order)[:2], False))
+    assert not is_realized(square, np.arange(4), construct=lambda degrees, order: (*construct(degrees, order)[:2], False))
 
 
 def is_new(graph, ends) -> bool:
@@ -178,7 +178,7 @@ def test_swaps_serve_more_nodes_with_edges_that_are_new(graph, data):
     if not len(left):
         return
     units = np.array(data.draw(st.permutations(np.repeat(np.arange(graph.nodes), lacking).tolist())), dtype=np.int64)
-    ends, rest = swapped(graph.offsets, graph.targets, np.stack([left, right]).astype(np.int64), units, 1)
+    ends, rest = serve_by_swaps(graph.offsets, graph.targets, np.stack([left, right]).astype(np.int64), units, 1)
     assert is_new(graph, ends)
     before = np.bincount([*left, *right], minlength=graph.nodes)
     served = lacking - np.bincount(rest, minlength=graph.nodes)
@@ -189,5 +189,5 @@ def test_swaps_serve_more_nodes_with_edges_that_are_new(graph, data):
 def test_a_swap_serves_two_nodes_that_know_each_other():
     """0 and 1 are joined already, and 2 and 3 have been joined: 0 and 1 are put between them."""
     graph = Graph.of_edges([0], [1], nodes=4)
-    ends, rest = swapped(graph.offsets, graph.targets, np.array([[2], [3]]), np.array([0, 1]), 1)
+    ends, rest = serve_by_swaps(graph.offsets, graph.targets, np.array([[2], [3]]), np.array([0, 1]), 1)
     assert (len(rest), sorted(map(sorted, ends.T.tolist()))) in [(0, [[0, 2], [1, 3]]), (0, [[0, 3], [1, 2]])]

@@ -16,7 +16,7 @@ from tacit.publish.graphs.checking import check_k_degree
 from tacit.publish.graphs.degree_sequence import anonymous_degrees
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.k_degree import k_degree, raise_lowest, supergraph, takers, with_deletions
-from tacit.publish.graphs.rewiring import made_even, rewired
+from tacit.publish.graphs.rewiring import make_even, rewire
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 
@@ -136,7 +136,7 @@ def test_rewiring_gives_the_wanted_degrees_or_says_that_it_cannot():
         graph, random = random_graph(seed), np.random.default_rng(seed)
         wanted = np.clip(graph.degrees + random.integers(-2, 3, graph.nodes), 0, graph.nodes - 1)
         wanted[0] -= wanted.sum() % 2 if wanted[0] else -(wanted.sum() % 2)
-        made = rewired(graph, wanted, random)
+        made = rewire(graph, wanted, random)
         assert made is None or made.degrees.tolist() == wanted.tolist()
         done += made is not None
     assert done >= 30
@@ -153,12 +153,12 @@ def stays_anonymous(found, k) -> bool:
 )
 def test_an_even_sum_stays_anonymous(case):
     k, groups = case
-    assert stays_anonymous(made_even(np.repeat(*np.transpose(groups)), k), k)
+    assert stays_anonymous(make_even(np.repeat(*np.transpose(groups)), k), k)
 
 
 def test_planted_sums_that_stay_odd_or_are_mended_by_one_person_are_seen():
     odd = np.array([3, 3, 3, 2, 2])
-    assert stays_anonymous(made_even(odd, 2), 2)
+    assert stays_anonymous(make_even(odd, 2), 2)
     assert not stays_anonymous(odd, 2)
     assert not stays_anonymous(np.array([4, 3, 3, 2, 2]), 2)
 
@@ -189,8 +189,8 @@ def test_the_checker_misses_no_edge():
 
 def test_a_planted_defect_is_caught_before_anything_is_returned(monkeypatch):
     """Degrees that are anonymous in the vector but not in the graph: the last edge is forgotten."""
-    whole = module.built
-    monkeypatch.setattr(module, "built", lambda left, right, nodes: whole(left[:-1], right[:-1], nodes))
+    whole = module.build
+    monkeypatch.setattr(module, "build", lambda left, right, nodes: whole(left[:-1], right[:-1], nodes))
     graph = random_graph(3)
     with pytest.raises(LawViolated):
         k_degree(graph, graph.nodes, seed=1)

@@ -6,7 +6,7 @@ import pytest
 
 from tacit.publish.graphs import measures
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.measures import Figures, degree_distance, largest_eigenvalue, measured, utility
+from tacit.publish.graphs.measures import Figures, degree_distance, largest_eigenvalue, measure, utility
 from tacit.publish.graphs.network import network_of
 
 
@@ -25,7 +25,7 @@ def plain(graph: Graph) -> networkx.Graph:
 def test_figures_are_those_of_networkx(seed):
     graph = random_graph(seed)
     other, everyone = plain(graph), np.arange(graph.nodes)
-    found = measured(graph, everyone, everyone)
+    found = measure(graph, everyone, everyone)
     lengths = [each for _, row in networkx.all_pairs_shortest_path_length(other) for each in row.values() if each]
     assert found.clustering == pytest.approx(networkx.average_clustering(other))
     assert found.path_length == pytest.approx(np.mean(lengths))
@@ -37,7 +37,7 @@ def test_a_hub_is_looked_up_and_counted_all_the_same():
     star = networkx.star_graph(60)
     star.add_edges_from([(1, 2), (2, 3)])
     graph = network_of(star).graph
-    assert measured(graph, np.arange(61), np.arange(61)).clustering == pytest.approx(networkx.average_clustering(star))
+    assert measure(graph, np.arange(61), np.arange(61)).clustering == pytest.approx(networkx.average_clustering(star))
 
 
 def test_a_bipartite_graph_does_not_swing():
@@ -57,7 +57,7 @@ def test_changes_are_counted_from_the_edges():
 def test_a_large_graph_is_sampled(monkeypatch):
     monkeypatch.setattr(measures, "ALL_NODES", 10)
     monkeypatch.setattr(measures, "SOME_NODES", 7)
-    nodes, sources = measures.sampled(random_graph(1), np.random.default_rng(1))
+    nodes, sources = measures.sample_nodes(random_graph(1), np.random.default_rng(1))
     assert len(nodes) == 7
     assert len(sources) == 40
 

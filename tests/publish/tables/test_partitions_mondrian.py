@@ -171,7 +171,7 @@ def test_groups_of_the_lattice_are_those_that_are_published():
     from tacit.publish.tables.recoded import full_domain
 
     lattice = Lattice(table, tuple(hierarchies), hierarchies)
-    rolled = lattice.rolled((1, 0, 1))
+    rolled = lattice.roll_up((1, 0, 1))
     recoded = full_domain(lattice, (1, 0, 1), rolled.sizes >= 3)
     expected = {forms: rows for forms, rows in groups_of(table, hierarchies, (1, 0, 1)).items() if len(rows) >= 3}
     assert published(recoded) == expected

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
 from tacit.publish.tables.models.rows import rows_of
-from tacit.publish.tables.risk import estimated, journalist, prosecutor, with_suppressed
+from tacit.publish.tables.risk import estimate_risk, journalist, prosecutor, with_suppressed
 
 PEOPLE = st.lists(st.tuples(st.sampled_from("abc*"), st.sampled_from("xyz*")), min_size=1, max_size=25)
 
@@ -53,7 +53,7 @@ def test_every_figure_carries_the_mark():
 def test_weights_estimate_the_population(people):
     quasi, weights = zip(*people, strict=True)
     risks = [Fraction(1) / max(1, sum(Fraction(w) for q, w in people if q == row)) for row in quasi]
-    found = estimated(rows_of({"q": quasi, "w": weights}, ["q"]), "w")
+    found = estimate_risk(rows_of({"q": quasi, "w": weights}, ["q"]), "w")
     assert (found.largest, found.mean, found.uniques) == (max(risks), sum(risks) / len(risks), risks.count(1))
     assert found.high == Fraction(sum(risk > Fraction(1, 5) for risk in risks), len(risks))
 
@@ -63,6 +63,6 @@ def test_weights_estimate_the_population(people):
 )
 def test_weights_that_say_nothing(weights, words):
     with pytest.raises(InvalidInput, match=words):
-        estimated(rows_of({"q": ["a", "b"], "w": weights}, ["q"]), "w")
+        estimate_risk(rows_of({"q": ["a", "b"], "w": weights}, ["q"]), "w")
     with pytest.raises(InvalidInput, match="unknown column of weights"):
-        estimated(rows_of({"q": ["a", "b"]}, ["q"]), "w")
+        estimate_risk(rows_of({"q": ["a", "b"]}, ["q"]), "w")

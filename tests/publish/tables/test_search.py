@@ -15,7 +15,7 @@ from tacit.publish.tables.conditions import Closeness, DistinctDiversity, Entrop
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.lattice import Lattice
 from tacit.publish.tables.measures import MEASURES, Losses
-from tacit.publish.tables.search import COMPLIES, FAILS, best, search, tagged
+from tacit.publish.tables.search import COMPLIES, FAILS, best, search, tag_nodes
 from tacit.publish.tables.search import Counter as NodeCounter
 from tacit.publish.tables.table import Table
 
@@ -40,7 +40,7 @@ def test_every_tag_is_what_counting_says(seed, limit, t):
     table, hierarchies = random_table(seed)
     lattice = Lattice(table, tuple(hierarchies), hierarchies, ("s",))
     conditions = [KAnonymity(3), *([] if t is None else [Closeness("s", t)])]
-    tags = tagged(NodeCounter(lattice, conditions, limit))
+    tags = tag_nodes(NodeCounter(lattice, conditions, limit))
     for node in all_nodes(hierarchies):
         violating = sum(len(g) for g in groups_of(table, hierarchies, node).values() if not ok(g, table, 3, t))
         assert (tags[node] == COMPLIES) == (violating <= limit), node
@@ -59,7 +59,7 @@ def test_every_tag_with_several_sensitive_columns(seed):
     u = np.random.default_rng(seed + 100).integers(0, 2, 60)
     table = Table((*table.columns, Table.of({"u": u})["u"]))
     lattice = Lattice(table, tuple(hierarchies), hierarchies, ("s", "u"))
-    tags = tagged(NodeCounter(lattice, [KAnonymity(2), DistinctDiversity("s", 2), DistinctDiversity("u", 2)], 20))
+    tags = tag_nodes(NodeCounter(lattice, [KAnonymity(2), DistinctDiversity("s", 2), DistinctDiversity("u", 2)], 20))
     for node in all_nodes(hierarchies):
         groups = groups_of(table, hierarchies, node).values()
         violating = sum(len(g) for g in groups if len(g) < 2 or not diverse(g, table))
@@ -71,9 +71,9 @@ def test_a_search_that_forgets_the_other_sensitive_columns_is_caught(monkeypatch
     table = Table.of({"q": ["a"] * 4 + ["b"], "s": [*"xyxy", "x"], "u": [1, 1, 2, 2, 3]})
     lattice = Lattice(table, ("q",), {"q": Hierarchy.flat("q", ["a", "b"])}, ("s", "u"))
     conditions = [DistinctDiversity("s", 2), DistinctDiversity("u", 2)]
-    assert tagged(NodeCounter(lattice, conditions, 1)).tolist() == [COMPLIES, FAILS]
+    assert tag_nodes(NodeCounter(lattice, conditions, 1)).tolist() == [COMPLIES, FAILS]
     monkeypatch.setattr(Lattice, "falls", lambda self, condition: condition.falls)
-    assert tagged(NodeCounter(lattice, conditions, 1)).tolist() == [COMPLIES, COMPLIES]
+    assert tag_nodes(NodeCounter(lattice, conditions, 1)).tolist() == [COMPLIES, COMPLIES]
 
 
 @pytest.mark.parametrize("measure", BY_ROWS)
@@ -99,9 +99,9 @@ def test_range_queries_against_counting_rows():
     losses = Losses(lattice, 3)
     found = search(lattice, [KAnonymity(3)], losses, "queries", 6)
     assert found.loss == min(_query_loss(lattice, losses, node) for node in all_nodes(hierarchies) if found.tags[node] == COMPLIES)
-    pair, numbers = next(iter(losses.queries.asked.items()))
+    pair, numbers = next(iter(losses.queries.numbers_by_pair.items()))
     names = [lattice.quasi[each] for each in pair]
-    inside = [losses.queries.chosen(each, numbers) for each in pair]
+    inside = [losses.queries.in_range(each, numbers) for each in pair]
     rows = zip(*(table[name].texts() for name in names), strict=True)
     counted = sum(inside[0][hierarchies[names[0]].places[one]] * inside[1][hierarchies[names[1]].places[two]] for one, two in rows)
     assert losses.queries.truth[numbers].tolist() == counted.tolist()
@@ -109,7 +109,7 @@ def test_range_queries_against_counting_rows():
 
 
 def _query_loss(lattice, losses, node):
-    rolled = lattice.rolled(node)
+    rolled = lattice.roll_up(node)
     return losses.loss("queries", rolled, rolled.sizes >= 3)
 
 
@@ -120,7 +120,7 @@ def test_a_bound_is_never_above_the_loss_nor_falls():
     for measure in BY_ROWS:
         bound = {}
         for node in all_nodes(hierarchies):
-            rolled = lattice.rolled(node)
+            rolled = lattice.roll_up(node)
             bound[node] = losses.loss(measure, rolled, np.ones(len(rolled), dtype=bool))
             assert bound[node] <= losses.loss(measure, rolled, rolled.sizes >= 3) + 1e-12
             lower = [(*node[:at], level - 1, *node[at + 1 :]) for at, level in enumerate(node) if level]
@@ -131,9 +131,9 @@ def test_rolling_up_is_the_same_from_anywhere():
     table, hierarchies = random_table(2)
     lattice = Lattice(table, tuple(hierarchies), hierarchies, ("s",))
     for node in all_nodes(hierarchies):
-        direct = lattice.rolled(node)
+        direct = lattice.roll_up(node)
         lower = tuple(max(0, level - 1) for level in node)
-        again = lattice.rolled(node, lattice.rolled(lower))
+        again = lattice.roll_up(node, lattice.roll_up(lower))
         assert again.sizes.tolist() == direct.sizes.tolist()
         assert [part.tolist() for part in again.cells] == [part.tolist() for part in direct.cells]
         assert lattice.of_tuples(node).sizes(lattice.bottom.sizes).tolist() == direct.sizes.tolist()
@@ -146,10 +146,10 @@ def test_pruning_by_a_condition_that_may_be_spoilt_would_be_wrong(monkeypatch):
         table, hierarchies = random_table(seed)
         lattice = Lattice(table, tuple(hierarchies), hierarchies, ("s",))
         counter = NodeCounter(lattice, [KAnonymity(2), Closeness("s", Fraction(1, 5))], 12)
-        sound = tagged(counter)
+        sound = tag_nodes(counter)
         with monkeypatch.context() as patch:
             patch.setattr(Closeness, "falls", True)
-            wrong += int((tagged(counter) != sound).sum())
+            wrong += int((tag_nodes(counter) != sound).sum())
     assert wrong > 0
 
 
@@ -163,11 +163,11 @@ def test_a_planted_bound_that_is_too_large_loses_the_optimum(monkeypatch):
     monkeypatch.setattr(searching, "FREE", tuple(MEASURES))
     planted = Losses(lattice, 3)
     counter = NodeCounter(lattice, [KAnonymity(3)], 6)
-    assert best(counter, tagged(counter), planted, "discernibility")[1] == pytest.approx(found.loss), (
+    assert best(counter, tag_nodes(counter), planted, "discernibility")[1] == pytest.approx(found.loss), (
         "negative bounds prune nothing"
     )
     monkeypatch.setattr(Losses, "bounds", lambda self, measure: 9 - np.indices(self.lattice.shape).sum(axis=0).astype(float))
-    assert best(counter, tagged(counter), planted, "discernibility")[1] > found.loss
+    assert best(counter, tag_nodes(counter), planted, "discernibility")[1] > found.loss
 
 
 def test_several_sensitive_columns_are_strict_by_default():
@@ -178,12 +178,12 @@ def test_several_sensitive_columns_are_strict_by_default():
     table = Table.of(rows)
     conditions = [DistinctDiversity("s", 2), DistinctDiversity("u", 2)]
     each = Lattice(table, ("b",), hierarchies, ("s", "u"), strict=False)
-    assert each.complying(each.bottom, conditions).tolist() == [True]
+    assert each.meets_all(each.bottom, conditions).tolist() == [True]
     strict = Lattice(table, ("b",), hierarchies, ("s", "u"))
-    assert strict.complying(strict.bottom, conditions).tolist() == [False]
+    assert strict.meets_all(strict.bottom, conditions).tolist() == [False]
     mixed = Table.of({**rows, "u": ["1", "2", "1", "2"]})
     apart = Lattice(mixed, ("b",), hierarchies, ("s", "u"))
-    assert apart.complying(apart.bottom, conditions).tolist() == [True]
+    assert apart.meets_all(apart.bottom, conditions).tolist() == [True]
 
 
 def test_a_requirement_that_nothing_meets_is_a_sentence():
@@ -214,7 +214,7 @@ def test_every_tag_and_optimum_of_adult(share):
     least = dict.fromkeys(measures, float("inf"))
     complying = set()
     for node in all_nodes(hierarchies):
-        rolled = lattice.rolled(node)
+        rolled = lattice.roll_up(node)
         if rolled.sizes[rolled.sizes < 5].sum() <= limit:
             complying.add(node)
             for measure in measures:

@@ -17,7 +17,7 @@ from tacit.errors import RangeTooLarge, WrongType
 from tacit.query.binding import curves, terms
 from tacit.query.engines import rows as compiled_rows
 from tacit.query.plan import Column, Logarithm, NumberType, Row, Term
-from tacit.query.size_limit import Extent
+from tacit.query.planning import Extent
 
 STEPS = [Fraction(1), Fraction(1, 100), Fraction(7, 3), Fraction(10**6)]
 

@@ -15,13 +15,12 @@ from tacit.query.binding.patterns import (
     MOST_KEPT,
     MOST_WORK,
     Machine,
-    _matching,
+    _matches_of,
     matching,
-    one_question,
     program_of,
 )
 from tacit.query.binding.regular import Parser
-from tacit.query.pauses import pausing
+from tacit.query.question import one_question, pausing
 
 TEXTS = ["a" * 64 + "!", *("a" * 60 + str(at) for at in range(500))]
 
@@ -29,7 +28,7 @@ TEXTS = ["a" * 64 + "!", *("a" * 60 + str(at) for at in range(500))]
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "(a?){30}a{30}b", "(x+x+)+y", "(a*)*(a*)*c", ".{0,500}.{0,500}z"])
 def test_no_pattern_takes_long(pattern: str) -> None:
     assert matching(TEXTS, pattern) == []
-    assert _matching(tuple(TEXTS), pattern)[1] < MOST_WORK / 4
+    assert _matches_of(tuple(TEXTS), pattern)[1] < MOST_WORK / 4
 
 
 def test_matching_lets_others_go_first_after_each_text() -> None:
@@ -67,7 +66,7 @@ def test_a_large_program_is_refused_before_it_is_run(pattern: str) -> None:
 def test_all_patterns_of_a_question_share_one_limit() -> None:
     """Whether they were matched before or not: a clerk that remembers and an engine that does not decide alike."""
     texts = ["".join(each) for each in product("ab", repeat=12)]
-    each = _matching(tuple(texts), "^(a|b)*a(a|b){6}$")[1]
+    each = _matches_of(tuple(texts), "^(a|b)*a(a|b){6}$")[1]
     most = MOST_WORK // each
     assert most > 1
     for _ in range(2):

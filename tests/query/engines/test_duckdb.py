@@ -97,7 +97,7 @@ def test_no_text_of_the_question_is_in_the_sql_of_the_engine(place: World) -> No
     question = place.plan(
         "SELECT SUM(cost) AS zebra FROM visits AS giraffe WHERE ward = 'a' AND diagnosis = 'it''s; DROP TABLE visits --'"
     )
-    written = place.engine._opened().compile(compiled.sums(question.group, compiled.Tables(place.engine._table)))
+    written = place.engine._open().compile(compiled.sums(question.group, compiled.Tables(place.engine._table)))
     assert "zebra" not in written
     assert "giraffe" not in written
     assert "'it''s; DROP TABLE visits --'" in written
@@ -170,7 +170,7 @@ def test_a_question_that_takes_too_long_ends_with_one_constant_text(heavy: Path,
 
 def test_the_engine_still_answers_after_a_time_out(heavy: Path) -> None:
     engine, plan = heavy_engine(heavy, Limits(seconds=300, threads=1))
-    engine._opened()
+    engine._open()
     with pytest.raises(TimedOut), engine._deadline(engine.limits.seconds):
         raise duckdb.InterruptException("cell 'secret' was interrupted")
     assert int(engine.run(plan("SELECT COUNT(*) FROM facts")).moments[0].unseal()[0]) == 400_000
@@ -219,10 +219,10 @@ def test_whatever_the_engine_says_the_analyst_hears_one_text(
 
 def test_a_store_that_is_missing_or_broken_is_said_to_be(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match="tacit prepare"):
-        DuckDBEngine(tmp_path / "none.duckdb")._opened()
+        DuckDBEngine(tmp_path / "none.duckdb")._open()
     (tmp_path / "broken.duckdb").write_bytes(b"no database" * 1000)
     with pytest.raises(StoreUnusable, match="tacit prepare"):
-        DuckDBEngine(tmp_path / "broken.duckdb")._opened()
+        DuckDBEngine(tmp_path / "broken.duckdb")._open()
 
 
 # --- public facts ----------------------------------------------------------------------------------------------------------------

@@ -23,12 +23,13 @@ from questions import COLUMNS, NUMBERS, conditions, dates, keys, numbers, texts,
 from stored import catalog, table
 from tacit.errors import NeverTrue, RangeTooLarge, Refused
 from tacit.privacy.catalog import LARGEST, day_number, day_of
+from tacit.query.binding import conditions as possible
 from tacit.query.binding import dates as calendar
-from tacit.query.binding import possible, terms
+from tacit.query.binding import terms
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.comparisons import matches
-from tacit.query.binding.possible import can_be
-from tacit.query.binding.scope import Scope, Source, column_term, declared
+from tacit.query.binding.conditions import can_be
+from tacit.query.binding.scope import Scope, Source, column_term, declared_columns
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import rows as compiled_rows
 from tacit.query.language.sql import parse_expression
@@ -96,7 +97,7 @@ def decoded(column: Any, stored: Any) -> Any:
 
 def binder(little: World) -> Binder:
     private = little.catalog.tables["facts"]
-    return Binder(Scope((Source("facts", declared(0, private.columns)),)))
+    return Binder(Scope((Source("facts", declared_columns(0, private.columns)),)))
 
 
 def engine_values(little: World, **nodes: Any) -> dict[str, list[Any]]:
@@ -484,7 +485,7 @@ def test_parts_and_truncations_are_those_of_the_calendar(span: tuple[str, str], 
     first, last = (day_number(date.fromisoformat(day)) for day in span)
     term = Term(Column(0, "day", first, last, nullable), DateType())
     rows = [{"0.day": offset} for offset in range(last - first + 1)] + [{"0.day": None}] * nullable
-    for table_, make in ((calendar.PARTS, calendar.part), (calendar.TRUNCATIONS, calendar.truncated)):
+    for table_, make in ((calendar.PARTS, calendar.part), (calendar.TRUNCATIONS, calendar.truncate_to)):
         for name, (_, on_day) in table_.items():
             found = make(name, term)
             expected = [None if row["0.day"] is None else on_day(day_of(first + row["0.day"])) for row in rows]
@@ -578,7 +579,7 @@ def test_like_is_decided_as_an_engine_would(text: str, pattern: str) -> None:
 
 def test_truths_are_never_taken_for_numbers_of_a_category() -> None:
     one, other = Term(Column(0, "x", 0, 1, False), column_type(1, 2)), Term(Column(0, "y", 0, 1, False), column_type(True, False))
-    _, right, meaning = terms.aligned(one, other)
+    _, right, meaning = terms.on_one_step(one, other)
     assert meaning == column_type(1, 2, True, False)
     assert [reference.value(right, {"0.y": code}) for code in (0, 1)] == [2, 3]
 

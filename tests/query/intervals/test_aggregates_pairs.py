@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chance import CHANCE
 from questions import clinic_rows
 from tacit.errors import WrongType
-from tacit.query.intervals.aggregates import finished, moments_of
+from tacit.query.intervals.aggregates import finish_call, moments_of
 from tacit.query.intervals.bands import Band
 from tacit.query.price import stability
 from tacit.query.price.price import price, request
@@ -55,7 +56,7 @@ def exact_values(made: World, question: Question) -> list[float]:
     found = []
     for call in question.calls:
         bands = tuple(Band(*([exact[places[moment]]] * 3)) for moment in moments_of(call, question.calls))
-        found.append(float(finished(call, question.calls, bands).value[0]))
+        found.append(float(finish_call(call, question.calls, bands).value[0]))
     return found
 
 
@@ -96,7 +97,7 @@ def test_the_ends_hold_wherever_the_sums_lie_between_theirs(place: World, rows: 
         for moment in moments_of(call, question.calls):
             at = places[moment]
             bands.append(Band(moved[at], moved[at] - width[at], moved[at] + width[at]))
-        band = finished(call, question.calls, tuple(bands))
+        band = finish_call(call, question.calls, tuple(bands))
         slack = 1e-6 * (1 + abs(truth))
         assert band.low[0] - slack <= truth <= band.high[0] + slack, call.name
 
@@ -108,7 +109,7 @@ def test_released_values_are_near_with_much_budget(place: World) -> None:
         for age in range(11)
     ]
     made = filled(place, rows)
-    (quote, *_) = price(made.plan(TEXT), request(epsilon=10**6, confidence=1 - Fraction(1, 10**8)))  # for each of five
+    (quote, *_) = price(made.plan(TEXT), request(epsilon=10**6, confidence=1 - Fraction(CHANCE) / 5))
     found = answer(quote, noised(quote, made.engine.run(quote.question.group)), Receipt(quote.epsilon, quote.delta))
     values = [found[call.lower()][0] for call in CALLS]
     assert values == pytest.approx(in_plain_sql(rows), rel=1e-2)

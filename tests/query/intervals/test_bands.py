@@ -62,10 +62,10 @@ def test_scaled_shifted_squared_and_clamped(one: tuple[float, Band], factor: flo
     exact, wide = one
     assume(abs(factor) > 1e-6)
     for truth, found in (
-        (exact * factor, wide.scaled(factor)),
-        (exact + factor, wide.shifted(factor)),
-        (exact**2, wide.squared()),
-        (min(max(exact, low), high), wide.clamped(low, high)),
+        (exact * factor, wide.scaled_by(factor)),
+        (exact + factor, wide.shifted_by(factor)),
+        (exact**2, wide.square()),
+        (min(max(exact, low), high), wide.clamped_to(low, high)),
     ):
         slack = 1e-9 * max(1.0, abs(truth))
         assert found.low[0] - slack <= truth <= found.high[0] + slack

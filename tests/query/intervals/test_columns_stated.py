@@ -21,7 +21,7 @@ from tacit.query.intervals import misses
 from tacit.query.intervals.bands import Numbers
 from tacit.query.intervals.columns import Columns, band_of
 from tacit.query.price.price import missed_by, price, request
-from tacit.query.released.numbers import Result
+from tacit.query.question import Result
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 

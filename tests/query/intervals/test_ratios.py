@@ -80,13 +80,13 @@ def test_every_mean_is_covered_exactly(noises: Noises) -> None:
 
 def test_planted_sets_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise of the count ignored; candidates above the released mean only; the hull cut on the wrong side."""
-    noises, honest, kept = (laplace(6), laplace(2)), ratios._mean_widths, ratios._kept
+    noises, honest, kept = (laplace(6), laplace(2)), ratios._mean_widths, ratios._ratios_kept
     worlds = [(12, 36), (40, -100)]
     assert least_coverage(noises, worlds) >= 1 - MISSED
     exact = Draws("Laplace", Fraction(0))
     planted: dict[str, Callable[..., object]] = {
         "_mean_widths": lambda summed, rows, bounds, missed: honest(summed, exact, bounds, missed),
-        "_kept": lambda above, below, edges, widths: (
+        "_ratios_kept": lambda above, below, edges, widths: (
             np.clip(above / np.maximum(below, 1), -3, 3),
             kept(above, below, edges, widths)[1],
         ),
@@ -96,7 +96,7 @@ def test_planted_sets_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
             patched.setattr(ratios, name, bug)
             assert least_coverage(noises, worlds) < 1 - MISSED, name
     with monkeypatch.context() as patched:  # the range ends too early
-        patched.setattr(ratios, "_kept", lambda *given: (kept(*given)[0], np.minimum(kept(*given)[1], 2.5)))
+        patched.setattr(ratios, "_ratios_kept", lambda *given: (kept(*given)[0], np.minimum(kept(*given)[1], 2.5)))
         assert least_coverage(noises, worlds) < 1 - MISSED
 
 
@@ -109,11 +109,11 @@ def test_a_set_may_be_the_whole_range() -> None:
 
 
 def test_blocks_keep_what_cells_keep() -> None:
-    """The two stages of `_kept` against a look at every cell: no candidate is lost, and at most one block is kept for nothing."""
+    """Both stages of `_ratios_kept` against a look at every cell: no candidate is lost, at most one block is kept for nothing."""
     noise = np.random.default_rng(7)
     above, below = noise.integers(-60, 60, 400).astype(float), noise.integers(-8, 40, 400).astype(float)
     edges, widths = ratios._mean_widths(laplace(6), laplace(2), (-3.0, 3.0), MISSED)
-    low, high = ratios._kept(above, below, edges, widths)
+    low, high = ratios._ratios_kept(above, below, edges, widths)
     for at in range(400):
         grid = np.linspace(edges[:-1], edges[1:], 9)
         held = grid[np.abs(above[at] - grid * below[at]) <= widths]

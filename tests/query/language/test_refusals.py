@@ -16,8 +16,8 @@ from sqlglot import exp
 from guide import Wards, hospital
 from tacit.errors import Refused
 from tacit.query.binding.binder import CONDITIONS
-from tacit.query.binding.functions import FUNCTIONS
-from tacit.query.language.given import given
+from tacit.query.functions import FUNCTIONS
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import excerpt, parse, pointing
 from tacit.query.language.words import WORDS
 from tacit.query.passes import rewrite

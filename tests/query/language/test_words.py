@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput, NotAllowed, Refused, WrongType
 from tacit.query.language.date_formats import MONTHS, WEEKDAYS, of_strftime, of_to_char, written_as
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import parse
 from tacit.query.language.words import WORDS
 from tacit.query.language.writer import expression_text, written

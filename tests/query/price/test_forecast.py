@@ -15,7 +15,7 @@ from tacit.accounting.weighted import Draws
 from tacit.errors import ErrorNotPublic
 from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.query.intervals import columns
-from tacit.query.intervals.aggregates import finished
+from tacit.query.intervals.aggregates import finish_call
 from tacit.query.intervals.bands import Band
 from tacit.query.intervals.columns import band_of
 from tacit.query.intervals.misses import declared as declared_range
@@ -151,7 +151,7 @@ def least_coverage(place: World, name: str, scales: tuple[float, float, float], 
         sums = rows + more, numbers.sum() + moved, (2 * numbers**2 - SPREAD**2).sum() + extra
         shaped = (sums[0][None, None, :], sums[1][None, :, None], sums[2][:, None, None])
         bands = tuple(Band(values, values, values) for values in (each.astype(float) for each in shaped))
-        values = finished(call, (), bands).value
+        values = finish_call(call, (), bands).value
         truth = numbers.var(ddof=int(name.endswith("SAMP"))) / 4
         truth = truth**0.5 if name.startswith("STDDEV") else truth
         found.append(float(chances[np.abs(values - truth) <= error * (1 + 1e-9)].sum()))

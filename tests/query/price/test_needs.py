@@ -18,14 +18,14 @@ from tacit.errors import InvalidInput, NoBudget
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.loss import Neighbours
-from tacit.query.canonical import canonical_text
 from tacit.query.offers import key_of
 from tacit.query.plan import Moment
 from tacit.query.price import price as pricing
-from tacit.query.price.needs import epsilon_shares, needs_of, rho_shares, root, rounded
+from tacit.query.price.needs import epsilon_shares, needs_of, rho_shares, root, round_shares
 from tacit.query.price.price import Quote, price, request
-from tacit.query.price.request import Request
+from tacit.query.price.quote import Request
 from tacit.query.price.stability import reach
+from tacit.query.trees import canonical_text
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 F = Fraction
@@ -53,7 +53,7 @@ def epsilons(quote: Quote) -> list[Fraction]:
 @example([F(1)] * 3 + [F(2)] * 9)
 def test_what_shares_lack_goes_to_the_farthest_one_by_one(sizes: list[Fraction]) -> None:
     """The rule as it is said, in as many steps: a price must not depend on how it is found."""
-    shares = rounded(sizes)
+    shares = round_shares(sizes)
     if min(sizes) == max(sizes):
         return
     whole, total = 10 ** (1 + len(str(len(sizes)))), sum(sizes)
@@ -70,7 +70,7 @@ def test_what_shares_lack_goes_to_the_farthest_one_by_one(sizes: list[Fraction])
 @example([F(1, 10**9)] * 8 + [F(1)])
 @example([F(1, 10**9)] * 99 + [F(1)])
 def test_rounded_shares_are_the_whole_and_each_is_something(sizes: list[Fraction]) -> None:
-    shares = rounded(sizes)
+    shares = round_shares(sizes)
     assert sum(shares) == 1
     assert all(share > 0 for share in shares)
     if sum(sizes):

@@ -193,8 +193,8 @@ def test_one_row_too_many_in_a_group_is_caught(place: World, tmp_path: Any, monk
     text = "SELECT age, SUM(cost) FROM visits GROUP BY age"
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(clinic(tmp_path, 3, 1))
     assert not caught(made, text)
-    honest = compiled.grouped
-    monkeypatch.setattr(compiled, "grouped", lambda group, tables: honest(replace(group, per_group=group.per_group + 1), tables))
+    honest = compiled.group_rows
+    monkeypatch.setattr(compiled, "group_rows", lambda group, tables: honest(replace(group, per_group=group.per_group + 1), tables))
     assert caught(made, text)
 
 

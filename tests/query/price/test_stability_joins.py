@@ -27,8 +27,8 @@ from tacit.data import prepare
 from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
-from tacit.query import passes, size_limit
-from tacit.query.binding import ties
+from tacit.query import passes, trees
+from tacit.query.binding import conditions
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import rows as compiled_rows
 from tacit.query.intervals import aggregates
@@ -260,9 +260,9 @@ CODES_BY_NAME = [  # columns that a question calls as the store calls its codes
 def test_no_name_makes_a_column_a_code(stores: Stores, text: str) -> None:
     """A join on codes leaves out the unit, which they imply; a column that a question only calls so implies nothing."""
     asked = stores.asked(CLAIMED)
-    joins = [step for step in size_limit.below(asked.plan(text).group) if isinstance(step, UnitJoin)]
+    joins = [step for step in trees.below(asked.plan(text).group) if isinstance(step, UnitJoin)]
     assert [compiled.implies_unit(step.pairs) for step in joins] == [False]
-    joins = [step for step in size_limit.below(asked.plan(LABS).group) if isinstance(step, UnitJoin)]
+    joins = [step for step in trees.below(asked.plan(LABS).group) if isinstance(step, UnitJoin)]
     assert [compiled.implies_unit(step.pairs) for step in joins] == [True]
     asked.close()
     assert not caught(stores.asked(CLAIMED), text)
@@ -280,8 +280,8 @@ def test_a_left_join_that_finds_rows_of_others_is_caught(stores: Stores) -> None
 def test_a_key_that_is_trusted_and_not_enforced_is_caught(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the catalog declares no key, a person may have several visits with one: a row may have several matches."""
     assert not caught(stores.asked(UNTRUSTED), LABS)
-    honest = ties.Identity
-    monkeypatch.setattr(ties, "Identity", lambda space, node=None, unique=False: honest(space, node, node is not None))
+    honest = conditions.Identity
+    monkeypatch.setattr(conditions, "Identity", lambda space, node=None, unique=False: honest(space, node, node is not None))
     assert caught(stores.asked(UNTRUSTED), LABS)
     assert not caught(stores.asked(CLAIMED), LABS), "where it is declared, preparation enforces it"
 

@@ -13,18 +13,17 @@ from hypothesis import strategies as st
 from questions import FILTERS, clinic_questions
 from tacit.errors import NotAllowed, TooMuchWork
 from tacit.privacy.catalog import Catalog
-from tacit.query import named_parts
+from tacit.query import named_parts, planning
 from tacit.query.engines.exact import statements_of
 from tacit.query.named_parts import LONGEST_BRANCHES
 from tacit.query.plan import Add, Choose, Column, Compare, Literal, Lookup, Row
-from tacit.query.planning import size_of
-from tacit.query.price import steps, work
+from tacit.query.planning import Expressions, size_of
+from tacit.query.price import work
 from tacit.query.price.price import price, request
 from tacit.query.price.stability import reach
-from tacit.query.price.steps import Expressions
 from tacit.query.price.work import MOST_BYTES, MOST_STEPS, Work, afford_counts, worst
 from tacit.query.question import Question, cells_of
-from tacit.query.size_limit import nodes_of
+from tacit.query.trees import nodes_of
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 
@@ -144,7 +143,7 @@ def test_a_lookup_is_priced_as_it_is_written(place: World, monkeypatch: pytest.M
 
 def test_a_plant_that_prices_every_list_alike_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as planted:
-        planted.setitem(steps.OWN, Lookup, lambda node, _: 20)
+        planted.setitem(planning.OWN, Lookup, lambda node, _: 20)
         assert not costs_by_length(place, 8_192, 160_000, 10**8)
         assert not costs_by_length(place, 3, 32, 10**6)
     with monkeypatch.context() as planted:
@@ -223,10 +222,10 @@ def test_a_plant_that_leaves_out_results_of_a_case_is_caught(monkeypatch: pytest
     assert results_are_paid(wide)
     assert results_are_paid(uneven)
     with monkeypatch.context() as planted:
-        planted.setattr(steps, "CHOSEN", 0)
+        planted.setattr(planning, "CHOSEN", 0)
         assert not results_are_paid(wide)
     with monkeypatch.context() as planted:
-        planted.setattr(steps, "max", min, raising=False)
+        planted.setattr(planning, "max", min, raising=False)
         assert not results_are_paid(uneven)
 
 

@@ -22,10 +22,9 @@ from tacit.privacy.catalog import MOST_CORES, MOST_PARTS, Catalog
 from tacit.query.engines.engine import Limits
 from tacit.query.language.sql import parse
 from tacit.query.offers import offered
-from tacit.query.planning import size_of
+from tacit.query.planning import SLOWER, Work, size_of
 from tacit.query.price import work
 from tacit.query.price.price import price, request
-from tacit.query.price.steps import SLOWER, Work
 from tacit.query.price.work import MOST_STEPS, TASK_ROWS, afford, afford_counts, worst
 from tacit.release.elsewhere.quotes import pricing_of
 from worlds import PUBLIC, World, clinic, world_in_memory

@@ -27,12 +27,12 @@ from stored import category, number
 from stored import table as table_of
 from tacit.errors import Refused, TooMuchWork
 from tacit.privacy.catalog import Catalog, Column, Owner, Source, Table
-from tacit.query.canonical import canonical_text
 from tacit.query.engines import compile as compiled
 from tacit.query.plan import Join, Semi, Where
 from tacit.query.price import price as pricing
 from tacit.query.price import stability, work
 from tacit.query.price.price import Quote, price, request
+from tacit.query.trees import canonical_text
 from tacit.release.answer import Receipt
 from tacit.release.noisy import noised
 from tacit.release.tabulate import answer
@@ -93,7 +93,7 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, World
 @pytest.fixture(autouse=True)
 def limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "MOST_STEPS", STEPS)
-    monkeypatch.setattr(work, "_planned", lambda size: work.Work())  # which has no rows, and would be most of so few steps
+    monkeypatch.setattr(work, "_planning_work", lambda size: work.Work())  # which has no rows, and would be most of so few steps
 
 
 # --- questions ---------------------------------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ def test_a_worst_work_without_the_rows_that_are_looked_up_is_caught(
 def test_rows_after_joins_without_a_limit_are_caught(stores: dict[str, World], monkeypatch: pytest.MonkeyPatch) -> None:
     """As `rows_of` was once: fan-outs multiplied without end, and priced without complaint."""
     assert heard(stores["one"], MANY).said[0] == "too_much_work"
-    monkeypatch.setattr(stability, "_joined", lambda join, rows, other: rows)
+    monkeypatch.setattr(stability, "_join_rows", lambda join, rows, other: rows)
     assert "a unit has more rows after joins than are declared" in faults(stores, MANY)
 
 

@@ -1,1 +1,1 @@
-"""What was spent, by whom and for what: a chain of entries that nothing resets."""
+"""The record of all spending, with its analyst and its purpose: a chain of entries that nothing resets."""

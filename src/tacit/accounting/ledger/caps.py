@@ -1,7 +1,8 @@
 """The caps that a spend must pass, all in one decision: of the question, of its analyst, of the data set.
 
-The data set's cap is the guarantee, over everybody together; the others are the curator's policy inside it. A refusal names the
-cap, what is left and what to do. It is a function of the catalog, the ledger and the price, so it tells nothing of the data.
+The data set's cap is the guarantee, over all analysts together; the others are the data owner's policy inside it. A refusal names
+the cap, the remaining budget and a remedy. It is a function of the catalog, the ledger and the price, so it reveals nothing about
+the data.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Cap:
 
 
 def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> None:
-    """Refuse one more question where too many were asked, or too many did not finish: each may tell what no epsilon counts."""
+    """Raise if too many questions were asked, or did not finish: each may reveal something that no epsilon counts."""
     require_few_failures(last, account)
     if last.questions >= questions_at_most:
         raise BudgetExceeded(
@@ -75,7 +76,7 @@ def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> N
 
 
 def require_few_failures(last: Entry, account: Account) -> None:
-    """Refuse where too many questions of the analyst, or of everybody, did not finish."""
+    """Raise if too many questions of the analyst, or of all analysts, did not finish."""
     if account.failures >= FAILURES_OF_ANALYST or last.failures >= FAILURES_OF_DATA_SET:
         raise TooManyFailures(
             "too many questions did not finish: each of them may reveal something about the data",
@@ -117,7 +118,7 @@ def _too_much(analyst: Analyst, price: Cost, limit: str, remedy: str) -> BudgetE
 
 
 def smaller(one: Left, other: Left) -> Left:
-    """What is left under both: a spend within it passes either cap."""
+    """The smaller remainder in each number: a spend within it passes either cap."""
     return Left(min(one.epsilon, other.epsilon), min(one.rho, other.rho), min(one.delta, other.delta))
 
 
@@ -164,7 +165,7 @@ def at_least(number: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What was spent: by everybody, and by one analyst."""
+    """The sums of all analysts together, and of one analyst."""
 
     whole: State
     own: State
@@ -188,30 +189,30 @@ class Admission:
 
     @property
     def whole(self) -> Cap:
-        """The guarantee, over everybody together."""
-        known = filter_for(self.policy.budget, self.policy.neighbours, self.for_events)
-        return Cap(known, "the budget of the data set", "[budget]")
+        """The guarantee, over all analysts together."""
+        within = filter_for(self.policy.budget, self.policy.neighbours, self.for_events)
+        return Cap(within, "the budget of the data set", "[budget]")
 
     def analyst(self, name: str) -> Analyst:
         """The policy for an analyst, under the normal form of the name."""
         if not analyst_name(name):
             raise InvalidInput("the name of an analyst must not be empty")
-        found = self.policy.analyst(name)
-        if found is None:
+        own = self.policy.analyst(name)
+        if own is None:
             declared = ", ".join(sorted(self.policy.analysts))
             raise InvalidInput(f"{name!r} is not an analyst of this catalog; the declared analysts are: {declared}")
-        normal = analyst_name(found.name)
-        return found if found.name == normal else replace(found, name=normal)
+        normal = analyst_name(own.name)
+        return own if own.name == normal else replace(own, name=normal)
 
     def own(self, analyst: Analyst) -> Cap | None:
         """The cap of one analyst, if any."""
         if analyst.budget is None:
             return None
-        known = filter_for(analyst.budget, self.policy.neighbours, self.for_events)
-        return Cap(known, f"{analyst.name}'s own budget", f"[analysts.{analyst.name}]")
+        within = filter_for(analyst.budget, self.policy.neighbours, self.for_events)
+        return Cap(within, f"{analyst.name}'s own budget", f"[analysts.{analyst.name}]")
 
     def parts(self, event: Event) -> tuple[Cost, ...]:
-        """What the event consists of, each part with its price; they add up to the price of the event."""
+        """The prices of the parts of an event; they add up to its price."""
         return costs_under(event, self.policy.neighbours)
 
     def affords(self, event: Event) -> bool:
@@ -264,7 +265,7 @@ class Admission:
         return min((room for room in rooms if room is not None), default=None)
 
     def left(self, sums: Sums, analyst: Analyst | None = None) -> Left:
-        """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
+        """The largest cost of one further event under the data set's cap, and under the analyst's if one is named."""
         whole = self.whole.filter.left(sums.whole)
         own = None if analyst is None else self.own(analyst)
         return whole if own is None else smaller(whole, own.filter.left(sums.own))
@@ -272,7 +273,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one further event of an analyst may cost, and which ones are admitted: all as the ledger stood at one moment."""
+    """The largest further cost of an analyst, and which events are admitted: all as the ledger stood at one moment."""
 
     caps: Admission
     sums: Sums
@@ -287,7 +288,7 @@ class Standing:
 
     @property
     def left(self) -> Left:
-        """What one further event may cost under all caps."""
+        """The largest cost of one further event under all caps."""
         return self.caps.left(self.sums, self.analyst)
 
     @property

@@ -34,7 +34,7 @@ KINDS = (*FREE, "spend", "recall", "adopt")
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What reading the whole ledger showed: how many entries it has, and what is wrong."""
+    """The result of reading the whole ledger: the number of its entries, and its problems."""
 
     entries: int
     problems: tuple[str, ...]
@@ -52,7 +52,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """A price as it was recorded, and how many of its units one unit of today touches; `shared` counts for everybody."""
+    """A price as it was recorded, and how many of its units one unit of today touches; `shared` counts for the whole data set."""
 
     analyst: str
     event: Event | None
@@ -61,13 +61,13 @@ class Paid:
     steps: int = 1
 
     def today(self, relation: Neighbours) -> Cost:
-        """What the entry costs under the units declared now."""
+        """The cost of the entry under the units declared now."""
         return under(restated_price(self.event, self.price, self.steps), relation)
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums of everybody and of each analyst."""
+    """The sums of the whole data set and of each analyst."""
 
     spent: State
     analysts: Mapping[str, State]
@@ -93,17 +93,17 @@ class Reader:
     def read(self, line: Line) -> list[str]:
         """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
         name = f"entry {line.number}"
-        found = [f"{name}: its text was changed"] if hash_of(line.text) != line.hash else []
+        problems = [f"{name}: its text was changed"] if hash_of(line.text) != line.hash else []
         if line.number != self.number + 1:
-            found.append(f"{name}: entries {self.number + 1} to {line.number - 1} are missing")
+            problems.append(f"{name}: entries {self.number + 1} to {line.number - 1} are missing")
         try:
             entry = entry_from(line.text)
-            found += [f"{name}: {problem}" for problem in self._wrong(entry, line.number)]
+            problems += [f"{name}: {problem}" for problem in self._wrong(entry, line.number)]
             self._believe(entry)
         except (TacitError, ValueError, TypeError, LookupError, AttributeError):
-            found.append(f"{name}: it cannot be read")
+            problems.append(f"{name}: it cannot be read")
         self.number, self.hash = line.number, line.hash
-        return found
+        return problems
 
     def _wrong(self, entry: Entry, number: int) -> Iterator[str]:
         if entry.number != number or (number and entry.ledger != self.ledger):
@@ -179,7 +179,7 @@ class Reader:
     def accounts_after(self, entry: Entry) -> dict[str, Account]:
         """The accounts of all analysts after an entry."""
         if entry.kind == "format":
-            return merged(self.accounts)
+            return merge_accounts(self.accounts)
         if entry.kind == "resume":
             return {name: replace(account, failures=0) for name, account in self.accounts.items()}
         before = self._account(entry)
@@ -200,8 +200,8 @@ class Reader:
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
         self.failures, self.units, self.format, self.for_events = entry.failures, entry.units, entry.format, entry.for_events
         if entry.kind in ("spend", "recall", "adopt"):
-            known = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
-            self.paid.append(Paid(known, entry.event, entry.price, shared=entry.kind != "recall"))
+            payer = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
+            self.paid.append(Paid(payer, entry.event, entry.price, shared=entry.kind != "recall"))
         if entry.kind == "spend":
             self.keys[entry.number] = entry.key
         if entry.kind == "recall":
@@ -225,13 +225,13 @@ def nothing(relation: Neighbours) -> Cost:
     return Cost(NOTHING_SPENT.epsilon, NOTHING_SPENT.rho, NOTHING_SPENT.delta, relation)
 
 
-def merged(accounts: Mapping[str, Account]) -> dict[str, Account]:
+def merge_accounts(accounts: Mapping[str, Account]) -> dict[str, Account]:
     """Accounts by the normal form of their names: what two spellings of one name have spent is added up."""
-    found: dict[str, Account] = {}
+    by_name: dict[str, Account] = {}
     for name, account in accounts.items():
-        other = found.get(analyst_name(name), NEW_ACCOUNT)
-        found[analyst_name(name)] = Account(_both(other.spent, account.spent), other.failures + account.failures)
-    return found
+        other = by_name.get(analyst_name(name), NEW_ACCOUNT)
+        by_name[analyst_name(name)] = Account(_both(other.spent, account.spent), other.failures + account.failures)
+    return by_name
 
 
 def _both(one: State, other: State) -> State:
@@ -247,7 +247,7 @@ def read_chain(lines: Iterable[Line]) -> tuple[Reader, list[str]]:
     return reader, problems
 
 
-def checked(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept], askers: Iterable[Asker]) -> Chain:
+def check_chain(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept], askers: Iterable[Asker]) -> Chain:
     """The chain up to the last entry that the ledger named before the lines were read, all kept answers, and who paid for them."""
     reader, problems = read_chain(lines)
     if reader.number != marks.number:

@@ -38,7 +38,7 @@ class Connection(Protocol):
         """Whether a table with that name is there."""
 
     def invalidate(self) -> None:
-        """Close it for good: nobody gets it again."""
+        """Close it for good: it never goes back to its pool."""
 
 
 class Pool(Protocol):
@@ -48,7 +48,7 @@ class Pool(Protocol):
         """A connection for one thread, until the end of the block; a transaction that is open then is rolled back."""
 
     def dispose(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the connections that are not in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Database:
     turn: Turn
     begin: str
     begin_reading: str
-    taken: Callable[[], int]
+    take_number: Callable[[], int]
     settle: Callable[[int], None]
     lock: str | None = None
     creation_lock: str | None = None
@@ -100,7 +100,7 @@ class DriverError(Exception):
         self.code, self.kind = code, kind
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether another program has the lock that was waited for."""
         return self.code.startswith(HELD)
 
@@ -111,7 +111,7 @@ class DriverError(Exception):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def with_a_remedy() -> Iterator[None]:
     """Turns a driver's error into one that says what to do."""
     try:
         yield
@@ -130,7 +130,7 @@ def roll_back(connection: Connection) -> None:
 
 
 @contextmanager
-def confirmed() -> Iterator[None]:
+def commit_in_doubt() -> Iterator[None]:
     """From COMMIT on, an error leaves open what was written; then it counts."""
     try:
         yield
@@ -167,7 +167,7 @@ def database_in(name: str, create: bool) -> Database:
             f"the ledger {file} cannot be opened ({words})", remedy="check the folder and its permissions"
         ) from None
     group = GroupCommit(_beside(file, "-wal"), _beside(file, ".lock"), _beside(file, ".flush"))
-    return Database(FilePool(file), lambda: _turn_at(file, born), "BEGIN IMMEDIATE", "BEGIN", group.taken, group.settle)
+    return Database(FilePool(file), lambda: _turn_at(file, born), "BEGIN IMMEDIATE", "BEGIN", group.take_number, group.settle)
 
 
 class FilePool:
@@ -183,7 +183,7 @@ class FilePool:
         if not self._places.acquire(timeout=durable.PATIENCE):
             raise DriverError("", TimeoutError.__name__)
         try:
-            connection = self._taken()
+            connection = self._take_connection()
             try:
                 yield connection
             finally:
@@ -196,12 +196,12 @@ class FilePool:
             with suppress(IndexError):  # another thread has just taken the last one
                 self._idle.pop().invalidate()
 
-    def _taken(self) -> FileConnection:
+    def _take_connection(self) -> FileConnection:
         try:
             return self._idle.pop()
         except IndexError:
             with _by_code():
-                return FileConnection(_opened(self._file))
+                return FileConnection(_open_file(self._file))
 
     def _put_back(self, connection: FileConnection) -> None:
         if connection.is_usable() and len(self._idle) < KEPT:
@@ -256,11 +256,11 @@ def _create(file: Path) -> None:
     """
     if not create_private(file) and file.stat().st_size:
         return
-    _opened(file).close()
+    _open_file(file).close()
     sync_folder(file.parent)
 
 
-def _opened(file: Path) -> sqlite3.Connection:
+def _open_file(file: Path) -> sqlite3.Connection:
     """A connection with a write-ahead log, which `GroupCommit` brings to the disk after each commit; it makes no file."""
     connection = sqlite3.connect(
         f"file:{quote(str(file))}?mode=rw", uri=True, timeout=durable.WORD, isolation_level=None, check_same_thread=False

@@ -1,4 +1,4 @@
-"""Events as canonical JSON and back: what a ledger of today must still say in ten years.
+"""Events and entries as canonical JSON and back, in a format that must still be readable in ten years.
 
 One event has one text: keys sorted, no blanks, ASCII only, exact numbers as strings ("1/3"), counts as integers. The names of kinds
 and fields are part of the format, whatever the classes come to be called; the test beside it holds one text of each kind, for ever.
@@ -94,16 +94,16 @@ def event_json(event: Event) -> dict[str, Any]:
     return {"kind": kind, **{name: form.write(getattr(event, name)) for name, form in FIELDS[kind].items()}}
 
 
-def event_of(known: Any) -> Event:
+def event_of(document: Any) -> Event:
     """The event that `event_json` wrote; raises for text that it did not write."""
-    if not isinstance(known, dict) or known.get("kind") not in KINDS:
+    if not isinstance(document, dict) or document.get("kind") not in KINDS:
         raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
-    forms = FIELDS[known["kind"]]
-    if known.keys() != {"kind", *forms}:
+    forms = FIELDS[document["kind"]]
+    if document.keys() != {"kind", *forms}:
         raise UnknownEvent(
-            f"an event of kind {known['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
+            f"an event of kind {document['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
         )
-    return KINDS[known["kind"]](**{name: form.read(known[name]) for name, form in forms.items()})
+    return KINDS[document["kind"]](**{name: form.read(document[name]) for name, form in forms.items()})
 
 
 def relation_text(relation: Neighbours) -> str:
@@ -192,7 +192,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one analyst has spent, and how many of their questions have failed since the curator last looked."""
+    """The sums of one analyst, and how many of their questions have failed since the data owner last resumed."""
 
     spent: State = NOTHING_SPENT
     failures: int = 0
@@ -203,7 +203,7 @@ NEW_ACCOUNT = Account()
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What happened, whose it is and what it cost. `spent` and `analyst_spent` are the sums after it.
+    """One event in the life of a ledger, with its analyst and its cost. `spent` and `analyst_spent` are the sums after it.
 
     `for_events` is the share of the cap's delta that events may use; texts call it "split". All entries have that of the first.
 
@@ -272,7 +272,7 @@ class Entry:
 
     @property
     def head(self) -> Head:
-        """What names the ledger at this entry, to be kept elsewhere."""
+        """The name of the ledger at this entry, with its sums, to be kept elsewhere."""
         counts = (self.questions, self.failures)
         return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts, self.for_events)
 
@@ -284,21 +284,21 @@ def hash_of(text: str) -> str:
 
 def entry_from(text: str) -> Entry:
     """The entry of a text."""
-    known = json.loads(text)
-    if known.get("format") not in range(1, FORMAT + 1):
+    document = json.loads(text)
+    if document.get("format") not in range(1, FORMAT + 1):
         raise StoreUnusable("the ledger contains entries of an unknown format", remedy="update tacit")
     counted: dict[str, Any] = {
-        "event": _maybe(event_of, known["event"]),
-        "price": Cost(*_sums(known["price"]), relation_from(known["price"]["neighbours"])),
-        "cap": _cap(known["cap"]),
-        "analyst_cap": _maybe(_cap, known["analyst_cap"]),
-        "spent": State(*_sums(known["spent"])),
-        "analyst_spent": _maybe(lambda sums: State(*_sums(sums)), known["analyst_spent"]),
+        "event": _maybe(event_of, document["event"]),
+        "price": Cost(*_sums(document["price"]), relation_from(document["price"]["neighbours"])),
+        "cap": _cap(document["cap"]),
+        "analyst_cap": _maybe(_cap, document["analyst_cap"]),
+        "spent": State(*_sums(document["spent"])),
+        "analyst_spent": _maybe(lambda sums: State(*_sums(sums)), document["analyst_spent"]),
     }
-    if known["format"] > 1:
-        counted |= {name: known[name] for name in PLAIN_SINCE_2}
-        counted |= {"for_events": exact_from(known["split"]), "details": dict(known["details"])}
-    return Entry(**{name: known[name] for name in PLAIN}, **counted, format=known["format"])
+    if document["format"] > 1:
+        counted |= {name: document[name] for name in PLAIN_SINCE_2}
+        counted |= {"for_events": exact_from(document["split"]), "details": dict(document["details"])}
+    return Entry(**{name: document[name] for name in PLAIN}, **counted, format=document["format"])
 
 
 def accounts_digest(accounts: Mapping[str, Account]) -> str:
@@ -327,12 +327,12 @@ def _name_text(name: str) -> str:
 
 def heads_text(heads: Sequence[Head]) -> str:
     """Heads as a text, and back with `heads_from`."""
-    known = [
+    documents = [
         {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
         | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent), "split": str(head.for_events)}
         for head in heads
     ]
-    return canonical_json({"format": FORMAT, "heads": known})
+    return canonical_json({"format": FORMAT, "heads": documents})
 
 
 def heads_from(text: str) -> tuple[Head, ...]:
@@ -343,8 +343,8 @@ def heads_from(text: str) -> tuple[Head, ...]:
 def _head(at: Mapping[str, Any]) -> Head:
     relation, spent = relation_from(at["neighbours"]), State(*_sums(at["spent"]))
     counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
-    known = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
-    return Head(*known, *counts, exact_from(at.get("split", str(HALF))))  # heads of earlier versions have none: it was a half
+    named = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
+    return Head(*named, *counts, exact_from(at.get("split", str(HALF))))  # heads of earlier versions have none: it was a half
 
 
 def state_text(state: State) -> str:
@@ -369,13 +369,13 @@ def _sums_json(sums: State | Cost) -> dict[str, Any]:
     return {"epsilon": _maybe(str, sums.epsilon), "rho": str(sums.rho), "delta": str(sums.delta)}
 
 
-def _sums(known: Mapping[str, Any]) -> tuple[Fraction | None, Fraction, Fraction]:
-    return _maybe(exact_from, known["epsilon"]), exact_from(known["rho"]), exact_from(known["delta"])
+def _sums(sums: Mapping[str, Any]) -> tuple[Fraction | None, Fraction, Fraction]:
+    return _maybe(exact_from, sums["epsilon"]), exact_from(sums["rho"]), exact_from(sums["delta"])
 
 
 def _cap_json(cap: Budget) -> dict[str, str]:
     return {"epsilon": str(cap.epsilon), "delta": str(cap.delta)}
 
 
-def _cap(known: Mapping[str, str]) -> Budget:
-    return Budget(exact_from(known["epsilon"]), exact_from(known["delta"]))
+def _cap(cap: Mapping[str, str]) -> Budget:
+    return Budget(exact_from(cap["epsilon"]), exact_from(cap["delta"]))

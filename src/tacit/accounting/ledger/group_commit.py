@@ -1,7 +1,7 @@
 """Turns that processes take at files, and one wait for the disk on behalf of many.
 
-Nobody waits for ever: a process that was stopped in its turn keeps it. After WORD seconds a line on standard error says what is
-waited for, and after PATIENCE seconds whoever waits is refused.
+Every wait has an end, since a process that was stopped in its turn keeps it. After WORD seconds a line on standard error says that
+tacit is waiting, and after PATIENCE seconds the wait ends with an error.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def turn_of(path: Path) -> Iterator[None]:
         try:
             lock(descriptor, fcntl.LOCK_EX)
         except TimeoutError:
-            raise held(path.name) from None
+            raise waited_too_long(path.name) from None
         yield
 
 
-def held(what: str) -> StoreUnusable:
+def waited_too_long(what: str) -> StoreUnusable:
     """The error for a process that has waited too long."""
     return StoreUnusable(
         f"another process has held the ledger for more than {PATIENCE:.0f} seconds ({what})",
@@ -49,11 +49,11 @@ def lock(descriptor: int, kind: int) -> None:
     """Take a lock, asleep until the kernel gives it; a TimeoutError after PATIENCE seconds.
 
     The system call cannot be given up, so where it would wait another thread makes it. Its descriptor is a copy: a lock that
-    comes after all is let go with the copy when nobody wants it any more.
+    comes too late is released when the copy is closed.
     """
     if _takes(descriptor, kind | fcntl.LOCK_NB):
         return
-    own, taken, failed = os.dup(descriptor), Event(), list[OSError]()
+    own, take_number, failed = os.dup(descriptor), Event(), list[OSError]()
 
     def sleep() -> None:
         try:
@@ -62,19 +62,19 @@ def lock(descriptor: int, kind: int) -> None:
             failed.append(error)
         finally:
             os.close(own)
-            taken.set()
+            take_number.set()
 
     Thread(target=sleep, name="tacit turn", daemon=True).start()
-    if not taken.wait(WORD):
+    if not take_number.wait(WORD):
         say_waiting()
-        if not taken.wait(PATIENCE - WORD):
+        if not take_number.wait(PATIENCE - WORD):
             raise TimeoutError
     if failed:
         raise failed[0]
 
 
 def say_waiting() -> None:
-    """The word on standard error."""
+    """Report the wait on standard error."""
     print(WAITING, file=sys.stderr, flush=True)
 
 
@@ -84,14 +84,14 @@ class GroupCommit:
 
     Whoever has written takes a number in its turn; then the first in the other queue flushes the log for all numbers taken so far,
     and those who come after find that theirs is done. Both counters lie in one block of one file, so that a crash cannot leave
-    "flushed" ahead of "taken". ledger.md proves that nobody is let go too early.
+    "flushed" ahead of "taken". ledger.md proves that no writer returns too early.
     """
 
     log: Path
     counters: Path
     flushing: Path
 
-    def taken(self) -> int:
+    def take_number(self) -> int:
         """The next number, for a writer that has written and still has its turn."""
         with opened(self.counters, os.O_RDWR | os.O_CREAT) as descriptor:
             number = (_counter(descriptor, 0) + 1) % 2**63
@@ -130,7 +130,7 @@ def _counter(descriptor: int, place: int) -> int:
 
 
 def _flush(file: Path) -> None:
-    """What any process wrote into the file is on the disk; on macOS, fsync alone leaves it in the drive's cache."""
+    """Bring everything that any process wrote into the file to the disk; on macOS, fsync alone leaves it in the drive's cache."""
     with opened(file, os.O_RDONLY) as descriptor:
         if hasattr(fcntl, "F_FULLFSYNC"):
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)

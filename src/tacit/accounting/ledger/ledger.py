@@ -1,10 +1,10 @@
-"""Spend, refuse, explain: the one budget of a data set, over everybody, for ever. ledger.md has the promise and its proof.
+"""Spend, refuse, explain: the one budget of a data set, over all analysts and all time. ledger.md has the promise and its proof.
 
     ledger.reserve(sale)    one decision in one transaction: an answer that was released before, or the first offer that all caps
                             admit, spent and durable; or a refusal, and nothing is written
-    ledger.answered(...)    what left is kept, and its hash is in the chain
-    ledger.failed(...)      it did not finish: that is counted, and stays spent
-    ledger.left(...)        what one further question may cost
+    ledger.answered(...)    keeps the released answer, with its hash in the chain
+    ledger.failed(...)      counts a question that did not finish; it stays spent
+    ledger.left(...)        the largest cost of one further question
     ledger.verify()         the chain of hashes, the sums, the accounts and the answers, computed again
 
 There is no way to take an entry back, here or below.
@@ -28,9 +28,9 @@ from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
 from tacit.accounting.ledger import selling
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
-from tacit.accounting.ledger.chain import Chain, checked, nothing
+from tacit.accounting.ledger.chain import Chain, check_chain, nothing
 from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
-from tacit.accounting.ledger.pages import following, now
+from tacit.accounting.ledger.pages import entry_after, now
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
@@ -77,7 +77,7 @@ class Ledger:
     def __init__(self, store: Store, policy: Policy) -> None:
         self._store, self.policy = store, policy
         first = _first(store.lines(-1, 1))
-        self.identity, self.belongs = first.ledger, _named(store, first)
+        self.identity, self.belongs = first.ledger, _declared_owner(store, first)
         self.caps = Admission(policy, first.for_events)
 
     @property
@@ -100,18 +100,20 @@ class Ledger:
         """
         end = time.monotonic() + patience
         while True:
-            found = self._write(lambda page: selling.decided(page, sale, replace(self.caps, for_events=page.books.last.for_events)))
-            if isinstance(found, int):  # lost questions were counted; the sale is decided after them
+            outcome = self._write(
+                lambda page: selling.decide_sale(page, sale, replace(self.caps, for_events=page.books.last.for_events))
+            )
+            if isinstance(outcome, int):  # lost questions were counted; the sale is decided after them
                 continue
-            if found is not None:
-                return found
+            if outcome is not None:
+                return outcome
             if time.monotonic() >= end:
                 raise StoreUnusable("the same question is being answered for somebody else", remedy="ask again in a minute")
             time.sleep(PAUSE)
 
     def recalled(self, sale: Sale) -> Recalled | None:
         """The answer if this analyst has paid for it before: read only, without a turn. None if there is more to decide."""
-        return self._store.look(lambda page: selling.repeated(self._own(page), sale, self.caps))
+        return self._store.look(lambda page: selling.recall_own_answer(self._own(page), sale, self.caps))
 
     def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
         """The entry of one spend whose result is not kept."""
@@ -124,11 +126,11 @@ class Ledger:
 
         If the machine loses it, the question costs again, and nothing else: it is not waited for.
         """
-        self._write(lambda page: selling.answered(page, granted, text, self.caps), flush=False)
+        self._write(lambda page: selling.keep_released_answer(page, granted, text, self.caps), flush=False)
 
     def failed(self, granted: Granted, reason: str) -> Entry:
-        """The entry that says that a paid question did not finish; after too many no further one is admitted."""
-        return self._write(lambda page: selling.failed(page, granted, reason, self.caps))
+        """The entry for a paid question that did not finish; after too many of them no further question is admitted."""
+        return self._write(lambda page: selling.record_unfinished(page, granted, reason, self.caps))
 
     @contextmanager
     def held(self, granted: Granted) -> Iterator[None]:
@@ -159,8 +161,8 @@ class Ledger:
     def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True, counts: tuple[int, int] = (0, 0)) -> Entry:
         """The entry by which this ledger takes the place of another one, and counts what that one had spent; see rollback.py.
 
-        `counts` are the questions and failures that it had counted. Where nobody knows which units it counted for, nothing more
-        is admitted until the data owner says.
+        `counts` are the questions and failures that it had counted. If the units that it counted for are unknown, nothing more is
+        admitted until the data owner declares them.
         """
 
         def work(page: Page) -> Entry:
@@ -168,14 +170,14 @@ class Ledger:
             units = page.books.last.units if units_known else UNKNOWN
             said = {"analyst": by, "question": why, "price": carried, "spent": spent, "units": units}
             said |= {"questions": page.books.last.questions + counts[0], "failures": page.books.last.failures + counts[1]}
-            return page.append(following(page.books, self.policy.budget, "adopt", {}, **said))
+            return page.append(entry_after(page.books, self.policy.budget, "adopt", {}, **said))
 
         return self._write(work)
 
     def note(self, by: str, why: str) -> Entry:
-        """An entry that says something and changes nothing."""
+        """An entry with a remark of the data owner, which changes no sum."""
         said = {"analyst": by, "question": why}
-        return self._write(lambda page: page.append(following(page.books, self.policy.budget, "note", {}, **said)))
+        return self._write(lambda page: page.append(entry_after(page.books, self.policy.budget, "note", {}, **said)))
 
     def resume(self, by: str, why: str) -> Entry:
         """The entry by which the data owner lets questions go on after failures, which are counted from zero again."""
@@ -184,7 +186,7 @@ class Ledger:
             selling.count_lost(page, self.caps)
             accounts = {name: replace(account, failures=0) for name, account in page.books.accounts.items()}
             said = {"analyst": by, "question": why, "failures": 0}
-            return page.append(following(page.books, self.policy.budget, "resume", accounts, **said), accounts)
+            return page.append(entry_after(page.books, self.policy.budget, "resume", accounts, **said), accounts)
 
         return self._write(work)
 
@@ -213,11 +215,11 @@ class Ledger:
         return True
 
     def left(self, analyst: str | None = None) -> Left:
-        """What one further event may cost under the data set's cap, and under the analyst's where one is named."""
+        """The largest cost of one further event under the data set's cap, and under the analyst's if one is named."""
         return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
 
     def standing(self, analyst: str) -> Standing:
-        """What the ledger would admit of an analyst, and what remains, both as it stands now."""
+        """The caps and sums of an analyst at this moment: which events are admitted, and how much remains."""
         return Standing(self.caps, self._sums(analyst), self.caps.analyst(analyst))
 
     def room(self, price: Cost, analyst: str | None = None) -> int:
@@ -225,21 +227,21 @@ class Ledger:
         return selling.room(self._look(), self.caps, price, None if analyst is None else self.caps.analyst(analyst))
 
     def spent(self, analyst: str | None = None) -> State:
-        """The sums of everybody, or of one analyst."""
+        """The sums of the whole data set, or of one analyst."""
         sums = self._sums(analyst or "")
         return sums.whole if analyst is None else sums.own
 
     def changed_units(self) -> list[str]:
-        """What the policy declares of units that the ledger does not count for, in words; nothing where questions go on."""
+        """The differences between the declared units and those that the ledger counts for, in words; empty if they agree."""
         return self._store.look(lambda page: selling.differences(page, self.policy))
 
     def entries(self, first: int = 0, last: int | None = None, analyst: str | None = None) -> Iterator[Entry]:
-        """The entries from number `first` on, or the `last` of them; of everybody, or of one analyst."""
+        """The entries from number `first` on, or the `last` of them; of all analysts, or of one."""
         if last is not None and analyst is None:
             first = max(first, self._look().last.number + 1 - last)
-        found = (entry_from(line.text) for line in self._lines(first))
+        every = (entry_from(line.text) for line in self._lines(first))
         wanted = None if analyst is None else analyst_name(analyst)
-        chosen = found if wanted is None else (entry for entry in found if analyst_name(entry.analyst) == wanted)
+        chosen = every if wanted is None else (entry for entry in every if analyst_name(entry.analyst) == wanted)
         return chosen if last is None else iter(deque(chosen, maxlen=last))
 
     def paid_by(self, number: int, analyst: str) -> tuple[Entry, str | None] | None:
@@ -248,8 +250,8 @@ class Ledger:
 
     def requested(self, request: str, after: int) -> Entry | None:
         """The spend that was recorded for a request, among the entries that follow number `after`."""
-        found = (entry_from(line.text) for line in self._lines(after + 1) if request in line.text)
-        return next((entry for entry in found if entry.details.get("request") == request), None)
+        spends = (entry_from(line.text) for line in self._lines(after + 1) if request in line.text)
+        return next((entry for entry in spends if entry.details.get("request") == request), None)
 
     def adopted(self) -> bool:
         """Whether sums of another ledger were carried over into this one."""
@@ -268,15 +270,15 @@ class Ledger:
         return self._store.look(lambda page: (_hash(page.lines(number - 1, 1), number), page.books.last.spent))
 
     def verify(self) -> Chain:
-        """Everything computed again from the texts of the entries; what was cut off at the end is found with rollback.py only."""
+        """Everything computed again from the texts of the entries; only rollback.py detects entries cut off at the end."""
         marks = self._store.marks()
         lines = takewhile(lambda line: line.number <= marks.number, self._lines(0))
-        return checked(lines, marks, self._answers(), self._askers())
+        return check_chain(lines, marks, self._answers(), self._askers())
 
     # --- inside --------------------------------------------------------------------------------------------------------------
 
     def _write(self, work: Callable[[Page], Result], flush: bool = True) -> Result:
-        """What `work` makes of the ledger's page, in one transaction."""
+        """The result of `work` on the ledger's page, in one transaction."""
         return self._store.write(lambda page: work(self._own(page)), flush)
 
     def _own(self, page: Page) -> Page:
@@ -329,7 +331,7 @@ def _hash(lines: list[Line], number: int) -> str | None:
     return next((line.hash for line in lines if line.number == number), None)
 
 
-def _named(store: Store, first: Entry) -> Mapping[str, str]:
+def _declared_owner(store: Store, first: Entry) -> Mapping[str, str]:
     """Whose the ledger is: its first entry says it, or the first one after those of format 1, which is found by halves.
 
     A ledger with a damaged entry on the way does not say; it is still opened, so that `verify` can tell what is wrong.

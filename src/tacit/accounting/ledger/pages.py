@@ -100,7 +100,7 @@ class Books:
     accounts: Mapping[str, Account]
     texts: Mapping[str, str]  # of the accounts, of which every entry holds a digest
 
-    def following(self, last: Entry, digest: str, changed: Mapping[str, Account]) -> Books:
+    def after_entry(self, last: Entry, digest: str, changed: Mapping[str, Account]) -> Books:
         """The books after an entry that changes these accounts."""
         return Books(last, digest, {**self.accounts, **changed}, self.texts_with(changed))
 
@@ -148,7 +148,7 @@ class Asker:
     entry: int
 
 
-def following(books: Books, cap: Budget, kind: str, changed: Mapping[str, Account], **what: Any) -> Entry:
+def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Account], **what: Any) -> Entry:
     """The entry that follows what is in the books; `changed` are the accounts that it changes, and the rest is as it was."""
     last = books.last
     same = {"price": nothing(last.price.neighbours), "spent": last.spent, "units": last.units, "for_events": last.for_events}
@@ -186,7 +186,7 @@ class Page:
         for name, account in (accounts or {}).items():
             row = {"analyst": name, "spent": state_text(account.spent), "failures": account.failures}
             self._connection.run(PUT_ACCOUNT, **row)
-        self.books = self.books.following(entry, digest, accounts or {})
+        self.books = self.books.after_entry(entry, digest, accounts or {})
         return entry
 
     def kept(self, key: str) -> Kept | None:
@@ -197,11 +197,11 @@ class Page:
         """Writes a kept answer, in the place of an earlier one under its key."""
         self._connection.run(PUT_KEPT, **_row(kept))
 
-    def lost(self, now: float) -> list[Kept]:
-        """Questions that nobody has answered or let go, and whose lease has ended; at most a page of them."""
+    def lost_questions(self, now: float) -> list[Kept]:
+        """Open questions whose lease has ended: neither answered nor let go; at most a page of them."""
         return [Kept(*row) for row in self._connection.run(READ_LOST, now=now, most=PAGE)]
 
-    def asked(self, key: str, analyst: str) -> int | None:
+    def paying_entry(self, key: str, analyst: str) -> int | None:
         """The entry by which an analyst has paid for what is under a key."""
         return next((int(entry) for (entry,) in self._connection.run(READ_ASKER, wanted=key, who=analyst)), None)
 
@@ -290,12 +290,12 @@ def _books(identity: str, line: tuple[str, str, str], rows: tuple[tuple[str, str
 def _account(spent: str, failures: int) -> Account:
     """An account as stored; only its one canonical text is taken, so that the texts of all have one meaning."""
     try:
-        found = Account(state_from(spent), failures)
+        account = Account(state_from(spent), failures)
     except (ValueError, TypeError, LookupError, ArithmeticError):
         raise _other_accounts() from None
-    if account_text(found) != f"[{spent},{failures}]":
+    if account_text(account) != f"[{spent},{failures}]":
         raise _other_accounts()
-    return found
+    return account
 
 
 def _other_accounts() -> StoreUnusable:
@@ -305,9 +305,9 @@ def _other_accounts() -> StoreUnusable:
 def every_line(pages: Callable[[int, int], list[Line]], first: int = 0) -> Iterator[Line]:
     """Every line from a number on, a page at a time."""
     after = first - 1
-    while found := pages(after, PAGE):
-        yield from found
-        after = found[-1].number
+    while lines := pages(after, PAGE):
+        yield from lines
+        after = lines[-1].number
 
 
 def read_lines(connection: Connection, after: int, count: int) -> list[Line]:

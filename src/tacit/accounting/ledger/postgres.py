@@ -14,7 +14,7 @@ from sqlalchemy.event import listen
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from tacit.accounting.ledger import group_commit as durable
-from tacit.accounting.ledger.connections import Database, DriverError, told
+from tacit.accounting.ledger.connections import Database, DriverError, with_a_remedy
 from tacit.errors import StoreUnusable
 
 CREATION = 0x7AC17  # the number of the advisory lock under which PostgreSQL tables are made
@@ -38,7 +38,7 @@ def database_at(url: sql.URL) -> Database:
         raise unreadable() from None
     listen(engine, "connect", lambda connection, _: connection.execute(_session()))
     pool = ServerPool(engine)
-    with told(), pool.connect() as connection:
+    with with_a_remedy(), pool.connect() as connection:
         off = [setting for setting in DURABLE if connection.run(f"SHOW {setting}") != [("on",)]]
     if off:
         pool.dispose()
@@ -51,7 +51,7 @@ def database_at(url: sql.URL) -> Database:
         lambda: _turn_of(threads),
         begin="BEGIN ISOLATION LEVEL READ COMMITTED",
         begin_reading="BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-        taken=lambda: 0,
+        take_number=lambda: 0,
         settle=lambda _: None,
         lock="SELECT number FROM tacit_books FOR UPDATE",
         creation_lock=f"SELECT pg_advisory_xact_lock({CREATION})",
@@ -88,8 +88,8 @@ class ServerConnection:
 
     def run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         with _by_code():
-            found = self._connection.exec_driver_sql(_named(statement), values)
-            return [tuple(row) for row in found] if found.returns_rows else []
+            result = self._connection.exec_driver_sql(_in_driver_words(statement), values)
+            return [tuple(row) for row in result] if result.returns_rows else []
 
     def has(self, table: str) -> bool:
         with _by_code():
@@ -100,7 +100,7 @@ class ServerConnection:
 
 
 @lru_cache(maxsize=64)
-def _named(statement: str) -> str:
+def _in_driver_words(statement: str) -> str:
     """A statement as the driver wants its values named.
 
     >>> _named("UPDATE tacit_books SET number = :last, hash = :last_hash")
@@ -131,7 +131,7 @@ def _session() -> str:
 @contextmanager
 def _turn_of(threads: Lock) -> Iterator[None]:
     if not threads.acquire(timeout=durable.PATIENCE):
-        raise durable.held("another thread of this process")
+        raise durable.waited_too_long("another thread of this process")
     try:
         yield
     finally:

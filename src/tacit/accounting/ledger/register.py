@@ -56,7 +56,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the file holds."""
+    """The content of the register's file: its key, and the ledgers."""
 
     key: bytes
     ledgers: tuple[Registered, ...] = ()
@@ -98,27 +98,27 @@ class Register:
 
     def __init__(self, folder: Path, fresh_key: Callable[[], bytes]) -> None:
         self._folder = folder
-        with _told(folder, "opened"):
+        with _in_words_of_register(folder, "opened"):
             _make_private(folder)
-            found = self._read()
-            if found is None:
+            content = self._read()
+            if content is None:
                 with turn_of(folder / LOCK):
-                    found = self._read() or self._write(Content(_checked(fresh_key())))
-        self.key = found.key
+                    content = self._read() or self._write(Content(_require_key_length(fresh_key())))
+        self.key = content.key
 
     def sharing(self, marks: Iterable[str], besides: str = "") -> tuple[Registered, ...]:
         """The ledgers, oldest first, that have one of the marks; the one with the identity `besides` is left out."""
         wanted = set(marks)
-        found = [known for known in self._known().ledgers if known.ledger != besides and not wanted.isdisjoint(known.marks)]
-        return tuple(sorted(found, key=lambda known: (known.at, known.ledger)))
+        ledgers = [one for one in self._current().ledgers if one.ledger != besides and not wanted.isdisjoint(one.marks)]
+        return tuple(sorted(ledgers, key=lambda one: (one.at, one.ledger)))
 
     def copies(self, ledger: str, place: str) -> tuple[Registered, ...]:
         """The same ledger at other places that are still there: each copy would admit the whole budget.
 
         A file that is gone was moved. Whether a server is still there is not known here, so that one counts until `moved`.
         """
-        found = [known for known in self._known().ledgers if known.ledger == ledger and known.place not in ("", place)]
-        return tuple(known for known in found if not _is_gone(known.place))
+        elsewhere = [one for one in self._current().ledgers if one.ledger == ledger and one.place not in ("", place)]
+        return tuple(one for one in elsewhere if not _is_gone(one.place))
 
     def record(self, new: Registered) -> None:
         """Register a ledger at its place, or add marks to it; on return it is on the disk.
@@ -126,28 +126,28 @@ class Register:
         Another ledger that lay at the place keeps its marks, since what it spent was spent. One that was moved here takes its old
         marks along.
         """
-        with self._changing() as before:
+        with self._content_in_turn() as before:
             after = _with(before, new)
             if after != before:
                 self._write(after)
 
     def moved(self, ledger: str, place: str) -> None:
         """The curator's word that a ledger lies at a place no more; its marks stay."""
-        with self._changing() as before:
-            self._write(replace(before, ledgers=tuple(_gone_from(known, ledger, place) for known in before.ledgers)))
+        with self._content_in_turn() as before:
+            self._write(replace(before, ledgers=tuple(_gone_from(one, ledger, place) for one in before.ledgers)))
 
     @contextmanager
-    def _changing(self) -> Iterator[Content]:
-        """What is known, in this process's turn."""
-        with _told(self._folder, "written"), turn_of(self._folder / LOCK):
-            yield self._known()
+    def _content_in_turn(self) -> Iterator[Content]:
+        """The content of the register, in this process's turn to change it."""
+        with _in_words_of_register(self._folder, "written"), turn_of(self._folder / LOCK):
+            yield self._current()
 
-    def _known(self) -> Content:
-        with _told(self._folder, "read"):
-            found = self._read() or Content(self.key)
-        if found.key != self.key:
+    def _current(self) -> Content:
+        with _in_words_of_register(self._folder, "read"):
+            content = self._read() or Content(self.key)
+        if content.key != self.key:
             raise StoreUnusable("the register of ledgers was replaced while it was in use", remedy="run the command again")
-        return found
+        return content
 
     def _read(self) -> Content | None:
         file = self._folder / FILE
@@ -170,21 +170,21 @@ class Register:
 
 
 def _with(before: Content, new: Registered) -> Content:
-    """What is known after a ledger was seen at a place, with marks."""
+    """The content after a ledger with its marks was seen at a place."""
     own, others = list[Registered](), list[Registered]()
-    for known in before.ledgers:
-        same = known.ledger == new.ledger and (known.place in ("", new.place) or _is_gone(known.place))
-        (own if same else others).append(known)
-    old, now = dict.fromkeys(mark for known in own for mark in known.marks), set(new.marks)
+    for each in before.ledgers:
+        same = each.ledger == new.ledger and (each.place in ("", new.place) or _is_gone(each.place))
+        (own if same else others).append(each)
+    old, now = dict.fromkeys(mark for each in own for mark in each.marks), set(new.marks)
     kept = list(old) if now <= old.keys() else [*(mark for mark in old if mark not in now), *sorted(now)]
-    at = min((known.at for known in own), default=datetime.now(UTC).isoformat(timespec="seconds"))
+    at = min((each.at for each in own), default=datetime.now(UTC).isoformat(timespec="seconds"))
     one = replace(new, marks=tuple(kept[-MOST_MARKS:]), at=at)
-    left = tuple(known if known.place != new.place or known.ledger == new.ledger else replace(known, place="") for known in others)
+    left = tuple(each if each.place != new.place or each.ledger == new.ledger else replace(each, place="") for each in others)
     return replace(before, ledgers=(*left, one)) if own != [one] or left != tuple(others) else before
 
 
-def _gone_from(known: Registered, ledger: str, place: str) -> Registered:
-    return replace(known, place="") if (known.ledger, known.place) == (ledger, place) else known
+def _gone_from(registered: Registered, ledger: str, place: str) -> Registered:
+    return replace(registered, place="") if (registered.ledger, registered.place) == (ledger, place) else registered
 
 
 def _is_gone(place: str) -> bool:
@@ -199,26 +199,26 @@ def _is_gone(place: str) -> bool:
 
 
 def _text(content: Content) -> str:
-    known = {"format": FORMAT, "key": content.key.hex(), "ledgers": [asdict(one) for one in content.ledgers]}
-    return canonical_json({**known, "seal": _seal(content.key, known)})
+    document = {"format": FORMAT, "key": content.key.hex(), "ledgers": [asdict(one) for one in content.ledgers]}
+    return canonical_json({**document, "seal": _seal(content.key, document)})
 
 
 def _content(text: str) -> Content:
-    """What `_text` wrote; whatever says something else, if only by one character, is an error."""
-    known = json.loads(text)
-    if known["format"] != FORMAT:
+    """The content that `_text` wrote; raises if the text differs by a single character."""
+    document = json.loads(text)
+    if document["format"] != FORMAT:
         raise StoreUnusable("the register of ledgers was written by another version of tacit", remedy="update tacit")
-    key = _checked(bytes.fromhex(known["key"]))
-    if not hmac.compare_digest(known.pop("seal"), _seal(key, known)):
+    key = _require_key_length(bytes.fromhex(document["key"]))
+    if not hmac.compare_digest(document.pop("seal"), _seal(key, document)):
         raise ValueError("the seal is broken")
-    return Content(key, tuple(Registered(**{**one, "marks": tuple(one["marks"])}) for one in known["ledgers"]))
+    return Content(key, tuple(Registered(**{**one, "marks": tuple(one["marks"])}) for one in document["ledgers"]))
 
 
-def _seal(key: bytes, known: Mapping[str, Any]) -> str:
-    return mark_of(key, b"register", canonical_json(known).encode())
+def _seal(key: bytes, document: Mapping[str, Any]) -> str:
+    return mark_of(key, b"register", canonical_json(document).encode())
 
 
-def _checked(key: bytes) -> bytes:
+def _require_key_length(key: bytes) -> bytes:
     if len(key) != KEY_BYTES:
         raise InvalidInput(f"the key of the register must have {KEY_BYTES} bytes, not {len(key)}")
     return key
@@ -227,15 +227,15 @@ def _checked(key: bytes) -> bytes:
 def _make_private(folder: Path) -> None:
     """Makes sure that the folder exists, belongs to this user and is closed to all others."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.stat()
-    if found.st_uid != os.geteuid():
+    status = folder.stat()
+    if status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "the folder belongs to another user")
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         folder.chmod(0o700)
 
 
 @contextmanager
-def _told(folder: Path, what: str) -> Iterator[None]:
+def _in_words_of_register(folder: Path, what: str) -> Iterator[None]:
     """Turns an error of the file system into one that says what to do."""
     try:
         yield
@@ -278,24 +278,24 @@ def server_places(address: str, environment: Mapping[str, str]) -> tuple[str, ..
     ('postgresql://localhost:5432/hospital', 'postgresql://two.example:6000/hospital')
     """
     outside = {name: environment[variable] for name, variable in FROM_ENVIRONMENT.items() if variable in environment}
-    given = {name: value for name, value in _given(address).items() if value.strip(",")}
-    known = {**outside, **given}
-    hosts = (known.get("host") or known.get("hostaddr") or "").split(",")
-    ports = known.get("port", "").split(",")
-    database = known.get("dbname") or known.get("user", "")
+    given = {name: value for name, value in _address_parts(address).items() if value.strip(",")}
+    settings = {**outside, **given}
+    hosts = (settings.get("host") or settings.get("hostaddr") or "").split(",")
+    ports = settings.get("port", "").split(",")
+    database = settings.get("dbname") or settings.get("user", "")
     paired = zip(hosts, ports * len(hosts) if len(ports) == 1 else ports, strict=False)
     return tuple(f"postgresql://{_host(host)}:{port or PORT}/{database}" for host, port in paired)
 
 
-def _given(address: str) -> dict[str, str]:
-    """What the address itself says, under libpq's names; lists are parted by commas."""
+def _address_parts(address: str) -> dict[str, str]:
+    """The settings in the address itself, under libpq's names; lists are separated by commas."""
     url = URL.fullmatch(address)
     if url is None:
         return {name: value.strip("'") for name, value in WORDS.findall(address)}
-    hosts = [found for each in url["hosts"].split(",") if (found := HOST.fullmatch(each))]
+    hosts = [host for each in url["hosts"].split(",") if (host := HOST.fullmatch(each))]
     said = {
-        "host": ",".join(found["inside"] or unquote(found["plain"] or "") for found in hosts),
-        "port": ",".join(found["port"] or "" for found in hosts),
+        "host": ",".join(host["inside"] or unquote(host["plain"] or "") for host in hosts),
+        "port": ",".join(host["port"] or "" for host in hosts),
         "dbname": unquote(url["database"] or ""),
         "user": unquote((url["user"] or "").partition(":")[0]),
     }

@@ -31,7 +31,7 @@ REMEDY = "restore the ledger at the place declared in tacit.toml; if it is lost,
 
 
 def remembered_heads(folder: Path) -> tuple[Head, ...]:
-    """What a store's folder remembers: the last head first, then ever fewer of the older ones."""
+    """The heads that a store's folder remembers: the last one first, then ever fewer of the older ones."""
     try:
         return heads_from((folder / FILE).read_text())
     except FileNotFoundError:
@@ -40,10 +40,10 @@ def remembered_heads(folder: Path) -> tuple[Head, ...]:
         raise StoreUnusable(f"{folder / FILE} cannot be read, so the ledger of this store is unknown", remedy=REMEDY) from None
 
 
-def settled(before: Path, folder: Path) -> Path:
+def take_over_heads(before: Path, folder: Path) -> Path:
     """`folder`, after it has taken over what an earlier version of tacit remembered in the folder `before`, the store's own.
 
-    A crash in between leaves both files, of which the later one counts. Files of two ledgers are for the data owner to settle.
+    A crash in between leaves both files, and the later one counts. Files of two ledgers are for the data owner to settle.
     """
     if not (before / FILE).exists():
         return folder
@@ -56,28 +56,28 @@ def settled(before: Path, folder: Path) -> Path:
     return folder
 
 
-def _is_later(heads: tuple[Head, ...], known: tuple[Head, ...], folder: Path) -> bool:
+def _is_later(heads: tuple[Head, ...], remembered: tuple[Head, ...], folder: Path) -> bool:
     """Whether heads are later ones of the same ledger."""
-    if heads and known and heads[0].ledger != known[0].ledger:
+    if heads and remembered and heads[0].ledger != remembered[0].ledger:
         raise StoreUnusable(
-            f"two ledgers are remembered, {known[0].ledger[:8]} and, in {folder / FILE}, {heads[0].ledger[:8]}",
+            f"two ledgers are remembered, {remembered[0].ledger[:8]} and, in {folder / FILE}, {heads[0].ledger[:8]}",
             remedy="remove the file of the one that is not in use",
         )
-    return bool(heads) and (not known or heads[0].number > known[0].number)
+    return bool(heads) and (not remembered or heads[0].number > remembered[0].number)
 
 
 def remember_head(folder: Path, head: Head) -> None:
     """Remember a head, unless a later one of the same ledger is remembered already. On return it is on the disk."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with turn_of(folder):
-        known = remembered_heads(folder)
-        if known and known[0].ledger != head.ledger:
-            raise StoreUnusable(f"this store belongs to ledger {known[0].ledger[:8]}, not to {head.ledger[:8]}", remedy=REMEDY)
-        if not known or known[0].number < head.number:
-            replace_file(folder / FILE, heads_text(thinned([head, *known])))
+        heads = remembered_heads(folder)
+        if heads and heads[0].ledger != head.ledger:
+            raise StoreUnusable(f"this store belongs to ledger {heads[0].ledger[:8]}, not to {head.ledger[:8]}", remedy=REMEDY)
+        if not heads or heads[0].number < head.number:
+            replace_file(folder / FILE, heads_text(thin_out([head, *heads])))
 
 
-def thinned(heads: Iterable[Head]) -> list[Head]:
+def thin_out(heads: Iterable[Head]) -> list[Head]:
     """Of heads with the last one first: the oldest and the newest of each age of 1, 2 to 3, 4 to 7, ... entries."""
     last, *older = heads
     by_age: dict[int, list[Head]] = {}
@@ -91,27 +91,27 @@ def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
 
     `named` is the identity that the prepared data itself names; it counts where the folder remembers no head.
     """
-    known = remembered_heads(folder)
-    identity = known[0].ledger if known else named
+    heads = remembered_heads(folder)
+    identity = heads[0].ledger if heads else named
     if identity is not None and identity != ledger.identity:
         raise StoreUnusable(f"this store belongs to ledger {identity[:8]}, but found {ledger.identity[:8]}", remedy=REMEDY)
-    if not known:
+    if not heads:
         return
-    found, spent = ledger.seen_at(known[0].number)
-    if found != known[0].hash:
-        what = "is older than" if found is None else "has another history than"
-        raise StoreUnusable(f"the ledger {what} the one that this store saw: {known[0]} is not in it", remedy=REMEDY)
-    if not _counts(spent, known[0].spent):
+    digest, spent = ledger.seen_at(heads[0].number)
+    if digest != heads[0].hash:
+        what = "is older than" if digest is None else "has another history than"
+        raise StoreUnusable(f"the ledger {what} the one that this store saw: {heads[0]} is not in it", remedy=REMEDY)
+    if not _counts(spent, heads[0].spent):
         raise StoreUnusable(
-            f"the ledger records less than was spent at {known[0]}: its last entries were changed",
+            f"the ledger records less than was spent at {heads[0]}: its last entries were changed",
             remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
         )
 
 
-def _counts(found: State, known: State) -> bool:
+def _counts(spent: State, remembered: State) -> bool:
     """Whether sums include known ones: sums only ever grow, also when they are restated. Entries after a head may be forged."""
-    pure = found.epsilon is None or (known.epsilon is not None and found.epsilon >= known.epsilon)
-    return pure and found.rho >= known.rho and found.delta >= known.delta
+    pure = spent.epsilon is None or (remembered.epsilon is not None and spent.epsilon >= remembered.epsilon)
+    return pure and spent.rho >= remembered.rho and spent.delta >= remembered.delta
 
 
 def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
@@ -124,15 +124,15 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with turn_of(folder):
         try:
-            known = remembered_heads(folder)
+            heads = remembered_heads(folder)
         except StoreUnusable:
-            known = ()
-        if known and _holds(ledger, known[0]):
+            heads = ()
+        if heads and _holds(ledger, heads[0]):
             return None
-        place = f"{known[0]}, {known[0].hash}" if known else "nothing known"
-        carried = _carried(ledger, known)
-        units_known = not known or bool(known[0].units) or carried == nothing(carried.neighbours)
-        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counted(ledger, known))
+        place = f"{heads[0]}, {heads[0].hash}" if heads else "nothing known"
+        carried = _cost_carried_over(ledger, heads)
+        units_known = not heads or bool(heads[0].units) or carried == nothing(carried.neighbours)
+        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counts_carried_over(ledger, heads))
         replace_file(folder / FILE, heads_text([entry.head]))
         return entry
 
@@ -140,17 +140,17 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
 def with_the_split_of(folder: Path, policy: Policy) -> Policy:
     """The policy, with the split of delta under which the remembered ledger has spent anything: there is one over both."""
     with suppress(StoreUnusable):  # of a memory that cannot be read nothing is carried over
-        known = remembered_heads(folder)
-        if known and known[0].spent != NOTHING_SPENT:
-            return replace(policy, split=1 - known[0].for_events)
+        heads = remembered_heads(folder)
+        if heads and heads[0].spent != NOTHING_SPENT:
+            return replace(policy, split=1 - heads[0].for_events)
     return policy
 
 
-def _counted(ledger: Ledger, known: tuple[Head, ...]) -> tuple[int, int]:
+def _counts_carried_over(ledger: Ledger, heads: tuple[Head, ...]) -> tuple[int, int]:
     """The questions and failures that the lost ledger had counted since the latest remembered point that this one shares."""
-    shared = next((head for head in known if _holds(ledger, head)), None)
+    shared = next((head for head in heads if _holds(ledger, head)), None)
     before = (0, 0) if shared is None else (shared.questions, shared.failures)
-    last = (known[0].questions, known[0].failures) if known else (0, 0)
+    last = (heads[0].questions, heads[0].failures) if heads else (0, 0)
     return max(0, last[0] - before[0]), max(0, last[1] - before[1])
 
 
@@ -158,27 +158,27 @@ def _holds(ledger: Ledger, head: Head) -> bool:
     return ledger.hash_at(head.number) == head.hash
 
 
-def _carried(ledger: Ledger, known: tuple[Head, ...]) -> Cost:
-    """What was spent between the latest remembered point that the ledger shares, or the beginning, and the last one."""
+def _cost_carried_over(ledger: Ledger, heads: tuple[Head, ...]) -> Cost:
+    """The spending between the latest remembered point that the ledger shares, or the beginning, and the last one."""
     here = ledger.head
     relation = here.neighbours
-    if not known:
+    if not heads:
         return nothing(relation)
-    if known[0].units and here.units and known[0].units != here.units:
+    if heads[0].units and here.units and heads[0].units != here.units:
         raise StoreUnusable(
             "the known spending is for other units than this ledger counts for, and cannot be carried over",
             remedy="declare the same units as before",
         )
-    if known[0].neighbours != relation:
+    if heads[0].neighbours != relation:
         raise StoreUnusable(
-            f"the known spending is for '{known[0].neighbours}', and cannot be carried over to '{relation}'",
+            f"the known spending is for '{heads[0].neighbours}', and cannot be carried over to '{relation}'",
             remedy="declare the same `neighbours` as before",
         )
-    if known[0].for_events != here.for_events and known[0].spent != NOTHING_SPENT:
+    if heads[0].for_events != here.for_events and heads[0].spent != NOTHING_SPENT:
         raise StoreUnusable(
             "the known spending is under another split of delta than this ledger keeps, and cannot be carried over",
             remedy="declare another place in [ledger] url and run `tacit ledger begin`, which takes over the split",
         )
-    spent, shared = known[0].spent, next((head.spent for head in known if _holds(ledger, head)), NOTHING_SPENT)
+    spent, shared = heads[0].spent, next((head.spent for head in heads if _holds(ledger, head)), NOTHING_SPENT)
     epsilon = None if spent.epsilon is None or shared.epsilon is None else spent.epsilon - shared.epsilon
     return Cost(epsilon, spent.rho - shared.rho, spent.delta - shared.delta, relation)

@@ -1,6 +1,6 @@
 """One decision in one transaction: an answer that was released before, or the first offer that all caps admit, spent.
 
-What is decided depends on the sale, the policy and the ledger alone. ledger.md has the rules and their proofs.
+The decision depends on the sale, the policy and the ledger alone. ledger.md has the rules and their proofs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tacit.accounting.events import Event
 from tacit.accounting.ledger.caps import Admission, Sums, require_few_failures, require_to_go_on
 from tacit.accounting.ledger.chain import nothing, read_chain
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
-from tacit.accounting.ledger.pages import Books, Kept, following
+from tacit.accounting.ledger.pages import Books, Kept, entry_after
 from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
@@ -29,7 +29,7 @@ LEASE = 150.0  # seconds for which a question counts as being answered, unless i
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """What an analyst wants: offers in the order of preference, and the key under which the answer is kept (none: not kept).
+    """The request of an analyst: offers in the order of preference, and the key under which the answer is kept (none: not kept).
 
     `question` says in public what was asked; `tables` are the private tables that it reads. `request` names the request of a door
     that the spend is for: the entry holds it, so that a request whose reply was lost is not paid for twice.
@@ -45,13 +45,13 @@ class Sale:
 
     @property
     def details(self) -> dict[str, str]:
-        """What the entry says beside the sums."""
+        """The details of the entry, beside its sums."""
         return {"request": self.request} if self.request else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """A spend that is on the disk: `offer` is the place of the one that was admitted. What was paid for may run now, once."""
+    """A spend that is on the disk: `offer` is the place of the admitted one. It may run now, once."""
 
     entry: Entry
     offer: int
@@ -67,8 +67,8 @@ class Recalled:
     own: bool
 
 
-def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | int | None:
-    """What a sale comes to as the ledger stands; None while another process is answering the same question.
+def decide_sale(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | int | None:
+    """The outcome of a sale as the ledger stands; None while another process is answering the same question.
 
     A number if lost questions were counted: then nothing else is decided in this transaction, since a refusal would undo it.
     """
@@ -78,30 +78,31 @@ def decided(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled | int
     require_units(page, caps.policy, sale.tables)
     kept = page.kept(sale.key) if sale.key else None
     if kept is not None and kept.answer is not None:
-        return _recalled(page, sale, caps, kept)
+        return _recall_answer(page, sale, caps, kept)
     if kept is not None and _is_leased(kept, time.time()):
-        if page.asked(sale.key, analyst.name) is None:  # what the asker's own caps refuse is refused at once, as if nobody asked
+        # A refusal by the asker's own caps comes at once, as if no other analyst had asked.
+        if page.paying_entry(sale.key, analyst.name) is None:
             caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
         return None
-    return _granted(page, sale, caps, analyst)
+    return _grant_sale(page, sale, caps, analyst)
 
 
-def repeated(page: Page, sale: Sale, caps: Admission) -> Recalled | None:
+def recall_own_answer(page: Page, sale: Sale, caps: Admission) -> Recalled | None:
     """The stored answer, for an analyst who has paid for it before. It writes nothing; None leaves the decision to `decided`."""
     analyst = caps.analyst(sale.analyst)
     kept = page.kept(sale.key) if sale.key and units_are_declared(page, caps.policy) else None
-    if kept is None or kept.answer is None or page.asked(sale.key, analyst.name) is None:
+    if kept is None or kept.answer is None or page.paying_entry(sale.key, analyst.name) is None:
         return None
-    return _recalled(page, sale, caps, kept)
+    return _recall_answer(page, sale, caps, kept)
 
 
 def sums_of(books: Books, analyst: str) -> Sums:
-    """What everybody and one analyst have spent."""
+    """The sums of all analysts together, and of one analyst."""
     return Sums(books.last.spent, books.accounts.get(analyst, NEW_ACCOUNT).spent)
 
 
 def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = None) -> int:
-    """How many further questions of that price are admitted, if nobody else asks: under all caps and counts."""
+    """How many further questions of that price are admitted, if no other analyst asks: under all caps and counts."""
     account = NEW_ACCOUNT if analyst is None else books.accounts.get(analyst.name, NEW_ACCOUNT)
     try:
         require_to_go_on(books.last, account, caps.policy.questions_at_most)
@@ -112,20 +113,25 @@ def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = N
     return counted if admitted is None else min(admitted, counted)
 
 
-def _granted(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
+def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_to_go_on(page.books.last, account, caps.policy.questions_at_most)
-    found = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
+    admitted = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
-    sums = {"price": found.price, "spent": found.sums.whole, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
-    counted = {"event": sale.offers[found.offer], "questions": page.books.last.questions + 1, "details": sale.details}
-    changed = {analyst.name: replace(account, spent=found.sums.own)}
-    entry = following(page.books, caps.policy.budget, "spend", changed, **asked, **sums, **counted)
+    sums = {
+        "price": admitted.price,
+        "spent": admitted.sums.whole,
+        "analyst_spent": admitted.sums.own,
+        "analyst_cap": analyst.budget,
+    }
+    counted = {"event": sale.offers[admitted.offer], "questions": page.books.last.questions + 1, "details": sale.details}
+    changed = {analyst.name: replace(account, spent=admitted.sums.own)}
+    entry = entry_after(page.books, caps.policy.budget, "spend", changed, **asked, **sums, **counted)
     page.append(entry, changed)
     if sale.key:
         page.keep(Kept(sale.key, entry.number, time.time() + LEASE, None, None))
         page.note_asker(sale.key, analyst.name, entry.number)
-    return Granted(entry, found.offer)
+    return Granted(entry, admitted.offer)
 
 
 def _is_leased(kept: Kept, now: float) -> bool:
@@ -142,47 +148,47 @@ def count_lost(page: Page, caps: Admission, key: str = "") -> int:
     Of all whose leases have ended, and the one under `key` if its lease does not hold; returns how many there were.
     """
     now = time.time()
-    found = {kept.key: kept for kept in page.lost(now)}
+    lost = {kept.key: kept for kept in page.lost_questions(now)}
     same = page.kept(key) if key else None
     if same is not None and same.answer is None and same.until and not _is_leased(same, now):
-        found[same.key] = same
-    for kept in found.values():
-        failed(page, Granted(_paying(page, kept), 0), "its process ended", caps)
-    return len(found)
+        lost[same.key] = same
+    for kept in lost.values():
+        record_unfinished(page, Granted(_paying_entry(page, kept), 0), "its process ended", caps)
+    return len(lost)
 
 
-def _paying(page: Page, kept: Kept) -> Entry:
+def _paying_entry(page: Page, kept: Kept) -> Entry:
     """The spend that a question names; it must name the question too, or that would be found lost again without end."""
     line = page.line(kept.entry)
     entry = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
     if entry is None or (entry.kind, entry.key) != ("spend", kept.key):
-        raise _changed(kept)
+        raise _changed_answer(kept)
     return entry
 
 
-def _recalled(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
+def _recall_answer(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:
     """The stored answer, as the chain has it; an analyst who has not asked for it yet pays the full price.
 
-    What was released is what counts, whichever offer would be the first now: so the entry holds its event, too. Another entry says
-    that the answer left, as after a spend: by the numbers of their entries nobody learns that somebody had asked the same.
+    The released event counts, whichever offer would be the first now: so the entry holds it, too. Another entry says that the
+    answer left, as after a spend: so the numbers of their entries do not tell analysts that another one has asked the same.
     """
     paid, text = kept_answer(page, kept)
     analyst = caps.analyst(sale.analyst)
     offer = next((place for place, event in enumerate(sale.offers) if event == paid.event), 0)
     released = sale.offers[offer] if paid.event is None else paid.event
-    if (entry := page.asked(sale.key, analyst.name)) is not None:
+    if (entry := page.paying_entry(sale.key, analyst.name)) is not None:
         require_paid(page, kept, entry, analyst.name)
         return Recalled(text, offer, entry, own=True)
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_few_failures(page.books.last, account)
-    found = caps.first((released,), sums_of(page.books, analyst.name), analyst, shared=False)
+    admitted = caps.first((released,), sums_of(page.books, analyst.name), analyst, shared=False)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
-    sums = {"price": found.price, "analyst_spent": found.sums.own, "analyst_cap": analyst.budget}
-    changed = {analyst.name: replace(account, spent=found.sums.own)}
+    sums = {"price": admitted.price, "analyst_spent": admitted.sums.own, "analyst_cap": analyst.budget}
+    changed = {analyst.name: replace(account, spent=admitted.sums.own)}
     told = {"about": kept.entry, "event": released, "details": sale.details}
-    charged = following(page.books, caps.policy.budget, "recall", changed, **asked, **sums, **told)
+    charged = entry_after(page.books, caps.policy.budget, "recall", changed, **asked, **sums, **told)
     page.append(charged, changed)
-    page.append(_left(page, charged, text, caps))
+    page.append(_answer_entry(page, charged, text, caps))
     page.note_asker(sale.key, analyst.name, charged.number)
     return Recalled(text, offer, charged.number, own=False)
 
@@ -192,10 +198,10 @@ def kept_answer(page: Page, kept: Kept) -> tuple[Entry, str]:
     said, paid, after = page.line(kept.answer or 0), page.line(kept.entry), page.line((kept.answer or 0) + 1)
     linked = page.books.hash if after is None else entry_from(after.text).previous
     if said is None or paid is None or not linked == said.hash == hash_of(said.text) or hash_of(paid.text) != paid.hash:
-        raise _changed(kept)
+        raise _changed_answer(kept)
     entry = entry_from(said.text)
     if (entry.kind, entry.key, entry.about) != ("answer", kept.key, kept.entry) or entry.answer != hash_of(kept.text or ""):
-        raise _changed(kept)
+        raise _changed_answer(kept)
     return entry_from(paid.text), kept.text or ""
 
 
@@ -206,7 +212,7 @@ def paid_by(page: Page, number: int, analyst: str) -> tuple[Entry, str | None] |
     if entry is None or entry.kind not in PAID or entry.analyst != analyst:
         return None
     kept = page.kept(entry.key) if entry.key else None
-    if kept is None or kept.answer is None or page.asked(entry.key, analyst) != number:
+    if kept is None or kept.answer is None or page.paying_entry(entry.key, analyst) != number:
         return entry, None
     return entry, kept_answer(page, kept)[1]
 
@@ -214,15 +220,15 @@ def paid_by(page: Page, number: int, analyst: str) -> tuple[Entry, str | None] |
 def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:
     """Raises if no entry shows that the analyst has paid for the answer."""
     line = page.line(entry)
-    known = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
-    if known is None or known.kind not in PAID or (known.key, known.analyst) != (kept.key, analyst):
+    paid = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
+    if paid is None or paid.kind not in PAID or (paid.key, paid.analyst) != (kept.key, analyst):
         raise StoreUnusable(
             f"the record of who paid for the answer of entry {kept.entry} was changed",
             remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
         )
 
 
-def _changed(kept: Kept) -> StoreUnusable:
+def _changed_answer(kept: Kept) -> StoreUnusable:
     return StoreUnusable(
         f"the answer stored for entry {kept.entry} was changed or damaged",
         remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
@@ -232,37 +238,37 @@ def _changed(kept: Kept) -> StoreUnusable:
 # --- what became of it -------------------------------------------------------------------------------------------------------
 
 
-def answered(page: Page, granted: Granted, text: str, caps: Admission) -> None:
+def keep_released_answer(page: Page, granted: Granted, text: str, caps: Admission) -> None:
     """Keep an answer, with its hash in the chain; where the key was taken over in the meantime, the first answer stays."""
     kept = page.kept(granted.entry.key)
     if kept is None or kept.entry != granted.entry.number or kept.answer is not None:
         return
-    entry = page.append(_left(page, granted.entry, text, caps))
+    entry = page.append(_answer_entry(page, granted.entry, text, caps))
     page.keep(replace(kept, answer=entry.number, text=text))
 
 
-def _left(page: Page, paid: Entry, text: str, caps: Admission) -> Entry:
+def _answer_entry(page: Page, paid: Entry, text: str, caps: Admission) -> Entry:
     """The entry that says that an answer left to whoever paid for it."""
     about = {"analyst": paid.analyst, "key": paid.key, "about": paid.number}
-    return following(page.books, caps.policy.budget, "answer", {}, answer=hash_of(text), **about)
+    return entry_after(page.books, caps.policy.budget, "answer", {}, answer=hash_of(text), **about)
 
 
-def failed(page: Page, granted: Granted, reason: str, caps: Admission) -> Entry:
+def record_unfinished(page: Page, granted: Granted, reason: str, caps: Admission) -> Entry:
     """The entry that says that a paid question did not finish, and counts it once: one that was counted as lost has its entry."""
-    if (before := _counted(page, granted)) is not None:
+    if (before := _recorded_failure(page, granted)) is not None:
         return before
     analyst = granted.entry.analyst
     account = page.books.accounts.get(analyst, NEW_ACCOUNT)
     changed = {analyst: replace(account, failures=account.failures + 1)}
     about = {"analyst": analyst, "key": granted.entry.key, "about": granted.entry.number, "question": reason}
     failures = page.books.last.failures + 1
-    entry = following(page.books, caps.policy.budget, "failure", changed, failures=failures, **about)
+    entry = entry_after(page.books, caps.policy.budget, "failure", changed, failures=failures, **about)
     page.append(entry, changed)
     let_go(page, granted)
     return entry
 
 
-def _counted(page: Page, granted: Granted) -> Entry | None:
+def _recorded_failure(page: Page, granted: Granted) -> Entry | None:
     """The failure that is recorded of a spend, if its process stood still until others counted it as lost.
 
     The chain decides. It is read only if the question is no longer open, or was taken over.
@@ -284,7 +290,7 @@ def renew(page: Page, granted: Granted) -> None:
 
 
 def let_go(page: Page, granted: Granted) -> None:
-    """Nobody is answering this question any more; what was paid for it stays paid."""
+    """End the lease of a question that is no longer being answered; its price stays spent."""
     kept = page.kept(granted.entry.key) if granted.entry.key else None
     if kept is not None and kept.entry == granted.entry.number and kept.answer is None:
         page.keep(replace(kept, until=0.0))
@@ -300,14 +306,14 @@ BY_ITSELF = "tables declared public"
 def require_units(page: Page, policy: Policy, tables: tuple[str, ...]) -> None:
     """Refuse to count for units that the ledger does not know, and tables that it must not count at all.
 
-    Tables that are newly declared public are noted: what was told of them exactly can never be private again.
+    Tables that are newly declared public are noted: exact values of them were released, and can never be private again.
     """
     if units_are_declared(page, policy) and not policy.units.closed:
         return  # and so nothing closed
-    if found := differences(page, policy):
-        raise UnitsChanged(f"the ledger counts for other units: {'; '.join(found)}", remedy=REMEDY)
-    known = units_of(page)
-    if closed := sorted({*known.closed, *policy.units.closed} & set(tables)):
+    if changes := differences(page, policy):
+        raise UnitsChanged(f"the ledger counts for other units: {'; '.join(changes)}", remedy=REMEDY)
+    counted = units_of(page)
+    if closed := sorted({*counted.closed, *policy.units.closed} & set(tables)):
         raise UnitsChanged(
             f"{', '.join(closed)} is or was public, and exact values of it were released: no budget covers them",
             remedy="declare it public again, or ask about other tables",
@@ -326,14 +332,14 @@ def note_public(page: Page, policy: Policy) -> None:
     last = page.books.last
     if last.units == UNKNOWN or last.price.neighbours != policy.neighbours:
         return  # nothing is admitted before the data owner has spoken, and then these are noted
-    known = units_of(page)
-    if not known.notes(policy.units):
+    counted = units_of(page)
+    if not counted.notes(policy.units):
         told = Units(public=policy.units.public, closed=policy.units.closed, opened=policy.units.opened)
-        _turn(page, policy, known.accepting(told), 1, "", BY_ITSELF)
+        _turn(page, policy, counted.accepting(told), 1, "", BY_ITSELF)
 
 
 def differences(page: Page, policy: Policy) -> list[str]:
-    """What a policy declares of units that the ledger does not count for, in words; nothing where questions go on."""
+    """The differences between the declared units and those that the ledger counts for, in words; empty if they agree."""
     last = page.books.last
     if last.price.neighbours != policy.neighbours:
         return [f"it counts for '{last.price.neighbours}', and the catalog declares '{policy.neighbours}'"]
@@ -372,7 +378,7 @@ def _turn(page: Page, policy: Policy, units: Units, steps: int, by: str, why: st
     changed = {name: replace(one, spent=sums.analysts.get(name, one.spent)) for name, one in page.books.accounts.items()}
     said = {"analyst": by, "question": why, "details": {"steps": str(steps)}}
     now = {"price": nothing(relation), "spent": sums.spent, "units": units.fingerprint}
-    entry = following(page.books, policy.budget, "units", changed, **said, **now)
+    entry = entry_after(page.books, policy.budget, "units", changed, **said, **now)
     page.note_units(units.fingerprint, units.text)
     page.append(entry, changed)
     return entry

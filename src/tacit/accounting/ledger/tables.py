@@ -17,8 +17,16 @@ from typing import TypeVar
 from urllib.parse import unquote
 
 from tacit.accounting.ledger import group_commit as durable
-from tacit.accounting.ledger.chain import Reader, merged, nothing, read_chain
-from tacit.accounting.ledger.connections import Connection, Database, DriverError, confirmed, database_in, roll_back, told
+from tacit.accounting.ledger.chain import Reader, merge_accounts, nothing, read_chain
+from tacit.accounting.ledger.connections import (
+    Connection,
+    Database,
+    DriverError,
+    commit_in_doubt,
+    database_in,
+    roll_back,
+    with_a_remedy,
+)
 from tacit.accounting.ledger.entries import Account, Entry, accounts_digest, entry_from, state_from, state_text
 from tacit.accounting.ledger.pages import (
     ANSWERS,
@@ -112,20 +120,20 @@ class Store:
         return self._read(lambda connection: bool(connection.run(HAS_OPEN_INDEX[connection.kind])))
 
     def convert(self, work: Callable[[Connection], Result]) -> Result:
-        """What `work` does in one transaction, alone, before there is a row to lock."""
+        """The result of `work` in one transaction, alone, before there is a row to lock."""
         return self._again(lambda: self._transaction(work, self._database.creation_lock))
 
     def write(self, work: Callable[[Page], Result], flush: bool = True) -> Result:
-        """What `work` makes of the ledger's page, in one transaction; when it is returned, what was written is on the disk.
+        """The result of `work` on the ledger's page, in one transaction; when it is returned, its entries are on the disk.
 
-        If `work` raises, nothing is written. Before COMMIT was sent, an error that may pass is tried again; after it nobody
-        knows whether the entry is there, and the error says that it counts. Without `flush` the next flush brings it to the disk:
-        for what may be lost with the machine.
+        If `work` raises, nothing is written. Before COMMIT was sent, an error that may pass is tried again; after it the outcome
+        is unknown, and the error says that the entry counts if it was written. Without `flush` the next flush brings the entry to
+        the disk: for entries that may be lost with the machine.
         """
         return self._again(lambda: self._transaction(lambda connection: work(Page(connection)), self._database.lock, flush))
 
     def look(self, work: Callable[[Page], Result]) -> Result:
-        """What `work` reads from the ledger's page, as of one moment."""
+        """The result of `work`, which reads the ledger's page as of one moment."""
         return self._again(lambda: self._transaction(lambda connection: work(Page(connection)), None, flush=False, turn=False))
 
     def lines(self, after: int, count: int) -> list[Line]:
@@ -160,11 +168,11 @@ class Store:
         return process, database
 
     def _read(self, work: Callable[[Connection], Result]) -> Result:
-        def reading() -> Result:
+        def read_once() -> Result:
             with self._database.pool.connect() as connection:
                 return work(connection)
 
-        return self._again(reading)
+        return self._again(read_once)
 
     def _transaction(
         self, work: Callable[[Connection], Result], lock: str | None = None, flush: bool = True, turn: bool = True
@@ -179,23 +187,23 @@ class Store:
             except BaseException:
                 roll_back(connection)
                 raise
-            with confirmed():
+            with commit_in_doubt():
                 connection.run(COMMIT)
-                number = database.taken() if flush else None
+                number = database.take_number() if flush else None
         if number is not None:
-            with confirmed():
+            with commit_in_doubt():
                 database.settle(number)
         return result
 
     def _again(self, work: Callable[[], Result]) -> Result:
-        """What `work` returns, tried again where an error may pass; a lock that another program has is waited for so long."""
+        """The result of `work`, tried again if an error may pass; waits up to PATIENCE seconds for the lock of another program."""
         end, pauses, said = time.monotonic() + durable.PATIENCE, iter(PAUSES), False
-        with told():
+        with with_a_remedy():
             while True:
                 try:
                     return work()
                 except DriverError as error:
-                    waiting = error.held and (not said or time.monotonic() < end)
+                    waiting = error.is_held and (not said or time.monotonic() < end)
                     pause = LOOK if waiting else next(pauses, None) if error.transient else None
                     if pause is None:
                         raise
@@ -244,7 +252,7 @@ def _convert(connection: Connection, policy: Policy, now: str) -> None:
         connection.run(f"LOCK TABLE {OLD} IN ACCESS EXCLUSIVE MODE")  # no older program writes meanwhile
     reader, last = _read(connection)
     entry = _next(reader, last, policy, now)
-    accounts = merged(reader.accounts)
+    accounts = merge_accounts(reader.accounts)
     create_tables(connection, entry, entry.hash, policy.units.text)
     for name, one in accounts.items():
         connection.run(PUT_ACCOUNT, analyst=name, spent=state_text(one.spent), failures=one.failures)
@@ -278,6 +286,6 @@ def _next(reader: Reader, last: Entry, policy: Policy, now: str) -> Entry:
         spent=reader.spent,
         units=UNKNOWN if reader.paid else policy.units.fingerprint,
         questions=reader.questions,
-        accounts=accounts_digest(merged(reader.accounts)),
+        accounts=accounts_digest(merge_accounts(reader.accounts)),
         details={"data_set": policy.data_set, "catalog": policy.catalog},
     )

@@ -49,8 +49,8 @@ class Units:
     @property
     def text(self) -> str:
         """Canonical JSON: one declaration, one text. Without marks of sources it is that of older ledgers."""
-        known: dict[str, object] = {"private": dict(self.private), "public": sorted(self.public), "closed": sorted(self.closed)}
-        return canonical_json(known | ({"opened": sorted(self.opened)} if self.opened else {}))
+        document: dict[str, object] = {"private": dict(self.private), "public": sorted(self.public), "closed": sorted(self.closed)}
+        return canonical_json(document | ({"opened": sorted(self.opened)} if self.opened else {}))
 
     @property
     def fingerprint(self) -> str:
@@ -62,19 +62,19 @@ class Units:
 
         A table that is no longer declared stays remembered, and one that became public tells nothing new of old prices.
         """
-        known, told = dict(self.private), self._told(declared) - set(self.closed)
-        changed = [table for table, unit in declared.private if table in told or known.get(table) != unit]
-        return [self._difference(table, known.get(table), table in told) for table in changed]
+        units, told = dict(self.private), self._released_tables(declared) - set(self.closed)
+        changed = [table for table, unit in declared.private if table in told or units.get(table) != unit]
+        return [self._difference(table, units.get(table), table in told) for table in changed]
 
-    def _told(self, declared: Units) -> set[str]:
-        """The private tables of which exact values were released: under this name, or of the same source under another."""
+    def _released_tables(self, declared: Units) -> set[str]:
+        """The private tables with released exact values: under this name, or under another name of the same source."""
         named = {table for table, _ in declared.private} & set(self.public)
         return named | {table for table, mark in declared.sources if mark in self.opened}
 
-    def _difference(self, table: str, known: str | None, told: bool) -> str:
+    def _difference(self, table: str, unit: str | None, told: bool) -> str:
         if told:
             return f"{table} was public and is now private" + ("" if table in self.public else " under another name")
-        return f"{table} is a new private table" if known is None else f"the unit of {table} has changed"
+        return f"{table} is a new private table" if unit is None else f"the unit of {table} has changed"
 
     def accepting(self, declared: Units) -> Units:
         """These units and the declared ones, which take the place of older ones; a table that was public stays closed."""
@@ -83,7 +83,7 @@ class Units:
             self,
             private=tuple(sorted(private.items())),
             public=tuple(sorted({*self.public, *declared.public})),
-            closed=tuple(sorted({*self.closed, *declared.closed, *self._told(declared)})),
+            closed=tuple(sorted({*self.closed, *declared.closed, *self._released_tables(declared)})),
             opened=tuple(sorted({*self.opened, *declared.opened})),
         )
 
@@ -103,9 +103,12 @@ def units_from(text: str) -> Units:
     >>> units_from(NO_UNITS.text) == NO_UNITS
     True
     """
-    known = json.loads(text)
+    document = json.loads(text)
     return Units(
-        tuple(sorted(known["private"].items())), tuple(known["public"]), tuple(known["closed"]), tuple(known.get("opened", ()))
+        tuple(sorted(document["private"].items())),
+        tuple(document["public"]),
+        tuple(document["closed"]),
+        tuple(document.get("opened", ())),
     )
 
 
@@ -153,7 +156,7 @@ LARGEST_EXPONENT = 1000  # e^1000 promises nothing, and takes long to compute
 
 
 def restated_price(event: Event | None, price: Cost, steps: int) -> Cost:
-    """What an entry costs for units of which one touches `steps` of its own; `price` is under the relation of its ledger.
+    """The cost of an entry for units that touch up to `steps` of its own units; `price` is under the relation of its ledger.
 
     >>> one = Cost(Fraction(1, 2), Fraction(1, 8), Fraction(0))
     >>> restated_price(None, one, 10).epsilon, restated_price(None, one, 10).rho
@@ -172,7 +175,7 @@ def restated_price(event: Event | None, price: Cost, steps: int) -> Cost:
             remedy="declare the same units as before",
         )
     epsilon = None if price.epsilon is None else steps * price.epsilon
-    return Cost(epsilon, steps**2 * price.rho, _piled(price, steps), price.neighbours)
+    return Cost(epsilon, steps**2 * price.rho, _delta_over_steps(price, steps), price.neighbours)
 
 
 def under(price: Cost, relation: Neighbours) -> Cost:
@@ -187,7 +190,7 @@ def _gaussian(event: GaussianNoise, relation: Neighbours, steps: int) -> Cost:
     return Cost(None, rho, event.delta + moved_weight_up(event.delta, rho), relation)
 
 
-def _piled(price: Cost, steps: int) -> Fraction:
+def _delta_over_steps(price: Cost, steps: int) -> Fraction:
     """The sum of e^(i epsilon) delta over i below `steps`, rounded up, and 1 where it promises nothing."""
     if not price.delta or price.epsilon is None:
         return price.delta
@@ -226,8 +229,8 @@ class Policy:
 
     def analyst(self, name: str) -> Analyst | None:
         """The policy for an analyst by the normal form of the name; None where analysts are declared and this is not one."""
-        known = analyst_name(name)
-        return self.analysts.get(known) if self.analysts else Analyst(known)
+        normal = analyst_name(name)
+        return self.analysts.get(normal) if self.analysts else Analyst(normal)
 
 
 def policy_of(catalog: Catalog) -> Policy:

@@ -55,10 +55,10 @@ Stamp = tuple[int, int, int]
 def stamp_of(path: Path) -> Stamp | None:
     """A value that changes when a file is rewritten; None if the file does not exist."""
     try:
-        known = path.stat()
+        status = path.stat()
     except (OSError, ValueError):  # a path with a NUL is a ValueError; reading it reports that
         return None
-    return known.st_mtime_ns, known.st_size, known.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def read_catalog(path: Path) -> Catalog:
@@ -139,12 +139,12 @@ def _check_cores(store: Any, reading: Reading) -> None:
 def _analyst_names(declared: Mapping[str, Any], reading: Reading) -> dict[str, str]:
     """Maps the normal form of each analyst's name to the name as written; two spellings of one name are a problem."""
     reading.check_names(("analysts",), declared)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in declared:
-        if twin := found.get(analyst_name(name)):
+        if twin := names.get(analyst_name(name)):
             reading.report(("analysts", name), f"is the same analyst as {twin!r}", "names match without case; remove one of them")
-        found.setdefault(analyst_name(name), name)
-    return found
+        names.setdefault(analyst_name(name), name)
+    return names
 
 
 def read_toml(text: str, name: str) -> Any:
@@ -204,7 +204,7 @@ Attempt = Callable[[str, Callable[[], Owner | None]], Owner | LawViolated | None
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one table declares about its rows; `column` is None if every row is a unit, and for public tables.
+    """The declarations of one table about its rows; `column` is None if every row is a unit, and for public tables.
 
     `own` says whether rows without a unit are units of their own. `sound` is False if another problem with the table was found:
     then references to it are not checked.
@@ -230,11 +230,11 @@ def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | N
     Owner(column='patient_id', references=('patients', 'id'))
     """
     tried = {table: attempt(table, partial(_owner, claim, claims)) for table, claim in claims.items()}
-    found = {table: None if owner is BROKEN else owner for table, owner in tried.items()}
-    for table in found:
-        attempt(table, partial(_check_circle, table, found))
-        attempt(table, partial(_check_own, table, claims, found))
-    return found
+    by_table = {table: None if owner is BROKEN else owner for table, owner in tried.items()}
+    for table in by_table:
+        attempt(table, partial(_check_circle, table, by_table))
+        attempt(table, partial(_check_own, table, claims, by_table))
+    return by_table
 
 
 def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
@@ -269,31 +269,31 @@ def _target(references: str, claims: Mapping[str, Claim]) -> tuple[str, str]:
     raise Wrong("unit", what, f"add {key_text([column])} = {{ key = true }} to [{key_text(('tables', table, 'columns'))}]")
 
 
-def _check_circle(table: str, found: Mapping[str, Owner | None]) -> None:
+def _check_circle(table: str, by_table: Mapping[str, Owner | None]) -> None:
     seen: set[str] = set()
-    owner = found[table]
+    owner = by_table[table]
     while owner is not None and owner.references is not None and owner.references[0] not in seen:
         seen.add(owner.references[0])
-        owner = found[owner.references[0]]
+        owner = by_table[owner.references[0]]
     if table in seen:
         circle = ", ".join(key_text([name]) for name in sorted(seen))
         raise Wrong("unit", f"leads in a circle through {circle}", "let one of them say whose its rows are")
 
 
-def _check_own(table: str, claims: Mapping[str, Claim], found: Mapping[str, Owner | None]) -> None:
+def _check_own(table: str, claims: Mapping[str, Claim], by_table: Mapping[str, Owner | None]) -> None:
     """Refuse `own` where units are looked up in another table: one new row there could claim any number of such rows."""
-    if claims[table].own and (parent := _looked_up_in(table, found)):
+    if claims[table].own and (parent := _looked_up_in(table, by_table)):
         what = f'is "own", but the unit is looked up in {key_text([parent])}, where one new row could claim many such rows'
         raise Wrong("no_unit", what, 'write no_unit = "drop"')
 
 
-def _looked_up_in(table: str, found: Mapping[str, Owner | None]) -> str | None:
+def _looked_up_in(table: str, by_table: Mapping[str, Owner | None]) -> str | None:
     """The table in which the unit is looked up; None if the value itself is the unit."""
-    owner, seen = found[table], {table}
+    owner, seen = by_table[table], {table}
     while owner is not None and owner.references is not None and owner.references[0] not in seen:
         parent, column = owner.references
         seen.add(parent)
-        owner = found[parent]
+        owner = by_table[parent]
         if owner is not None and owner.column != column:
             return parent
     return None
@@ -344,8 +344,8 @@ def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> di
 
 def _notation(body: Declared, path: KeyPath, reading: Reading) -> Notation:
     sound = {key: value for key, value in body.items() if value is not BROKEN}
-    found = reading.attempt(path, partial(read_notation, sound))
-    return PLAIN if found is BROKEN else found
+    notation = reading.attempt(path, partial(read_notation, sound))
+    return PLAIN if notation is BROKEN else notation
 
 
 def _encoded_source(body: Declared, folder: Path | None) -> Source | LawViolated:
@@ -397,14 +397,14 @@ def _path(declared: str, folder: Path | None) -> str:
 def _columns(body: Declared, notation: Notation, path: KeyPath, reading: Reading) -> Columns:
     path = (*path, "columns")
     declared = {} if body.get("columns", BROKEN) is BROKEN else body["columns"]
-    found: Columns = {}
+    columns: Columns = {}
     for name, written in reading.folded(path, declared).items():
         own = (*path, written)
         column, public = declared[written], body.get("public") is True
         broken = column is BROKEN or BROKEN in column.values()
         read = partial(_public_column if public else read_column, name, column, reading.line(own), notation)
-        found[name] = BROKEN if broken else reading.attempt(own, read)
-    return found
+        columns[name] = BROKEN if broken else reading.attempt(own, read)
+    return columns
 
 
 def _public_column(name: str, declared: Declared, line: int | None, notation: Notation) -> Column:

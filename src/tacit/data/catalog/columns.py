@@ -34,7 +34,7 @@ ROW_BY_ROW = re.compile(
 
 
 def read_notation(declared: Declared, inherited: Notation = PLAIN) -> Notation:
-    """What is declared here, and the inherited value for everything else; or `Wrong`.
+    """The notation declared here, with inherited values for everything else; raises `Wrong`.
 
     >>> table = read_notation({"decimal": ",", "missing": ["N", -9]})
     >>> read_notation({"thousands": "."}, table)
@@ -51,19 +51,19 @@ def read_notation(declared: Declared, inherited: Notation = PLAIN) -> Notation:
         _check_format(given["format"])
     if given.get("thousands") == "." and inherited.decimal == ".":
         given = {"decimal": ",", **given}  # the point cannot be both; a source that uses it for thousands has a decimal comma
-    found = replace(inherited, **given)
-    if found.decimal == found.thousands:
+    notation = replace(inherited, **given)
+    if notation.decimal == notation.thousands:
         key = "thousands" if "thousands" in given else "decimal"
         raise Wrong(key, f"is {value_text(given[key])}, as the other sign is", "declare two different signs, decimal and thousands")
-    return found
+    return notation
 
 
 def _check_format(written: str) -> None:
-    found = DIRECTIVE.findall(written)
-    wrong = [letter for letter in found if not letter or letter not in LETTERS]
+    directives = DIRECTIVE.findall(written)
+    wrong = [letter for letter in directives if not letter or letter not in LETTERS]
     if wrong:
         raise Wrong("format", f"has %{wrong[0]}; expected one of {' '.join(f'%{each}' for each in LETTERS)}", EXAMPLE)
-    letters = set(found)
+    letters = set(directives)
     if "\0" in written or not any(each <= letters for each in YEARS) or not any(each <= letters for each in DAYS):
         raise Wrong("format", f"is {value_text(written)}, which does not tell year, month and day", EXAMPLE)
 

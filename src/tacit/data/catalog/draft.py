@@ -52,7 +52,7 @@ DECLARED: Mapping[Nature, Mapping[str, object]] = {
 }
 
 
-def draft(found: Iterable[Found]) -> str:
+def draft(listed: Iterable[Found]) -> str:
     """The text of a catalog for the tables that were found: valid TOML, with `"?"` in the places to fill in.
 
     >>> print(draft([Found("visits", "visits.csv", (Field("patient_id"), Field("cost")))]).partition("[tables.visits]")[2])
@@ -68,14 +68,14 @@ def draft(found: Iterable[Found]) -> str:
     cost = "?"
     <BLANKLINE>
     """
-    tables = _named(found)
+    tables = _with_unique_names(listed)
     return "\n".join([HEAD, COLUMNS, *("\n".join(_table(table, tables)) for table in tables)])
 
 
-def _named(found: Iterable[Found]) -> list[Found]:
+def _with_unique_names(tables: Iterable[Found]) -> list[Found]:
     """The tables under unique names that are valid in a catalog."""
     named: list[Found] = []
-    for table in found:
+    for table in tables:
         wanted = name = "table" if _unusable(table.name, ()) else folded(table.name)
         count = 1
         while any(name == other.name for other in named):
@@ -123,10 +123,10 @@ def _column(field: Field, before: Sequence[str]) -> str:
     kind = field.type.partition("(")[0].lower()  # the brackets of an ENUM contain values
     if Raw("", field.type).nature == "nested":
         return f"# {name} cannot be asked about: it is of the type {kind}"
-    return f"{name} = {whole_text(_declared(field))}  # {kind}"
+    return f"{name} = {whole_text(_column_draft(field))}  # {kind}"
 
 
-def _declared(field: Field) -> object:
+def _column_draft(field: Field) -> object:
     raw = Raw("", field.type or "")
     if raw.nature != "decimal":
         return PLACEHOLDER if _sounds_like_a_key(field.name) else DECLARED.get(raw.nature, PLACEHOLDER)

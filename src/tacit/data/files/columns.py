@@ -1,12 +1,10 @@
 """The columns of one file: their names, their types if the file declares them, and the values of chosen ones.
 
-The columns of a file: their names, and their types if the file declares them. No value is read.
+For names and types no value is read: a CSV file is read up to the end of its first line and not a byte further, and of Parquet and
+DuckDB files only the schema.
 
-A CSV file is read up to the end of its first line and not a byte further. Of Parquet and DuckDB files, only the schema is read.
-
-Chosen columns of one file, as texts or with their types; a reader's own error messages are dropped because they quote rows.
-
-For files that no catalog declares: commuter flows, audited tables, truths of simulated surveys. CSV is read by the rule of
+Values are read from files that no catalog declares: commuter flows, audited tables, truths of simulated surveys. A reader's own
+error messages are dropped because they quote rows. CSV is read by the rule of
 csv_rows.py, with every line as a row. `read_columns` reads any row, and replaces bytes that are not UTF-8. So once
 `require_columns` has found the columns of a file and one column has been read, no value of another column can fail. Column names
 match exactly, or else case-insensitively.
@@ -93,7 +91,7 @@ class _NoHeader(Exception):
 
 
 def _words(error: Exception) -> str:
-    """What went wrong, quoting nothing from the file."""
+    """The error in words that quote nothing from the file."""
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
     return str(error) if isinstance(error, _NoHeader) else "it is not UTF-8 text in comma-separated form"
@@ -136,7 +134,7 @@ def _cells(line: str) -> tuple[str, ...]:
 
 
 def _in_parquet(path: Path) -> tuple[Field, ...]:
-    described = _asked(path, f"DESCRIBE SELECT * FROM read_parquet({text(str(path))})")  # `text` quotes
+    described = _query_file(path, f"DESCRIBE SELECT * FROM read_parquet({text(str(path))})")  # `text` quotes
     return tuple(Field(name, kind) for name, kind, *_ in described)
 
 
@@ -149,19 +147,19 @@ def _of_table(path: Path, table: str) -> tuple[Field, ...]:
 
 def _in_duckdb(path: Path) -> dict[str, tuple[Field, ...]]:
     """The tables and views of a DuckDB file by their names in lower case, with the schema unless it is main."""
-    listed = _asked(
+    listed = _query_file(
         path,
         f"ATTACH {text(str(path))} AS source (READ_ONLY)",
         "SELECT lower(if(schema_name = 'main', '', schema_name || '.') || table_name), column_name, data_type "
         "FROM duckdb_columns() WHERE NOT internal AND database_name = 'source' ORDER BY 1, column_index",
     )
-    found: dict[str, tuple[Field, ...]] = {}
+    tables: dict[str, tuple[Field, ...]] = {}
     for table, name, kind in listed:
-        found[table] = (*found.get(table, ()), Field(name, kind))
-    return found
+        tables[table] = (*tables.get(table, ()), Field(name, kind))
+    return tables
 
 
-def _asked(path: Path, *statements: str) -> list[tuple[Any, ...]]:
+def _query_file(path: Path, *statements: str) -> list[tuple[Any, ...]]:
     """The rows of the last statement; the engine's error message is not passed on."""
     import duckdb
 
@@ -186,9 +184,9 @@ def column_names(path: str | Path, encoding: str | None = None) -> list[str]:
 def require_columns(path: str | Path, names: Sequence[str], remedy: str = "", encoding: str | None = None) -> None:
     """Refuse a file that does not have each of the columns once. Reads no row, and does not quote the header, which may be one."""
     there, file = column_names(path, encoding), Path(path)
-    if missing := [name for name in names if not _matching(there, name)]:
+    if missing := [name for name in names if not _positions_of(there, name)]:
         raise InvalidInput(missing_columns(missing[:1], file.name, there, kind_of(file) == "csv") + remedy)
-    if twice := [name for name in names if len(_matching(there, name)) > 1]:
+    if twice := [name for name in names if len(_positions_of(there, name)) > 1]:
         raise InvalidInput(f"two columns {twice[0]!r} in {file.name}; rename one of them")
 
 
@@ -201,7 +199,7 @@ def require_names(path: str | Path, columns: Sequence[str]) -> None:
 
     schema = _schema(file)
     for name in columns:
-        kind = schema.field(_matching(schema.names, name)[0]).type
+        kind = schema.field(_positions_of(schema.names, name)[0]).type
         kind = kind.value_type if types.is_dictionary(kind) else kind
         if not (types.is_integer(kind) or _is_text(kind)):
             raise InvalidInput(f"column {name!r} in {file.name} has the type {kind}, not texts; write the names as texts")
@@ -214,18 +212,18 @@ def read_columns(path: str | Path, names: Sequence[str], encoding: str | None = 
     if kind_of(file) == "csv":
         return _csv_texts(file, names, encoding)
     there = _schema(file).names
-    table = _typed(file, [there[_matching(there, name)[0]] for name in dict.fromkeys(names)])
+    table = _read_typed(file, [there[_positions_of(there, name)[0]] for name in dict.fromkeys(names)])
     with _in_our_words(file):
-        return [_texts(table.column(_matching(table.column_names, name)[0])) for name in names]
+        return [_texts(table.column(_positions_of(table.column_names, name)[0])) for name in names]
 
 
 def read_table(path: str | Path) -> pa.Table:
     """All columns with their types; a CSV column gets the type that fits all of its values."""
     file = existing(path)
-    return _inferred(file) if kind_of(file) == "csv" else _typed(file, None)
+    return _infer_types(file) if kind_of(file) == "csv" else _read_typed(file, None)
 
 
-def _matching(there: Sequence[str], name: str) -> list[int]:
+def _positions_of(there: Sequence[str], name: str) -> list[int]:
     """The positions of the columns that match a name."""
     exact = [place for place, each in enumerate(there) if each == name]
     return exact or [place for place, each in enumerate(there) if folded(each) == folded(name)]
@@ -238,13 +236,13 @@ def _header(file: Path, encoding: str | None) -> Header:
 
 def _csv_texts(file: Path, names: Sequence[str], encoding: str | None) -> list[Any]:
     header = _header(file, encoding)
-    places = [_matching(header.written, name)[0] for name in names]
+    places = [_positions_of(header.written, name)[0] for name in names]
     with _in_our_words(file):
         table = CsvRows([file], header, False, places, encoding).batches(lambda _: None).read_all()
         return [_texts(table.column(f"c{place}")) for place in places]
 
 
-def _inferred(file: Path) -> pa.Table:
+def _infer_types(file: Path) -> pa.Table:
     """The sound blocks of a CSV file, parsed together, so that every value counts towards the type of its column."""
     import pyarrow as pa
     from pyarrow import csv
@@ -265,7 +263,7 @@ def _schema(file: Path) -> pa.Schema:
         return parquet.read_schema(file) if kind_of(file) == "parquet" else _from_duckdb(file, None, "LIMIT 0").schema
 
 
-def _typed(file: Path, names: Sequence[str] | None) -> pa.Table:
+def _read_typed(file: Path, names: Sequence[str] | None) -> pa.Table:
     from pyarrow import parquet
 
     with _in_our_words(file):
@@ -279,12 +277,12 @@ def _from_duckdb(file: Path, names: Sequence[str] | None, rest: str = "") -> pa.
     """Columns of the only table in a DuckDB file."""
     import duckdb
 
-    found = tables_in(file, file.name)
-    if len(found) != 1:
-        listed = f"it has: {', '.join(each.name for each in found)}" if found else "it has none"
+    tables = tables_in(file, file.name)
+    if len(tables) != 1:
+        listed = f"it has: {', '.join(each.name for each in tables)}" if tables else "it has none"
         raise InvalidInput(f"{file.name} must contain one table; {listed}")
     chosen = "*" if names is None else ", ".join(quoted(name) for name in names)
-    table = ".".join(quoted(part) for part in found[0].name.split("."))
+    table = ".".join(quoted(part) for part in tables[0].name.split("."))
     with duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}) as engine:
         engine.execute(f"ATTACH {quoted_text(str(file))} AS source (READ_ONLY)")
         return engine.sql(f"SELECT {chosen} FROM source.{table} {rest}").to_arrow_table()  # quoted

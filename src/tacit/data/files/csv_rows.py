@@ -96,8 +96,8 @@ class Header:
 
 def csv_header(file: Path, encoding: str | None = None) -> Header:
     """The header of a CSV file. No later line is read."""
-    with _opened(file, encoding) as (raw, _):
-        line, end, _ = _parted(raw)
+    with _open_text(file, encoding) as (raw, _):
+        line, end, _ = _split_header(raw)
     if len(line) > LONGEST_HEADER:
         raise InvalidCatalog(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
     if not line:
@@ -131,15 +131,15 @@ def fields_of(row: str, delimiter: str) -> tuple[list[str], bool]:
     >>> fields_of('7,"a,b', ",")
     (['7', 'a,b'], True)
     """
-    pattern, found, place, is_open = _field(delimiter), [], 0, False
+    pattern, fields, place, is_open = _field(delimiter), [], 0, False
     while match := pattern.match(row, place):
         quoted, closed, after, plain = match.groups()
-        found.append(plain if quoted is None else quoted.replace('""', '"') + after)
+        fields.append(plain if quoted is None else quoted.replace('""', '"') + after)
         is_open = quoted is not None and not closed
         place = match.end() + 1
         if place > len(row):
             break
-    return found, is_open
+    return fields, is_open
 
 
 class CsvRows:
@@ -172,7 +172,7 @@ class CsvRows:
         try:
             for place, file in enumerate(self.files):
                 for block, share in self.sound_blocks(file):
-                    yield from self._parsed(block)
+                    yield from self._parse_block(block)
                     tell((place + share) / len(self.files))
         except InvalidCatalog as problem:
             self.problem = problem
@@ -182,11 +182,11 @@ class CsvRows:
         """Blocks of sound rows, and how much of the file has been read."""
         sieve = Sieve(file.name, csv_header(file, self.encoding), self.multiline)
         size = max(file.stat().st_size, 1)
-        with _opened(file, self.encoding) as (raw, on_disk):
+        with _open_text(file, self.encoding) as (raw, on_disk):
             for block in sieve.blocks(raw):
-                yield block if sieve.sound(block) else sieve.mended(block), on_disk.tell() / size
+                yield block if sieve.sound(block) else sieve.mend_rows(block), on_disk.tell() / size
 
-    def _parsed(self, block: bytes) -> list[pa.RecordBatch]:
+    def _parse_block(self, block: bytes) -> list[pa.RecordBatch]:
         import pyarrow as pa
         from pyarrow import csv
 
@@ -197,15 +197,15 @@ class CsvRows:
         parsing = csv.ParseOptions(delimiter=self.header.delimiter, newlines_in_values=True)
         texts = dict.fromkeys(self.wanted, pa.large_string())
         converting = csv.ConvertOptions(column_types=texts, include_columns=self.wanted, check_utf8=False)
-        found: list[pa.RecordBatch] = csv.read_csv(pa.BufferReader(block), reading, parsing, converting).to_batches()
-        return found
+        batches: list[pa.RecordBatch] = csv.read_csv(pa.BufferReader(block), reading, parsing, converting).to_batches()
+        return batches
 
 
 def _among(characters: str) -> NDArray[np.bool_]:
     """For each byte, whether it is one of the given ones."""
-    found = np.zeros(256, np.bool_)
-    found[[*characters.encode()]] = True
-    return found
+    chosen = np.zeros(256, np.bool_)
+    chosen[[*characters.encode()]] = True
+    return chosen
 
 
 LINE_ENDING = _among("\r\n")
@@ -224,7 +224,7 @@ class Sieve:
 
     def blocks(self, raw: BinaryIO) -> Iterator[bytes]:
         """The file after its header, in parts of whole rows with their line ends; of a row that is too long, enough to show it."""
-        *_, rest = _parted(raw)
+        *_, rest = _split_header(raw)
         while chunk := raw.read(BLOCK):
             rest += chunk
             if cut := self._cut(rest):
@@ -256,11 +256,11 @@ class Sieve:
             return False
         return end == b"\n" or (_outside(block) if across else block).count(end) == rows
 
-    def mended(self, block: bytes) -> bytes:
+    def mend_rows(self, block: bytes) -> bytes:
         """The rows of a block in sound form; empty lines are left out."""
-        return b"".join((row if self._is_simple(row) else self._written(row)) + b"\n" for row in self._rows(block) if row)
+        return b"".join((row if self._is_simple(row) else self._quoted_row(row)) + b"\n" for row in self._rows(block) if row)
 
-    def _written(self, row: bytes) -> bytes:
+    def _quoted_row(self, row: bytes) -> bytes:
         """One row in the form that can be parsed unchanged: one quoted field per name."""
         fields, is_open = [""], False
         if len(row) <= LONGEST_ROW:
@@ -282,7 +282,7 @@ class Sieve:
     def _rows(self, block: bytes) -> list[bytes]:
         """The rows of a block without their line ends; an empty line gives an empty row."""
         if self.multiline and b'"' in block:
-            ends = np.flatnonzero(self._ending[_codes(block)] & ~_inside(block))
+            ends = np.flatnonzero(self._bytes_that_end[_codes(block)] & ~_inside(block))
             rows = [block[begin:end] for begin, end in zip([0, *(ends + 1)], [*ends, len(block)], strict=True)]
         else:
             rows = block.splitlines() if self.header.by_return else block.split(b"\n")
@@ -310,7 +310,7 @@ class Sieve:
         if len(places) % 2 == 0:
             before, after = codes[places[0::2] - 1], codes[places[1::2] + 1]
             before[places[0::2] == 0] = LINE_FEED
-            if (self._marking | self._ending)[before].all() and (self._marking | LINE_ENDING)[after].all():
+            if (self._bytes_that_mark | self._bytes_that_end)[before].all() and (self._bytes_that_mark | LINE_ENDING)[after].all():
                 return True
         if self.multiline:
             raise self._not_multiline("has a quotation mark inside a field that is not quoted properly")
@@ -323,18 +323,18 @@ class Sieve:
         )
 
     @cached_property
-    def _marking(self) -> NDArray[np.bool_]:
+    def _bytes_that_mark(self) -> NDArray[np.bool_]:
         """Which bytes are the delimiter or a quotation mark."""
         return _among(f'{self.header.delimiter}"')
 
     @cached_property
-    def _ending(self) -> NDArray[np.bool_]:
+    def _bytes_that_end(self) -> NDArray[np.bool_]:
         """Which bytes end a row; a CR before LF belongs to the end too."""
         return LINE_ENDING if self.header.by_return else _among("\n")
 
     @cached_property
     def _other_bytes(self) -> bytes:
-        return bytes(np.flatnonzero(~(self._marking | LINE_ENDING)).tolist())
+        return bytes(np.flatnonzero(~(self._bytes_that_mark | LINE_ENDING)).tolist())
 
     @cached_property
     def _simple(self) -> re.Pattern[bytes]:
@@ -375,7 +375,7 @@ def _is_utf8(block: bytes) -> bool:
         return False
 
 
-def _parted(raw: BinaryIO) -> tuple[bytes, bytes, bytes]:
+def _split_header(raw: BinaryIO) -> tuple[bytes, bytes, bytes]:
     """The first line of a file, its line end, and what was read beyond it."""
     read = raw.read(len(BOM) + LONGEST_HEADER + 2).removeprefix(BOM)
     end = LINE_END.search(read)
@@ -383,7 +383,7 @@ def _parted(raw: BinaryIO) -> tuple[bytes, bytes, bytes]:
 
 
 @contextmanager
-def _opened(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _open_text(file: Path, encoding: str | None = None) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The file to read from, decompressed and in UTF-8, and the file on disk; failures are reported in tacit's own words."""
     try:
         with file.open("rb") as on_disk:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.data.declaration import folded
 from tacit.data.dialect import name
-from tacit.data.files.tolerant import mended
+from tacit.data.files.tolerant import mend_texts
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Source
 
@@ -33,15 +33,15 @@ def postgres_batches(
     source: Source, wanted: Mapping[str, object] | None, environment: Mapping[str, str]
 ) -> Iterator[pa.RecordBatchReader]:
     """The requested columns of a table, or all of them, in one statement and so from one snapshot of the database."""
-    with closing(_connected(source.url(environment))) as connection, closing(connection.cursor()) as cursor:
+    with closing(_connect_to(source.url(environment))) as connection, closing(connection.cursor()) as cursor:
         try:
-            batches = _asked(cursor, source.table or "", wanted)
+            batches = _select_rows(cursor, source.table or "", wanted)
         except connection.Error:
             raise InvalidCatalog(f"cannot read the PostgreSQL table {source.table}; check its name and the permissions") from None
-        yield _mended(batches)
+        yield _with_valid_texts(batches)
 
 
-def _asked(cursor: Any, table: str, wanted: Mapping[str, object] | None) -> pa.RecordBatchReader:
+def _select_rows(cursor: Any, table: str, wanted: Mapping[str, object] | None) -> pa.RecordBatchReader:
     cursor.execute(COLUMNS, (table,))
     types: dict[str, tuple[str, str]] = {}
     for column, kind in cursor.fetchall():
@@ -49,12 +49,12 @@ def _asked(cursor: Any, table: str, wanted: Mapping[str, object] | None) -> pa.R
     if not types:
         raise InvalidCatalog(f'unknown table {table} in the database; correct `table`, for example "public.visits"')
     kinds = dict.fromkeys(types) if wanted is None else {key: wanted[key] for key in types if key in wanted}
-    chosen = [f"{_selected(*types[key], kind)} AS {name(key)}" for key, kind in kinds.items()] or ["1 AS nothing"]
-    cursor.execute(f"SELECT {', '.join(chosen)} FROM {_quoted(table, cursor)}")
+    chosen = [f"{_column_sql(*types[key], kind)} AS {name(key)}" for key, kind in kinds.items()] or ["1 AS nothing"]
+    cursor.execute(f"SELECT {', '.join(chosen)} FROM {_name_by_server(table, cursor)}")
     return cursor.fetch_record_batch()
 
 
-def _connected(url: str) -> Any:
+def _connect_to(url: str) -> Any:
     try:
         from adbc_driver_postgresql import dbapi
     except ImportError:
@@ -67,13 +67,13 @@ def _connected(url: str) -> Any:
         ) from None
 
 
-def _quoted(table: str, cursor: Any) -> str:
+def _name_by_server(table: str, cursor: Any) -> str:
     """The table as the server quotes it, so that only a name can appear here."""
     cursor.execute("SELECT to_regclass($1)::text", (table,))
     return str(cursor.fetchone()[0])
 
 
-def _selected(column: str, kind: str, declared: object) -> str:
+def _column_sql(column: str, kind: str, declared: object) -> str:
     """The SQL expression for one column, chosen so that no value fails in transfer.
 
     Arrow has no infinite or very distant days: they become the days next to the years 1 to 9999, which every bound excludes. Types
@@ -85,7 +85,7 @@ def _selected(column: str, kind: str, declared: object) -> str:
     return name(column) if kind in AS_THEY_ARE else f"{name(column)}::text"
 
 
-def _mended(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
+def _with_valid_texts(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
     """A text column made valid UTF-8: a database without a declared encoding may contain any bytes."""
     import pyarrow as pa
 
@@ -94,9 +94,9 @@ def _mended(batches: pa.RecordBatchReader) -> pa.RecordBatchReader:
         [(each.name, pa.large_string() if is_text else each.type) for each, is_text in zip(batches.schema, texts, strict=True)]
     )
 
-    def converted() -> Iterator[pa.RecordBatch]:
+    def convert_batches() -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            columns = [mended(column) if is_text else column for column, is_text in zip(batch.columns, texts, strict=True)]
+            columns = [mend_texts(column) if is_text else column for column, is_text in zip(batch.columns, texts, strict=True)]
             yield pa.record_batch(columns, schema=schema)
 
-    return pa.RecordBatchReader.from_batches(schema, converted())
+    return pa.RecordBatchReader.from_batches(schema, convert_batches())

@@ -1,11 +1,9 @@
 """Raw values before they are cleaned: their type, their canonical text in SQL, and texts that need no cleaning.
 
-Texts of a CSV file that cleaning would not change, and plain numbers among them, told apart before the engine reads them.
-
-To clean a text takes an engine longer than everything else that it does with a row. Most texts need none: so each column of a batch
-is looked at as a whole. If all its texts are tidy, they are passed on as such; if all are plain numbers, as points of the column's
-grid with their fates. Else they are cleaned one by one, as ever. Both ways give the same value for every text that is tidy or
-plain, so how a row is read still depends on its own bytes alone (store.md).
+To clean a text takes an engine longer than everything else that it does with a row. Most texts of a CSV file need no cleaning: so
+each column of a batch is looked at as a whole. If all its texts are tidy, they are passed on as such; if all are plain numbers, as
+points of the column's grid with their fates. Otherwise they are cleaned one by one. Both ways give the same value for every text
+that is tidy or plain, so how a row is read still depends on its own bytes alone (store.md).
 """
 
 from __future__ import annotations
@@ -195,9 +193,9 @@ def fate_name(column: str) -> str:
     return f"f{column}"
 
 
-def tidied(batches: pa.RecordBatchReader, forms: Mapping[str, Form]) -> pa.RecordBatchReader:
+def tidy_batches(batches: pa.RecordBatchReader, forms: Mapping[str, Form]) -> pa.RecordBatchReader:
     """The same rows: each column of texts with one for those that are tidy, or for plain numbers, or with both, for keys."""
-    return Runs(batches, forms, most=0).following()
+    return Runs(batches, forms, most=0).next_run()
 
 
 class Runs:
@@ -209,7 +207,7 @@ class Runs:
     def __init__(self, batches: pa.RecordBatchReader, forms: Mapping[str, Form], most: int = MOST_RUNS) -> None:
         self._forms: dict[str, Form] = {column: forms.get(column, "text") for column in batches.schema.names}
         self._types = {each: kind for column, form in self._forms.items() for each, kind in _types(column, form).items()}
-        self._batches, self._parts = batches, (self._parted(batch) for batch in batches)
+        self._batches, self._parts = batches, (self._split_batch(batch) for batch in batches)
         self._names: set[str] = set()
         self._left, self._next = most, next(self._parts, None)
 
@@ -221,7 +219,7 @@ class Runs:
         """Give up the rows that are left."""
         self._batches.close()
 
-    def following(self) -> pa.RecordBatchReader:
+    def next_run(self) -> pa.RecordBatchReader:
         """The next run; its reader must be read to the end before the next."""
         import pyarrow as pa
 
@@ -239,11 +237,11 @@ class Runs:
             yield pa.record_batch(list({**nothing, **self._next}.values()), schema=schema)
             self._next = next(self._parts, None)
 
-    def _parted(self, batch: pa.RecordBatch) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _split_batch(self, batch: pa.RecordBatch) -> dict[str, Any]:
+        forms: dict[str, Any] = {}
         for column, form in self._forms.items():
-            found |= _parted(column, batch.column(column), form)
-        return found
+            forms |= _split_column(column, batch.column(column), form)
+        return forms
 
 
 def _types(column: str, form: Form) -> dict[str, Any]:
@@ -257,7 +255,7 @@ def _types(column: str, form: Form) -> dict[str, Any]:
     return {**texts, **tidy, **(numbers if form == "key" else {})}
 
 
-def _parted(column: str, texts: Any, form: Form) -> dict[str, Any]:
+def _split_column(column: str, texts: Any, form: Form) -> dict[str, Any]:
     """The texts in the one form that they all have, under the name of that form."""
     import pyarrow as pa
 
@@ -296,7 +294,7 @@ def plain_numbers(texts: Any) -> Scaled | None:
     filled = _without_empty(texts, lengths := np.diff(places))
     missing = lengths == 0 if filled is not texts else None
     try:
-        return _scaled(filled, places, content, missing) if b"." in content else _whole(filled, missing)
+        return _scale_decimals(filled, places, content, missing) if b"." in content else _whole(filled, missing)
     except pa.ArrowInvalid:  # not a number, or too large
         return None
 
@@ -324,17 +322,17 @@ def _without_empty(texts: Any, lengths: Places) -> Any:
 def _whole(texts: Any, missing: NDArray[np.bool_] | None) -> Scaled | None:
     import pyarrow as pa
 
-    whole = _held(texts.cast(pa.int64()), missing)
+    whole = _plain_integers(texts.cast(pa.int64()), missing)
     if len(whole) and max(-int(whole.min()), int(whole.max())) >= LARGEST:
         return None
     return Scaled(whole, 0, missing)
 
 
-def _scaled(texts: Any, places: Places, content: bytes, missing: NDArray[np.bool_] | None) -> Scaled | None:
+def _scale_decimals(texts: Any, places: Places, content: bytes, missing: NDArray[np.bool_] | None) -> Scaled | None:
     """Decimals by way of doubles, which are exact enough for numbers of so few digits; None if a number has more."""
     import pyarrow as pa
 
-    scaled = _held(texts.cast(pa.float64()), missing) * 10.0**DIGITS  # raises where a number has two points
+    scaled = _plain_integers(texts.cast(pa.float64()), missing) * 10.0**DIGITS  # raises where a number has two points
     if _decimals(places, content) > DIGITS or max(-scaled.min(), scaled.max()) > MOST_SCALED:
         return None
     return Scaled(np.rint(scaled, out=scaled).astype(np.int64), DIGITS, missing)
@@ -349,7 +347,7 @@ def _decimals(places: Places, content: bytes) -> int:
     return int((places[1:][has_point] - points).max()) - 1
 
 
-def _held(column: Any, missing: NDArray[np.bool_] | None) -> Any:
+def _plain_integers(column: Any, missing: NDArray[np.bool_] | None) -> Any:
     """The numbers of a column, with 0 for the missing ones."""
     return (column if missing is None else column.fill_null(0)).to_numpy()
 

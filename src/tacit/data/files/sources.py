@@ -1,7 +1,5 @@
 """Where rows come from: files, databases and tables given in Python, each as something that the engine can select from.
 
-Where rows come from: Parquet, CSV, DuckDB and PostgreSQL, each as something that the engine can select from.
-
 CSV has a reader of its own, in which no row changes how another is read (csv_rows.py). The engine's Parquet reader is fast but
 stops at the first string that is not UTF-8; such a file is read again by a reader that accepts every row (tolerant.py). PostgreSQL
 comes in Arrow batches (postgres.py). Column names match case-insensitively.
@@ -65,18 +63,18 @@ def given_tables(catalog: Catalog, sources: Mapping[str, Any] | None) -> Given:
     """The rows of every table declared with `source = "memory"`, as Arrow tables by their names in the catalog."""
     if sources is not None and not isinstance(sources, Mapping):
         raise InvalidInput(f"sources must be a mapping of table names to frames, not {type(sources).__name__}")
-    found = {folded(str(name)): frame for name, frame in (sources or {}).items()}
-    for table in found:
+    frames = {folded(str(name)): frame for name, frame in (sources or {}).items()}
+    for table in frames:
         if table not in catalog.tables:
             raise InvalidInput(f"unknown table {table!r} in sources; the catalog declares: {', '.join(catalog.tables)}")
         if catalog.tables[table].source.kind != MEMORY:
             raise InvalidInput(f'{table} has a source in the catalog; declare source = "memory", or leave it out of sources')
-    if missing := [table.name for table in memory_tables(catalog) if table.name not in found]:
+    if missing := [table.name for table in memory_tables(catalog) if table.name not in frames]:
         raise InvalidInput(
             f'missing rows of {missing[0]}, declared with source = "memory"; '
             f'pass them in Python, for example db.prepare(sources={{"{missing[0]}": frame}})'
         )
-    return {name: as_arrow(frame, name) for name, frame in found.items()}
+    return {name: as_arrow(frame, name) for name, frame in frames.items()}
 
 
 def memory_tables(catalog: Catalog) -> list[Table]:
@@ -96,7 +94,7 @@ def as_arrow(frame: Any, name: str) -> pa.Table:
     if not _is_frame(frame):
         raise InvalidInput(f"unsupported type of {what}: {type(frame).__name__}; expected {EXPECTED}")
     try:
-        table = _converted(frame)
+        table = _frame_to_arrow(frame)
     except Exception:  # a library's message may quote a cell
         raise InvalidInput(f"{what} cannot be converted to an Arrow table; give every column values of one type") from None
     if not table.num_columns:
@@ -114,7 +112,7 @@ def _is_pandas(frame: Any) -> bool:
     return type(frame).__module__.partition(".")[0] == "pandas" and hasattr(frame, "columns")
 
 
-def _converted(frame: Any) -> pa.Table:
+def _frame_to_arrow(frame: Any) -> pa.Table:
     import pyarrow as pa
 
     table = pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else pa.Table.from_pandas(frame)
@@ -159,7 +157,7 @@ def _require_parquet(schema: pa.Schema, what: str) -> None:
             ) from None
 
 
-def placed(catalog: Catalog, given: Given, folder: Path) -> Catalog:
+def place_given(catalog: Catalog, given: Given, folder: Path) -> Catalog:
     """The catalog with Parquet files in `folder` as the sources of the given tables, to be read once."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -204,7 +202,7 @@ def _parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wante
     files = _files(catalog, source)
     ((threads,),) = workshop.engine.sql("SELECT current_setting('threads')").fetchall()
     require_memory(files, wanted, workshop.limit, int(threads))
-    yield _described(workshop, _parquet_relation(files))
+    yield _describe_rows(workshop, _parquet_relation(files))
 
 
 @contextmanager
@@ -214,7 +212,7 @@ def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted
     native, relation = parquet_columns(workshop, files), _parquet_relation(files)
     texts, moments = mended_columns(files, native, wanted)
     require_memory(files, texts, workshop.limit, 1, MENDED_COPIES)
-    with _registered(workshop, mended_batches(files, texts, moments)):
+    with _register_batches(workshop, mended_batches(files, texts, moments)):
         places = " AND ".join(f"native.{place} = batches.{place}" for place in (FILE, PLACE))
         columns = {key: replace(raw, sql=f"native.{raw.sql}") for key, raw in native.items()}
         types = mended_types(workshop, texts, moments)
@@ -224,12 +222,12 @@ def _mended_parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted
 
 def parquet_columns(workshop: Workshop, files: list[Path]) -> Mapping[str, Raw]:
     """The columns that Parquet files have together, with the types that hold the values of all of them."""
-    return _described(workshop, _parquet_relation(files)).columns
+    return _describe_rows(workshop, _parquet_relation(files)).columns
 
 
 def arrow_columns(workshop: Workshop, table: pa.Table) -> Mapping[str, Raw]:
     """The columns that Arrow batches with the schema of a table have in the engine."""
-    with _registered(workshop, table.to_reader()) as rows:
+    with _register_batches(workshop, table.to_reader()) as rows:
         return rows.columns
 
 
@@ -261,7 +259,7 @@ def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -
     batches = rows.batches(workshop.tell_share)
     try:
         if wanted is None:
-            with _registered(workshop, batches):
+            with _register_batches(workshop, batches):
                 columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
                 yield Rows("batches", columns, typed=False)
         else:
@@ -283,14 +281,14 @@ def _form(wanted: Kind | OnGrid) -> Form:
 def _in_runs(workshop: Workshop, runs: Runs, columns: Mapping[str, tuple[str, Form]]) -> Iterator[Rows]:
     """The first run of rows, which leads to the others."""
 
-    def following() -> Rows:
-        batches = runs.following()
+    def next_rows() -> Rows:
+        batches = runs.next_run()
         workshop.engine.register("batches", batches)
-        found = {key: _with_forms(workshop.words, *each, batches.schema.names) for key, each in columns.items()}
-        return Rows("batches", found, typed=False, further=lambda: following() if runs else None)
+        raws = {key: _with_forms(workshop.words, *each, batches.schema.names) for key, each in columns.items()}
+        return Rows("batches", raws, typed=False, further=lambda: next_rows() if runs else None)
 
     try:
-        yield following()
+        yield next_rows()
     finally:
         workshop.engine.unregister("batches")
         runs.close()
@@ -315,14 +313,14 @@ def _duckdb(workshop: Workshop, catalog: Catalog, source: Source, _: Wanted) -> 
     table = ".".join(name(part) for part in (source.table or "").split("."))
     workshop.run(f"ATTACH {text(str(file))} AS source (READ_ONLY)")
     try:
-        yield _described(workshop, f"source.{table}")
+        yield _describe_rows(workshop, f"source.{table}")
     finally:
         workshop.run("DETACH source")
 
 
 @contextmanager
 def _postgres(workshop: Workshop, _: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
-    with postgres_batches(source, wanted, os.environ) as batches, _registered(workshop, batches) as rows:
+    with postgres_batches(source, wanted, os.environ) as batches, _register_batches(workshop, batches) as rows:
         yield rows
 
 
@@ -336,13 +334,13 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
         raise InvalidCatalog(f"{source.declared} is read by the engine spark only; declare [store] engine, or a local `source`")
     path = catalog.folder / source.location
     if path.is_dir():
-        found = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))
+        files = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))
     else:
-        found = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
-    if not found:
+        files = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
+    if not files:
         missing = source.declared or source.location
         raise InvalidCatalog(not_found(missing, "correct `source`, which is taken from the folder of the catalog"))
-    return found
+    return files
 
 
 source_files = _files
@@ -374,10 +372,10 @@ def _would_read(catalog: Catalog, source: Source, place: Path) -> bool:
 
 
 def _parquet_relation(files: list[Path]) -> str:
-    return f"read_parquet({_listed(files)}, union_by_name = true, hive_partitioning = false)"
+    return f"read_parquet({_file_list(files)}, union_by_name = true, hive_partitioning = false)"
 
 
-def _listed(files: list[Path]) -> str:
+def _file_list(files: list[Path]) -> str:
     return f"[{', '.join(text(escape(str(file))) for file in files)}]"
 
 
@@ -390,7 +388,7 @@ def _common_header(files: list[Path], encoding: str | None) -> Header:
     return headers.pop()
 
 
-def _described(workshop: Workshop, relation: str) -> Rows:
+def _describe_rows(workshop: Workshop, relation: str) -> Rows:
     columns: dict[str, Raw] = {}
     for column, kind, *_ in workshop.rows(f"DESCRIBE SELECT * FROM {relation}"):
         columns.setdefault(folded(column), Raw(name(column), kind, words=workshop.words))
@@ -398,10 +396,10 @@ def _described(workshop: Workshop, relation: str) -> Rows:
 
 
 @contextmanager
-def _registered(workshop: Workshop, batches: pa.RecordBatchReader) -> Iterator[Rows]:
+def _register_batches(workshop: Workshop, batches: pa.RecordBatchReader) -> Iterator[Rows]:
     workshop.engine.register("batches", batches)
     try:
-        yield _described(workshop, "batches")
+        yield _describe_rows(workshop, "batches")
     finally:
         workshop.engine.unregister("batches")
         batches.close()

@@ -1,12 +1,11 @@
 """Parquet files that harm a reader: pages that unpack to gigabytes, and values that stop the engine.
 
-The pages of a Parquet file before any is unpacked: some kilobytes can hold a dictionary that unpacks to gigabytes.
+Some kilobytes can hold a dictionary that unpacks to gigabytes, so pages are measured before any is unpacked. A reader unpacks the
+first page of a column in each group of rows as a whole. That is its dictionary where it has one, and each step of cleaning copies
+its texts, which the engine does not count. The size is in the header of the page (Parquet's thrift, compact protocol), and a reader
+that unpacks to another size stops.
 
-A reader unpacks the first page of a column in each group of rows as a whole. That is its dictionary where it has one, and
-each step of cleaning copies its texts, which the engine does not count. The size is in the header of the page (Parquet's
-thrift, compact protocol), and a reader that unpacks to another size stops.
-
-What stops the engine's own reader of Parquet files: texts that are not UTF-8, moments too far away, and times beyond a day.
+Values that stop the engine's own reader of Parquet files: texts that are not UTF-8, moments too far away, and times beyond a day.
 
 The replacement character takes the place of invalid bytes, and the last moment that the engine can hold that of a later one. The
 engine still reads all other columns. So only these are read here, each with the position of its row: such a value changes how
@@ -64,25 +63,25 @@ def _first_pages(file: Path) -> Iterator[tuple[int, str, int, bool]]:
     from pyarrow import ArrowException, parquet
 
     try:
-        known = parquet.read_metadata(file)
+        metadata = parquet.read_metadata(file)
     except (ArrowException, OSError):
         return  # the reader of the rows says what is wrong
     with file.open("rb") as opened:
-        for group in range(known.num_row_groups):
-            rows = known.row_group(group)
+        for group in range(metadata.num_row_groups):
+            rows = metadata.row_group(group)
             for place in range(rows.num_columns):
                 column = rows.column(place)
                 first = column.dictionary_page_offset or column.data_page_offset
                 name = column.path_in_schema
                 is_text = column.physical_type == "BYTE_ARRAY" and "." not in name
-                yield group, name.partition(".")[0], _unpacked(opened, first), is_text
+                yield group, name.partition(".")[0], _unpacked_size(opened, first), is_text
 
 
-def _unpacked(opened: BinaryIO, offset: int) -> int:
+def _unpacked_size(opened: BinaryIO, offset: int) -> int:
     """The unpacked size in the header of a page; 0 where there is no such header, at which a reader stops.
 
     >>> from io import BytesIO
-    >>> _unpacked(BytesIO(bytes([0x15, 0x04, 0x15, 0x80, 0x80, 0x01, 0x15])), 0)
+    >>> _unpacked_size(BytesIO(bytes([0x15, 0x04, 0x15, 0x80, 0x80, 0x01, 0x15])), 0)
     8192
     """
     opened.seek(offset)
@@ -142,7 +141,7 @@ def _batches_of(file: Path, number: int, columns: Mapping[str, pa.DataType], sch
         for batch in (piece for whole in read for piece in _pieces(whole)):
             last = first + batch.num_rows
             mended = [
-                _mended(batch.column(there[column]), kind) if column in there else pa.nulls(batch.num_rows, kind)
+                _mend_column(batch.column(there[column]), kind) if column in there else pa.nulls(batch.num_rows, kind)
                 for column, kind in columns.items()
             ]
             places = [pa.array([number] * batch.num_rows, pa.int64()), pa.array(range(first, last), pa.int64())]
@@ -182,13 +181,13 @@ def moments_in(files: Sequence[Path], columns: Collection[str]) -> list[str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found = [field for file in files for field in pq.read_schema(file) if folded(field.name) in columns]
-    moments = {folded(field.name) for field in found if not (pa.types.is_timestamp(field.type) and field.type.unit in SECOND)}
-    times = {folded(field.name) for field in found if not pa.types.is_time(field.type)}
+    fields = [field for file in files for field in pq.read_schema(file) if folded(field.name) in columns]
+    moments = {folded(field.name) for field in fields if not (pa.types.is_timestamp(field.type) and field.type.unit in SECOND)}
+    times = {folded(field.name) for field in fields if not pa.types.is_time(field.type)}
     return [column for column in columns if column not in moments & times]
 
 
-def _mended(column: Any, kind: pa.DataType) -> Any:
+def _mend_column(column: Any, kind: pa.DataType) -> Any:
     """A moment with a time zone is the same moment in UTC, whose day and text count."""
     import pyarrow as pa
 
@@ -213,7 +212,7 @@ def _times(column: Any, kind: Any) -> Any:
     return compute.multiply(held, second[kind.unit] // second[column.type.unit]).cast(kind)
 
 
-def mended(strings: Any) -> Any:
+def mend_texts(strings: Any) -> Any:
     """An Arrow array of strings, with the replacement character where bytes are not UTF-8."""
     import pyarrow as pa
 
@@ -247,4 +246,4 @@ def _texts(column: Any) -> Any:
 
     if pa.types.is_nested(column.type):
         return pa.array(["something" if valid else None for valid in column.is_valid().to_pylist()], pa.large_string())
-    return mended(column.storage if isinstance(column, pa.ExtensionArray) else column)
+    return mend_texts(column.storage if isinstance(column, pa.ExtensionArray) else column)

@@ -15,12 +15,12 @@ from tacit.data.declaration import key_text
 from tacit.data.dialect import DIALECTS, name
 from tacit.data.engine import EngineError, Maker, OutOfMemory, Progress, Unreachable, Workshop
 from tacit.data.files.raw import Raw
-from tacit.data.files.sources import Rows, placed
+from tacit.data.files.sources import Rows, place_given
 from tacit.data.ownership import (
     Link,
     Reference,
     code_name,
-    coded,
+    coded_keys,
     key_name,
     key_sql,
     links,
@@ -28,23 +28,23 @@ from tacit.data.ownership import (
     owners,
     staged_name,
 )
-from tacit.data.prepare.packing import Keys, packing
+from tacit.data.prepare.packing import Keys, packing_of
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.staging import (
     check_columns,
-    cleaned,
+    cleaned_rows,
     examples_in,
-    kept,
-    reached,
+    kept_condition,
     read,
     stage_all,
     stored_columns,
+    tables_in_parquet,
     tally,
     with_examples,
 )
-from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms, sharing
-from tacit.data.store import StoreInfo, kept_version, ledger_mark, new_info, replacing, store_file, write_info
+from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms, units_in_common
+from tacit.data.store import StoreInfo, kept_version, ledger_mark, new_info, new_store_folder, store_file, write_info
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 
@@ -57,7 +57,7 @@ FACTORS = (2, 4)  # times max_rows: the report states how many rows these would 
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """What became of the rows of one table. For the data owner alone.
+    """Counts of the rows of one table that were kept, dropped or shared. For the data owner alone.
 
     `kept` rows are stored once for each owner, `copies` in total. Of the rows that no value drops, `shared` have several owners (at
     most `most_owners`), and `unnamed` have none: these are dropped, or are units of their own, as declared. `dropped` counts rows
@@ -83,7 +83,7 @@ class TableReport:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What preparation did. Its counts are exact and private: they are for the data owner alone."""
+    """The result of preparation. Its counts are exact and private: they are for the data owner alone."""
 
     store: Path
     version: str
@@ -124,17 +124,17 @@ def prepare(
     unless `keep_version` declares that nothing has changed. `given` has the rows of tables whose source is memory.
     """
     version = kept_version(catalog) if keep_version else None
-    with replacing(catalog) as folder, _in_our_words(memory):
+    with new_store_folder(catalog) as folder, _in_our_words(memory):
         bench = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS["duckdb"])
         with closing(bench.engine), MAKING[catalog.store_engine](bench, catalog, folder) as making:
-            read_from = making.near(placed(catalog, given or {}, folder))
-            private, shared = _prepare_private(making.maker, read_from, reached(catalog), ranking_key(catalog.kept))
+            read_from = making.near(place_given(catalog, given or {}, folder))
+            private, shared = _prepare_private(making.maker, read_from, tables_in_parquet(catalog), ranking_key(catalog.kept))
             public = {each.name: _prepare_public(bench, read_from, each) for each in read_from.tables.values() if each.public}
             mark = mark or _old_mark(catalog)
-            known = {table: columns for table, (columns, _) in public.items()}
-            info = new_info(catalog, mark.ledger, mark.head, known, version)
+            public_columns = {table: columns for table, (columns, _) in public.items()}
+            info = new_info(catalog, mark.ledger, mark.head, public_columns, version)
             reports = {**private, **{table: report for table, (_, report) in public.items()}}
-            judged = tuple(_judged(reports[key]) for key in catalog.tables)
+            judged = tuple(_with_alarms(reports[key]) for key in catalog.tables)
             prepared = Prepared(store_file(catalog), info.version, judged, shared, making.notes)
             if prepared.alarms and not accept:
                 raise NotAccepted(prepared)
@@ -145,7 +145,7 @@ def prepare(
     return prepared
 
 
-def _judged(report: TableReport) -> TableReport:
+def _with_alarms(report: TableReport) -> TableReport:
     return replace(report, alarms=alarms(report.read, report.kept, report.columns))
 
 
@@ -184,9 +184,9 @@ def _prepare_private(
     key_type = held.type
     ways = _look_ups(workshop, {table.name: links(catalog, table) for table in tables}, key_type)
     keyed = [table for table in tables if own_key(table)]
-    spaces, holders = coded(catalog), dict[str, int | None]()
+    spaces, holders = coded_keys(catalog), dict[str, int | None]()
     for table in keyed:
-        ranking = _ranking(workshop, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
+        ranking = _ranking_of(workshop, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
         holders[table.name] = _rank(workshop, table, ranking, ways[table.name], key)
     codes = _codes(workshop, catalog, ways, key_type)
     units = _number_units(workshop, holders)
@@ -197,19 +197,19 @@ def _prepare_private(
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
         _check_size(table, report.copies)
         units = units.and_further(report.unnamed if _keeps_unnamed(table) else 0)
-    return reports, sharing(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
+    return reports, units_in_common(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
 
 
 def _look_ups(workshop: Maker, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
     """The look-ups of every table, with their pairs in tables of the engine: read from all rows, before any limit."""
-    found: dict[tuple[str, str], LookUp] = {}
-    for link in (link for way in ways.values() for link in way if (link.table.name, link.column) not in found):
-        pairs = f"tacit_pairs_{len(found)}"
+    look_ups: dict[tuple[str, str], LookUp] = {}
+    for link in (link for way in ways.values() for link in way if (link.table.name, link.column) not in look_ups):
+        pairs = f"tacit_pairs_{len(look_ups)}"
         workshop.keep(pairs, link.pairs(key_type))
         holders = f"SELECT count(*) AS holders FROM {pairs} GROUP BY tacit_link"
         ((most,),) = workshop.rows(f"SELECT coalesce(max(holders), 0) FROM ({holders})")
-        found[link.table.name, link.column] = LookUp(pairs, int(most))
-    return {table: [found[link.table.name, link.column] for link in way] for table, way in ways.items()}
+        look_ups[link.table.name, link.column] = LookUp(pairs, int(most))
+    return {table: [look_ups[link.table.name, link.column] for link in way] for table, way in ways.items()}
 
 
 def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], key_type: str) -> dict[Reference, str]:
@@ -219,10 +219,10 @@ def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], 
     even if a key has a crowd of holders.
     """
     held: dict[Reference, list[tuple[Table, str]]] = {}
-    for table, columns in coded(catalog).items():
+    for table, columns in coded_keys(catalog).items():
         for column, space in columns.items():
             held.setdefault(space, []).append((catalog.tables[table], column))
-    found: dict[Reference, str] = {}
+    code_tables: dict[Reference, str] = {}
     for space, holders in held.items():
         led, *further = next(ways[table.name] for table, column in holders if column == own_key(table))
         rows = (f"SELECT {key_sql(column, key_type)}, tacit_holder FROM {_ranked_name(table)}" for table, column in holders)
@@ -230,23 +230,23 @@ def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], 
         codes = name(f"tacit_codes {'.'.join(space)}")
         named = f"SELECT * FROM ({pairs}) AS pairs (tacit_value, tacit_holder)"
         workshop.keep_numbered(codes, named, "tacit_code")
-        found[space] = codes
-    return found
+        code_tables[space] = codes
+    return code_tables
 
 
-def _ranking(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> Ranking:
+def _ranking_of(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> Ranking:
     """Of the rows up to the largest limit that the data owner's report considers; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # otherwise the key names the unit
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # a first row cannot repeat a key
     own, texts = key_sql(own_key(table), keys.type), frozenset(map(key_name, keys.texts_of(table)))
     placed_before = workshop is not workshop.bench
-    return Ranking(packing(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before)
+    return Ranking(packing_of(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before)
 
 
 def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> int | None:
     """Put the ranked rows into a table of the engine; returns how many units they have, if the engine has numbered these."""
-    staged, condition, words = staged_name(table), kept(stored_columns(table)), f"ranking {table.name}"
+    staged, condition, words = staged_name(table), kept_condition(stored_columns(table)), f"ranking {table.name}"
     if workshop is workshop.bench and _alone(workshop, table, ranking, condition):
         workshop.keep(_ranked_name(table), ranking.alone(staged, condition), step=words)
         return None
@@ -285,7 +285,7 @@ def _number_units(workshop: Maker, holders: Mapping[str, int | None]) -> Units:
     if len(holders) == 1 and (count := next(iter(holders.values()))) is not None:
         workshop.bench.done += 1
         return Units(count, True)
-    units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked(table)} WHERE tacit_rank = 0" for table in holders)
+    units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked_relation(table)} WHERE tacit_rank = 0" for table in holders)
     return Units(workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units") if holders else 0, False)
 
 
@@ -295,7 +295,7 @@ def _stored_table(workshop: Maker, table: Table, units: Units, codes: Mapping[st
     Rows that are units of their own get the codes after those of the other units, and no key codes, because nothing refers to them.
     """
     columns, words = stored_columns(table), workshop.words
-    values = "".join(f", {sql} AS {name(column)}" for column, sql in packing(columns, words).unpack().items())
+    values = "".join(f", {sql} AS {name(column)}" for column, sql in packing_of(columns, words).unpack().items())
     coded = "".join(f", codes_{place}.tacit_code AS {name(code_name(column))}" for place, column in enumerate(codes))
     looked_up = "".join(
         f" LEFT JOIN {table_of} AS codes_{place} ON CAST(held.{key_name(column)} AS {key_type}) = codes_{place}.tacit_value"
@@ -306,7 +306,7 @@ def _stored_table(workshop: Maker, table: Table, units: Units, codes: Mapping[st
     none = "".join(f", CAST(NULL AS {words.types.whole}) AS {name(code_name(column))}" for column in codes)
     parts = [named] if own_key(table) is not None else []
     if _keeps_unnamed(table):
-        rows = f"SELECT * FROM {staged_name(table)} WHERE {kept(columns)} AND {_without_key(table)}"
+        rows = f"SELECT * FROM {staged_name(table)} WHERE {kept_condition(columns)} AND {_without_key(table)}"
         alone = f"SELECT tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none}"
         parts.append(f"{alone} FROM ({workshop.numbered(rows, 'tacit_unit', units.most)})")
     return " UNION ALL ".join(parts)
@@ -324,30 +324,30 @@ def _without_key(table: Table) -> str:
 
 def _report(workshop: Maker, catalog: Catalog, table: Table, way: list[LookUp], key_type: str) -> TableReport:
     columns = stored_columns(table)
-    found = with_examples(workshop.bench, catalog, table, tally(workshop, staged_name(table), columns))
+    counts = with_examples(workshop.bench, catalog, table, tally(workshop, staged_name(table), columns))
     unnamed, shared, most = _owner_counts(workshop, table, way, key_type)
     ((copies,),) = workshop.rows(f"SELECT count(*) FROM {workshop.stored(table.name)}")
     used = f"SELECT count(DISTINCT tacit_row) FROM {_ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
     rows = workshop.rows(used)[0][0] if shared else copies
     without_unit = 0 if _keeps_unnamed(table) else unnamed
-    dropped = {"value": found.dropped, "no unit": without_unit, "limit": found.read - found.dropped - without_unit - rows}
+    dropped = {"value": counts.dropped, "no unit": without_unit, "limit": counts.read - counts.dropped - without_unit - rows}
     sharing = {"copies": copies, "shared": shared, "most_owners": most}
     larger = _would_keep(workshop, table, unnamed if _keeps_unnamed(table) else 0) if table.unit and dropped["limit"] else {}
-    return TableReport(table.name, False, found.read, rows, dropped, found.columns, unnamed=unnamed, would_keep=larger, **sharing)
+    return TableReport(table.name, False, counts.read, rows, dropped, counts.columns, unnamed=unnamed, would_keep=larger, **sharing)
 
 
 def _would_keep(workshop: Maker, table: Table, unnamed: int) -> dict[int, int]:
     """How many copies would be stored with a larger max_rows."""
     limits = [factor * table.max_rows for factor in FACTORS]
-    (found,) = workshop.rows(
+    (counts,) = workshop.rows(
         f"SELECT {', '.join(f'count(*) FILTER (WHERE tacit_rank < {limit})' for limit in limits)} FROM {_ranked_name(table)}"
     )
-    return {limit: count + unnamed for limit, count in zip(limits, found, strict=True)}
+    return {limit: count + unnamed for limit, count in zip(limits, counts, strict=True)}
 
 
 def _owner_counts(workshop: Maker, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
     """Of the rows that no value drops: how many have no unit, how many have several, and the most that one row can have."""
-    rows = f"{staged_name(table)} WHERE {kept(stored_columns(table))}"
+    rows = f"{staged_name(table)} WHERE {kept_condition(stored_columns(table))}"
     if not way:
         return int(workshop.rows(f"SELECT count(*) FROM {rows} AND {_without_key(table)}")[0][0]), 0, 1
     own = f"SELECT {key_sql(own_key(table), key_type)} AS tacit_own FROM {rows}"
@@ -355,8 +355,8 @@ def _owner_counts(workshop: Maker, table: Table, way: list[LookUp], key_type: st
     tests = (("count(*)", "tacit_least IS NULL"), ("count(*)", several), ("max(tacit_ways)", several))
     counts = [f"{what} FILTER (WHERE {test})" for what, test in tests]
     units = owners(workshop.words, *(each.pairs for each in way))
-    (found,) = workshop.rows(f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({units}) ON tacit_own = tacit_link")
-    unnamed, shared, most = (int(count or 0) for count in found)
+    (row,) = workshop.rows(f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({units}) ON tacit_own = tacit_link")
+    unnamed, shared, most = (int(count or 0) for count in row)
     return unnamed, shared, max(most, 1)
 
 
@@ -373,13 +373,15 @@ def _check_size(table: Table, stored: int) -> None:
 def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], TableReport]:
     """Copy a public table, with its declared columns and those found in the data."""
     columns, left_out, rows = _public_columns(workshop, catalog, table)
-    workshop.keep(_ranked_name(table), cleaned(workshop, columns, rows, {}))
-    values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing(columns, workshop.words).unpack().items())
-    workshop.write(table.name, f"SELECT {values} FROM {_ranked_name(table)} WHERE {kept(columns)}", f"writing {table.name}")
-    found = examples_in(workshop, columns, rows, tally(workshop, _ranked_name(table), columns))
-    dropped = {"value": found.dropped, "no unit": 0, "limit": 0}
-    stored = found.read - found.dropped
-    return columns, TableReport(table.name, True, found.read, stored, dropped, found.columns, left_out, copies=stored)
+    workshop.keep(_ranked_name(table), cleaned_rows(workshop, columns, rows, {}))
+    values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing_of(columns, workshop.words).unpack().items())
+    workshop.write(
+        table.name, f"SELECT {values} FROM {_ranked_name(table)} WHERE {kept_condition(columns)}", f"writing {table.name}"
+    )
+    counts = examples_in(workshop, columns, rows, tally(workshop, _ranked_name(table), columns))
+    dropped = {"value": counts.dropped, "no unit": 0, "limit": 0}
+    stored = counts.read - counts.dropped
+    return columns, TableReport(table.name, True, counts.read, stored, dropped, counts.columns, left_out, copies=stored)
 
 
 def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], dict[str, str], Rows]:
@@ -395,19 +397,19 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
     raws = {key: Raw(name(key), raw.type, words=raw.words) for key, raw in seen[-1].columns.items()}
     undeclared = {key: raw for key, raw in raws.items() if key not in table.columns}
     shown = found_columns(workshop, staged_name(table), undeclared, seen[-1].typed, table.notation)
-    found = {key: table.columns.get(key) or shown[key] for key in raws}
-    columns = {key: column for key, column in found.items() if isinstance(column, Column)}
+    readings = {key: table.columns.get(key) or shown[key] for key in raws}
+    columns = {key: column for key, column in readings.items() if isinstance(column, Column)}
     if not columns:
         raise InvalidCatalog(f"the public table {table.name} has no column that can be read; declare one")
-    left_out = {key: reason for key, reason in found.items() if isinstance(reason, str)}
+    left_out = {key: reason for key, reason in readings.items() if isinstance(reason, str)}
     return columns, left_out, Rows(staged_name(table), raws, seen[-1].typed)
 
 
 def _ranked_name(table: Table) -> str:
-    return _ranked(table.name)
+    return _ranked_relation(table.name)
 
 
-def _ranked(table: str) -> str:
+def _ranked_relation(table: str) -> str:
     return name(f"tacit_ranked {table}")
 
 

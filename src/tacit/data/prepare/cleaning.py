@@ -47,7 +47,7 @@ NUMBERS: Mapping[Nature, Callable[[Column, Raw], Cleaning]] = {
 }
 
 
-def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
+def clean_column(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
     """SQL that cleans one declared column, from its type in the source."""
     raw = without_missing(raw, column.notation)
     if column.kind == "presence":
@@ -62,7 +62,7 @@ def cleaning(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
 
 
 def meanings(column: Column) -> Mapping[int, Meaning]:
-    """What each fate other than clean becomes."""
+    """The code, NULL or drop that each fate other than clean becomes."""
     top = column.points - 1
     missing: Meaning = None if column.nulls == "keep" else DROP if column.nulls == "drop" else _code_of(column, column.nulls)
     below, above = OUTSIDE[column.outside] or (0, top)
@@ -79,7 +79,7 @@ def prepared_value(column: Column, fate: str, code: str, words: Dialect) -> str:
     return f"CASE {fate} WHEN {CLEAN} THEN CAST({code} AS {kind}){rounded}{cases} ELSE {null} END"
 
 
-def dropping(column: Column) -> tuple[int, ...]:
+def fates_that_drop(column: Column) -> tuple[int, ...]:
     """The fates that drop a row."""
     return tuple(fate for fate, meaning in meanings(column).items() if meaning == DROP)
 
@@ -130,7 +130,7 @@ def written_day(t: str, written_as: str | None, words: Dialect) -> str:
 
 
 def _text(column: Column, raw: Raw) -> Cleaning:
-    """A text of more than `longest` bytes is missing; cutting it would count it under a text that nobody wrote."""
+    """A text of more than `longest` bytes is missing; cutting it would count it under a text that no row has."""
     t = raw.part("t")
     fate = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {raw.words.bytes_of(t)} > {column.longest} THEN {LONG} ELSE {CLEAN} END"
     return Cleaning(({t: filled(raw)},), fate, t)
@@ -151,8 +151,8 @@ def _category(column: Column, raw: Raw, workshop: Workshop) -> Cleaning:
             {code: f"CASE WHEN {x} BETWEEN {first} AND {last} THEN CAST({x} AS {raw.words.types.whole}) - {first} END"},
         )
     else:
-        listed = _listed(column, raw.alias, workshop)
-        layers = ({x: _named(column, raw)}, {code: raw.words.code_in(x, listed)})
+        listed = _listed_type(column, raw.alias, workshop)
+        layers = ({x: _text_to_look_up(column, raw)}, {code: raw.words.code_in(x, listed)})
     fate = f"CASE WHEN {x} IS NULL THEN {MISSING} WHEN {code} IS NULL THEN {UNKNOWN} ELSE {CLEAN} END"
     return Cleaning(layers, fate, code)
 
@@ -165,7 +165,7 @@ def _consecutive(values: tuple[Value, ...]) -> int | None:
     return first if values == tuple(range(first, first + len(values))) else None
 
 
-def _named(column: Column, raw: Raw) -> str:
+def _text_to_look_up(column: Column, raw: Raw) -> str:
     """The text that is looked up among the values; for booleans also 0, 1 and any case, as programs write them."""
     sql = named(raw) if "" in column.values else f"nullif({named(raw)}, '')"
     if not _truths(column):
@@ -177,7 +177,7 @@ def _truths(column: Column) -> bool:
     return bool(column.values) and all(isinstance(value, bool) for value in column.values)
 
 
-def _listed(column: Column, alias: str, workshop: Workshop) -> str:
+def _listed_type(column: Column, alias: str, workshop: Workshop) -> str:
     """An engine type of the declared values, spelled as the engine spells the values in the data."""
     values = [str(value).lower() if isinstance(value, bool) else str(value) for value in column.values]
     sql = named(Raw("value", workshop.words.types.text, words=workshop.words))

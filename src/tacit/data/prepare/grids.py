@@ -1,15 +1,11 @@
 """Numbers onto their grid, in SQL and outside of the engine: the offset of x is floor((x - low) / step + 1/2), inside the bounds.
 
-Numbers onto their grid, in SQL that cannot fail: the offset of x is floor((x - low) / step + 1/2), inside the bounds.
+The SQL cannot fail. Integers, decimals and numbers written as text are rounded in exact integer arithmetic, at a scale of 10^digits
+at which bounds and step are whole. Doubles (and texts with an exponent) are rounded in double arithmetic, in the order (x - low) *
+q / p + 1/2 for step = p / q: every engine with IEEE doubles gives the same point.
 
-Integers, decimals and numbers written as text are rounded in exact integer arithmetic, at a scale of 10^digits at which bounds
-and step are whole. Doubles (and texts with an exponent) are rounded in double arithmetic, in the order (x - low) * q / p + 1/2
-for step = p / q: every engine with IEEE doubles gives the same point.
-
-Plain numbers onto their grid outside the engine, as SQL does it: exactly, in integers of 64 bits.
-
-The reader of texts finds numbers that are plain in all rows of a block. It places them itself, which takes a tenth of the time of
-the engine. Both ways give every number the same point and the same fate (store.md).
+The reader of texts finds numbers that are plain in all rows of a block. It places them itself, exactly, in integers of 64 bits,
+which takes a tenth of the time of the engine. Both ways give every number the same point and the same fate (store.md).
 """
 
 from __future__ import annotations
@@ -243,24 +239,24 @@ def is_plain(column: Column) -> bool:
 
 
 def on_grid(column: Column) -> OnGrid:
-    """What gives the numbers of a column their points and fates."""
+    """A function that gives the numbers of a column their points and fates."""
     points = grid(column, DUCKDB, DIGITS)
     scaled = (points.low, points.high, points.step)
     whole = tuple(each // 10**DIGITS for each in scaled) if all(each % 10**DIGITS == 0 for each in scaled) else None
 
-    def placed(given: Scaled) -> tuple[Places, NDArray[np.uint8]]:
+    def place_on_grid(given: Scaled) -> tuple[Places, NDArray[np.uint8]]:
         if given.digits == 0 and whole is not None:
-            return _placed(given, *whole)
-        return _placed(_at_scale(given), *scaled)
+            return _place_numbers(given, *whole)
+        return _place_numbers(_at_scale(given), *scaled)
 
-    return placed
+    return place_on_grid
 
 
 def _at_scale(given: Scaled) -> Scaled:
     return given if given.digits else Scaled(given.numbers * 10**DIGITS, DIGITS, given.missing)
 
 
-def _placed(given: Scaled, low: int, high: int, step: int) -> tuple[Places, NDArray[np.uint8]]:
+def _place_numbers(given: Scaled, low: int, high: int, step: int) -> tuple[Places, NDArray[np.uint8]]:
     """floor((x - low) / step + 1/2) of x held between the bounds, with the fate of x; all integers are at one scale."""
     held = np.clip(given.numbers, low, high)
     offsets = held - low

@@ -1,13 +1,10 @@
 """Keys and codes in the form that an engine compares fastest: as whole numbers.
 
-Keys as the engine compares them: by their texts, which it does faster if each is the text of a whole number, as most are.
+An engine compares keys by their texts, and does so faster if each is the text of a whole number, as most are. A reader of texts
+gives the keys of a batch as numbers if all of them are whole numbers in their shortest form. Such a number and its text stand for
+each other. Where every key of every table is given so, preparation goes on with the numbers; else each becomes its text again.
 
-A reader of texts gives the keys of a batch as numbers if all of them are whole numbers in their shortest form. Such a number and
-its text stand for each other. Where every key of every table is given so, preparation goes on with the numbers; else each becomes
-its text again.
-
-The codes of a row packed into few numbers: each column has its bits in one of them, and NULL is the code after its last point.
-
+The codes of a row are packed into few numbers: each column has its bits in one of them, and NULL is the code after its last point.
 Rows are prepared in this form because an engine moves one number faster than ten. The numbers and the row's texts, each preceded by
 its length, are also the row's canonical form: different rows have different forms.
 """
@@ -52,7 +49,7 @@ def text_name(column: str) -> str:
     return name(f"tacit_text {column}")
 
 
-def settled(workshop: Workshop, tables: Mapping[str, Table], staged: Mapping[str, Mapping[str, KeyForm]]) -> Keys:
+def settle_keys(workshop: Workshop, tables: Mapping[str, Table], staged: Mapping[str, Mapping[str, KeyForm]]) -> Keys:
     """One type for the keys of all tables: texts if any is one, else the widest integers."""
     types = workshop.words.types
     forms = [form for columns in staged.values() for form in columns.values()]
@@ -61,17 +58,17 @@ def settled(workshop: Workshop, tables: Mapping[str, Table], staged: Mapping[str
         return Keys(whole)
     numbered = {
         table: frozenset(
-            column for column, form in columns.items() if form.numbered and not _restored(workshop, tables[table], column)
+            column for column, form in columns.items() if form.numbered and not _restore_texts(workshop, tables[table], column)
         )
         for table, columns in staged.items()
     }
     left = any(
-        form.type == types.text and key not in numbered[table] for table, known in staged.items() for key, form in known.items()
+        form.type == types.text and key not in numbered[table] for table, keys in staged.items() for key, form in keys.items()
     )
     return Keys(types.text, numbered=numbered) if left else Keys(whole, as_text=True, numbered=numbered)
 
 
-def _restored(workshop: Workshop, table: Table, column: str) -> bool:
+def _restore_texts(workshop: Workshop, table: Table, column: str) -> bool:
     """Whether a numbered key has texts that are not numbers; it is a text in all rows then."""
     key, text, rows, kind = key_name(column), text_name(column), staged_name(table), workshop.words.types.text
     ((texts,),) = workshop.rows(f"SELECT count({text}) FROM {rows}")
@@ -126,17 +123,17 @@ class Packing:
         return {_number(place): sum(column.points.bit_length() for column in each) for place, each in enumerate(self.numbers)}
 
     def canonical_texts(self) -> list[str]:
-        """SQL for the texts of a packed row, each of which says where it ends."""
-        return [measured(name(column.name), self.words) for column in self.texts]
+        """SQL for the texts of a packed row, each preceded by its length."""
+        return [with_length(name(column.name), self.words) for column in self.texts]
 
 
-def packing(columns: Mapping[str, Column], words: Dialect = DUCKDB) -> Packing:
+def packing_of(columns: Mapping[str, Column], words: Dialect = DUCKDB) -> Packing:
     """How rows of these columns are packed: in the order of their names, so that the order of declaration does not matter.
 
     >>> flags = {key: Column(key, "presence") for key in "ba"}
-    >>> packing(flags).pack({"a": "x", "b": "y"})
+    >>> packing_of(flags).pack({"a": "x", "b": "y"})
     {'"tacit_row 0"': '(x << 1) + (y << 0)'}
-    >>> packing(flags).unpack()["a"]
+    >>> packing_of(flags).unpack()["a"]
     'nullif(("tacit_row 0" >> 1) & 1, 1)'
     """
     numbers: list[list[Column]] = []
@@ -152,7 +149,7 @@ def packing(columns: Mapping[str, Column], words: Dialect = DUCKDB) -> Packing:
     return Packing(tuple(map(tuple, numbers)), tuple(column for column in in_order if column.kind == "text"), words)
 
 
-def measured(sql: str, words: Dialect) -> str:
+def with_length(sql: str, words: Dialect) -> str:
     """SQL for a text preceded by its length in bytes, which makes its end unambiguous; empty for NULL."""
     return f"coalesce({words.bytes_of(sql)} || ':' || {sql}, '')"
 

@@ -36,40 +36,42 @@ def found_columns(
 
     Requests for many columns share a statement, so there are far fewer statements than columns.
     """
-    looks = {key: _found(key, without_missing(raw, notation), typed, notation) for key, raw in raws.items()}
-    found: dict[str, Found] = {}
-    asked = _resumed(dict.fromkeys(looks, ()), looks, found)
+    looks = {key: _look_at_column(key, without_missing(raw, notation), typed, notation) for key, raw in raws.items()}
+    columns: dict[str, Found] = {}
+    asked = _resume_looks(dict.fromkeys(looks, ()), looks, columns)
     while asked:
-        asked = _resumed(_answered(workshop, relation, asked), looks, found)
-    return {key: replace(each, notation=notation) if isinstance(each := found[key], Column) else each for key in raws}
+        asked = _resume_looks(_answer_requests(workshop, relation, asked), looks, columns)
+    return {key: replace(each, notation=notation) if isinstance(each := columns[key], Column) else each for key in raws}
 
 
-def _resumed(answers: Mapping[str, Answers], looks: Mapping[str, Look], found: dict[str, Found]) -> dict[str, tuple[str, ...]]:
+def _resume_looks(
+    answers: Mapping[str, Answers], looks: Mapping[str, Look], columns: dict[str, Found]
+) -> dict[str, tuple[str, ...]]:
     """Resume every look that waits for an answer, and return what each requests next; finished looks go into `found`."""
     asked = {}
     for key, answer in answers.items():
         try:
             asked[key] = looks[key].send(answer or None)  # type: ignore[arg-type]  # what begins a generator is None
         except StopIteration as end:
-            found[key] = end.value
+            columns[key] = end.value
     return asked
 
 
-def _answered(workshop: Workshop, relation: str, asked: Mapping[str, tuple[str, ...]]) -> dict[str, Answers]:
+def _answer_requests(workshop: Workshop, relation: str, asked: Mapping[str, tuple[str, ...]]) -> dict[str, Answers]:
     """The values of all requested aggregates, with several columns per statement."""
-    found: dict[str, Answers] = {}
+    answers: dict[str, Answers] = {}
     waiting: dict[str, tuple[str, ...]] = {}
     for place, (key, parts) in enumerate(asked.items(), 1):
         waiting[key] = parts
         if sum(map(len, waiting.values())) >= MOST_ASKED or place == len(asked):
             (row,) = workshop.rows(f"SELECT {', '.join(chain.from_iterable(waiting.values()))} FROM {relation}")
             values = iter(row)
-            found |= {known: tuple(islice(values, len(each))) for known, each in waiting.items()}
+            answers |= {column: tuple(islice(values, len(each))) for column, each in waiting.items()}
             waiting = {}
-    return found
+    return answers
 
 
-def _found(key: str, raw: Raw, typed: bool, notation: Notation) -> Look:
+def _look_at_column(key: str, raw: Raw, typed: bool, notation: Notation) -> Look:
     if key.startswith("tacit_"):
         return "such names are tacit's own"
     look = _Look(key, raw, notation)
@@ -127,8 +129,8 @@ class _Look:
 
     def days(self, sql: str) -> Look:
         first, last = self.raw.words.day("0001-01-01"), self.raw.words.day("9999-12-31")
-        known = f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
-        low, high, nulls = yield f"min({known})", f"max({known})", f"count(*) FILTER ({sql} IS NULL)"
+        day = f"CASE WHEN {sql} BETWEEN {first} AND {last} THEN {sql} END"
+        low, high, nulls = yield f"min({day})", f"max({day})", f"count(*) FILTER ({sql} IS NULL)"
         if not isinstance(low, date) or not isinstance(high, date):
             return "it has no values"
         bounds = Fraction(day_number(low)), Fraction(day_number(high))

@@ -1,16 +1,13 @@
-"""The rank of a row among its unit's rows, by a keyed hash in SQL.
-
-The rank of a row among its unit's rows: its place in the order of a keyed hash of its canonical form.
+"""The rank of a row among its unit's rows: its place in the order of a keyed hash, in SQL, of its canonical form.
 
 The order depends on the ranking key, the row's own key (its unit, or what leads to it) and the prepared row. It does not depend on
 the order of rows, files or threads, nor on other units. Rows with the same canonical form are interchangeable. The canonical form
 is a list of whole numbers: the row's own key, the packed codes and, where a row has texts, 56 bits of their keyed MD5 (store.md).
 
-A keyed hash in SQL of 64-bit integers: two universal hashes by the secret key, and three Feistel rounds that mix them.
-
-A row is a list of whole numbers, cut into parts of 28 bits. Each half of the state is the sum of the parts, times secret numbers,
-modulo the prime 2^31 - 1. The rounds permute the states. No step overflows, and every engine has every step. store.md says what
-this guarantees, and why no more is needed.
+The hash works in 64-bit integers: two universal hashes by the secret key, and three Feistel rounds that mix them. A row is a list
+of whole numbers, cut into parts of 28 bits. Each half of the state is the sum of the parts, times secret numbers, modulo the prime
+2^31 - 1. The rounds permute the states. No step overflows, and every engine has every step. store.md says what this guarantees, and
+why no more is needed.
 """
 
 from __future__ import annotations
@@ -35,7 +32,7 @@ SHIFT = 16  # a round takes the middle bits of a product
 
 
 def parts(sql: str, bits: int, words: Dialect) -> list[str]:
-    """SQL for the parts of a non-negative integer of so many bits, the lowest first.
+    """SQL for the parts of a non-negative integer of `bits` bits, the lowest first.
 
     >>> from tacit.data.dialect import DUCKDB
     >>> parts("x", 40, DUCKDB)
@@ -46,12 +43,12 @@ def parts(sql: str, bits: int, words: Dialect) -> list[str]:
 
 
 def secrets(key: str, count: int) -> dict[str, int]:
-    """The secret numbers, by the names under which the SQL of `placed` expects them, for rows of so many parts."""
+    """The secret numbers, by the names under which the SQL of `place_rows` expects them, for rows of `count` parts."""
     names = [*_multipliers(0, count), *_multipliers(1, count), *map(_of_round, range(ROUNDS))]
     return {name: int.from_bytes(hashlib.sha256(f"{key} {name}".encode()).digest()) % PRIME for name in names}
 
 
-def placed(rows: str, carried: Sequence[str], given: Sequence[str], words: Dialect) -> str:
+def place_rows(rows: str, carried: Sequence[str], given: Sequence[str], words: Dialect) -> str:
     """SQL for the rows with the columns to carry, and `tacit_place`: the hash of the `given` parts, an integer below 2^62."""
     kept, names = ", ".join(carried), [f"tacit_part_{place}" for place in range(len(given))]
     taken = ", ".join(f"{part} AS {name}" for part, name in zip(given, names, strict=True))
@@ -69,10 +66,10 @@ def _sum(names: Sequence[str], lane: int, words: Dialect) -> str:
     """SQL for one half of the state before the rounds."""
     first, *multipliers = (_secret(each, words) for each in _multipliers(lane, len(names)))
     products = [f"{secret} * {name}" for secret, name in zip(multipliers, names, strict=True)]
-    found = first
+    total = first
     for start in range(0, len(products), MOST_PRODUCTS):
-        found = f"(({' + '.join([found, *products[start : start + MOST_PRODUCTS]])}) % {PRIME})"
-    return found
+        total = f"(({' + '.join([total, *products[start : start + MOST_PRODUCTS]])}) % {PRIME})"
+    return total
 
 
 def _multipliers(lane: int, count: int) -> list[str]:
@@ -144,10 +141,10 @@ class Ranking:
         rows are first reduced to as many as one unit can keep. That does not change the result (store.md), and bounds the number
         of copies.
         """
-        columns = [*(["tacit_row"] if look_ups else []), *self._kept()]
-        rows, several = self._placed(staged, condition, columns), False
+        columns = [*(["tacit_row"] if look_ups else []), *self._carried_columns()]
+        rows, several = self._rows_with_places(staged, condition, columns), False
         for look_up in look_ups:
-            rows = self._led(self._first(rows) if look_up.most > CROWD else rows, look_up.pairs, once=several)
+            rows = self._join_owners(self._first(rows) if look_up.most > CROWD else rows, look_up.pairs, once=several)
             several = several or look_up.most > 1
         kept, last = ", ".join([*columns, "tacit_holder", "tacit_rank"]), replace(self, packing=replace(self.packing, words=DUCKDB))
         return ByHolder(rows, lambda relation: f"SELECT {kept} FROM ({last._first(f'FROM {relation}')})")
@@ -155,17 +152,17 @@ class Ranking:
     def alone(self, staged: str, condition: str) -> str:
         """SQL for the same, if every row is the only one of its unit: then its rank is 0, and it needs no place in an order."""
         rank = self.packing.words.constant("0", self.packing.words.types.whole)
-        columns = [*self._kept(), f"{self.own_key} AS tacit_holder", f"{rank} AS tacit_rank"]
+        columns = [*self._carried_columns(), f"{self.own_key} AS tacit_holder", f"{rank} AS tacit_rank"]
         return f"SELECT {', '.join(columns)} FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
 
     def secrets(self, key: str) -> Mapping[str, int | str]:
-        """What the statement of `ranked`, or of `places`, is given of the ranking key."""
+        """The parameters of the statements of `ranked` and `places`, derived from the ranking key."""
         if self.have_places:
             return {}
         of_texts = {"key": key} if self._own_is_text or self.packing.texts else {}
         return {**of_texts, **secrets(key, len(self._parts()))}
 
-    def _placed(self, staged: str, condition: str, columns: Sequence[str]) -> str:
+    def _rows_with_places(self, staged: str, condition: str, columns: Sequence[str]) -> str:
         """The rows with an own key, each with its place in the order."""
         numbered = f"{self.packing.words.row} AS tacit_row, *" if "tacit_row" in columns else "*"
         rows = f"SELECT {numbered}, {self.own_key} AS tacit_holder FROM {staged} WHERE {condition} AND {self.own_key} IS NOT NULL"
@@ -175,18 +172,18 @@ class Ranking:
 
     def places(self, rows: str, columns: Sequence[str]) -> str:
         """SQL for rows whose own key is `tacit_holder`: the given columns, and `tacit_place`. Every engine's hash is this one."""
-        return placed(rows, columns, self._parts(), self.packing.words)
+        return place_rows(rows, columns, self._parts(), self.packing.words)
 
     def _parts(self) -> list[str]:
         """SQL for the canonical form of a row, from its columns and `tacit_holder`."""
         words = self.packing.words
-        found = parts(f"({self._own_number()} & {SIGNLESS})", OWN_BITS, words)
+        form = parts(f"({self._own_number()} & {SIGNLESS})", OWN_BITS, words)
         for number, width in self.packing.widths.items():
-            found += parts(number, width, words)
+            form += parts(number, width, words)
         if texts := self.packing.canonical_texts():
             joined = ", ',', ".join(texts)
-            found += parts(words.hashed(f"concat($key, {joined})"), TEXT_BITS, words)
-        return found
+            form += parts(words.hashed(f"concat($key, {joined})"), TEXT_BITS, words)
+        return form
 
     def _own_number(self) -> str:
         """The own key if it is, or its text is, an integer of 64 bits; else 56 bits of the keyed MD5 of its text."""
@@ -213,16 +210,16 @@ class Ranking:
         rank = f"CAST({place} AS {self.packing.words.types.whole}) AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 
-    def _led(self, rows: str, pairs: str, once: bool) -> str:
-        """The rows with what their holders lead to; `once` if a row can reach one in several ways."""
-        carried = ", ".join(f"held.{column}" for column in ("tacit_row", *self._kept(), "tacit_place"))
+    def _join_owners(self, rows: str, pairs: str, once: bool) -> str:
+        """SQL for the rows joined to their owners; deduplicated with `once`."""
+        carried = ", ".join(f"held.{column}" for column in ("tacit_row", *self._carried_columns(), "tacit_place"))
         joined = f"({rows}) AS held JOIN {pairs} AS pairs ON held.tacit_holder = pairs.tacit_link"
         return f"SELECT {'DISTINCT ' if once else ''}{carried}, pairs.tacit_holder FROM {joined}"
 
     def _as_text(self, key: str) -> str:
         return f"CAST({key} AS {self.packing.words.types.text})"
 
-    def _kept(self) -> list[str]:
+    def _carried_columns(self) -> list[str]:
         return [*self.packing.names, *self._keys()]
 
     def _keys(self) -> list[str]:

@@ -14,10 +14,10 @@ from tacit.data.engine import EngineError, Maker, OutOfMemory, UnknownTable, Unr
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import OnGrid, Raw, named, without_missing, written
 from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
-from tacit.data.ownership import carried, key_name, staged_name
-from tacit.data.prepare.cleaning import FATES, cleaning, dropping, possible, prepared_value
+from tacit.data.ownership import carried_keys, key_name, staged_name
+from tacit.data.prepare.cleaning import FATES, clean_column, fates_that_drop, possible, prepared_value
 from tacit.data.prepare.grids import Cleaning, is_plain, on_grid
-from tacit.data.prepare.packing import KeyForm, Keys, packing, settled, text_name
+from tacit.data.prepare.packing import KeyForm, Keys, packing_of, settle_keys, text_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
@@ -50,8 +50,8 @@ def stage(workshop: Workshop, catalog: Catalog, table: Table, keys: tuple[str, .
     forms: dict[str, KeyForm] = {}
 
     def select(rows: Rows) -> str:
-        query, found = staged_rows(workshop, table, keys, rows)
-        forms.update(found)
+        query, key_forms = staged_rows(workshop, table, keys, rows)
+        forms.update(key_forms)
         return query
 
     read(workshop, catalog, table, wanted_kinds(table, keys), select)
@@ -70,7 +70,7 @@ def staged_rows(workshop: Workshop, table: Table, keys: Collection[str], rows: R
     carried = {key_name(key): raw.number or _key(raw) for key, raw in raws.items()}
     texts = {text_name(key): _key(raw) for key, raw in raws.items() if raw.number}
     forms = {key: KeyForm(_key_type(raw), raw.number is not None) for key, raw in raws.items()}
-    return cleaned(workshop, stored_columns(table), rows, {**carried, **texts}), forms
+    return cleaned_rows(workshop, stored_columns(table), rows, {**carried, **texts}), forms
 
 
 def _kind_of_key(table: Table, key: str) -> Kind:
@@ -80,7 +80,7 @@ def _kind_of_key(table: Table, key: str) -> Kind:
 
 
 def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, select: Callable[[Rows], str]) -> None:
-    """Put what `select` makes of a source into the staged table; a file that the engine's own reader rejects is mended."""
+    """Put the rows that `select` makes of a source into the staged table; a file that the engine's own reader rejects is mended."""
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each]
     for reader in readers:
         run: Rows | None = None
@@ -118,49 +118,51 @@ def stored_columns(table: Table) -> dict[str, Column]:
     return {key: column for key, column in table.columns.items() if column.kind != "key"}
 
 
-def cleaned(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, carried: Mapping[str, str]) -> str:
-    """SQL for packed rows of the columns and their fates, with what is `carried` along unchanged."""
+def cleaned_rows(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, carried: Mapping[str, str]) -> str:
+    """SQL for packed rows of the columns and their fates, with the `carried` columns unchanged."""
     plans = _plans(workshop, columns, rows)
     query = _with_fates(workshop.words, plans, rows, carried)
     fates = [fate_name(key) for key in plans]
     prepared = {key: prepared_value(columns[key], fate_name(key), plan.code, workshop.words) for key, plan in plans.items()}
-    values = packing(columns, workshop.words).pack(prepared)
-    return f"SELECT {', '.join([*carried, *fates, _named(values)] if plans else [*carried] or ['*'])} FROM ({query})"
+    values = packing_of(columns, workshop.words).pack(prepared)
+    return f"SELECT {', '.join([*carried, *fates, _aliases(values)] if plans else [*carried] or ['*'])} FROM ({query})"
 
 
 def _plans(workshop: Workshop, columns: Mapping[str, Column], rows: Rows) -> dict[str, Cleaning]:
-    return {key: cleaning(column, replace(rows.columns[key], alias=f"tacit {key}"), workshop) for key, column in columns.items()}
+    return {
+        key: clean_column(column, replace(rows.columns[key], alias=f"tacit {key}"), workshop) for key, column in columns.items()
+    }
 
 
 def _with_fates(
     words: Dialect, plans: Mapping[str, Cleaning], rows: Rows, carried: Mapping[str, str], most: int | None = None
 ) -> str:
     """SQL for the rows, or the first of them, with the fates of all columns and the parts these are computed from."""
-    first = {**carried, **_merged(plan.layers[:1] for plan in plans.values())}
+    first = {**carried, **_merge_layers(plan.layers[:1] for plan in plans.values())}
     limit = "" if most is None else f" LIMIT {most}"
-    query = f"SELECT {_named(first) or '0 AS tacit_row'} FROM {rows.relation}{limit}"
+    query = f"SELECT {_aliases(first) or '0 AS tacit_row'} FROM {rows.relation}{limit}"
     for layer in list(zip_longest(*(plan.layers for plan in plans.values()), fillvalue={}))[1:]:
-        query = f"SELECT *, {_named(_merged([layer]))} FROM ({query})"
+        query = f"SELECT *, {_aliases(_merge_layers([layer]))} FROM ({query})"
     fates = {fate_name(key): f"CAST({plan.fate} AS {words.types.small})" for key, plan in plans.items()}
-    return f"SELECT *, {_named(fates)} FROM ({query})" if fates else query
+    return f"SELECT *, {_aliases(fates)} FROM ({query})" if fates else query
 
 
-def with_examples(workshop: Workshop, catalog: Catalog, table: Table, found: Tally) -> Tally:
+def with_examples(workshop: Workshop, catalog: Catalog, table: Table, counts: Tally) -> Tally:
     """The tally of a private table with an example of an unreadable value, if the first rows contain one."""
-    odd = {key: column for key, column in stored_columns(table).items() if _odd(found, key)}
+    odd = {key: column for key, column in stored_columns(table).items() if _odd(counts, key)}
     readers = [each[table.source.kind] for each in (READERS, MENDING) if table.source.kind in each] if odd else []
     for reader in readers:
         with suppress(*UnreadableRow), reader(workshop, catalog, table.source, _kinds(table, as_written=True)) as rows:
-            return examples_in(workshop, odd, rows, found)
-    return found
+            return examples_in(workshop, odd, rows, counts)
+    return counts
 
 
-def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, found: Tally) -> Tally:
+def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, counts: Tally) -> Tally:
     """The same, from rows that already exist."""
-    odd = {key: column for key, column in columns.items() if _odd(found, key)}
-    asked = [(key, fate) for key in odd for fate in _odd(found, key)]
+    odd = {key: column for key, column in columns.items() if _odd(counts, key)}
+    asked = [(key, fate) for key in odd for fate in _odd(counts, key)]
     if not asked:
-        return found
+        return counts
     seen = {name(f"tacit_seen {key}"): f"left({written(rows.columns[key])}, {LONGEST_EXAMPLE})" for key in odd}
     values = [
         f"any_value(CASE WHEN {fate_name(key)} = {FATES.index(fate)} THEN {name(f'tacit_seen {key}')} END)" for key, fate in asked
@@ -171,15 +173,15 @@ def examples_in(workshop: Workshop, columns: Mapping[str, Column], rows: Rows, f
     for (key, fate), value in zip(asked, row, strict=True):
         if value is not None:
             shown[key][fate] = value
-    return replace(found, columns=tuple(_exemplified(each, odd, shown, rows) for each in found.columns))
+    return replace(counts, columns=tuple(_report_with_examples(each, odd, shown, rows) for each in counts.columns))
 
 
-def _odd(found: Tally, key: str) -> list[str]:
+def _odd(counts: Tally, key: str) -> list[str]:
     """The fates of a column that an example explains."""
-    return [fate for fate in TOLD if found.by_name[key].fates.get(fate)]
+    return [fate for fate in TOLD if counts.by_name[key].fates.get(fate)]
 
 
-def _exemplified(
+def _report_with_examples(
     report: ColumnReport, odd: Mapping[str, Column], shown: Mapping[str, Mapping[str, str]], rows: Rows
 ) -> ColumnReport:
     if report.name not in odd:
@@ -190,16 +192,16 @@ def _exemplified(
     return replace(report, as_text=as_text, examples=values, causes=causes)
 
 
-def kept(columns: Mapping[str, Column]) -> str:
+def kept_condition(columns: Mapping[str, Column]) -> str:
     """SQL that is true for staged rows that no value drops."""
-    dropped = {key: dropping(column) for key, column in columns.items()}
+    dropped = {key: fates_that_drop(column) for key, column in columns.items()}
     tests = [f"{fate_name(key)} NOT IN {(*fates, 255)}" for key, fates in dropped.items() if fates]
     return " AND ".join(tests) or "TRUE"
 
 
 def tally(workshop: Maker, relation: str, columns: Mapping[str, Column]) -> Tally:
-    """What happened to the staged rows of a table. The fates are counted in columns in which some value is not clean."""
-    whole = ["count(*)", f"count(*) FILTER (WHERE NOT ({kept(columns)}))"]
+    """The counts of a table's staged rows, of dropped ones, and of the fates in columns with a value that is not clean."""
+    whole = ["count(*)", f"count(*) FILTER (WHERE NOT ({kept_condition(columns)}))"]
     rows, dropped, *largest = _each(workshop, relation, [*whole, *(f"max({fate_name(key)})" for key in columns)])
     odd = {key for key, top in zip(columns, largest, strict=True) if top}
     asked = [(key, fate) for key in columns if key in odd for fate in possible(columns[key])]
@@ -213,7 +215,7 @@ def tally(workshop: Maker, relation: str, columns: Mapping[str, Column]) -> Tall
 def _each(workshop: Maker, relation: str, wanted: list[str]) -> list[int]:
     """Aggregates of all rows, with few of them in a statement, since planning time grows with their square."""
     some = (wanted[start : start + MOST_COUNTS] for start in range(0, len(wanted), MOST_COUNTS))
-    return [found for each in some for found in workshop.rows(f"SELECT {', '.join(each)} FROM {relation}")[0]]
+    return [value for each in some for value in workshop.rows(f"SELECT {', '.join(each)} FROM {relation}")[0]]
 
 
 def fate_name(column: str) -> str:
@@ -235,11 +237,11 @@ def _key_type(raw: Raw) -> str:
     return {"integer": types.whole, "wide": types.wide}.get(raw.nature, types.text)
 
 
-def _merged(layers: Iterable[Iterable[Mapping[str, str]]]) -> dict[str, str]:
+def _merge_layers(layers: Iterable[Iterable[Mapping[str, str]]]) -> dict[str, str]:
     return {key: sql for layer in layers for parts in layer for key, sql in parts.items()}
 
 
-def _named(parts: Mapping[str, str]) -> str:
+def _aliases(parts: Mapping[str, str]) -> str:
     return ", ".join(f"{sql} AS {alias}" for alias, sql in parts.items())
 
 
@@ -272,14 +274,14 @@ def stage_all(maker: Maker, catalog: Catalog, reach: frozenset[str], key: str) -
 @stage_all.register
 def _(maker: Workshop, catalog: Catalog, reach: frozenset[str], key: str) -> Keys:
     staged = {table.name: stage(maker, catalog, table, keys) for table, keys in private_tables(catalog)}
-    return settled(maker, catalog.tables, staged)
+    return settle_keys(maker, catalog.tables, staged)
 
 
-def reached(catalog: Catalog) -> frozenset[str]:
+def tables_in_parquet(catalog: Catalog) -> frozenset[str]:
     """The tables in Parquet files, which every worker of a cluster must read under the same path."""
     return frozenset(table.name for table in catalog.tables.values() if table.source.kind == "parquet")
 
 
 def private_tables(catalog: Catalog) -> Iterator[tuple[Table, tuple[str, ...]]]:
-    keys = carried(catalog)
+    keys = carried_keys(catalog)
     return ((table, keys[table.name]) for table in catalog.tables.values() if not table.public)

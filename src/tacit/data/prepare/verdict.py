@@ -1,4 +1,4 @@
-"""What `prepare` reports to the data owner alone after it reads a source: what looks wrong, an example, and the likely cause.
+"""The verdict of `prepare` on a source, for the data owner alone: what looks wrong, an example, and the likely cause.
 
 An example is a value from the data. It is shown on the owner's screen and not stored.
 """
@@ -106,12 +106,12 @@ def alarms(read: int, kept: int, columns: tuple[ColumnReport, ...]) -> tuple[str
     >>> alarms(4, 4, (ColumnReport("cost", {"missing": 1, "unreadable": 2}),))
     ('cost: 2 of 3 values cannot be used as they are written',)
     """
-    found = ["no row is kept"] if read and not kept else []
+    problems = ["no row is kept"] if read and not kept else []
     for column in columns:
         there, lost = read - column.fates.get("missing", 0), column.lost()
         if 2 * lost > there:
-            found.append(f"{column.name}: {lost:,} of {there:,} values cannot be used as they are written")
-    return tuple(found)
+            problems.append(f"{column.name}: {lost:,} of {there:,} values cannot be used as they are written")
+    return tuple(problems)
 
 
 def likely_cause(column: Column, fate: str, value: str) -> str:
@@ -172,18 +172,18 @@ def _day(value: str) -> str:
 # --- how many units the private tables have in common, for the data owner alone ----------------------------------------------
 
 
-def sharing(workshop: Maker, catalog: Catalog, ranked: Mapping[str, str]) -> tuple[Sharing, ...]:
+def units_in_common(workshop: Maker, catalog: Catalog, ranked: Mapping[str, str]) -> tuple[Sharing, ...]:
     """Every pair of tables with named units; `ranked` are the engine's tables of their rows, by table name."""
     if len(ranked) < 2:
         return ()
     units = {table: f"SELECT tacit_holder FROM {rows} WHERE tacit_rank = 0" for table, rows in ranked.items()}
     counts = {table: int(workshop.rows(f"SELECT count(*) FROM ({holders})")[0][0]) for table, holders in units.items()}
-    found = []
+    pairs = []
     for one, other in combinations(ranked, 2):
         both = f"SELECT count(*) FROM ({units[one]}) JOIN ({units[other]}) USING (tacit_holder)"
         shared, because = int(workshop.rows(both)[0][0]), _because(catalog, catalog.tables[one], catalog.tables[other])
-        found.append(Sharing((one, other), (counts[one], counts[other]), shared, because))
-    return tuple(found)
+        pairs.append(Sharing((one, other), (counts[one], counts[other]), shared, because))
+    return tuple(pairs)
 
 
 def _because(catalog: Catalog, one: Table, other: Table) -> str:
@@ -196,8 +196,8 @@ def _because(catalog: Catalog, one: Table, other: Table) -> str:
 
 def _led_to(catalog: Catalog, table: Table) -> set[str]:
     """The tables that a table refers to, directly or through others."""
-    found: set[str] = set()
-    while table.unit is not None and table.unit.references is not None and table.unit.references[0] not in found:
+    reached: set[str] = set()
+    while table.unit is not None and table.unit.references is not None and table.unit.references[0] not in reached:
         table = catalog.tables[table.unit.references[0]]
-        found.add(table.name)
-    return found
+        reached.add(table.name)
+    return reached

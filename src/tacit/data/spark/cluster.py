@@ -32,18 +32,18 @@ from tacit.errors import StoreUnusable
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"((?:[^\"]|\"\")*)\"")
 
 
-def spelled(query: str, views: Mapping[str, str]) -> str:
+def spell_for_spark(query: str, views: Mapping[str, str]) -> str:
     """SQL with names as Spark quotes them, and with the names of its views.
 
-    >>> print(spelled('SELECT "a ""b" FROM "tacit_staged x" WHERE c <> "d"', {"tacit_staged x": "tacit_view_0"}))
+    >>> print(spell_for_spark('SELECT "a ""b" FROM "tacit_staged x" WHERE c <> "d"', {"tacit_staged x": "tacit_view_0"}))
     SELECT `a "b` FROM tacit_view_0 WHERE c <> `d`
     """
 
-    def one(found: re.Match[str]) -> str:
-        if found[1] is None:
-            return found[0]
-        known = found[1].replace('""', '"')
-        return views.get(known) or f"`{known.replace('`', '``')}`"
+    def one(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return match[0]
+        identifier = match[1].replace('""', '"')
+        return views.get(identifier) or f"`{identifier.replace('`', '``')}`"
 
     return QUOTED.sub(one, query)
 
@@ -58,7 +58,7 @@ class Gone:
     """A watch over a cluster while it works: a driver whose executors are all lost would wait for new ones for ever."""
 
     def __init__(self, session: Any) -> None:
-        self._session, self._seen, self._looked = session, time.monotonic(), time.monotonic()
+        self._session, self._view_at, self._looked = session, time.monotonic(), time.monotonic()
 
     def look(self) -> None:
         """Raises an error if there has been no executor for a long time; looks once a second."""
@@ -67,8 +67,8 @@ class Gone:
             return
         self._looked = now
         if self._has_executors():
-            self._seen = now
-        elif now - self._seen > LONGEST_ALONE:
+            self._view_at = now
+        elif now - self._view_at > LONGEST_ALONE:
             raise StoreUnusable(
                 "the Spark cluster has no executors left; the old store stays",
                 remedy="check that its master and workers run, then run tacit prepare again",
@@ -92,7 +92,7 @@ class TaskFailed(Exception):
 
 
 def failure(message: str) -> Exception:
-    """What a failure of the cluster means to its owner. The message may quote rows and hosts, so it is not passed on."""
+    """The error for the data owner after a failure of the cluster, whose own message may quote rows and hosts."""
     code = re.search(rf"{CODE}([a-z]+)", message)
     if "ModuleNotFoundError" in message or (code and code[1] == "version"):
         import duckdb
@@ -141,7 +141,7 @@ CHUNK = 1_000_000  # rows sent to the cluster at a time
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What executors make of the rows of a frame: their work, the function of batches that does it, and the result's schema."""
+    """The work of executors on the rows of a frame, the function of batches that does it, and the result's schema."""
 
     frame: Any
     work: Work
@@ -185,7 +185,7 @@ class Cluster:
 
     def keep_frame(self, table: str, frame: Any, step: str = "") -> None:
         """The same for rows of a frame of the session."""
-        self._seen(table, self._written(frame, self._place(), step), frame.schema)
+        self._view_at(table, self._write_frame(frame, self._place(), step), frame.schema)
 
     def keep_made(self, table: str, made: Made, step: str) -> list[Kept]:
         """Keep what executors make of rows; where the working folder is a path they write the files themselves.
@@ -219,17 +219,19 @@ class Cluster:
             return None
         *starts, end = accumulate((each.counted for each in files), initial=0)
         read = self._read([each.file for each in files], spark.StructType([*kept, *numbers]))
-        self._view_of(table, self._started(read, {Path(each.file).name: start for each, start in zip(files, starts, strict=True)}))
+        self._view_of(
+            table, self._with_start_numbers(read, {Path(each.file).name: start for each, start in zip(files, starts, strict=True)})
+        )
         return end
 
-    def _started(self, read: Any, starts: Mapping[str, int]) -> Any:
+    def _with_start_numbers(self, read: Any, starts: Mapping[str, int]) -> Any:
         """The rows of files with `tacit_number`: the place of their holder in its file, after the holders of the files before."""
         import pyarrow as pa
 
         spark = functions_of(self.session)
-        found = pa.table({"tacit_file": pa.array(starts, pa.string()), "tacit_start": pa.array(starts.values(), pa.int64())})
+        offsets = pa.table({"tacit_file": pa.array(starts, pa.string()), "tacit_start": pa.array(starts.values(), pa.int64())})
         placed = read.withColumn("tacit_file", spark.col("_metadata.file_name"))
-        joined = placed.join(spark.broadcast(self.session.createDataFrame(found)), "tacit_file")
+        joined = placed.join(spark.broadcast(self.session.createDataFrame(offsets)), "tacit_file")
         number = (spark.col("tacit_start") + spark.col("tacit_at")).alias("tacit_number")
         return joined.select(*(f"`{each.replace('`', '``')}`" for each in read.columns), number)
 
@@ -245,7 +247,7 @@ class Cluster:
             for batch in self.bench.engine.sql("SELECT * FROM tacit_loaded").to_arrow_reader(CHUNK):
                 self.done(partial(self._send, batch, schema, place))
         self.bench.run("DROP TABLE tacit_loaded")
-        self._seen(table, place)
+        self._view_at(table, place)
 
     def copy(self, table: str) -> None:
         """Copy a public table from the embedded engine's store."""
@@ -271,8 +273,8 @@ class Cluster:
     def write(self, table: str, query: str, step: str) -> None:
         """Write the rows of a query as a table of the store."""
         frame = self._frame(query)
-        place = self._written(frame, f"{self.tables}/{table.lower()}.parquet", step, FILE_ROWS)
-        self._seen(self.stored(table), place, frame.schema)
+        place = self._write_frame(frame, f"{self.tables}/{table.lower()}.parquet", step, FILE_ROWS)
+        self._view_at(self.stored(table), place, frame.schema)
 
     def stored(self, table: str) -> str:
         """SQL for a table of the store."""
@@ -297,7 +299,7 @@ class Cluster:
         Both are facts of files that are written, so every task that is repeated gives the same numbers.
         """
         frame = self._frame(query)
-        read = self._read([self._written(frame, self._place(), step)], frame.schema)
+        read = self._read([self._write_frame(frame, self._place(), step)], frame.schema)
         return self.done(lambda: self._with_numbers(read, column, first))
 
     def _with_numbers(self, read: Any, column: str, first: int) -> tuple[Any, int]:
@@ -310,16 +312,16 @@ class Cluster:
         sizes = placed.groupBy("tacit_file").agg(spark.count("*").alias("rows"))
         files = sorted(tuple(row) for row in sizes.collect())
         *starts, end = accumulate((rows for _, rows in files), initial=first)
-        found = pa.table(
+        starts_of = pa.table(
             {"tacit_file": pa.array([file for file, _ in files], pa.string()), "tacit_start": pa.array(starts, pa.int64())}
         )
-        offsets = self.session.createDataFrame(found)  # as Arrow, since lists of rows would start Python on the executors
+        offsets = self.session.createDataFrame(starts_of)  # as Arrow, since lists of rows would start Python on the executors
         number = (spark.col("tacit_start") + spark.col("tacit_at")).cast("bigint").alias(column)
         return placed.join(spark.broadcast(offsets), "tacit_file").select(*columns, number), end
 
     def _frame(self, query: str) -> Any:
         """A frame of a query; nothing of the query is run."""
-        return self.done(lambda: self.session.sql(spelled(query, self._views)))
+        return self.done(lambda: self.session.sql(spell_for_spark(query, self._views)))
 
     def _send(self, batch: Any, schema: Any, place: str) -> None:
         import pyarrow as pa
@@ -329,7 +331,7 @@ class Cluster:
     def _place(self) -> str:
         return f"{self.working}/{next(self._places)}"
 
-    def _written(self, frame: Any, place: str, step: str = "", file_rows: int = 0) -> str:
+    def _write_frame(self, frame: Any, place: str, step: str = "", file_rows: int = 0) -> str:
         """The place of what is written, in files of at most `file_rows` rows; 0 means no limit."""
         self.done(lambda: frame.write.option("maxRecordsPerFile", file_rows).parquet(place), step)
         if step:
@@ -346,7 +348,7 @@ class Cluster:
         reader = self.session.read if schema is None else self.session.read.schema(schema)
         return self.done(lambda: reader.parquet(*places))
 
-    def _seen(self, table: str, place: str, schema: Any = None) -> None:
+    def _view_at(self, table: str, place: str, schema: Any = None) -> None:
         self._view_of(table, self._read([place], schema))
 
     def _view_of(self, table: str, frame: Any) -> None:
@@ -368,13 +370,13 @@ class Cluster:
             self.bench.tell_share(self._share())
             self.bench.tell_progress(step)
 
-        def told() -> Result:
+        def in_words() -> Result:
             try:
                 return work()
             except Exception as error:
                 raise failure(str(error)) from None
 
-        return watched(told, look, self.session.interruptAll)
+        return watched(in_words, look, self.session.interruptAll)
 
     def _share(self) -> float:
         """How much of the tasks of the running stages is done, where the session says so; Spark Connect does not."""

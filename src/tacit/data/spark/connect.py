@@ -78,14 +78,14 @@ def place_of(master: str) -> tuple[str, int]:
     >>> place_of("sc://[2001:db8::1]:15003")
     ('2001:db8::1', 15003)
     """
-    found = FORM.fullmatch(master)
-    port = int(found[2] or PORT) if found else 0
-    if found is None or not 0 < port < 2**16:
+    parts = FORM.fullmatch(master)
+    port = int(parts[2] or PORT) if parts else 0
+    if parts is None or not 0 < port < 2**16:
         raise InvalidInput(
             "invalid [store] master for Spark Connect: expected a host name or address, a port, then options after a slash; "
             'write for example "sc://spark.example.org:15002/;use_ssl=true"'
         )
-    return found[1].strip("[]"), port
+    return parts[1].strip("[]"), port
 
 
 def located(master: str) -> Address:
@@ -126,7 +126,7 @@ def end_sessions(master: str, at: Address, first: str) -> None:
 
 
 def channels_to(master: str, at: Address, session: str = "") -> Any:
-    """What makes channels to that address alone, for a session of that name; TLS and token are those of the URL."""
+    """A builder of channels to that address alone, for a session of that name; TLS and token are those of the URL."""
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
 
     class Channels(DefaultChannelBuilder):

@@ -1,8 +1,8 @@
-"""What runs on the executors of a cluster: the embedded engine reads a part of a source and cleans its rows.
+"""The functions that run on the executors of a cluster: the embedded engine reads a part of a source and cleans its rows.
 
 Functions are shipped by value, with the SQL that the driver wrote: executors need Python with duckdb (of the driver's version),
-pyarrow and numpy, and not tacit. There is one implementation of cleaning, and of the hash, whoever makes the store. What goes wrong
-comes back as one of a few codes, since the engine's own messages quote cells.
+pyarrow and numpy, and not tacit. There is one implementation of cleaning, and of the hash, whoever makes the store. A failure comes
+back as one of a few codes, since the engine's own messages quote cells.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.data.dialect import name, text
-from tacit.data.files.tolerant import FILE, PLACE, mended, mended_batches
+from tacit.data.files.tolerant import FILE, PLACE, mend_texts, mended_batches
 
 if TYPE_CHECKING:
     import duckdb
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an executor does with the rows of a part: statements that prepare its engine, and a query over `tacit_rows`.
+    """The work of an executor on the rows of a part: statements that prepare its engine, and a query over `tacit_rows`.
 
     `columns` are the names and types that the rows have there, whatever a single file says. `texts` and `moments` are the columns,
     by case-folded names, that the reader of mended values reads, moments and times with their types. If `texts` is None, the engine
@@ -70,7 +70,7 @@ def cleaned_parts(work: Work, parts: Sequence[Part]) -> Callable[[Batches], Batc
         with _in_codes():
             for batch in batches:
                 for place in batch.column(0).to_pylist():
-                    yield from _cleaned(work, partial(_read, work, parts[place]))
+                    yield from _clean_rows(work, partial(_read, work, parts[place]))
 
     return cleaned
 
@@ -82,8 +82,8 @@ def cleaned_batches(work: Work, schema: Any) -> Callable[[Batches], Batches]:
         import pyarrow as pa
 
         with _in_codes():
-            raw = pa.RecordBatchReader.from_batches(schema, (_mended(batch, schema) for batch in batches))
-            yield from _cleaned(work, partial(_register, raw))
+            raw = pa.RecordBatchReader.from_batches(schema, (_mend_batch(batch, schema) for batch in batches))
+            yield from _clean_rows(work, partial(_register, raw))
 
     return cleaned
 
@@ -97,7 +97,7 @@ def finished_batches(work: Work) -> Callable[[Batches], Batches]:
         with _in_codes():
             for first in batches:  # the reader takes the rest of them
                 rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
-                yield from _cleaned(work, partial(_register, rows))
+                yield from _clean_rows(work, partial(_register, rows))
 
     return finished
 
@@ -106,7 +106,7 @@ def _register(rows: Any, engine: duckdb.DuckDBPyConnection) -> None:
     engine.register(ROWS, rows)
 
 
-def _cleaned(work: Work, read: Callable[[Any], object]) -> Batches:
+def _clean_rows(work: Work, read: Callable[[Any], object]) -> Batches:
     from tempfile import TemporaryDirectory, mkdtemp
 
     import duckdb
@@ -121,10 +121,10 @@ def _cleaned(work: Work, read: Callable[[Any], object]) -> Batches:
             yield from engine.sql(work.query, params=dict(work.parameters)).to_arrow_reader(BATCH_ROWS)
         else:
             own = Path(mkdtemp(dir=work.folder))  # of this attempt alone
-            yield _kept(work, engine, str(own / f"{own.name}.parquet"))
+            yield _keep_file(work, engine, str(own / f"{own.name}.parquet"))
 
 
-def _kept(work: Work, engine: duckdb.DuckDBPyConnection, file: str) -> pa.RecordBatch:
+def _keep_file(work: Work, engine: duckdb.DuckDBPyConnection, file: str) -> pa.RecordBatch:
     """Writes a file, in a folder that no other attempt of the task has: only the names that a job returns are read later."""
     import pyarrow as pa
 
@@ -163,11 +163,11 @@ def _view(engine: duckdb.DuckDBPyConnection, columns: Mapping[str, str], rows: s
     engine.execute(f"CREATE TEMP VIEW {ROWS} AS SELECT {chosen} FROM {rows}")
 
 
-def _mended(batch: pa.RecordBatch, schema: Any) -> pa.RecordBatch:
+def _mend_batch(batch: pa.RecordBatch, schema: Any) -> pa.RecordBatch:
     """The batch with the replacement character for bytes that are not UTF-8."""
     import pyarrow as pa
 
-    columns = [mended(each).cast(each.type) if pa.types.is_string(each.type) else each for each in batch.columns]
+    columns = [mend_texts(each).cast(each.type) if pa.types.is_string(each.type) else each for each in batch.columns]
     return pa.record_batch(columns, schema=schema)
 
 

@@ -1,10 +1,9 @@
 """A store that a cluster makes: sources that only it reaches, private tables cleaned on its executors, its folder of tables.
 
 Parquet files are read and cleaned on the executors, each part of a file by the SQL that this machine would run, with the hash of
-every row. What only this machine reaches (CSV files, databases, frames) it reads itself, and the cluster gets the cleaned rows.
+every row. CSV files, databases and frames, which only this machine reaches, are cleaned here, and the cluster gets the rows.
 
-Sources that only the cluster reaches, such as s3a:// URLs: Spark reads their Parquet files, and executors clean the rows.
-
+Of sources that only the cluster reaches, such as s3a:// URLs, Spark reads the Parquet files, and executors clean the rows.
 This machine gets the rows of public tables, and of a private table the first rows, for the examples of the data owner's report.
 They lie in the folder of the preparation, which only the owner can open and which is removed afterwards.
 """
@@ -26,7 +25,7 @@ from tacit.data.files.raw import Raw
 from tacit.data.files.sources import Rows, arrow_columns, mended_columns, mended_types, parquet_columns, source_files
 from tacit.data.ownership import key_name, key_sql, own_key, staged_name
 from tacit.data.prepare import Making
-from tacit.data.prepare.packing import KeyForm, Keys, Packing, packing, settled
+from tacit.data.prepare.packing import KeyForm, Keys, Packing, packing_of, settle_keys
 from tacit.data.prepare.ranking import Ranking
 from tacit.data.prepare.staging import (
     MOST_LOOKED_AT,
@@ -73,7 +72,7 @@ class Remote:
 
 def remote_sources(cluster: Cluster, catalog: Catalog) -> dict[str, Remote]:
     """The frames of all tables whose source is a URL; no row is read."""
-    return {table.name: _opened(cluster, table) for table in catalog.tables.values() if table.source.remote}
+    return {table.name: _open_remote(cluster, table) for table in catalog.tables.values() if table.source.remote}
 
 
 def copied_here(cluster: Cluster, catalog: Catalog, remote: dict[str, Remote], folder: Path) -> Catalog:
@@ -89,7 +88,7 @@ def copied_here(cluster: Cluster, catalog: Catalog, remote: dict[str, Remote], f
     return replace(catalog, tables=tables)
 
 
-def _opened(cluster: Cluster, table: Table) -> Remote:
+def _open_remote(cluster: Cluster, table: Table) -> Remote:
     try:
         frame = cluster.done(lambda: cluster.session.read.parquet(table.source.location))
         return Remote(frame, cluster.done(lambda: frame.limit(0).toArrow().schema))
@@ -112,11 +111,11 @@ def _(maker: Cluster, catalog: Catalog, reach: frozenset[str], key: str) -> Keys
     forms: dict[str, dict[str, KeyForm]] = {}
     for table, keys in private_tables(catalog):
         if table.name in reach:
-            plans[table.name] = plan = _planned(maker, catalog, table, keys)
+            plans[table.name] = plan = _plan_table(maker, catalog, table, keys)
             forms[table.name] = dict(plan.forms)
         else:
             forms[table.name] = stage(maker.bench, catalog, table, keys)
-    held = settled(maker.bench, catalog.tables, forms)
+    held = settle_keys(maker.bench, catalog.tables, forms)
     for table, _ in private_tables(catalog):
         finishing = Finishing(table, held, forms[table.name])
         if table.name in reach:
@@ -131,7 +130,7 @@ def _(maker: Cluster, catalog: Catalog, reach: frozenset[str], key: str) -> Keys
 
 @dataclass(frozen=True, slots=True)
 class Finishing:
-    """What a staged row brings to the cluster: its keys, its fates, its packed values, and its place in the order of its unit."""
+    """The form in which a staged row goes to the cluster: keys, fates, packed values, and its place in the order of its unit."""
 
     table: Table
     keys: Keys
@@ -144,18 +143,18 @@ class Finishing:
         """
         texts, types = self.keys.texts_of(self.table), DUCKDB.types
         kinds = {key_name(key): types.text if key in texts else form.type for key, form in self.forms.items()}
-        keys = [f"CAST({key} AS {_sent(kind)}) AS {key}" for key, kind in kinds.items()]
+        keys = [f"CAST({key} AS {_type_to_send(kind)}) AS {key}" for key, kind in kinds.items()]
         fates = [fate_name(key) for key in stored_columns(self.table)]
-        small, packed = [f"CAST({fate} AS SMALLINT) AS {fate}" for fate in fates], self._packing.names
+        small, packed = [f"CAST({fate} AS SMALLINT) AS {fate}" for fate in fates], self._row_packing.names
         if own_key(self.table) is None:
             return f"SELECT {', '.join([*keys, *small, *packed]) or '0 AS tacit_row'} FROM {staged}"
-        rows = f"SELECT *, {self._ranking.own_key} AS tacit_holder FROM {staged}"
-        placed = self._ranking.places(rows, [*kinds, *fates, *packed])
+        rows = f"SELECT *, {self._row_ranking.own_key} AS tacit_holder FROM {staged}"
+        placed = self._row_ranking.places(rows, [*kinds, *fates, *packed])
         return f"SELECT {', '.join([*keys, *small, *packed, 'tacit_place'])} FROM ({placed})"
 
     def secrets(self, key: str) -> Mapping[str, int | str]:
-        """What that query is given of the ranking key."""
-        return self._ranking.secrets(key) if own_key(self.table) else {}
+        """The parameters of that query, derived from the ranking key."""
+        return self._row_ranking.secrets(key) if own_key(self.table) else {}
 
     def schema(self) -> Any:
         """The columns of that query as Spark names their types."""
@@ -165,30 +164,31 @@ class Finishing:
         of_key = {"BIGINT": spark.LongType(), "HUGEINT": spark.DecimalType(38, 0), "VARCHAR": spark.StringType()}
         keys = {key_name(key): of_key["VARCHAR" if key in texts else form.type] for key, form in self.forms.items()}
         fates = {fate_name(key): spark.ShortType() for key in stored_columns(self.table)}
-        numbers = len(self._packing.numbers)
+        numbers = len(self._row_packing.numbers)
         packed = {
-            column: spark.LongType() if place < numbers else spark.StringType() for place, column in enumerate(self._packing.names)
+            column: spark.LongType() if place < numbers else spark.StringType()
+            for place, column in enumerate(self._row_packing.names)
         }
         place = {"tacit_place": spark.LongType()} if own_key(self.table) else {}
         columns = {**keys, **fates, **packed, **place} or {"tacit_row": spark.IntegerType()}
-        return spark.StructType([spark.StructField(_unquoted(column), kind) for column, kind in columns.items()])
+        return spark.StructType([spark.StructField(_bare_name(column), kind) for column, kind in columns.items()])
 
     @property
-    def _packing(self) -> Packing:
-        return packing(stored_columns(self.table), DUCKDB)
+    def _row_packing(self) -> Packing:
+        return packing_of(stored_columns(self.table), DUCKDB)
 
     @property
-    def _ranking(self) -> Ranking:
+    def _row_ranking(self) -> Ranking:
         """How the embedded engine finds the place of a row; the cluster does the rest."""
-        return Ranking(self._packing, key_sql(own_key(self.table), self.keys.type), self.keys, None, self.table.max_rows)
+        return Ranking(self._row_packing, key_sql(own_key(self.table), self.keys.type), self.keys, None, self.table.max_rows)
 
 
-def _sent(kind: str) -> str:
+def _type_to_send(kind: str) -> str:
     """The type in which a key goes to the cluster: Parquet and Arrow have no integers of 128 bits."""
     return "DECIMAL(38, 0)" if kind == DUCKDB.types.wide else kind
 
 
-def _unquoted(column: str) -> str:
+def _bare_name(column: str) -> str:
     return column[1:-1].replace('""', '"') if column.startswith('"') else column
 
 
@@ -206,7 +206,7 @@ class Plan:
     mended: tuple[tuple[str, ...], Mapping[str, str]] | None = None
 
 
-def _planned(cluster: Cluster, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> Plan:
+def _plan_table(cluster: Cluster, catalog: Catalog, table: Table, keys: tuple[str, ...]) -> Plan:
     bench, remote = cluster.bench, cluster.remote.get(table.name)
     with _in_words_of(table):
         if remote is not None:
@@ -252,7 +252,7 @@ def _cleaned_on_executors(cluster: Cluster, plan: Plan, finishing: Finishing, ke
         _clean(cluster, plan, finishing, key)
     except TaskFailed as failed:
         if failed.code != "value" or plan.mended is not None or not plan.files:
-            raise _told(plan.table, failed.code) from None
+            raise _task_error(plan.table, failed.code) from None
         mended = _mended_plan(cluster.bench, plan)
         _cleaned_on_executors(cluster, mended, finishing, key)
 
@@ -260,7 +260,7 @@ def _cleaned_on_executors(cluster: Cluster, plan: Plan, finishing: Finishing, ke
 def _clean(cluster: Cluster, plan: Plan, finishing: Finishing, key: str) -> None:
     import pyarrow as pa
 
-    columns = {column: (_unquoted(raw.sql), raw.type) for column, raw in plan.raws.items()}
+    columns = {column: (_bare_name(raw.sql), raw.type) for column, raw in plan.raws.items()}
     texts, moments = plan.mended or (None, {})
     query = finishing.query(f"({plan.query})")
     work = Work(duckdb.__version__, plan.listings, query, finishing.secrets(key), columns, texts, moments)
@@ -293,7 +293,7 @@ def _parts(plan: Plan) -> list[Part]:
     return parts
 
 
-def _told(table: Table, code: str) -> Exception:
+def _task_error(table: Table, code: str) -> Exception:
     if code == "file":
         return InvalidCatalog(
             f"the executors cannot read the source of {table.name}; put it where every worker reads it under the same path"
@@ -324,7 +324,7 @@ def made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[M
             cluster.remote = remote = remote_sources(cluster, catalog)
             near = partial(copied_here, cluster, remote=remote, folder=folder)
             notes = _missing_cores(catalog, cores(session))
-            yield Making(cluster, partial(_described, cluster, catalog, folder), near, partial(cluster.remove, old), notes)
+            yield Making(cluster, partial(_describe_store, cluster, catalog, folder), near, partial(cluster.remove, old), notes)
     except BaseException:
         cluster.remove(cluster.tables)
         raise
@@ -332,11 +332,11 @@ def made_on_spark(bench: Workshop, catalog: Catalog, folder: Path) -> Iterator[M
         cluster.remove(working)
 
 
-def _missing_cores(catalog: Catalog, found: int) -> tuple[str, ...]:
+def _missing_cores(catalog: Catalog, available: int) -> tuple[str, ...]:
     """A note if more cores are declared than the cluster has now; questions are admitted by what is declared all the same."""
-    if (catalog.cores or 1) <= found:
+    if (catalog.cores or 1) <= available:
         return ()
-    what = f"[store] cores declares {catalog.cores}, and the cluster has {found} now"
+    what = f"[store] cores declares {catalog.cores}, and the cluster has {available} now"
     return (f"{what}: large questions can time out; declare what the cluster always has",)
 
 
@@ -352,7 +352,7 @@ def _described_folder(catalog: Catalog) -> str | None:
     return None
 
 
-def _described(cluster: Cluster, catalog: Catalog, folder: Path, info: StoreInfo) -> None:
+def _describe_store(cluster: Cluster, catalog: Catalog, folder: Path, info: StoreInfo) -> None:
     """Copy the public tables, and write what names the folder."""
     for table in (table.name for table in catalog.tables.values() if table.public):
         cluster.copy(table)

@@ -68,7 +68,7 @@ RETRIES, RETRY_MILLISECONDS = 5, 4000  # of Spark Connect, which would try to re
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How a cluster is reached: within so many seconds it runs an empty task, or it cannot be reached ([store] reach_seconds).
+    """How a cluster is reached: it runs an empty task within `seconds` ([store] reach_seconds), or it cannot be reached.
 
     `at` is where a Spark Connect server was found; without it, gRPC looks the name up. `session` is the name that the session gets
     there.
@@ -92,7 +92,7 @@ def started(master: str | None, settings: Mapping[str, str] | None = None, reach
         raise StoreUnusable("the engine 'spark' needs PySpark", remedy="run: pip install 'tacit[spark]'") from None
     try:
         if master is not None and master.startswith(CONNECT):
-            return _set(_connected(master, reach.at, reach.session), reach.seconds)
+            return _set(_connect_server(master, reach.at, reach.session), reach.seconds)
         patience = f"{max(int(PATIENCE), math.ceil(reach.seconds))}"
         return quiet(_driven(master, {**START, SOCKET: f"{patience}s", **(settings or {})}), reach.seconds)
     except StoreUnusable:
@@ -112,8 +112,8 @@ def quiet(session: Any, seconds: float = REACH_SECONDS) -> Any:
 def cores(session: Any) -> int:
     """How many tasks the cluster runs at a time, as it says of itself; asking reaches it, and reads nothing."""
     parts = f"SELECT spark_partition_id() AS part FROM range({MOST_CORES})"
-    found = session.sql(f"SELECT max(part) AS last FROM ({parts})")
-    return int(found.toArrow().column("last")[0].as_py()) + 1
+    rows = session.sql(f"SELECT max(part) AS last FROM ({parts})")
+    return int(rows.toArrow().column("last")[0].as_py()) + 1
 
 
 def for_questions(session: Any) -> Any:
@@ -166,7 +166,7 @@ def _set(own: Any, seconds: float) -> Any:
     return own
 
 
-def _connected(master: str, at: Address | None, session: str) -> Any:
+def _connect_server(master: str, at: Address | None, session: str) -> Any:
     """A new session of a Spark Connect server."""
     try:
         from pyspark.sql.connect.session import SparkSession

@@ -78,7 +78,7 @@ def serve(
 
 
 def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
-    from tacit.accounting.ledger.rollback import settled
+    from tacit.accounting.ledger.rollback import take_over_heads
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
@@ -91,7 +91,7 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
-    settled(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
+    take_over_heads(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
     cores = os.cpu_count() or 1
     count = how.engines or cores
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])

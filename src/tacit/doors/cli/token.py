@@ -46,7 +46,7 @@ def show(as_json: AsJson = False, catalog: CatalogOption = None) -> None:
     """
     from rich.table import Table
 
-    accounts: list[dict[str, Any]] = _open_accounts(catalog)[1].listed()
+    accounts: list[dict[str, Any]] = _open_accounts(catalog)[1].summary()
     if as_json:
         print_json({"accounts": accounts})
         return

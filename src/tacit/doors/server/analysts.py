@@ -13,15 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 from tacit.doors.exact_form import MEDIA, answer_from, exact_text
 from tacit.doors.server.calls import Reply
-from tacit.doors.server.problems import STATUS, problem, told
-from tacit.doors.server.requests import UNFINISHED, Begun, Kept, digest_of, fingerprint_of, framed, paid, unframed
+from tacit.doors.server.problems import STATUS, problem, words_for
+from tacit.doors.server.requests import (
+    UNFINISHED,
+    Begun,
+    Kept,
+    as_frame,
+    digest_of,
+    fingerprint_of,
+    fingerprint_once_paid,
+    from_frame,
+)
 from tacit.errors import InvalidInput, Refused, TacitError, TimedOut
 from tacit.privacy.rounding import decimal_text
 from tacit.query.declared import declared_tables
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
-from tacit.query.pauses import pause
+from tacit.query.question import pause
 from tacit.release.answer import Answer, Receipt, recorded, with_names
 from tacit.untrusted import for_json
 
@@ -49,57 +58,57 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
     if session is None:
         return problem("forbidden")
     if not key:
-        return rendered(_asked(office, session, asked), asked.form)
-    given, stored = asked.model_dump(exclude={"form"}), partial(_stored, office, account.name)
+        return render(_kept_reply(office, session, asked), asked.form)
+    given, stored = asked.model_dump(exclude={"form"}), partial(_stored_text, office, account.name)
     with office.requests.alone(account.name, key, given, office.data.ledger.head.number) as begun:
         if begun.finished is not None:
-            return rendered(unframed(begun.finished, stored), asked.form)
-        kept = _recovered(office, session, begun) if begun.again else None
+            return render(from_frame(begun.finished, stored), asked.form)
+        kept = _recover(office, session, begun) if begun.again else None
         if kept is None:
-            kept = _asked(office, session.for_request(begun.key), asked, begun)
-        office.requests.finish(begun, framed(kept, stored))
-        return rendered(kept, asked.form)
+            kept = _kept_reply(office, session.for_request(begun.key), asked, begun)
+        office.requests.finish(begun, as_frame(kept, stored))
+        return render(kept, asked.form)
 
 
-def _stored(office: Office, analyst: str, entry: int) -> str | None:
-    found = office.data.ledger.paid_by(entry, analyst)
-    return None if found is None else found[1]
+def _stored_text(office: Office, analyst: str, entry: int) -> str | None:
+    row = office.data.ledger.paid_by(entry, analyst)
+    return None if row is None else row[1]
 
 
-def _asked(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
-    """What a question comes to; a refusal is a reply like another. What is not the analyst's to hear is raised, and not kept."""
-    known = fingerprint_of(session.analyst, asked.sql, asked.params)
+def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
+    """The reply to a question; a refusal is a reply like another. An error that is the data owner's alone is raised."""
+    fingerprint = fingerprint_of(session.analyst, asked.sql, asked.params)
     try:
-        with office.seats.seat(), office.suspects.working(known):
-            office.suspects.require_few(paid(known))
+        with office.seats.seat(), office.suspects.at_work(fingerprint):
+            office.suspects.require_few(fingerprint_once_paid(fingerprint))
             answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
     except TacitError as error:
         if isinstance(error, TimedOut):
-            office.suspects.count(paid(known), session.analyst, UNFINISHED)
-        reply = told(error)
+            office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
+        reply = words_for(error)
         if reply is None:
             raise
         entry = None if begun is None else office.data.ledger.requested(begun.key, begun.head)
         return Kept(reply.status, reply.body.decode(), None if entry is None else entry.number)
     receipt = answer.receipt
     if receipt.entry is not None:
-        left = office.left(session.analyst)
+        left = office.balance_of(session.analyst)
         receipt = replace(receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(replace(answer, receipt=receipt)), receipt.entry)
 
 
-def _recovered(office: Office, session: Session, begun: Begun) -> Kept | None:
-    """What became of a request whose reply was lost with its process: the ledger decides. None if nothing was spent for it."""
+def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
+    """The reply to a request whose reply was lost with its process: the ledger decides. None if nothing was spent for it."""
     entry = office.data.ledger.requested(begun.key, begun.head)
-    found = None if entry is None else office.data.ledger.paid_by(entry.number, session.analyst)
-    if found is None:
+    row = None if entry is None else office.data.ledger.paid_by(entry.number, session.analyst)
+    if row is None:
         return None
-    answer = answer_of(office, *found)
+    answer = answer_of(office, *row)
     if answer is None:
-        return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), found[0].number)
-    left = office.left(session.analyst)
+        return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), row[0].number)
+    left = office.balance_of(session.analyst)
     receipt = replace(answer.receipt, left_epsilon=left.epsilon, left_delta=left.delta)
-    return Kept(DONE, exact_text(replace(answer, receipt=receipt)), found[0].number)
+    return Kept(DONE, exact_text(replace(answer, receipt=receipt)), row[0].number)
 
 
 def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | None:
@@ -131,7 +140,7 @@ def budget_of(asked: Budgeted) -> dict[str, Any]:
     return {**{name: value for name, value in given.items() if value is not None}, **more}
 
 
-def rendered(kept: Kept, form: str) -> Reply:
+def render(kept: Kept, form: str) -> Reply:
     """A kept reply in the form that is wanted."""
     if kept.status != DONE:
         return Reply(kept.status, kept.text.encode())
@@ -149,17 +158,17 @@ PAID = ("spend", "recall", "failure")
 CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
 
 
-def as_json(known: Mapping[str, Any]) -> Reply:
+def as_json(content: Mapping[str, Any]) -> Reply:
     """A reply of plain values."""
-    return Reply(DONE, for_json(known).encode())
+    return Reply(DONE, for_json(content).encode())
 
 
 def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply:
-    """What the answer would cost and how good it would be."""
+    """The price of an answer, and its error, before anything is spent."""
     session = office.session(account)
     if session is None:
         return problem("forbidden")
-    with office.seats.seat(), office.suspects.working(fingerprint_of(session.analyst, asked.sql, asked.params)):
+    with office.seats.seat(), office.suspects.at_work(fingerprint_of(session.analyst, asked.sql, asked.params)):
         return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked)).to_dict())
 
 
@@ -167,12 +176,12 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
 
 
 def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Reply:
-    """An answer that this analyst has paid for; one of somebody else is as absent as one that never was."""
-    found = office.data.ledger.paid_by(wanted.entry, account.name)
-    kept = None if found is None else answer_of(office, *found)
+    """An answer that this analyst has paid for; one of another analyst is as absent as one that never was."""
+    row = office.data.ledger.paid_by(wanted.entry, account.name)
+    kept = None if row is None else answer_of(office, *row)
     if kept is None:
         return problem("not_found")
-    with office.suspects.working(digest_of("answer", account.name, str(wanted.entry), wanted.form)):
+    with office.suspects.at_work(digest_of("answer", account.name, str(wanted.entry), wanted.form)):
         return FORMS[wanted.form](office, kept)
 
 
@@ -211,7 +220,7 @@ def budget(office: Office, account: Account, _: Nothing, __: str) -> Reply:
     if office.session(account) is None:
         return problem("forbidden")
     ledger, whole = office.data.ledger, office.data.catalog.budget
-    own, spent, left = ledger.caps.analyst(account.name), ledger.spent(account.name), office.left(account.name)
+    own, spent, left = ledger.caps.analyst(account.name), ledger.spent(account.name), office.balance_of(account.name)
     shared, per_query = office.shared_left(office.seen(ledger.standing(account.name))), own.epsilon_per_query
     return as_json(
         {
@@ -240,7 +249,7 @@ def _amounts(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
 
 
 def history(office: Office, account: Account, wanted: HistoryWanted, _: str) -> Reply:
-    """The analyst's entries, the latest first. Only so many of the ledger are looked at; `before` says where to go on."""
+    """The analyst's entries, the latest first. At most `READ_AT_ONCE` of the ledger are looked at; `before` says where to go on."""
     ledger = office.data.ledger
     head = ledger.head.number + 1
     end = head if wanted.before is None else min(wanted.before, head)
@@ -262,18 +271,18 @@ def _entry(entry: Entry) -> dict[str, Any]:
     epsilon = None if entry.price.epsilon is None else decimal_text(entry.price.epsilon)
     price = {"epsilon": epsilon, "rho": decimal_text(entry.price.rho), "delta": decimal_text(entry.price.delta)}
     kind = "spend" if entry.kind == "recall" else entry.kind  # nobody learns that somebody else had asked the same
-    known = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
+    head = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
     about = entry.about if entry.kind == "failure" else None
-    return {**known, "question": entry.question, "data_version": entry.data_version, "about": about}
+    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about}
 
 
 # --- what is declared --------------------------------------------------------------------------------------------------------
 
 
 def catalog(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
-    """What the catalog declares: no source, no other analyst, and no number of rows but that of public tables."""
+    """The declarations of the catalog: no source, no other analyst, and no number of rows except of public tables."""
     office.data.refresh()
     declared = office.data.catalog
     tables = declared_tables(declared, office.data.public)
-    known = {"budget": _amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
-    return as_json({**known, "questions_at_most": declared.questions_at_most})
+    facts = {"budget": _amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
+    return as_json({**facts, "questions_at_most": declared.questions_at_most})

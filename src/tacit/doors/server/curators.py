@@ -42,7 +42,7 @@ CAPS = ("epsilon", "delta", "epsilon_per_query")
 
 def accounts(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     """Every account with the numbers of its tokens."""
-    return as_json({"accounts": office.accounts.listed()})
+    return as_json({"accounts": office.accounts.summary()})
 
 
 def add_account(office: Office, _: Account, wanted: NewAccount, __: str) -> Reply:
@@ -72,7 +72,7 @@ def revoke(office: Office, _: Account, wanted: Revocation, __: str) -> Reply:
 
 def caps(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     """The caps that were lowered here, by analyst."""
-    return as_json({"caps": [_caps(name, known) for name, known in sorted(office.caps.items())]})
+    return as_json({"caps": [_caps(name, lowered) for name, lowered in sorted(office.caps.items())]})
 
 
 def set_caps(office: Office, _: Account, wanted: NewCaps, __: str) -> Reply:
@@ -83,8 +83,8 @@ def set_caps(office: Office, _: Account, wanted: NewCaps, __: str) -> Reply:
     return as_json(_caps(name, given))
 
 
-def _caps(name: str, known: Any) -> dict[str, Any]:
-    return {"name": name, **{cap: decimal_text(known[cap]) if cap in known else None for cap in CAPS}}
+def _caps(name: str, lowered: Any) -> dict[str, Any]:
+    return {"name": name, **{cap: decimal_text(lowered[cap]) if cap in lowered else None for cap in CAPS}}
 
 
 def limits(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
@@ -115,8 +115,8 @@ def log(office: Office, _: Account, wanted: LogWanted, __: str) -> Reply:
 
 def ledger(office: Office, _: Account, wanted: LedgerWanted, __: str) -> Reply:
     """Entries from a number on, each with its hash."""
-    found = islice(office.data.ledger.entries(first=wanted.first), wanted.count)
-    return as_json({"entries": [entry.to_dict() for entry in found]})
+    entries = islice(office.data.ledger.entries(first=wanted.first), wanted.count)
+    return as_json({"entries": [entry.to_dict() for entry in entries]})
 
 
 def verification(office: Office, _: Account, __: Nothing, ___: str) -> Reply:

@@ -1,12 +1,12 @@
 """The desk of the clerk: one closed table of operations, each with the roles that may use it, and one exit for every error.
 
     credential    checked first, with the same work and the same reply for all that are not valid
-    role          of the operation's list; an operation that lists none denies everybody
-    place         so many requests of an account at once, and so many a second
+    role          of the operation's list; an operation that lists none is denied to all
+    place         limits the requests of an account, at once and per second
     arguments     checked again, by the model of the operation
     reply         of the operation, or of the closed list of problems
 
-What nobody foresaw is `unavailable`. The data owner's log has a line about it, without its message.
+An unforeseen error is `unavailable`. The data owner's log has a line about it, without its message.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tacit.doors.server import analysts, curators
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.office import Office, as_it_is
-from tacit.doors.server.problems import problem, told
+from tacit.doors.server.problems import problem, words_for
 from tacit.doors.server.records import ANALYST, AUDITOR, CURATOR, Account, Ended
 from tacit.doors.server.requests import KeyReused
 from tacit.doors.server.turns import Places, Seats, TooManyRequests
@@ -41,7 +41,7 @@ EVERY_ROLE = (ANALYST, CURATOR, AUDITOR)
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What is run, what it is given, and for which roles; none is for nobody."""
+    """The function that runs, the model of its arguments, and the roles that may use it; without roles, no account may."""
 
     run: Run
     model: type[of.Strict]
@@ -84,14 +84,14 @@ class Desk:
     def handle(self, call: Call) -> Reply:
         """The reply to one call; it raises nothing."""
         try:
-            reply = self._handled(call)
+            reply = self._handle(call)
             return reply if len(reply.body) <= MOST_REPLY else problem("answer_too_large")
         except TacitError as error:
-            return told(error) or self._unavailable(error)
+            return words_for(error) or self._unavailable(error)
         except Exception as error:
             return self._unavailable(error)
 
-    def _handled(self, call: Call) -> Reply:
+    def _handle(self, call: Call) -> Reply:
         if call.operation == "health":
             return READY
         account = self.office.accounts.who(call.credential)
@@ -102,10 +102,10 @@ class Desk:
         if operation is None or account.role not in operation.roles:
             return problem("forbidden")
         try:
-            with self.places.taken(account.name, operation.counts):
+            with self.places.take(account.name, operation.counts):
                 if alone:
                     return READY
-                reply = operation.run(self.office, account, _checked(operation, call), call.key)
+                reply = operation.run(self.office, account, _check(operation, call), call.key)
                 return replace(reply, account=account.name)
         except TooManyRequests:
             return problem("too_many_requests")
@@ -141,7 +141,7 @@ def desk(data: DataSet, limit: Callable[[int], None] | None = None, seats: Seats
     return Desk(office)
 
 
-def _checked(operation: Operation, call: Call) -> of.Strict:
+def _check(operation: Operation, call: Call) -> of.Strict:
     if len(call.key) > LONGEST_KEY or not call.key.isascii() or not call.key.isprintable():
         raise ValidationError.from_exception_data("key", [])
     return operation.model.model_validate(dict(call.arguments), strict=True)

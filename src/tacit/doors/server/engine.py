@@ -47,7 +47,7 @@ from tacit.query.engines.engine import Limits, Opening, StoredFacts
 from tacit.query.engines.public import REFUSALS
 from tacit.query.engines.spark.reasons import GONE, packed_reason
 from tacit.query.free import check_free, public_tables
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read as read_sql
 from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written as sql_of

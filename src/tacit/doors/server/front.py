@@ -130,8 +130,8 @@ def _add(api: FastAPI, route: Route, ask: Asking) -> None:
         return await ask(route.operation, who, given.model_dump(), request)
 
     run.__annotations__["given"] = Annotated[route.given, Query()] if route.method == "GET" else route.given
-    known: dict[str, Any] = {"operation_id": route.operation, "responses": of.replies(route.shape)}
-    api.add_api_route(route.path, run, methods=[route.method], name=route.operation, summary=route.given.__doc__, **known)
+    document: dict[str, Any] = {"operation_id": route.operation, "responses": of.replies(route.shape)}
+    api.add_api_route(route.path, run, methods=[route.method], name=route.operation, summary=route.given.__doc__, **document)
 
 
 def _response(reply: Reply) -> Response:
@@ -141,12 +141,12 @@ def _response(reply: Reply) -> Response:
 async def _invalid(clerk: Clerk, request: Request, error: Exception) -> Response:
     """Where the request does not fit the document, and by which rule; only to an account that may use the operation."""
     assert isinstance(error, RequestValidationError)  # noqa: S101  # it is registered for this one
-    return await _refused(clerk, request) or _response(
+    return await _refusal(clerk, request) or _response(
         problem("invalid_request", misfit(error.errors()[0]), "see /v1/openapi.json")
     )
 
 
-async def _refused(clerk: Clerk, request: Request) -> Response | None:
+async def _refusal(clerk: Clerk, request: Request) -> Response | None:
     """Whether the clerk would refuse the operation whatever its arguments are: credential and role come before the form."""
     operation = getattr(request.scope.get("route"), "operation_id", None)
     if operation is None or operation == "health":
@@ -160,7 +160,7 @@ async def _absent(clerk: Clerk, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  # it is registered for this one
     codes = {404: "not_found", 405: "method_not_allowed"}
     code = codes.get(error.status_code, "bad_request")
-    if code == "bad_request" and (refused := await _refused(clerk, request)) is not None:
+    if code == "bad_request" and (refused := await _refusal(clerk, request)) is not None:
         return refused
     reply = _response(problem(code))
     reply.headers.update({name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"})
@@ -168,5 +168,5 @@ async def _absent(clerk: Clerk, request: Request, error: Exception) -> Response:
 
 
 async def _unavailable(_: Request, __: Exception) -> Response:
-    """The clerk does not answer, or nobody foresaw it; what was raised may quote the request, so nobody gets it."""
+    """The clerk does not answer, or an error was not foreseen; its text may quote the request, and is not sent."""
     return _response(problem("unavailable"))

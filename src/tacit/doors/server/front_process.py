@@ -80,9 +80,9 @@ class OverSocket:
         try:
             while True:
                 _, number, length = head_of(await reader.readexactly(HEAD.size), REPLY)
-                found = reply_read(await reader.readexactly(length))
+                reply = reply_read(await reader.readexactly(length))
                 if (asked := waiting.get(number)) and not asked.done():
-                    asked.set_result(found)
+                    asked.set_result(reply)
         except (OSError, asyncio.IncompleteReadError, MemoryError):  # without room for a reply, what follows it cannot be read
             pass
         finally:
@@ -106,10 +106,10 @@ def main(settings: OfFront, configured: Configured, unavailable: Reply, listens:
     close_last(profile, settings.owner)
     gc.freeze()
     gc.enable()
-    asyncio.run(_served(clerk, uvicorn.Server(config), control, listening))
+    asyncio.run(_serve(clerk, uvicorn.Server(config), control, listening))
 
 
-async def _served(clerk: OverSocket, server: uvicorn.Server, control: socket.socket, listening: socket.socket) -> None:
+async def _serve(clerk: OverSocket, server: uvicorn.Server, control: socket.socket, listening: socket.socket) -> None:
     lines = set[asyncio.Task[None]]()
 
     def news() -> None:
@@ -122,7 +122,7 @@ async def _served(clerk: OverSocket, server: uvicorn.Server, control: socket.soc
         task.add_done_callback(lines.discard)
 
     asyncio.get_running_loop().add_reader(control, news)
-    told, kept = asyncio.create_task(_report(server, control)), asyncio.create_task(_missed(clerk, control))
+    told, kept = asyncio.create_task(_report(server, control)), asyncio.create_task(_report_loss(clerk, control))
     await server.serve(sockets=[listening])
     kept.cancel()
     await told
@@ -136,7 +136,7 @@ async def _report(server: uvicorn.Server, control: socket.socket) -> None:
         control.sendall(READY)
 
 
-async def _missed(clerk: OverSocket, control: socket.socket) -> None:
+async def _report_loss(clerk: OverSocket, control: socket.socket) -> None:
     """Ask the supervisor for a connection to the clerk, whenever there was none for a while."""
     alone = 0
     while True:
@@ -183,13 +183,13 @@ class Listening(socket.socket):
         """The next connection within the limits; those beyond are closed."""
         while True:
             descriptor, address = self._accept()  # type: ignore[attr-defined]  # as socket.accept does
-            counted = self._admitted(origin_of(str(address[0])))
+            counted = self._admit(origin_of(str(address[0])))
             connection = Connection(descriptor, counted or ())
             if counted is not None:
                 return connection, address
             connection.close()
 
-    def _admitted(self, origin: str) -> tuple[tuple[Crowd, str], ...] | None:
+    def _admit(self, origin: str) -> tuple[tuple[Crowd, str], ...] | None:
         if not self._everybody.enter(EVERYBODY):
             return None
         if self._each is None or origin in self._exempt:

@@ -22,7 +22,9 @@ import asyncio.constants
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
 
 import h11
 from uvicorn.config import Config
@@ -58,15 +60,24 @@ HEADERS = (
 FOR_A_YEAR = ("Strict-Transport-Security", "max-age=31536000")
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of one gate: the refusal of a request by its header, if any, the reply of each code, and headers of every reply."""
+
+    refusal: Callable[[Message], Reply | None]
+    problem: Callable[[str], Reply] = problem
+    headers: tuple[tuple[str, str], ...] = HEADERS
+    most_body: int = MOST_BODY
+
+
 class Gate:
     """An ASGI application in front of another. Nothing that it refuses reaches the other."""
 
-    def __init__(self, inside: App, settings: Settings) -> None:
-        self.inside, self.settings = inside, settings
-        more = (FOR_A_YEAR,) if settings.scheme == "https" and settings.reached else ()
+    def __init__(self, inside: App, settings: Settings, rules: Rules | None = None) -> None:
+        self.inside, self.rules = inside, rules or rules_of_questions(settings)
         self.clients = Crowd(settings.per_address)  # requests under way of clients that a proxy names
         self.proxies = {origin_of(address) for address in settings.forwarded_by}
-        self.headers = [(name.lower().encode(), value.encode()) for name, value in (*HEADERS, *more)]
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in self.rules.headers]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Let one request through, or refuse it."""
@@ -74,7 +85,7 @@ class Gate:
             return
         started = False
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
@@ -83,19 +94,19 @@ class Gate:
 
         client = self._client(scope)
         if client is not None and not self.clients.enter(client):
-            await reply_with(problem("too_many_requests"), sending)
+            await reply_with(self.rules.problem("too_many_requests"), send_with_headers)
             return
         try:
-            refusal = self._refused(scope) or await self._read(scope, receive)
-            if isinstance(refusal, Reply):
-                await reply_with(refusal, sending)
+            request = self.rules.refusal(scope) or await self._read(scope, receive)
+            if isinstance(request, Reply):
+                await reply_with(request, send_with_headers)
             else:
-                await self.inside(scope, refusal, sending)
+                await self.inside(scope, request, send_with_headers)
         except ConnectionError:  # the client has gone
             return
         except Exception:  # its text may quote the request, so nobody gets it
             if not started:
-                await reply_with(problem("unavailable"), sending)
+                await reply_with(self.rules.problem("unavailable"), send_with_headers)
         finally:
             if client is not None:
                 self.clients.leave(client)
@@ -103,28 +114,14 @@ class Gate:
     def _client(self, scope: Message) -> str | None:
         """Whom a known proxy names; None for a connection of the client's own, which was counted when it was made."""
         peer = scope.get("client")
-        known = peer is not None and origin_of(str(peer[0])) in self.proxies
-        return forwarded(scope["headers"]) if known else None
-
-    def _refused(self, scope: Message) -> Reply | None:
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        host, origin, site = (_values(headers, name) for name in (b"host", b"origin", b"sec-fetch-site"))
-        if len(host) != 1 or _name(host[0]) not in self.settings.hosts:
-            return problem("wrong_host")
-        if any(each != f"{self.settings.scheme}://{host[0].lower()}" for each in origin) or any(
-            each not in OWN_SITE for each in site
-        ):
-            return problem("foreign_origin")
-        types = _values(headers, b"content-type")
-        if scope["method"] not in SAFE and (types or _has_body(headers)) and not _is_json(types):
-            return problem("unsupported_media_type")
-        return None
+        is_proxy = peer is not None and origin_of(str(peer[0])) in self.proxies
+        return forwarded(scope["headers"]) if is_proxy else None
 
     async def _read(self, scope: Message, receive: Receive) -> Reply | Receive:
         """The whole body before anything is done with it, so that a slow sender takes no place; a refusal if it is too large."""
         length = _values(scope["headers"], b"content-length")
-        if any(not each.isdecimal() or int(each) > MOST_BODY for each in length):
-            return problem("too_large")
+        if any(not each.isdecimal() or int(each) > self.rules.most_body for each in length):
+            return self.rules.problem("too_large")
         body = bytearray()
         more = True
         while more:
@@ -133,9 +130,29 @@ class Gate:
                 raise ConnectionError
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > MOST_BODY:
-                return problem("too_large")
+            if len(body) > self.rules.most_body:
+                return self.rules.problem("too_large")
         return _replay(bytes(body), receive)
+
+
+def rules_of_questions(settings: Settings) -> Rules:
+    """The rules for questions: they come to a name of the server, and from no other site."""
+    more = (FOR_A_YEAR,) if settings.scheme == "https" and settings.reached else ()
+    return Rules(partial(refusal, settings), headers=(*HEADERS, *more))
+
+
+def refusal(settings: Settings, scope: Message) -> Reply | None:
+    """The refusal of a request for another host, from a page of another site, or with a body that is not JSON."""
+    headers: list[tuple[bytes, bytes]] = scope["headers"]
+    host, origin, site = (_values(headers, name) for name in (b"host", b"origin", b"sec-fetch-site"))
+    if len(host) != 1 or _name(host[0]) not in settings.hosts:
+        return problem("wrong_host")
+    if any(each != f"{settings.scheme}://{host[0].lower()}" for each in origin) or any(each not in OWN_SITE for each in site):
+        return problem("foreign_origin")
+    types = _values(headers, b"content-type")
+    if scope["method"] not in SAFE and (types or _has_body(headers)) and not _is_json(types):
+        return problem("unsupported_media_type")
+    return None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -162,8 +179,8 @@ def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
 
 def _name(host: str) -> str:
     """The name in a Host header, without its port; empty if it is not one."""
-    found = HOST.fullmatch(host.lower())
-    return found[1] if found else ""
+    match = HOST.fullmatch(host.lower())
+    return match[1] if match else ""
 
 
 def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -227,7 +244,7 @@ class Plain(h11.Connection):
 
 
 def _plain_so_far(data: bytearray, looked: int) -> int:
-    """How many bytes are known to be plain, of which `looked` were before; 0 if the header is whole. Refuses what is not plain."""
+    """The number of plain bytes, `looked` of them from before; 0 if the header is whole. Refuses bytes that are not plain."""
     end = END.search(data, max(0, looked - 2))
     header = data if end is None else data[: end.end()]
     if UNCLEAR.search(header, max(0, looked - 1)) or len(header) > MOST_HEADER:
@@ -249,6 +266,8 @@ class Timely(H11Protocol):
     """One connection, which is ended if it is too slow."""
 
     limits = (HEADER, BODY, STALLED)
+    malformed: ClassVar[Reply] = problem("bad_request")  # the reply to what is not HTTP
+    every_reply: ClassVar[tuple[tuple[str, str], ...]] = HEADERS
 
     def __init__(self, config: Config, server_state: ServerState, app_state: dict[str, Any], **more: Any) -> None:
         super().__init__(config, server_state, {**app_state, CONNECTION: self}, **more)
@@ -283,7 +302,7 @@ class Timely(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client does not read: it has so many seconds to begin."""
+        """The client does not read: it has the seconds of `STALLED` to begin."""
         super().pause_writing()
         self._unstall()
         self._stalled = self.loop.call_later(self.limits[2], self.transport.abort)
@@ -306,7 +325,7 @@ class Timely(H11Protocol):
         return True
 
     def _read(self) -> None:
-        """Where clients share connections, one whose reply is read belongs to nobody."""
+        """Where clients share connections, one whose reply is read belongs to no account."""
         if self._shared and self._stalled is None and (self.cycle is None or self.cycle.response_complete):
             self._let_go()
 
@@ -317,13 +336,13 @@ class Timely(H11Protocol):
             crowd.leave(account)
 
     def send_400_response(self, msg: str) -> None:
-        """What is not HTTP gets the one reply of its code; what it was is not repeated."""
+        """Bytes that are not HTTP get the one reply of their code, which does not repeat them."""
         self._stop()
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.abort()
             return
-        reply = problem("bad_request")
-        told = (("Content-Type", reply.media), ("Content-Length", str(len(reply.body))), ("Connection", "close"), *HEADERS)
+        reply = self.malformed
+        told = (("Content-Type", reply.media), ("Content-Length", str(len(reply.body))), ("Connection", "close"), *self.every_reply)
         headers = [(name.encode(), value.encode()) for name, value in told]
         parts = (h11.Response(status_code=reply.status, headers=headers), h11.Data(data=reply.body), h11.EndOfMessage())
         for part in parts:
@@ -359,7 +378,7 @@ class Timely(H11Protocol):
             self._stalled = None
 
 
-def configured(app: Any, **more: Any) -> Config:
+def configured(app: Any, http: type[Timely] | None = None, /, **more: Any) -> Config:
     """Uvicorn's settings: this protocol, no access log, no headers that describe the server, no trust in headers of a proxy.
 
     A TLS handshake has as long as a header. Uvicorn passes no limit of its own to asyncio, so that asyncio's default is changed.
@@ -367,7 +386,7 @@ def configured(app: Any, **more: Any) -> Config:
     asyncio.constants.SSL_HANDSHAKE_TIMEOUT = HEADER
     return Config(
         app,
-        http=Timely,
+        http=http or Timely,
         ws="none",
         lifespan="off",
         interface="asgi3",

@@ -167,7 +167,7 @@ class Shape(BaseModel):
 
 
 class Told(Shape):
-    """What is wrong, and what to do."""
+    """The error, and what to do."""
 
     code: Literal[tuple(sorted(STATUS))]  # type: ignore[valid-type]  # the closed list
     message: str
@@ -259,7 +259,7 @@ class OwnBudget(Shape):
 
 
 class SharedBudget(Shape):
-    """The cap over everybody, and what remains of it, as analysts may see it."""
+    """The cap over all analysts, and the remainder, as analysts may see it."""
 
     cap: Amounts
     left: Amounts
@@ -267,7 +267,7 @@ class SharedBudget(Shape):
 
 
 class Budgets(Shape):
-    """What one further question may cost."""
+    """The largest cost of a further question."""
 
     analyst: OwnBudget
     data_set: SharedBudget
@@ -293,7 +293,7 @@ class History(Shape):
 
 
 class Catalog(Shape):
-    """What is declared."""
+    """The declarations of the catalog."""
 
     budget: Amounts
     neighbours: str
@@ -404,13 +404,13 @@ def replies(shape: type[BaseModel], closed: Iterable[str] = STATUS) -> dict[int 
     codes: dict[int | str, list[str]] = {}
     for code in closed:
         codes.setdefault(STATUS[code], []).append(code)
-    problems = {status: {"model": Problem, "description": ", ".join(sorted(known))} for status, known in sorted(codes.items())}
+    problems = {status: {"model": Problem, "description": ", ".join(sorted(names))} for status, names in sorted(codes.items())}
     return {200: {"model": shape, "description": shape.__doc__ or ""}, **problems}
 
 
 def answer(forms: Iterable[str] = ()) -> dict[int | str, dict[str, Any]]:
     """The replies of an operation that returns an answer, as JSON or in other forms."""
-    known = replies(Answer)
+    document = replies(Answer)
     exact = {"application/vnd.tacit.answer+json": {"schema": {"type": "object"}}}
     others = {media: {"schema": {"type": "string", "format": "binary"}} for media in forms}
-    return {**known, 200: {**known[200], "content": {**others, **exact}}}
+    return {**document, 200: {**document[200], "content": {**others, **exact}}}

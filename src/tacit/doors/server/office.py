@@ -1,4 +1,7 @@
-"""What the operations work with: the data set, the accounts, the requests, and the rules of this server on top of the catalog's."""
+"""The office, which every operation gets: the data set, the accounts, the requests, and the rules of this server.
+
+Rules on top of the catalog's are caps of analysts, the seconds of a question, and how much of the budget analysts see.
+"""
 
 from __future__ import annotations
 
@@ -53,14 +56,14 @@ class Office:
 
     # --- what analysts see of the budget -------------------------------------------------------------------------------------
 
-    def left(self, analyst: str) -> Left:
-        """What one further question of an analyst may cost: exact under their own cap, rounded down under the data set's."""
+    def balance_of(self, analyst: str) -> Left:
+        """The largest cost of a further question of an analyst: exact under their own cap, rounded down under the data set's."""
         return self.balance(self.seen(self.data.ledger.standing(analyst)))
 
     def seen(self, standing: Standing) -> Standing:
-        """The ledger as analysts may see it: of everybody's sums the tenths of the budget, rounded up, unless it is declared exact.
+        """The ledger as analysts may see it: sums over all analysts in tenths of the budget, rounded up, unless declared exact.
 
-        What it admits the ledger admits too, since sums only grow. Every balance in a reply to an analyst follows from it.
+        The ledger admits whatever it admits, since sums only grow. Every balance in a reply to an analyst follows from it.
         """
         if self._is_exact:
             return standing
@@ -70,12 +73,12 @@ class Office:
         return replace(standing, sums=replace(standing.sums, whole=whole))
 
     def balance(self, seen: Standing) -> Left:
-        """What one further question may cost, of what is seen of the ledger."""
+        """The largest cost of a further question, from the visible part of the ledger."""
         both, whole = seen.left, self.shared_left(seen)
         return replace(both, epsilon=min(both.epsilon, whole.epsilon), delta=min(both.delta, whole.delta))
 
     def shared_left(self, seen: Standing) -> Left:
-        """What the data set has left, as analysts may see it: rounded down to tenths of its budget unless it is declared exact."""
+        """The remaining budget of the data set, as analysts may see it: rounded down to tenths unless it is declared exact."""
         left, cap = seen.shared, self.data.catalog.budget
         if self._is_exact:
             return left
@@ -97,22 +100,23 @@ class Office:
 
     def policy(self, catalog: Catalog) -> Policy:
         """The catalog's policy with the caps that were lowered here; none is above the catalog's, whatever is stored."""
-        known = policy_of(catalog)
+        declared = policy_of(catalog)
         if not self._caps:
-            return known
-        names = list(known.analysts) or self.accounts.names(ANALYST)
+            return declared
+        names = list(declared.analysts) or self.accounts.names(ANALYST)
         analysts = {
-            name: _lowered(known.analysts.get(name, Analyst(name)), self._caps.get(name, {}), known.budget) for name in names
+            name: _with_caps(declared.analysts.get(name, Analyst(name)), self._caps.get(name, {}), declared.budget)
+            for name in names
         }
-        return replace(known, analysts=analysts)
+        return replace(declared, analysts=analysts)
 
     def lower(self, name: str, caps: Caps) -> None:
         """Lower the caps of an analyst, or return to the catalog's with none; refused above the catalog's."""
-        known = policy_of(self.data.catalog)
-        own = known.analyst(name)
+        declared = policy_of(self.data.catalog)
+        own = declared.analyst(name)
         if own is None or name not in self.accounts.names(ANALYST):
             raise InvalidInput(f"{name!r} has no analyst account; add the account first")
-        budget = own.budget or known.budget
+        budget = own.budget or declared.budget
         most = {"epsilon": budget.epsilon, "delta": budget.delta, "epsilon_per_query": own.epsilon_per_query or budget.epsilon}
         for cap, value in caps.items():
             if not value and cap != "delta":
@@ -121,7 +125,7 @@ class Office:
                 raise InvalidInput(
                     f"{cap} is above the cap of the catalog; give at most the catalog's, or raise it in tacit.toml", argument=cap
                 )
-        with self.records.writing() as connection:
+        with self.records.transaction() as connection:
             connection.execute(sql.delete(CAPS).where(CAPS.c.analyst == name))
             if caps:
                 connection.execute(sql.insert(CAPS), {"analyst": name, **{cap: str(value) for cap, value in caps.items()}})
@@ -133,7 +137,7 @@ class Office:
         return dict(self._caps)
 
     def _read_caps(self) -> dict[str, Caps]:
-        with self.records.reading() as connection:
+        with self.records.reader() as connection:
             rows: list[dict[str, Any]] = [dict(row) for row in connection.execute(sql.select(CAPS)).mappings()]
         return {row.pop("analyst"): {cap: exact(value) for cap, value in row.items() if value is not None} for row in rows}
 
@@ -142,8 +146,8 @@ class Office:
     @property
     def seconds(self) -> int | None:
         """The seconds that a question may take, if they were changed here."""
-        found = self.records.setting(SECONDS)
-        return None if found is None else int(found)
+        seconds = self.records.setting(SECONDS)
+        return None if seconds is None else int(seconds)
 
     def set_seconds(self, seconds: int) -> None:
         """Change the seconds that a question may take."""
@@ -159,7 +163,7 @@ def _tenths_up(spent: Fraction, cap: Fraction) -> Fraction:
     return ceil(10 * spent / cap) * cap / 10 if cap else Fraction(spent > 0)
 
 
-def _lowered(analyst: Analyst, caps: Caps, whole: Budget) -> Analyst:
+def _with_caps(analyst: Analyst, caps: Caps, whole: Budget) -> Analyst:
     if not caps:
         return analyst
     most = analyst.budget or whole

@@ -169,8 +169,14 @@ def _front(given: dict[str, Any]) -> None:
     )
 
 
+def _reports(given: dict[str, Any]) -> None:
+    from tacit.doors.server import reports
+
+    reports.main(given)
+
+
 def _tuples(given: dict[str, Any]) -> dict[str, Any]:
     return given | {"left_out": tuple(given["left_out"])}
 
 
-ROLES = {"engine": _engine, "clerk": _clerk, "front": _front}
+ROLES = {"engine": _engine, "clerk": _clerk, "front": _front, "reports": _reports}

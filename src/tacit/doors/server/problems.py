@@ -109,23 +109,23 @@ OF_PARAMETERS = "a parameter is a text, a number, true, false or null, within th
 FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 
 
-def misfit(found: Mapping[str, Any]) -> str:
+def misfit(error: Mapping[str, Any]) -> str:
     """Which field does not fit, and the rule; never what was sent in it.
 
     >>> misfit({"loc": ("body", "epsilon"), "type": "string_type"})
     'body.epsilon is not valid: it must be a text'
     """
-    place, *names = map(str, found["loc"])
+    place, *names = map(str, error["loc"])
     if names[:1] == ["params"] and len(names) > 1:
         names, rule = ["params"], OF_PARAMETERS
     else:
-        rule = RULES.get(str(found["type"]), OTHER_RULE).format_map(found.get("ctx") or {})
+        rule = RULES.get(str(error["type"]), OTHER_RULE).format_map(error.get("ctx") or {})
     inside = "".join(f".{name}" for name in names if FIELD.fullmatch(name))
     return f"{place}{inside} is not valid: {rule}"
 
 
-def told(error: TacitError) -> Reply | None:
-    """What an analyst may hear of an error; None for one that is the data owner's alone."""
+def words_for(error: TacitError) -> Reply | None:
+    """The reply to an error in words for an analyst; None for one that is the data owner's alone."""
     if isinstance(error, BudgetExceeded) and error.message.startswith(DATA_SET):
         return problem(error.code, f"{DATA_SET} does not admit this question", "ask for a smaller epsilon, or ask the data owner")
     if isinstance(error, Refused):

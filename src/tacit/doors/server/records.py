@@ -94,14 +94,14 @@ class Records:
     def __init__(self, file: Path) -> None:
         self.file = file
         self._engine = sql.create_engine(
-            "sqlite://", creator=self._opened, poolclass=sql.QueuePool, isolation_level="AUTOCOMMIT", hide_parameters=True
+            "sqlite://", creator=self._open, poolclass=sql.QueuePool, isolation_level="AUTOCOMMIT", hide_parameters=True
         )
-        with _said():
+        with _store_errors():
             owned(file)
-            with self.writing() as connection:
+            with self.transaction() as connection:
                 TABLES.create_all(connection)
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.file, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")  # a revocation or a begun request that returned survives a power failure
@@ -109,15 +109,15 @@ class Records:
         return connection
 
     @contextmanager
-    def reading(self) -> Iterator[sql.Connection]:
+    def reader(self) -> Iterator[sql.Connection]:
         """A connection that only reads; it sees what any process has written."""
-        with _said(), self._engine.connect() as connection:
+        with _store_errors(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[sql.Connection]:
+    def transaction(self) -> Iterator[sql.Connection]:
         """One transaction, alone; an exception undoes it."""
-        with _said(), self._engine.connect() as connection:
+        with _store_errors(), self._engine.connect() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -129,13 +129,13 @@ class Records:
 
     def setting(self, name: str) -> str | None:
         """A setting by its name."""
-        with self.reading() as connection:
-            found = connection.scalar(sql.select(SETTINGS.c.value).where(SETTINGS.c.name == name))
-        return None if found is None else str(found)
+        with self.reader() as connection:
+            value = connection.scalar(sql.select(SETTINGS.c.value).where(SETTINGS.c.name == name))
+        return None if value is None else str(value)
 
     def set(self, name: str, value: str) -> None:
         """Write a setting."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.execute(sql.delete(SETTINGS).where(SETTINGS.c.name == name))
             connection.execute(sql.insert(SETTINGS), {"name": name, "value": value})
 
@@ -145,7 +145,7 @@ class Records:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _store_errors() -> Iterator[None]:
     """A failure of the file as an error that quotes nothing of it."""
     try:
         yield
@@ -159,12 +159,12 @@ def _said() -> Iterator[None]:
 
 def run(connection: sql.Connection, statement: sql.Executable, **values: Any) -> sql.CursorResult[Any]:
     """Run a statement that is compiled once, for what every request does."""
-    text, names = _compiled(statement, connection.dialect)
+    text, names = _compile(statement, connection.dialect)
     return connection.exec_driver_sql(text, tuple(values[name] for name in names))
 
 
 @lru_cache(maxsize=64)
-def _compiled(statement: sql.Executable, dialect: sql.Dialect) -> tuple[str, tuple[str, ...]]:
+def _compile(statement: sql.Executable, dialect: sql.Dialect) -> tuple[str, tuple[str, ...]]:
     """The words of a statement, and the order of its values."""
     ready = statement.compile(dialect=dialect)  # type: ignore[attr-defined]
     return str(ready), tuple(ready.positiontup or ())
@@ -228,10 +228,10 @@ class Accounts:
         """The account of a live token; None for any other text. The work is the same for every text."""
         presented = credential if TOKEN.fullmatch(credential) else NOBODY
         digest, now = _digest(presented), self.now()
-        with self._records.reading() as connection:
+        with self._records.reader() as connection:
             row = run(connection, WHO, presented=digest).first()
-        number, known, expires, revoked, name, role = tuple(row) if row is not None else (0, "0" * 64, 0.0, 0.0, "", "")
-        live = compare_digest(known, digest) & (expires > now) & (revoked is None)
+        number, stored, expires, revoked, name, role = tuple(row) if row is not None else (0, "0" * 64, 0.0, 0.0, "", "")
+        live = compare_digest(stored, digest) & (expires > now) & (revoked is None)
         return Account(name, role, number) if live else None
 
     def now(self) -> float:
@@ -247,53 +247,53 @@ class Accounts:
 
     def add(self, name: str, role: str, days: int = DAYS, declared: Iterable[str] = ()) -> Issued:
         """A new account with its first token. `declared` are the analysts of the catalog, if it declares any."""
-        known = account_name(name)
+        own_name = account_name(name)
         if role not in ROLES:
             raise InvalidInput(f"unknown role {role[:20]!r}: expected {', '.join(ROLES)}")
-        if role == ANALYST and (names := set(declared)) and known not in names:
+        if role == ANALYST and (names := set(declared)) and own_name not in names:
             raise InvalidInput(
-                f"the catalog declares analysts, and {known!r} is not one of them; add [analysts.{known}] to tacit.toml"
+                f"the catalog declares analysts, and {own_name!r} is not one of them; add [analysts.{own_name}] to tacit.toml"
             )
-        with self._records.writing() as connection:
-            if connection.scalar(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.name == known)) is not None:
-                raise NameTaken(f"the name {known!r} was used before; choose another name, or issue a new token for it")
-            connection.execute(sql.insert(ACCOUNTS), {"name": known, "role": role, "created": self._clock()})
-            return self._issue(connection, known, days)
+        with self._records.transaction() as connection:
+            if connection.scalar(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.name == own_name)) is not None:
+                raise NameTaken(f"the name {own_name!r} was used before; choose another name, or issue a new token for it")
+            connection.execute(sql.insert(ACCOUNTS), {"name": own_name, "role": role, "created": self._clock()})
+            return self._issue(connection, own_name, days)
 
     def issue(self, name: str, days: int = DAYS) -> Issued:
         """Another token for an account."""
-        known = account_name(name)
-        with self._records.writing() as connection:
-            _require(connection, known)
-            return self._issue(connection, known, days)
+        own_name = account_name(name)
+        with self._records.transaction() as connection:
+            _require(connection, own_name)
+            return self._issue(connection, own_name, days)
 
     def rotate(self, name: str, days: int = DAYS) -> Issued:
         """A new token in the place of all tokens of an account, which are revoked at once."""
-        known = account_name(name)
-        with self._records.writing() as connection:
-            _require(connection, known)
-            self._revoke(connection, TOKENS.c.account == known)
-            return self._issue(connection, known, days)
+        own_name = account_name(name)
+        with self._records.transaction() as connection:
+            _require(connection, own_name)
+            self._revoke(connection, TOKENS.c.account == own_name)
+            return self._issue(connection, own_name, days)
 
     def renew(self, account: Account, days: int = DAYS) -> Issued:
         """A new token in the place of the one that was presented; raises `Ended` if that one was revoked in the meantime."""
-        with self._records.writing() as connection:
+        with self._records.transaction() as connection:
             if not self._revoke(connection, TOKENS.c.number == account.token):
                 raise Ended
             return self._issue(connection, account.name, days)
 
     def revoke(self, name: str, number: int | None = None) -> int:
         """How many live tokens of an account were revoked: all of them, or one by its number. It holds from the next request on."""
-        known = account_name(name)
-        with self._records.writing() as connection:
-            _require(connection, known)
-            mine = TOKENS.c.account == known
+        own_name = account_name(name)
+        with self._records.transaction() as connection:
+            _require(connection, own_name)
+            mine = TOKENS.c.account == own_name
             return self._revoke(connection, mine if number is None else mine & (TOKENS.c.number == number))
 
-    def listed(self) -> list[dict[str, object]]:
+    def summary(self) -> list[dict[str, object]]:
         """Every account with its role and its tokens, by their numbers; never a token."""
         now = self.now()
-        with self._records.reading() as connection:
+        with self._records.reader() as connection:
             accounts = list(connection.execute(sql.select(ACCOUNTS).order_by(ACCOUNTS.c.name)))
             tokens = list(connection.execute(sql.select(TOKENS).order_by(TOKENS.c.number)))
         return [
@@ -312,7 +312,7 @@ class Accounts:
 
     def names(self, role: str) -> list[str]:
         """The names of all accounts of a role."""
-        with self._records.reading() as connection:
+        with self._records.reader() as connection:
             return [str(name) for name in connection.scalars(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.role == role))]
 
     def _issue(self, connection: sql.Connection, name: str, days: int) -> Issued:
@@ -329,15 +329,15 @@ class Accounts:
 
 
 def account_name(name: str) -> str:
-    """The one normal form of a name; refused if it is empty, long, or has characters that nobody sees.
+    """The one normal form of a name; refused if it is empty, long, or has invisible characters.
 
     >>> account_name(" Ana  LU ")
     'ana lu'
     """
-    known = analyst_name(text_of(name, "name"))
-    if not 0 < len(known) <= LONGEST_NAME or for_terminal(known) != known:
+    normal = analyst_name(text_of(name, "name"))
+    if not 0 < len(normal) <= LONGEST_NAME or for_terminal(normal) != normal:
         raise InvalidInput(f"name must have 1 to {LONGEST_NAME} visible characters", argument="name")
-    return known
+    return normal
 
 
 def moment(seconds: float) -> str:

@@ -102,27 +102,27 @@ class Requests:
     @contextmanager
     def alone(self, analyst: str, key: str, asked: Mapping[str, Any], head: int) -> Iterator[Begun]:
         """A request under its key, begun on the disk; a second one with the same key waits until the first has ended."""
-        known = digest_of(analyst, key)
-        with self._turn((analyst, known)):
-            yield self._begun(analyst, known, digest_of(for_json(dict(sorted(asked.items())))), head)
+        digest = digest_of(analyst, key)
+        with self._turn((analyst, digest)):
+            yield self._begin(analyst, digest, digest_of(for_json(dict(sorted(asked.items())))), head)
 
     def finish(self, begun: Begun, kept: Kept) -> None:
         """Keep the reply. If that fails, the ledger's entry decides when the same request comes again."""
         body: bytes | None = zlib.compress(kept.text.encode())
         if kept.entry is None and body is not None and len(body) > MOST_FREE:
             body = None
-        with suppress(StoreUnusable), self._records.writing() as connection:
+        with suppress(StoreUnusable), self._records.transaction() as connection:
             mine = (REQUESTS.c.analyst == begun.analyst) & (REQUESTS.c.key == begun.key)
             connection.execute(sql.update(REQUESTS).where(mine).values(status=kept.status, reply=body, entry=kept.entry))
             if kept.entry is None:
                 self._forget_unpaid(connection, begun.analyst)
 
-    def _begun(self, analyst: str, key: str, asked: str, head: int) -> Begun:
+    def _begin(self, analyst: str, key: str, asked: str, head: int) -> Begun:
         mine = (REQUESTS.c.analyst == analyst) & (REQUESTS.c.key == key)
-        with self._records.reading() as connection:
+        with self._records.reader() as connection:
             row = connection.execute(sql.select(REQUESTS).where(mine)).first()
         if row is None:
-            with self._records.writing() as connection:
+            with self._records.transaction() as connection:
                 new = {"analyst": analyst, "key": key, "asked": asked, "head": head, "begun": time.time()}
                 connection.execute(sql.insert(REQUESTS), new)
             return Begun(analyst, key, head, again=False)
@@ -161,32 +161,32 @@ def digest_of(*parts: str) -> str:
 # --- long replies ------------------------------------------------------------------------------------------------------------
 
 
-def framed(kept: Kept, stored: Stored) -> Kept:
+def as_frame(kept: Kept, stored: Stored) -> Kept:
     """A reply as it is kept for ever: as it is if it is short, else as the frame from which `unframed` makes the same one."""
     if kept.entry is None or not kept.text.startswith(ANSWER) or len(zlib.compress(kept.text.encode())) <= SHORT:
         return kept
     answer = answer_from(kept.text)
     receipt = json.loads(kept.text[kept.text.rindex(RECEIPT) + len(RECEIPT) : -1])
-    known = {"names": [column.name for column in answer.columns], "receipt": receipt}
+    fields = {"names": [column.name for column in answer.columns], "receipt": receipt}
     amounts = [str(answer.receipt.epsilon), str(answer.receipt.delta)]
-    frame = replace(kept, text=FRAME + for_json({**known, "amounts": amounts}) + "}")
+    frame = replace(kept, text=FRAME + for_json({**fields, "amounts": amounts}) + "}")
     try:
-        return frame if unframed(frame, stored) == kept else kept
+        return frame if from_frame(frame, stored) == kept else kept
     except StoreUnusable:
         return kept
 
 
-def unframed(kept: Kept, stored: Stored) -> Kept:
+def from_frame(kept: Kept, stored: Stored) -> Kept:
     """The reply that `framed` was given."""
     if not kept.text.startswith(FRAME) or kept.entry is None:
         return kept
-    known, text = json.loads(kept.text)["frame"], stored(kept.entry)
+    fields, text = json.loads(kept.text)["frame"], stored(kept.entry)
     if text is None:
         raise StoreUnusable(f"the answer of entry {kept.entry} is not in the ledger", remedy="restore the ledger from a backup")
-    told, (epsilon, delta) = known["receipt"], map(Fraction, known["amounts"])
+    told, (epsilon, delta) = fields["receipt"], map(Fraction, fields["amounts"])
     left = [None if part is None else Fraction(part) for part in told["left"] or (None, None)]
     receipt = Receipt(epsilon, delta, left[0], left[1], told["entry"], told["data_version"], told["again"])
-    return replace(kept, text=exact_text(with_names(replace(recorded(text), receipt=receipt), known["names"])))
+    return replace(kept, text=exact_text(with_names(replace(recorded(text), receipt=receipt), fields["names"])))
 
 
 # --- requests that ended a process -------------------------------------------------------------------------------------------
@@ -209,13 +209,13 @@ def fingerprint_of(account: str, text: str, params: Mapping[str, Any] | None) ->
     return digest_of(account, text.strip(), json.dumps(params or {}, sort_keys=True))
 
 
-def paid(fingerprint: str) -> str:
+def fingerprint_once_paid(fingerprint: str) -> str:
     """The fingerprint of a question as one that is paid for."""
     return digest_of("paid", fingerprint)
 
 
 class Suspects:
-    """What the clerk works on now, in a file, and what was counted before, in the records."""
+    """The requests that the clerk works on now, in a file, and the counts of earlier ones, in the records."""
 
     def __init__(self, records: Records, folder: Path) -> None:
         self._records, self._folder = records, folder
@@ -227,15 +227,17 @@ class Suspects:
 
     def recover(self, died: bool) -> None:
         """Count what the clerk before this one worked on, if a signal ended it, and begin anew."""
-        found = os.pread(self._file, PLACES * SIZE, 0)
+        content = os.pread(self._file, PLACES * SIZE, 0)
         os.ftruncate(self._file, 0)
         for place in range(PLACES) if died else ():
-            fingerprint, _, account = found[SIZE * place : SIZE * (place + 1)].rstrip(b"\0").decode(errors="replace").partition(" ")
+            fingerprint, _, account = (
+                content[SIZE * place : SIZE * (place + 1)].rstrip(b"\0").decode(errors="replace").partition(" ")
+            )
             if fingerprint:
                 self.count(fingerprint, account, CLERK)
 
     @contextmanager
-    def working(self, fingerprint: str) -> Iterator[None]:
+    def at_work(self, fingerprint: str) -> Iterator[None]:
         """Refuse a request that was counted too often; else it is worked on, until it waits for an engine or is done."""
         self.require_few(fingerprint)
         mark = Mark(self, fingerprint, WORKING.get())
@@ -249,7 +251,7 @@ class Suspects:
 
     def require_few(self, fingerprint: str) -> None:
         """Raises `TooManyFailures` for a request that was counted too often."""
-        with self._records.reading() as connection:
+        with self._records.reader() as connection:
             ends = run(connection, COUNTED, fingerprint=fingerprint).scalar()
         if ends is not None and ends >= ENDS:
             raise TooManyFailures(
@@ -260,7 +262,7 @@ class Suspects:
     def count(self, fingerprint: str, account: str, what: str) -> None:
         """One more end of a process, or one more question without an answer."""
         mine, now = SUSPECTS.c.fingerprint == fingerprint, time.time()
-        with self._records.writing() as connection:
+        with self._records.transaction() as connection:
             ends = 1 + (connection.scalar(sql.select(SUSPECTS.c.ends).where(mine)) or 0)
             connection.execute(sql.delete(SUSPECTS).where(mine))
             connection.execute(sql.insert(SUSPECTS), {"fingerprint": fingerprint, "ends": ends, "last": now})
@@ -285,7 +287,7 @@ class Suspects:
 
 def forget(records: Records) -> None:
     """Let every request be asked again: the curator has looked."""
-    with records.writing() as connection:
+    with records.transaction() as connection:
         connection.execute(sql.delete(SUSPECTS))
 
 

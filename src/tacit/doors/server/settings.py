@@ -29,7 +29,7 @@ class Settings:
     """Where the front listens, the names that it answers to, and its certificate; `behind_proxy` if a proxy has the TLS.
 
     A name is as in a URL: `stats.example.org`, or `[::1]`. `forwarded_by` are the addresses of proxies whose X-Forwarded-For names
-    the client; it is believed from nobody else.
+    the client; it is believed from no other address.
     """
 
     host: str = "127.0.0.1"
@@ -113,7 +113,7 @@ def check_engine(catalog: Catalog) -> None:
 
 
 def undeclared_sizes(catalog: Catalog) -> list[str]:
-    """The private tables whose size is assumed: the worst work of their questions is that of a table that nobody declared."""
+    """The private tables whose size is assumed: the worst work of their questions is that of an undeclared table."""
     return sorted(name for name, table in catalog.tables.items() if not table.public and table.rows_at_most is None)
 
 
@@ -144,16 +144,16 @@ class Crowd:
 def origin_of(address: str) -> str:
     """Who an address stands for: itself, or the network of an IPv6 address; empty for what is not an address.
 
-    >>> origin_of("192.0.2.1"), origin_of("::ffff:192.0.2.1"), origin_of("2001:db8::1:2:3:4"), origin_of("nobody")
+    >>> origin_of("192.0.2.1"), origin_of("::ffff:192.0.2.1"), origin_of("2001:db8::1:2:3:4"), origin_of("nowhere")
     ('192.0.2.1', '192.0.2.1', '2001:db8::/64', '')
     """
     try:
-        found = ip_address(address.strip().strip("[]").partition("%")[0])
+        parsed = ip_address(address.strip().strip("[]").partition("%")[0])
     except ValueError:
         return ""
-    if isinstance(found, IPv6Address):
-        return str(found.ipv4_mapped or ip_network((found, NETWORK), strict=False))
-    return str(found)
+    if isinstance(parsed, IPv6Address):
+        return str(parsed.ipv4_mapped or ip_network((parsed, NETWORK), strict=False))
+    return str(parsed)
 
 
 def forwarded(headers: Collection[tuple[bytes, bytes]]) -> str:
@@ -171,7 +171,7 @@ def forwarded(headers: Collection[tuple[bytes, bytes]]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfProcess:
-    """What every process is started with: the user that it becomes, and restrictions that tests leave out."""
+    """Settings of every process: the user that it becomes, and restrictions that tests leave out."""
 
     user: int | None = None
     group: int | None = None
@@ -185,7 +185,7 @@ class OfProcess:
 
 @dataclass(frozen=True, slots=True)
 class OfFront(OfProcess):
-    """What the front is started with; `settings` are those of the application."""
+    """Settings of the front; `settings` are those of the application."""
 
     control: int
     listening: int
@@ -194,7 +194,7 @@ class OfFront(OfProcess):
 
 @dataclass(frozen=True, slots=True)
 class OfClerk(OfProcess):
-    """What the clerk is started with; `died` if a signal ended the one before it."""
+    """Settings of the clerk; `died` if a signal ended the one before it."""
 
     catalog: str
     control: int
@@ -203,7 +203,7 @@ class OfClerk(OfProcess):
 
 @dataclass(frozen=True, slots=True)
 class OfEngine(OfProcess):
-    """What an engine is started with."""
+    """Settings of an engine."""
 
     catalog: str
     line: int

@@ -10,8 +10,8 @@ started, front and clerk over the control connection that each of them has to th
     the catalog changes, or SIGHUP    clerk and engines are started again
 
 A server answers as soon as one engine has opened the data, so the others are started after it. A process that dies is started again
-at once; if it dies soon after that, a little later each time. Engines that cannot reach a cluster are started ever more rarely; when
-one of them has reached it, the others are started at once.
+at once; if it dies soon after that, a little later each time. Engines that cannot reach a cluster are started ever more
+rarely; when one of them has reached it, the others are started at once.
 """
 
 from __future__ import annotations

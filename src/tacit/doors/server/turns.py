@@ -15,7 +15,7 @@ from itertools import count
 from math import inf
 from threading import Event, Lock, local
 
-from tacit.query.pauses import pausing
+from tacit.query.question import pausing
 
 # --- rates and places --------------------------------------------------------------------------------------------------------
 
@@ -48,8 +48,8 @@ class Places:
     _lock: Lock = field(default_factory=Lock)
 
     @contextmanager
-    def taken(self, account: str, counts: float = 1.0) -> Iterator[None]:
-        """One request of an account, which `counts` as so many; raises `TooManyRequests` if it has no place or no rate left."""
+    def take(self, account: str, counts: float = 1.0) -> Iterator[None]:
+        """One request of an account, which `counts` against its rate; raises `TooManyRequests` without a place or rate left."""
         with self._lock:
             use = self._use(account)
             if use.saved < counts or use.busy >= self.places:
@@ -100,9 +100,9 @@ class Seats:
     """How many threads work on calls at a time: more of them would only contend for the interpreter, call by call of the ledger.
 
     A seat goes to the account that has used the least time lately, then to whoever came first. Long work pauses now and then
-    (`query/pauses.py`), and gives its seat to an account that has used less. So whatever others ask, and however much, an account
+    (`query/question.py`), and gives its seat to an account that has used less. So whatever others ask, and however much, an account
     that asks little waits for one step of theirs. Whoever waits for an engine gives its seat up, so that a slow question keeps
-    nobody from the desk. `elsewhere` is entered while a thread pauses, and others have its seat.
+    no other from the desk. `elsewhere` is entered while a thread pauses, and others have its seat.
     """
 
     def __init__(self, number: int, clock: Callable[[], float] = time.monotonic, elsewhere: Around = nullcontext) -> None:
@@ -180,6 +180,6 @@ class Seats:
             self._used = {name: kept for name, kept in self._used.items() if self._seconds(name) > SLICE / 10}
 
     def _seconds(self, account: str) -> float:
-        """What an account has used lately."""
+        """The seconds that an account has used lately."""
         seconds, at = self._used.get(account, (0.0, 0.0))
         return float(seconds * 0.5 ** ((self._clock() - at) / HALF_LIFE))

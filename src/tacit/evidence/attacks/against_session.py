@@ -5,16 +5,16 @@ All applicable attacks against one data set: a copy, with a scratch ledger for e
 Each attack spends the whole of `epsilon`, once for each seed. The report (`session_report.py`) has figures and no released value;
 it compares with the truth all the same, and is not for publication.
 
-A changed unit: spend for one unit, have another one declared, and spend on as if what was spent still meant the same.
+A changed unit: spend for one unit, have another one declared, and spend on as if the earlier spending still meant the same.
 
 Under `unit = "row"` a question of epsilon 7 promises 7 for a row, and 70 for a person with ten rows. If a ledger that had counted
 rows went on when persons are declared, it would admit the rest of its budget and claim a total that is far from true. It must
-refuse until its entries are restated; then what is left is what is left for persons.
+refuse until its entries are restated; then the remaining budget is that for persons.
 
 The fate of a query as its answer: a refusal or a time-out that depends on one person discloses that person.
 
 Two ways to bring that about. Joins that multiply rows if one person has the secret, and only then: `CASE WHEN badge = 4 AND ...`
-as the side of twenty joins, each of which matches several rows. And a pattern of many `_`, which an engine tries at every place
+as the side of twenty joins that each match several rows. And a pattern of many `_`, which an engine tries at every place
 of a text, so that one long text of one person takes as long as all others together. At an epsilon that counts for nothing,
 answers are noise; the fate of each question is one exact bit.
 """
@@ -45,7 +45,7 @@ from tacit.evidence.attacks.reconstruction import Subsets, least_absolute, recon
 from tacit.evidence.attacks.reconstruction import predicted_share as predicted_bits
 from tacit.evidence.attacks.samplers import spearman
 from tacit.evidence.attacks.scratch import copied_data
-from tacit.evidence.attacks.session_report import Correlation, Never, Part, SessionReport, Tries, pooled
+from tacit.evidence.attacks.session_report import Correlation, Never, Part, SessionReport, Tries, pool
 from tacit.evidence.attacks.tracing import QUANTILE
 from tacit.privacy.catalog import Catalog, Owner, Table
 from tacit.privacy.rounding import Number, exact
@@ -57,7 +57,7 @@ PARTS = 8  # shares of the budget
 
 @dataclass(frozen=True, slots=True)
 class ChangedUnit:
-    """What was admitted after the units had changed: before they were restated, and after; in shares of the budget.
+    """The spending admitted after the units had changed: before they were restated, and after; in shares of the budget.
 
     `true` is the loss of one new unit that the ledger would have allowed, as a share of the budget.
     """
@@ -91,7 +91,7 @@ def changed_unit(catalog: Catalog, table: str, epsilon: Number = 1) -> ChangedUn
 
 
 def _spend(ledger: Ledger, event: Event, times: int) -> Fraction:
-    """What was admitted of several spends; an attacker goes on after each refusal."""
+    """The part of several spends that was admitted; an attacker goes on after each refusal."""
     spent = ledger.spent().epsilon or Fraction(0)
     for _ in range(times):
         try:
@@ -125,36 +125,36 @@ def fate(session: Session, question: str, epsilon: Fraction) -> Fate:
 
 
 def told_apart(session: Session, questions: Iterable[str], epsilon: Fraction) -> float:
-    """The share of questions whose fate is not that of most others: what was learnt without a number of an answer."""
+    """The share of questions whose fate is not that of most others: the disclosure without a number of an answer."""
     fates = [fate(session, question, epsilon) for question in questions]
     return 1 - Counter(fates).most_common(1)[0][1] / len(fates)
 
 
 def joining_questions(data: DataSet, target: Target) -> list[str]:
     """For each of a few people a question of many rows if they have the secret; none where no public table repeats a value."""
-    public = _multiplying(data)
+    public = _widest_join(data)
     if public is None:
         return []
     table, column, value = public
-    return [_joined(target, person, table, column, value) for person in target.values[:FATES_OF]]
+    return [_joining_question(target, person, table, column, value) for person in target.values[:FATES_OF]]
 
 
-def _joined(target: Target, person: int, table: str, column: str, value: str) -> str:
+def _joining_question(target: Target, person: int, table: str, column: str, value: str) -> str:
     matched = f"CASE WHEN {name(target.column)} = {person} AND ({target.secret}) THEN {value} END"
     joins = " ".join(f"JOIN {name(table)} w{at} ON w{at}.{name(column)} = {matched}" for at in range(JOINS))
     return f"SELECT COUNT(*) FROM {name(target.table)} {joins}"  # noqa: S608  # asked of a session, which reads it as a question
 
 
-def _multiplying(data: DataSet) -> tuple[str, str, str] | None:
+def _widest_join(data: DataSet) -> tuple[str, str, str] | None:
     """The public table, its column and one of the column's values by which a join makes most rows of one."""
-    found = [
+    columns = [
         (data.public.fan_out(table.name, column.name), table.name, column.name, text(str(column.values[0])))
         for table in data.catalog.tables.values()
         if table.public
         for column in data.public.columns(table.name).values()
         if column.values and isinstance(column.values[0], str)
     ]
-    repeating = [each for each in found if each[0] > 1]
+    repeating = [each for each in columns if each[0] > 1]
     return max(repeating)[1:] if repeating else None
 
 
@@ -184,7 +184,7 @@ TARGETS, GROUPS, REPEATS = 32, 8, 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Battle:
-    """What all attacks share: the data, whom to attack, the truth, and the budget of each."""
+    """The common part of all attacks: the data, the people to attack, the truth, and the budget of each."""
 
     catalog: Catalog
     target: Target
@@ -203,21 +203,21 @@ def attack_session(
 ) -> SessionReport:
     """Every attack in turn, each on a fresh copy with `epsilon` to spend, and all of that again with the following seeds.
 
-    A seed rules the questions; noise is the session's own. The findings of all seeds are pooled.
+    A seed determines the questions; noise is the session's own. The findings of all seeds are pooled.
     """
     if seeds < 1:
         raise InvalidInput(f"seeds must be a whole number of at least 1, not {seeds}", argument="seeds")
     with copied_data(catalog, 4 * PLENTY) as data:
-        known, bits = known_people(data.session(), target, PLENTY)
+        target_people, bits = known_people(data.session(), target, PLENTY)
     if len(bits) < FEWEST:
         raise InvalidInput(
             f"too few people have a {target.column}: found {len(bits)}, but an attack requires at least {FEWEST} "
             f"({ENOUGH_PEOPLE} for a verdict); choose another column with --by"
         )
-    battles = [Battle(catalog, known, bits, epsilon, seed + place) for place in range(seeds)]
+    battles = [Battle(catalog, target_people, bits, epsilon, seed + place) for place in range(seeds)]
     parts = (part for battle in battles for attack in ATTACKS for part in attack(battle))
-    found = pooled(progress(parts, FINDINGS * seeds, "attacking") if progress else parts)
-    return SessionReport(len(bits), int(bits.sum()), float(exact(epsilon)), seeds, found)
+    findings = pool(progress(parts, FINDINGS * seeds, "attacking") if progress else parts)
+    return SessionReport(len(bits), int(bits.sum()), float(exact(epsilon)), seeds, findings)
 
 
 def _ask(battle: Battle, questions: int, attack: Callable[[Questioner], Any]) -> tuple[Questioner, Any]:
@@ -237,19 +237,19 @@ def _counts_over_subsets(battle: Battle) -> Iterator[Part]:
     subsets = Subsets(people, 2 * people, battle.seed)
     everyone = np.arange(people)
 
-    def asking(asked: Questioner) -> float:
+    def ask_all(asked: Questioner) -> float:
         for subset in subsets:
             asked.query(subset)
         return float(asked.query(everyone) is not None)
 
-    asked, one_more = _ask(battle, len(subsets), asking)
+    asked, one_more = _ask(battle, len(subsets), ask_all)
     answers, deviation = np.array(asked.answers[: len(subsets)]), _deviation(battle, len(subsets))
     rows = np.vstack(list(subsets.blocks()))
     share = predicted_bits(people, len(subsets), deviation) or 0.5
     for method, solver in (("least squares", reconstruct), ("linear programming", least_absolute)):
         right = round((solver(subsets, answers, truth=battle.bits).recovered or 0.0) * people)
         yield Tries(f"reconstruction by {method}", "share of bits right", right, people, share, share, battle.enough)
-    yield _tracing(battle, rows, answers)
+    yield _trace(battle, rows, answers)
     yield Never("floating point", "share of outputs off the public grid", float((answers % 1 != 0).mean()), 0.0)
     noise = np.abs(answers - rows @ battle.bits.astype(np.int64))
     told_by_time = spearman(asked.seconds[: len(subsets)], noise)
@@ -257,7 +257,7 @@ def _counts_over_subsets(battle: Battle) -> Iterator[Part]:
     yield Never("one extra query", "answers beyond the budget", one_more, 0.0)
 
 
-def _tracing(battle: Battle, rows: NDArray[np.uint8], answers: NDArray[np.float64]) -> Tries:
+def _trace(battle: Battle, rows: NDArray[np.uint8], answers: NDArray[np.float64]) -> Tries:
     """Who is among those counted: scores of people with the secret, against the spread of the others' scores."""
     bits = battle.bits
     scores = (rows - 0.5).T @ (answers - answers.mean())
@@ -269,28 +269,28 @@ def _tracing(battle: Battle, rows: NDArray[np.uint8], answers: NDArray[np.float6
     return Tries("tracing", "members recognized at 1% false positives", recognized, members, chance, 0.01, enough)
 
 
-def _differencing(battle: Battle) -> Iterator[Part]:
+def _attack_by_differencing(battle: Battle) -> Iterator[Part]:
     targets = min(TARGETS, len(battle.bits))
-    yield from _isolated(battle, differencing, "differencing", targets, rounds=2, questions=4 * targets)
+    yield from _isolate(battle, differencing, "differencing", targets, rounds=2, questions=4 * targets)
 
 
 def _tracker(battle: Battle) -> Iterator[Part]:
     targets = min(TARGETS, len(battle.bits))
-    yield from _isolated(battle, tracker, "tracker", targets, rounds=1, questions=4 * targets)
+    yield from _isolate(battle, tracker, "tracker", targets, rounds=1, questions=4 * targets)
 
 
-def _averaging(battle: Battle) -> Iterator[Part]:
-    yield from _isolated(battle, averaging, "averaging", GROUPS, rounds=GROUPS, questions=2 * GROUPS * GROUPS)
+def _attack_by_averaging(battle: Battle) -> Iterator[Part]:
+    yield from _isolate(battle, averaging, "averaging", GROUPS, rounds=GROUPS, questions=2 * GROUPS * GROUPS)
 
 
-def _isolated(battle: Battle, attack: Any, name: str, targets: int, rounds: int, questions: int) -> Iterator[Part]:
+def _isolate(battle: Battle, attack: Any, name: str, targets: int, rounds: int, questions: int) -> Iterator[Part]:
     def run(asked: Questioner) -> Any:
         return attack(asked, battle.bits, rounds=rounds, targets=targets, seed=battle.seed)
 
-    _, found = _ask(battle, questions, run)
+    _, result = _ask(battle, questions, run)
     expected = predicted_share(name, _deviation(battle, questions), rounds)
-    tried = len(found.truth)
-    yield Tries(name, "share of targets found", round(found.recovered * tried), tried, expected, expected, battle.enough)
+    tried = len(result.truth)
+    yield Tries(name, "share of targets found", round(result.recovered * tried), tried, expected, expected, battle.enough)
 
 
 def _verbatim(battle: Battle) -> Iterator[Part]:
@@ -306,9 +306,9 @@ def _verbatim(battle: Battle) -> Iterator[Part]:
 
 
 def _changed_unit(battle: Battle) -> Iterator[Part]:
-    """Another unit declared over what was spent: nothing more may be admitted until it is restated, and here nothing after that."""
-    found = changed_unit(battle.catalog, battle.target.table.lower(), battle.epsilon)
-    yield Never("changed unit", "share of the budget admitted for a changed unit", found.before + found.after, 0.0)
+    """Another unit is declared after spending: nothing more may be admitted until it is restated, and here nothing after that."""
+    attack = changed_unit(battle.catalog, battle.target.table.lower(), battle.epsilon)
+    yield Never("changed unit", "share of the budget admitted for a changed unit", attack.before + attack.after, 0.0)
 
 
 def _hostile_key(battle: Battle) -> Iterator[Part]:
@@ -334,15 +334,15 @@ def _fates(battle: Battle, asking: Callable[[DataSet, Target], list[str]], attac
         questions = asking(data, battle.target)
         if questions:
             share = exact(battle.epsilon) / len(questions)
-            found = told_apart(data.session(), questions, share)
-            yield Never(attack, "people identified by whether a query fails", found, 0.0)
+            identified = told_apart(data.session(), questions, share)
+            yield Never(attack, "people identified by whether a query fails", identified, 0.0)
 
 
 ATTACKS = (
     _counts_over_subsets,
-    _differencing,
+    _attack_by_differencing,
     _tracker,
-    _averaging,
+    _attack_by_averaging,
     _verbatim,
     _time_out,
     _long_cell,

@@ -1,4 +1,4 @@
-"""Those who answer subset counts: exactly, rounded, with small counts hidden, with a minimum group size, or with noise.
+"""Answerers of subset counts: exact, rounded, with small counts hidden, with a minimum group size, or with noise.
 
 Each has `query(subset)`, which returns how many of the people at these places have the secret bit, or None where it will not say.
 They stand for ways in which counts are published today; each is attacked. Their noise is the attacked object: it comes from
@@ -100,7 +100,7 @@ class Noise:
         return DEVIATIONS[self.law] * self.size
 
     def draw(self, size: int, generator: np.random.Generator) -> NDArray[np.float64]:
-        """So many draws."""
+        """`size` draws."""
         if self.law == "laplace":
             return generator.laplace(0, self.size, size)
         if self.law == "gaussian":

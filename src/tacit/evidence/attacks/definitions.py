@@ -1,7 +1,7 @@
 """Definitions of privacy that fail, each shown on a small example, with exact probabilities.
 
-Each function returns a `Demonstration`: what the definition is content with, the loss in the sense of differential privacy, and how
-likely it is that the release gives somebody away. The names of those who proposed or refuted them are with each.
+Each function returns a `Demonstration`: the promise of the definition, the loss in the sense of differential privacy, and the
+probability that the release gives a person away. The names of those who proposed or refuted them are with each.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, lines, told
+from tacit.evidence.attacks.figures import Axes, json_figures, lines
 from tacit.privacy.law import ARITHMETIC, Law, hockey_stick, worst_log_ratio
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.privacy.universe import Universe
@@ -26,7 +26,7 @@ Rows = tuple[Hashable, ...]
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """What a definition promises, and what happens all the same. `curve` is the chance of harm along `along`, if it has one."""
+    """The promise of a definition, and the harm that it allows. `curve` is the chance of harm along `along`, if it has one."""
 
     name: str
     promised: str
@@ -43,7 +43,7 @@ class Demonstration:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(
+        return json_figures(
             name=self.name,
             promised=self.promised,
             happens=self.happens,
@@ -53,7 +53,7 @@ class Demonstration:
         )
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """The chance of harm, along what it depends on; a level line where it depends on nothing."""
+        """The chance of harm along its parameter; a level line where it depends on nothing."""
         points = self.curve or ((Fraction(0), self.recovered), (Fraction(1), self.recovered))
         rows = [{"x": float(x), "y": float(y), "series": self.name} for x, y in points]
         return lines(rows, Axes(self.along or " ", "chance of harm", share=True), self.name, path)
@@ -70,7 +70,7 @@ def random_row(people: int = 5) -> Demonstration:
     """
     distance, loss = Decimal(0), Decimal(0)
     for rows, other in _neighbours(people):
-        one, two = _picked(rows), _picked(other)
+        one, two = _law_of_pick(rows), _law_of_pick(other)
         distance = max(distance, hockey_stick(one, two, Decimal(0)))
         loss = max(loss, worst_log_ratio(one, two))
     return Demonstration(
@@ -110,7 +110,7 @@ def released_sample(people: int = 100, size: int = 10, unique: int = 20) -> Demo
 
 
 def fit_and_resample(people: int = 100, drawn: int = 100) -> Demonstration:
-    """Learn the distribution and release points drawn from it: what was learnt depends on each row all the same.
+    """Learn the distribution and release points drawn from it: the learnt distribution still depends on each row.
 
     The definition (only the distribution is revealed) is circular: the fitted distribution is a function of the data.
 
@@ -118,7 +118,7 @@ def fit_and_resample(people: int = 100, drawn: int = 100) -> Demonstration:
     0.634
     """
 
-    def seen(count: int) -> Fraction:
+    def chance_of_row(count: int) -> Fraction:
         return 1 - (1 - Fraction(1, people)) ** count
 
     steps = sorted({round(drawn * share / 20) for share in range(21)} | {drawn})
@@ -127,9 +127,9 @@ def fit_and_resample(people: int = 100, drawn: int = 100) -> Demonstration:
         f"All {drawn} points are synthetic, drawn from frequencies fitted to {people} rows.",
         "A value that only one person has can be drawn only if that person is in the data.",
         inf,
-        seen(drawn),
+        chance_of_row(drawn),
         "points drawn",
-        tuple((Fraction(count), seen(count)) for count in steps),
+        tuple((Fraction(count), chance_of_row(count)) for count in steps),
     )
 
 
@@ -144,12 +144,12 @@ def told_apart(function: Callable[[Rows], Hashable], universe: Universe, size: i
     >>> told_apart(len, Universe((0, 1)), size=4) is None
     True
     """
-    found: Rows | None = None
+    first: Rows | None = None
     for database in universe.databases(size):
-        if found is None:
-            found = database.rows
-        elif function(database.rows) != function(found):
-            return _step(function, found, database.rows)
+        if first is None:
+            first = database.rows
+        elif function(database.rows) != function(first):
+            return _step(function, first, database.rows)
     return None
 
 
@@ -242,7 +242,7 @@ class Gallery:
         return {"definitions": [one.to_dict() for one in self.shown]}
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """The chance of harm in a sample and under noise on each row, along what it depends on, as shares of the largest."""
+        """The chance of harm in a sample and under noise on each row, along its parameter, as shares of the largest."""
         drawn = [one for one in self.shown if one.curve]
         rows = [{"x": float(x / one.curve[-1][0]), "y": float(y), "series": one.name} for one in drawn for x, y in one.curve]
         return lines(rows, Axes("share of the largest", "chance of harm", share=True), "Definitions that fail", path)
@@ -264,7 +264,7 @@ def _neighbours(people: int) -> Iterator[tuple[Rows, Rows]]:
             yield rows, (*rows[:place], 1 - rows[place], *rows[place + 1 :])
 
 
-def _picked(rows: Rows) -> Law:
+def _law_of_pick(rows: Rows) -> Law:
     return Law({(place, row): ARITHMETIC.divide(Decimal(1), len(rows)) for place, row in enumerate(rows)})
 
 

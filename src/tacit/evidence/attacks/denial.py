@@ -2,11 +2,11 @@
 
 The auditor refuses a MAX exactly when the answer would determine a value. The analyst asks for the largest of a small group, and
 then for the largest of the group without one row. If that is refused, then for every answer that would have been refused the row
-left out is the only one that can have the first answer: so it has it. One refusal, one value, and nobody was ever asked about
-alone (Kenthapadi, Mishra and Nissim 2005; the remedy is theirs too). A simulatable auditor refuses the same question whatever
+left out is the only one that can have the first answer: so it has it. One refusal, one value, and no question was about one
+row alone (Kenthapadi, Mishra and Nissim 2005; the remedy is theirs too). A simulatable auditor refuses the same question whatever
 the data is, and the same reasoning ends with nothing.
 
-The values of the demonstration are drawn from a seeded generator on purpose: they are nobody's.
+The values of the demonstration are drawn from a seeded generator on purpose: they are invented.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SMALLEST = 3  # of two rows, one left out, the other would be asked about alone:
 
 
 class Answering(Protocol):
-    """What is attacked: it answers or refuses."""
+    """The desk under attack: it answers or refuses."""
 
     def put(self, question: Question) -> Reply:
         """The reply to a question."""
@@ -37,7 +37,7 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the attack got out of one desk; `named` are the values that the analyst is sure of."""
+    """The result of the attack on one desk; `named` are the values that the analyst is sure of."""
 
     asked: int
     refused: int
@@ -56,10 +56,10 @@ class DenialAttack:
 
     def summary(self) -> str:
         """The result in two sentences."""
-        found, other = self.value_based, self.simulatable
+        peeking, other = self.value_based, self.simulatable
         return (
-            f"The value-based auditor refused {found.refused:,} of {found.asked:,} questions, and these refusals disclose "
-            f"{len(found.named):,} of {self.people:,} values, {found.wrong} of them wrong. "
+            f"The value-based auditor refused {peeking.refused:,} of {peeking.asked:,} questions, and these refusals disclose "
+            f"{len(peeking.named):,} of {self.people:,} values, {peeking.wrong} of them wrong. "
             f"The simulatable auditor refused {other.refused:,} of {other.asked:,}, which disclose {len(other.named)}."
         )
 
@@ -102,29 +102,29 @@ def _attack(desk: Answering, data: NDArray[np.float64], group: int, looks: bool)
     named: dict[int, float] = {}
     asked = refused = 0
     for start in range(0, data.size - group + 1, group):
-        for found in _on_group(desk, np.arange(start, start + group), looks):
-            asked, refused = asked + 1, refused + (found is not None)
-            named |= found or {}
+        for disclosed in _on_group(desk, np.arange(start, start + group), looks):
+            asked, refused = asked + 1, refused + (disclosed is not None)
+            named |= disclosed or {}
     return Outcome(asked, refused, named, sum(bool(data[row] != value) for row, value in named.items()))
 
 
 def _on_group(desk: Answering, rows: NDArray[np.int64], looks: bool) -> Iterator[dict[int, float] | None]:
-    """For each question about a group: None if it was answered, else what the refusal discloses."""
+    """For each question about a group: None if it was answered, else the values that the refusal discloses."""
     rule = MaxAuditor()
-    known = rule.begin(len(rows))
+    state = rule.begin(len(rows))
     for left_out in (None, *range(len(rows))):
         members = [place for place in range(len(rows)) if place != left_out]
         here = question("max", members)
         reply = desk.put(question("max", rows[members]))
         if isinstance(reply, ExactAnswer):
-            known = rule.learn(known, here, reply.answer)
+            state = rule.learn(state, here, reply.answer)
             yield None
         else:
-            away = leak_report(rule, known, here).gives_away if looks else _whatever_the_answer(rule, known, here)
+            away = leak_report(rule, state, here).gives_away if looks else _whatever_the_answer(rule, state, here)
             yield {int(rows[place]): value for place, value in away.items()}
 
 
-def _whatever_the_answer(rule: MaxAuditor, known: Maxima, here: Question) -> dict[int, float]:
-    """What holds under every answer that is possible: all that a refusal says which does not depend on the answer."""
-    found = [set(rule.determined_values(rule.learn(known, here, answer)).items()) for answer in rule.possible(known, here)]
-    return dict(set.intersection(*found))
+def _whatever_the_answer(rule: MaxAuditor, state: Maxima, here: Question) -> dict[int, float]:
+    """The values that hold under every possible answer: the disclosure of a refusal that does not depend on the answer."""
+    values = [set(rule.determined_values(rule.learn(state, here, answer)).items()) for answer in rule.possible(state, here)]
+    return dict(set.intersection(*values))

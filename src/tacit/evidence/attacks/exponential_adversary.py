@@ -1,4 +1,4 @@
-"""The exponential adversary: whoever answers all subset counts within alpha, the search for candidates, and the disclosed rows.
+"""The exponential adversary: answers to all subset counts within alpha, the search for candidates, and the disclosed rows.
 
 The exponential adversary: answering all subset counts within alpha discloses all but 4 alpha rows.
 
@@ -13,17 +13,17 @@ Up to `MOST_LISTED` people all candidates are held against all answers; for more
 All candidates that agree with the answers, without trying 2^n of them: person by person, as in a search with backtracking.
 
 Alive are partial candidates for the first k people. For person k + 1 each becomes two; then questions are asked that rule some of
-them out. Two candidates of which one has more than 2 alpha ones where the other has none cannot both agree with the answer about
+them out. Two candidates, one with more than 2 alpha ones where the other has none, cannot both agree with the answer about
 these rows, since it is within alpha of one count: the question about the rows in which they differ rules out at least one. So
 after each person all that are alive differ by at most 2 alpha rows either way. The truth agrees with every answer and stays, so
 all others are within 4 alpha of it: for a small alpha these are some hundreds, and not 2^n.
 
 That is the proof of Dinur and Nissim (2003), Theorem 1, run as a program. It asks some thousands of the 2^n questions.
 
-Whoever answers every subset count of n people within alpha: with random errors, or with the errors that hide most.
+Answers to every subset count of n people within alpha: with random errors, or with the errors that hide most.
 
-There are 2^n answers. They are functions of the subset here, so that nobody has to write all of them down; a subset asked about
-again gets the same answer. Seeded generators stand for somebody's answers, never for tacit's.
+There are 2^n answers. They are functions of the subset here, so that they need not be listed; a subset asked about
+again gets the same answer. Seeded generators stand for other answerers, never for tacit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures
 
 Bits = NDArray[np.int64]
 Rows = NDArray[np.int64]  # one subset in each row, a one for each of its people
@@ -128,8 +128,8 @@ class Listed:
         return self.listed[subsets @ (1 << np.arange(subsets.shape[1]))]
 
 
-def checked(truth: ArrayLike, alpha: float) -> Bits:
-    """The bits to attack, checked; alpha is an error, so it is at least 0."""
+def check_bits(truth: ArrayLike, alpha: float) -> Bits:
+    """The bits to attack; raises unless alpha, an error, is at least 0."""
     bits = np.asarray(truth).astype(np.int64)
     if bits.ndim != 1 or not bits.size or not alpha >= 0:
         raise InvalidInput("bits must not be empty, and alpha must be at least 0")
@@ -166,9 +166,9 @@ def search(answers: Answers, seed: int = 0) -> Searched:
         alive = np.concatenate([alive, alive + np.eye(1, people, person, dtype=np.int64)])
         guesses = generator.integers(0, 2, (GUESSES, people))
         guesses[:, person], guesses[:, person + 1 :] = 1, 0
-        alive, asked = _agreeing(alive, guesses, answers), asked + GUESSES
+        alive, asked = _candidates_within(alive, guesses, answers), asked + GUESSES
         while len(questions := _telling_apart(alive, answers.alpha)):
-            alive, asked = _agreeing(alive, questions, answers), asked + len(questions)
+            alive, asked = _candidates_within(alive, questions, answers), asked + len(questions)
         if len(alive) > MOST_ALIVE:
             raise InvalidInput(
                 f"more than {MOST_ALIVE:,} candidates agree with the answers about {person + 1} people; "
@@ -178,7 +178,7 @@ def search(answers: Answers, seed: int = 0) -> Searched:
     return Searched(alive, asked)
 
 
-def _agreeing(candidates: Candidates, questions: Rows, answers: Answers) -> Candidates:
+def _candidates_within(candidates: Candidates, questions: Rows, answers: Answers) -> Candidates:
     """Those within alpha of every answer."""
     errors = np.abs(candidates @ questions.T - answers.to(questions))
     return candidates[(errors <= answers.alpha + SLACK).all(axis=1)]
@@ -198,7 +198,7 @@ def _telling_apart(candidates: Candidates, alpha: float) -> Rows:
 
 MOST_LISTED = 14  # 2^14 candidates times 2^14 questions
 BLOCK = 2**22
-NEARLY_ALL = 0.9  # of the rows: what n/40 gives away
+NEARLY_ALL = 0.9  # share of the rows that n/40 gives away
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class RuledOut:
     def summary(self) -> str:
         """The example in one sentence."""
         return (
-            f"A candidate that has {_listed(self.wrong)} wrong is ruled out by the question about {_listed(self.question)}: "
+            f"A candidate that has {_row_list(self.wrong)} wrong is ruled out by the question about {_row_list(self.question)}: "
             f"it has {self.count} there, and the answer is {self.answer:.3g}."
         )
 
@@ -241,7 +241,7 @@ class Consistent:
 
     @property
     def bound(self) -> int:
-        """What the theorem allows: 4 alpha, in whole rows."""
+        """The distance that the theorem allows: 4 alpha, in whole rows."""
         return min(self.people, floor(4 * self.alpha + SLACK))
 
     @property
@@ -260,9 +260,9 @@ class Consistent:
         return self.predicted >= NEARLY_ALL - SLACK
 
     def summary(self) -> str:
-        """What agrees, by rows that are wrong; the worst; one that does not agree; and what that means."""
+        """The consistent candidates by rows that are wrong; the worst; one that does not agree; and the conclusion."""
         rows = "\n".join(f"  {wrong:>2} wrong: {count:,}" for wrong, count in enumerate(self.by_distance) if count)
-        worst = f"The worst of them has {_listed(self.wrong)} wrong." if self.wrong else "The only one is the true data."
+        worst = f"The worst of them has {_row_list(self.wrong)} wrong." if self.wrong else "The only one is the true data."
         example = [] if self.ruled_out is None else [self.ruled_out.summary()]
         return "\n".join([self._head(), rows, worst, *example, self._verdict()])
 
@@ -275,15 +275,15 @@ class Consistent:
         )
 
     def _verdict(self) -> str:
-        known = f"Whichever candidate is chosen, at least {self.people - self.bound} of {self.people} rows are right"
+        rows_right = f"Whichever candidate is chosen, at least {self.people - self.bound} of {self.people} rows are right"
         if self.blatant:
-            return f"{known}, {self.predicted:.0%}: blatant non-privacy."
-        return f"{known}, {self.predicted:.0%}. At alpha = n/40 it is nine tenths: blatant non-privacy."
+            return f"{rows_right}, {self.predicted:.0%}: blatant non-privacy."
+        return f"{rows_right}, {self.predicted:.0%}. At alpha = n/40 it is nine tenths: blatant non-privacy."
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
         example = self.ruled_out
-        return told(
+        return json_figures(
             people=self.people,
             alpha=self.alpha,
             questions=self.questions,
@@ -295,7 +295,8 @@ class Consistent:
             recovered=self.recovered,
             predicted=self.predicted,
             blatant_non_privacy=self.blatant,
-            ruled_out=example and told(wrong=example.wrong, question=example.question, count=example.count, answer=example.answer),
+            ruled_out=example
+            and json_figures(wrong=example.wrong, question=example.question, count=example.count, answer=example.answer),
         )
 
     def chart(self, path: str | Path | None = None) -> Any:
@@ -313,20 +314,20 @@ def exponential_adversary(truth: ArrayLike, alpha: float, answers: ArrayLike | A
     `answers` may be any of those above, or a list for all subsets by their binary number; without them each count gets
     noise uniform in [-alpha, alpha].
 
-    >>> found = exponential_adversary([1, 0, 1, 1, 0, 0, 1, 0], alpha=1)
-    >>> found.farthest <= found.bound == 4
+    >>> result = exponential_adversary([1, 0, 1, 1, 0, 0, 1, 0], alpha=1)
+    >>> result.farthest <= result.bound == 4
     True
     >>> worst = exponential_adversary([1, 0] * 20, 1, HalfWay.worst([1, 0] * 20, 1))
     >>> worst.by_distance[:5], worst.wrong, worst.blatant
     ((1, 0, 4, 0, 1), (1, 2, 3, 4), True)
     """
-    bits = checked(truth, alpha)
+    bits = check_bits(truth, alpha)
     given = _read(bits, alpha, answers, seed)
     if len(bits) <= MOST_LISTED:
         kept, questions = np.concatenate(list(_consistent(given))), 2 ** len(bits)
     else:
-        found = search(given, seed)
-        kept, questions = found.candidates, found.questions
+        searched = search(given, seed)
+        kept, questions = searched.candidates, searched.questions
     distances = (kept != bits).sum(axis=1)
     worst = kept[distances.argmax()] != bits
     counts = np.bincount(distances, minlength=len(bits) + 1)
@@ -347,8 +348,8 @@ def between(truth: ArrayLike, other: ArrayLike) -> Floats:
 
 def counts(bits: ArrayLike) -> Floats:
     """The exact counts over all subsets; the subset of number s has the people whose binary digit in s is one."""
-    known = np.asarray(bits, dtype=np.float64)
-    return np.asarray(_digits(np.arange(2 ** len(known)), len(known)) @ known, dtype=np.float64)
+    values = np.asarray(bits, dtype=np.float64)
+    return np.asarray(_digits(np.arange(2 ** len(values)), len(values)) @ values, dtype=np.float64)
 
 
 def _read(bits: Bits, alpha: float, answers: ArrayLike | Answers | None, seed: int) -> Answers:
@@ -369,7 +370,7 @@ def _consistent(answers: Answers) -> Iterator[Candidates]:
 
 
 def _example(answers: Answers) -> RuledOut | None:
-    """The truth with more than 2 alpha rows changed one way, and as many as 2 alpha the other way, where there are so many."""
+    """The truth with more than 2 alpha rows changed one way, and 2 alpha rows the other way, if there are that many."""
     truth, most = answers.truth, floor(2 * answers.alpha + SLACK)
     for value in (0, 1):
         same, others = np.flatnonzero(truth == value)[: most + 1], np.flatnonzero(truth != value)[:most]
@@ -387,7 +388,7 @@ def _places(rows: Any) -> tuple[int, ...]:
     return tuple((np.flatnonzero(rows) + 1).tolist())
 
 
-def _listed(rows: tuple[int, ...]) -> str:
+def _row_list(rows: tuple[int, ...]) -> str:
     return f"row {rows[0]}" if len(rows) == 1 else f"rows {', '.join(map(str, rows[:-1]))} and {rows[-1]}"
 
 

@@ -1,4 +1,4 @@
-"""What results of attacks share: plain values for JSON, charts of points and bars, and how far bad luck can go."""
+"""The common part of attack results: plain values for JSON, charts of points and bars, and the limits of chance."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def told(**figures: Any) -> dict[str, Any]:
+def json_figures(**figures: Any) -> dict[str, Any]:
     """Named figures as JSON has them.
 
     >>> told(recovered=np.float64(0.75))
@@ -86,7 +86,7 @@ def lines(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None =
     drawn = alt.Chart(alt.InlineData(values=[row for row in shown if not row.get("seen")])).mark_line(strokeWidth=2)
     dots = alt.Chart(alt.InlineData(values=[row for row in shown if row.get("seen")])).mark_point(filled=True, size=45)
     chart = alt.layer(drawn.encode(**encoding), dots.encode(**encoding))
-    return save(_framed(alt, chart, title), path)
+    return save(_with_frame(alt, chart, title), path)
 
 
 def bars(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None = None, rule: float | None = None) -> Any:
@@ -109,7 +109,7 @@ def bars(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None = 
     )
     if rule is not None:
         chart += alt.Chart(alt.InlineData(values=[{"at": rule}])).mark_rule(strokeDash=[4, 3]).encode(y="at:Q")
-    return save(_framed(alt, chart, title), path)
+    return save(_with_frame(alt, chart, title), path)
 
 
 def _scale(alt: Any, logarithmic: bool, share: bool = False) -> Any:
@@ -118,5 +118,5 @@ def _scale(alt: Any, logarithmic: bool, share: bool = False) -> Any:
     return alt.Scale(type="log" if logarithmic else "linear", nice=not logarithmic)
 
 
-def _framed(alt: Any, chart: Any, title: str) -> Any:
+def _with_frame(alt: Any, chart: Any, title: str) -> Any:
     return chart.properties(title=alt.TitleParams(title, anchor="start"), width=520, height=260).configure_view(stroke=None)

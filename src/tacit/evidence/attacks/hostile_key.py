@@ -1,6 +1,6 @@
 r"""The hostile key: a value of the data, or a name in a question, that tries to be more than a text where it is shown.
 
-Whoever owns a row chooses what stands in it, and a private key that enough people share is released as it is; whoever asks chooses
+The owner of a row chooses its content, and a private key that enough people share is released as it is; an analyst chooses
 the names of the columns. Either may be markup, a script, a formula, or a sequence that a terminal obeys. Here both are, in an
 answer of a session; it is written in every format, and each is read back by a parser of that format. An attack succeeds in a format
 whose outline is another one than that of the same answer with harmless keys and names: something stands outside of its cell.
@@ -56,8 +56,8 @@ HOSTILE = (
 )
 INJECTED = """a\\" + datum['value'] + '"""  # in a title: it ends its text, and goes on as an expression
 PEOPLE_OF_A_KEY = 100
-DELTA = "1e-6"  # below it a key of so many people is left out less than once in 10^30
-NAMES = (  # of control characters, SQL takes these few; what is longer is cut
+DELTA = "1e-6"  # below it a key of this number of people is left out less than once in 10^30
+NAMES = (  # of control characters, SQL takes these few; longer texts are cut
     "</script><script>window.pwned=1</script>\"'><img onerror=a>",
     "=1;=2\r\n\x9b\u202e\u200b\ufeff\u2028\ufffe[/x]:bomb:<!--",
     f"a.b[0] ${{n}} {INJECTED}",
@@ -91,7 +91,7 @@ def keyed_data(keys: Sequence[str], epsilon: Number) -> Iterator[DataSet]:
 
 
 def released_keys(epsilon: Number = 1, keys: Sequence[str] = HOSTILE) -> Answer:
-    """What a session releases of hostile keys; a text that the data cannot hold is changed when it is prepared."""
+    """The session's release of hostile keys; a text that the data cannot hold is changed when it is prepared."""
     with keyed_data(keys, epsilon) as data:
         return data.session().sql("SELECT note, COUNT(*) AS n FROM people GROUP BY note", epsilon=epsilon, delta=DELTA)
 
@@ -114,9 +114,9 @@ def hostile_names(session: Session, table: str, epsilon: Number) -> Iterator[Ans
 
 def broken_out(answers: Sequence[Answer | Refused]) -> set[str]:
     """The formats in which some answer, or the words of some refusal, did not stay in their cells."""
-    found = {name for answer in answers if isinstance(answer, Answer) for name in broken_formats(answer)}
+    formats = {name for answer in answers if isinstance(answer, Answer) for name in broken_formats(answer)}
     refusals = [str(each) for each in answers if isinstance(each, Refused)]
-    return found | ({"refusal"} if any(_lines(text) != _lines("refused") for text in refusals) else set())
+    return formats | ({"refusal"} if any(_lines(text) != _lines("refused") for text in refusals) else set())
 
 
 # --- every format, and its outline -------------------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ def broken_out(answers: Sequence[Answer | Refused]) -> set[str]:
 def broken_formats(answer: Answer) -> list[str]:
     """The formats whose outline is another one than that of the same answer with harmless keys and names."""
     plain = harmless(answer)
-    return [name for name, outline in FORMATS.items() if _tried(outline, answer) != outline(plain)]
+    return [name for name, outline in FORMATS.items() if _try_outline(outline, answer) != outline(plain)]
 
 
-def _tried(outline: Callable[[Answer], Any], answer: Answer) -> Any:
+def _try_outline(outline: Callable[[Answer], Any], answer: Answer) -> Any:
     """The outline, or a note that it cannot be read back, which breaks the format."""
     try:
         return outline(answer)
@@ -183,7 +183,7 @@ def _in_json(answer: Answer) -> tuple[bool, bool]:
     return exact_values, bool(OBEYED.search(text))
 
 
-def _drawn(outline: Callable[[Any], Any]) -> Callable[[Answer], Any]:
+def _outline_of_charts(outline: Callable[[Any], Any]) -> Callable[[Answer], Any]:
     """The outlines of the charts of all numbers of an answer."""
     return lambda answer: [outline(_chart(answer, column.name)) for column in answer.columns if not column.is_key]
 
@@ -230,9 +230,9 @@ FORMATS: Mapping[str, Callable[[Answer], Any]] = {
     "table in HTML": lambda answer: outline_of_page(answer._repr_html_()),
     "CSV": _in_csv,
     "JSON": _in_json,
-    "chart in SVG": _drawn(_in_svg),
-    "chart in HTML": _drawn(lambda chart: outline_of_page(page(chart.altair()))),
-    "chart in a notebook": _drawn(lambda chart: outline_of_page(chart.altair().to_html())),
+    "chart in SVG": _outline_of_charts(_in_svg),
+    "chart in HTML": _outline_of_charts(lambda chart: outline_of_page(page(chart.altair()))),
+    "chart in a notebook": _outline_of_charts(lambda chart: outline_of_page(chart.altair().to_html())),
 }
 
 

@@ -8,8 +8,8 @@ times in different words: error falls with the square root of the number of time
 and again; the two counts add up to the same number each time, and no two questions are alike, so that remembering answers does
 not help.
 
-What defends: noise that all questions pay for from one budget. A refusal of small groups, rounding, and noise that is fresh for
-everybody who asks again do not.
+The defense: noise that all questions pay for from one budget. A refusal of small groups, rounding, and noise that is fresh each
+time a question is asked again do not defend.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.evidence.attacks.answerers import WEAK, Answerer, MinimumSize, Subset, fair_bits
-from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures
 
 Bits = NDArray[np.bool_]
 Signed = list[tuple[int, Subset]]
@@ -35,7 +35,7 @@ ROUNDS = {"exact": 1, "rounding to 5": 400, "counts below 5 suppressed": 20, "no
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Isolation:
-    """What an attack made of the answers: for each target an estimate, to be rounded; `truth` is what a judge knows."""
+    """The attack's conclusion from the answers: for each target an estimate, to be rounded; `truth` is known to the judge alone."""
 
     attack: str
     questions: int
@@ -67,7 +67,7 @@ class Isolation:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(
+        return json_figures(
             attack=self.attack,
             targets=len(self.truth),
             questions=self.questions,
@@ -100,7 +100,7 @@ class Gallery:
         return "\n".join(f"{name}: {result.summary()}" for name, result in self.found.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """What was found against each answerer, as plain values, ready for JSON."""
+        """The result against each answerer, as plain values, ready for JSON."""
         return {"attack": self.attack, "against": {name: result.to_dict() for name, result in self.found.items()}}
 
     def chart(self, path: str | Path | None = None) -> Any:
@@ -158,7 +158,7 @@ def averaging(answerer: Answerer, truth: ArrayLike, *, rounds: int = 1, targets:
 
     def plan(target: int, turn: int, generator: np.random.Generator) -> Signed:
         left = generator.random(len(groups[target])) < generator.uniform(0.25, 0.75)
-        left[generator.permutation(len(left))[:2]] = True, False  # a count over nobody is no question
+        left[generator.permutation(len(left))[:2]] = True, False  # a count over an empty group is not a question
         return [(1, groups[target][left]), (1, groups[target][~left])]
 
     counts = np.array([bits[group].sum() for group in groups])
@@ -172,14 +172,14 @@ def gallery(attack: str, people: int = 100, targets: int = 8, seed: int = 0) -> 
     {'exact': 1.0, 'rounding to 5': 1.0, 'counts below 5 suppressed': 1.0, 'noise without a ledger': 1.0}
     """
     bits, run = fair_bits(people, seed), ATTACKS[attack]
-    found = {}
+    results = {}
     for name, made in WEAK.items():
         answerer: Answerer = made(bits, seed)
         if attack == "tracker":
             answerer = MinimumSize(answerer, people)
         result = run(answerer, bits, rounds=ROUNDS[name], targets=targets, seed=seed)
-        found[name] = replace(result, predicted=predicted_share(attack, SPREADS[name], ROUNDS[name]))
-    return Gallery(attack, found)
+        results[name] = replace(result, predicted=predicted_share(attack, SPREADS[name], ROUNDS[name]))
+    return Gallery(attack, results)
 
 
 def predicted_share(attack: str, deviation: float, rounds: int) -> float:
@@ -210,8 +210,8 @@ def _isolate(
             answers = list(_answers(answerer, plan(target, turn, generator)))
             asked, refused = asked + len(answers), refused + answers.count(None)
             sums.append(None if None in answers else sum(answer for answer in answers if answer is not None))
-        known = [value for value in sums if value is not None]
-        estimates[target] = np.mean(known) if known else 0.5
+        sums_known = [value for value in sums if value is not None]
+        estimates[target] = np.mean(sums_known) if sums_known else 0.5
     return Isolation(attack, asked, refused, estimates, real)
 
 

@@ -1,4 +1,5 @@
-"""Noise scaled to local sensitivity tells two neighbours apart by one answer; smooth sensitivity does not, unless its scale shows.
+"""Noise scaled to local sensitivity distinguishes two neighbours by one answer; smooth sensitivity does not, unless its scale
+shows.
 
 Nissim, Raskhodnikova and Smith (2007). Ten values in [0, top], their median the fifth: with six zeros no single change moves the
 median, so that the local sensitivity is 0, and the answer exactly 0. With five zeros one change moves it to the top, and the
@@ -16,7 +17,7 @@ from math import exp, inf
 from pathlib import Path
 from typing import Any
 
-from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.privacy.law import Law, hockey_stick, worst_log_ratio
@@ -42,7 +43,7 @@ class LocalSensitivity:
         return 1.0 if self.scales[0] != self.scales[1] else 0.5
 
     @property
-    def allowed(self) -> float:
+    def most_allowed(self) -> float:
         """The most that epsilon allows a guess from one answer: e^epsilon / (1 + e^epsilon)."""
         return 1 / (1 + exp(-self.epsilon))
 
@@ -52,27 +53,29 @@ class LocalSensitivity:
         return (
             f"From one median with noise scaled to local sensitivity, neighbours are distinguished in {self.local:.2%} of cases "
             f"(loss {loss}). With smooth sensitivity in {self.smooth:.2%} (loss {self.smooth_loss:.3g}, claimed {self.epsilon:g}, "
-            f"which allows {self.allowed:.2%}). The smooth scales are {self.scales[0]:.4g} and {self.scales[1]:.4g}: published "
-            f"with the answer, they identify the data in {self.shown_scale:.0%}."
+            f"which allows {self.most_allowed:.2%}). The smooth scales are {self.scales[0]:.4g} and {self.scales[1]:.4g}: "
+            f"published with the answer, they identify the data in {self.shown_scale:.0%}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(
+        return json_figures(
             epsilon=self.epsilon,
             recovered=self.local,
             loss=self.local_loss,
             smooth=self.smooth,
             smooth_loss=self.smooth_loss,
-            allowed=self.allowed,
+            allowed=self.most_allowed,
             shown_scale=self.shown_scale,
         )
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """How often neighbours are distinguished, by release method; the line is what epsilon allows."""
-        known = {"local sensitivity": self.local, "smooth sensitivity": self.smooth, "smooth, scale shown": self.shown_scale}
-        rows = [{"x": name, "y": share, "series": "told apart"} for name, share in known.items()]
-        return bars(rows, Axes("", "distinguished by one answer", share=True), "The median of two neighbours", path, self.allowed)
+        """How often neighbours are distinguished, by release method; the line is the most that epsilon allows."""
+        shares = {"local sensitivity": self.local, "smooth sensitivity": self.smooth, "smooth, scale shown": self.shown_scale}
+        rows = [{"x": name, "y": share, "series": "told apart"} for name, share in shares.items()]
+        return bars(
+            rows, Axes("", "distinguished by one answer", share=True), "The median of two neighbours", path, self.most_allowed
+        )
 
 
 def local_sensitivity(epsilon: Number = 1, top: int = 1000, step: int = 10) -> LocalSensitivity:
@@ -89,7 +92,7 @@ def local_sensitivity(epsilon: Number = 1, top: int = 1000, step: int = 10) -> L
     laws = smooth.law(data[0]), smooth.law(data[1])
     scales = tuple(float(smooth.statistic(smooth.grid.rows(rows))[1] * step) for rows in data)
     return LocalSensitivity(
-        float(budget), _told_apart(*local), _loss(*local), _told_apart(*laws), _loss(*laws), (scales[0], scales[1])
+        float(budget), _best_guess(*local), _loss(*local), _best_guess(*laws), _loss(*laws), (scales[0], scales[1])
     )
 
 
@@ -99,7 +102,7 @@ def _local_law(sensitivity: int, epsilon: Fraction, step: int) -> Law:
     return Laplace(sensitivity=sensitivity, epsilon=epsilon, step=step, on_grid=True).law(0)
 
 
-def _told_apart(one: Law, other: Law) -> float:
+def _best_guess(one: Law, other: Law) -> float:
     """How often the best guess is right, where both are as likely: a half, and half of the statistical distance."""
     return float((1 + hockey_stick(one, other, Decimal(0)) - one.missing) / 2)
 

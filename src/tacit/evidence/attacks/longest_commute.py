@@ -1,13 +1,13 @@
-"""The longest commute: a co-worker who knows that Bob comes from farther away than anybody else looks for him on the map.
+"""The longest commute: a co-worker who knows that Bob comes from farther away than all others looks for him on the map.
 
 Alice knows who works with her, where all the others live, and that Bob's way to work is the longest (the adversary of
 Machanavajjhala, Kifer, Abowd, Gehrke and Vilhuber 2008). On the true map the farthest origin is Bob's. On a naive map, resampled
 with noise on the occupied origins only, a synthetic worker in an origin proves that a real one lives there: whenever Bob's origin
 is drawn at all, Alice has him, and knows that she does. On a private map every origin has its fake workers, and the best that
-Alice can do is Bayes' rule: the odds of two origins where nobody else lives move by (noise + draws of one) / (noise + draws of the
+Alice can do is Bayes' rule: the odds of two origins without other workers move by (noise + draws of one) / (noise + draws of the
 other), which is at most the ratio outside of outputs of probability delta.
 
-What defends: fake workers on every origin of a public domain, enough of them for the ratio. Hiding the amount of noise does not.
+The defense: fake workers on every origin of a public domain, enough of them for the ratio. Hiding the amount of noise is not one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures
 from tacit.mechanisms.noise.urn import BlockClass, polya_urn
 from tacit.publish.synthetic.commuters.empty_cells import All
 from tacit.publish.synthetic.commuters.flows import Homes
 from tacit.publish.synthetic.commuters.geography import Domain
-from tacit.publish.synthetic.commuters.model import Offer, drawn
+from tacit.publish.synthetic.commuters.model import Offer, draw_map
 from tacit.publish.synthetic.commuters.utility import Cells
 from tacit.release.curators import for_the_owner
 
@@ -39,7 +39,7 @@ NAIVE = "noise on occupied origins only"
 class Target:
     """Bob: alone in the farthest origin of a destination.
 
-    `candidates` is what Alice holds possible: the origins at least as far as the next worker's where nobody else lives.
+    `candidates` are the origins that Alice holds possible: at least as far as the next worker's, and without other workers.
     """
 
     destination: int
@@ -55,7 +55,7 @@ class Outcome:
 
     found       the guess is Bob's origin
     certain     the map itself proves that the guess is right, and the adversary knows it
-    guessing    what a guess among the candidates would have found without any map
+    guessing    the share that a guess among the candidates would find without any map
     odds        the largest factor by which a map moved the odds of two candidates; infinite where it proved one
     """
 
@@ -96,7 +96,9 @@ class Commutes:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
         against = {
-            each.name: told(trials=each.trials, found=each.found, certain=each.certain, guessing=each.guessing, odds=each.odds)
+            each.name: json_figures(
+                trials=each.trials, found=each.found, certain=each.certain, guessing=each.guessing, odds=each.odds
+            )
             for each in self.outcomes
         }
         return {"attack": "longest commute", "targets": self.targets, "ratio": self.ratio, "against": against, "holds": self.holds}
@@ -114,8 +116,8 @@ class Commutes:
 def targets(domains: Sequence[Domain], truth: Sequence[Cells]) -> Iterator[Target]:
     """Every destination whose farthest origin has one worker only, and at least one other candidate."""
     for place, (domain, cells) in enumerate(zip(domains, truth, strict=True)):
-        known = ~np.isnan(domain.distances[cells[0]])
-        occupied, jobs = cells[0][known], cells[1][known]
+        has_distance = ~np.isnan(domain.distances[cells[0]])
+        occupied, jobs = cells[0][has_distance], cells[1][has_distance]
         if len(occupied) < 2:
             continue
         order = np.argsort(domain.distances[occupied], kind="stable")
@@ -157,40 +159,42 @@ def longest_commute(offer: Offer, homes: Homes, maps: int = 5) -> Commutes:
     looked_for = tuple(targets(domains, [for_the_owner(counted) for counted in homes.counts(domains)]))
     if not looked_for:
         raise InvalidInput("no target found: no destination has its farthest worker alone in an origin")
-    private = [list(drawn(offer, homes)) for _ in range(maps)]
+    private = [list(draw_map(offer, homes)) for _ in range(maps)]
     noises, draws, rounds = offer.noises, offer.draws, range(maps)
     shown = [naive(noises[t.destination], draws[t.destination])(t.truth) for _ in rounds for t in looked_for]
     outcomes = (
-        proving(looked_for, [target.truth for target in looked_for], "true map"),
-        proving(looked_for * maps, shown, NAIVE),
-        weighing(looked_for * maps, [private[turn][t.destination] for turn in rounds for t in looked_for], noises, "private map"),
+        attack_naive_map(looked_for, [target.truth for target in looked_for], "true map"),
+        attack_naive_map(looked_for * maps, shown, NAIVE),
+        attack_private_map(
+            looked_for * maps, [private[turn][t.destination] for turn in rounds for t in looked_for], noises, "private map"
+        ),
     )
     return Commutes(len(looked_for), float(offer.ratio), outcomes)
 
 
-def proving(looked_for: Sequence[Target], shown: Sequence[Cells], name: str) -> Outcome:
+def attack_naive_map(looked_for: Sequence[Target], shown: Sequence[Cells], name: str) -> Outcome:
     """The adversary where only origins of real workers can appear: a candidate on the map is Bob's, for certain."""
-    found = certain = guessing = 0.0
+    hits = certain = guessing = 0.0
     for target, cells in zip(looked_for, shown, strict=True):
         seen = target.candidates[_draws(cells, target.candidates) > 0]
         certain += len(seen) == 1
-        found += (target.home in seen) if len(seen) else 1 / len(target.candidates)
+        hits += (target.home in seen) if len(seen) else 1 / len(target.candidates)
         guessing += 1 / len(target.candidates)
     many = len(looked_for)
-    return Outcome(name, many, found / many, certain / many, guessing / many, float("inf") if certain else 1.0)
+    return Outcome(name, many, hits / many, certain / many, guessing / many, float("inf") if certain else 1.0)
 
 
-def weighing(looked_for: Sequence[Target], shown: Sequence[Cells], noises: Sequence[Fraction], name: str) -> Outcome:
+def attack_private_map(looked_for: Sequence[Target], shown: Sequence[Cells], noises: Sequence[Fraction], name: str) -> Outcome:
     """The adversary where every origin has fake workers: the candidate with most draws is the likeliest; none is ever certain."""
-    found = guessing = odds = 0.0
+    hits = guessing = odds = 0.0
     for target, cells in zip(looked_for, shown, strict=True):
         draws = _draws(cells, target.candidates)
         best = target.candidates[draws == draws.max()]
-        found += (target.home in best) / len(best)
+        hits += (target.home in best) / len(best)
         guessing += 1 / len(target.candidates)
         odds = max(odds, _odds(draws, float(noises[target.destination])))
     many = len(looked_for)
-    return Outcome(name, many, found / many, 0.0, guessing / many, odds)
+    return Outcome(name, many, hits / many, 0.0, guessing / many, odds)
 
 
 def _draws(cells: Cells, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -201,5 +205,5 @@ def _draws(cells: Cells, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _odds(draws: NDArray[np.int64], noise: float) -> float:
-    """The odds of the candidate with most draws over the one with fewest: what the map did to an even prior."""
+    """The odds of the candidate with most draws over the one with fewest: the map's effect on an even prior."""
     return (noise + int(draws.max())) / (noise + int(draws.min()))

@@ -1,22 +1,22 @@
 """Beliefs of an adversary before and after a release, also with a wrong prior or with knowledge from elsewhere.
 
-What an adversary believes before and after a release: Bayes' rule on exact laws.
+The beliefs of an adversary before and after a release: Bayes' rule on exact laws.
 
 The adversary has candidates for the data, a prior over them, and knows the mechanism. After an outcome o the odds of candidate a
 over b are the prior odds times P(o | a) / P(o | b). Differential privacy is the claim that this factor is between e^-epsilon and
 e^epsilon for all neighbours a and b, whatever the prior and whatever else is known (Dwork, McSherry, Nissim and Smith 2006;
 Kasiviswanathan and Smith 2014). Here it is computed, not measured: from laws listed outcome by outcome, in 50 digits.
 
-A prior that is wrong about everybody: "every graduate student has three arms". Any useful release corrects it.
+A prior that is wrong about all people: "every graduate student has three arms". Any useful release corrects it.
 
 Dalenius (1977) asked that a release change no belief about a person. Here an adversary believes that all of n people have a
 property that none has. One private count of those who have it moves the belief about each of them nearly from one to zero, in
-the data or not: the odds of the two worlds move by up to e^(n epsilon), since the worlds differ in n people. That is what
-statistics are for. What one person's own row can move is a factor of e^epsilon, and that is the promise.
+the data or not: the odds of the two worlds move by up to e^(n epsilon), since the worlds differ in n people. That is the purpose of
+statistics. One person's own row can move the odds by a factor of e^epsilon only, and that is the promise.
 
 Knowledge from elsewhere: "earns 10 less than the average". The average gives the salary away, in the data or not.
 
-Dwork (2006): no useful release keeps somebody safe who is described relative to what it teaches. What can be promised is that
+Dwork (2006): no useful release protects a person who is described relative to its statistics. The possible promise is that
 taking part makes no difference. So the figure is not how well the value is guessed, but how much better with the person in the
 data than without: in log odds, at most epsilon; computed from the exact laws of both releases.
 """
@@ -35,7 +35,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, bars, lines, plain, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures, lines, plain
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
 from tacit.privacy.loss import probability
@@ -75,7 +75,7 @@ class Posterior:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(prior=self.prior, largest=self.largest, log_odds=self.log_odds, missing=self.missing)
+        return json_figures(prior=self.prior, largest=self.largest, log_odds=self.log_odds, missing=self.missing)
 
     def chart(self, path: str | Path | None = None) -> Any:
         """The belief in each candidate against the outcome: numbers only, and such as come about once in a million."""
@@ -140,7 +140,7 @@ def posterior_of(mechanism: Lawful, values: Mapping[Hashable, Any], prior: Mappi
     return posterior({name: mechanism.law(value) for name, value in values.items()}, prior)
 
 
-# --- a prior that is wrong about everybody -----------------------------------------------------------------------------------
+# --- a prior that is wrong about all people -----------------------------------------------------------------------------------
 
 
 EVERYBODY, NOBODY = "everybody", "nobody"
@@ -178,7 +178,7 @@ class WrongPrior:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(
+        return json_figures(
             people=self.people,
             epsilon=self.epsilon,
             before=self.before,
@@ -198,7 +198,7 @@ class WrongPrior:
 
 
 def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -> WrongPrior:
-    """Release the count of people with a property that nobody has, to an analyst who believes that all of them have it.
+    """Release the count of people with a property that no person has, to an analyst who believes that all of them have it.
 
     >>> found = wrong_prior()
     >>> found.before, found.after_in < 1e-3, found.after_out < 1e-3, round(found.own_log_odds, 9)
@@ -208,17 +208,17 @@ def wrong_prior(people: int = 20, epsilon: Number = 1, prior: Number = "0.99") -
     if people < 2 or budget * people > MOST_TOLD:
         raise InvalidInput(f"people must be at least 2, and epsilon times people at most {MOST_TOLD}", argument="people")
     count = Laplace(sensitivity=1, epsilon=budget, step=1, on_grid=True)
-    with_chad, without = (_believed(count, size, belief) for size in (people, people - 1))
+    with_chad, without = (_mean_belief(count, size, belief) for size in (people, people - 1))
     own = posterior_of(count, {"in": 1, "out": 0}).log_odds
     return WrongPrior(people, float(budget), float(belief), with_chad[0], without[0], with_chad[1], own)
 
 
-def _believed(count: Laplace, people: int, belief: Number) -> tuple[float, float]:
-    """The mean belief in `everybody` if the truth is that no one has it, and how far the odds of the two can move."""
+def _mean_belief(count: Laplace, people: int, belief: Number) -> tuple[float, float]:
+    """The mean belief that all people have it if in truth none has, and how far the odds of the two can move."""
     laws: dict[Hashable, Law] = {world: count.law(having, missing=MISSING) for world, having in ((EVERYBODY, people), (NOBODY, 0))}
-    found = posterior(laws, {EVERYBODY: belief, NOBODY: 1 - exact(belief)})
-    held = zip(found.outcomes, found.after[EVERYBODY], strict=True)
-    return sum(float(laws[NOBODY].probabilities[outcome]) * part for outcome, part in held), found.log_odds
+    beliefs = posterior(laws, {EVERYBODY: belief, NOBODY: 1 - exact(belief)})
+    held = zip(beliefs.outcomes, beliefs.after[EVERYBODY], strict=True)
+    return sum(float(laws[NOBODY].probabilities[outcome]) * part for outcome, part in held), beliefs.log_odds
 
 
 # --- knowledge from elsewhere ------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ RUNS = 400
 
 @dataclass(frozen=True, slots=True)
 class Auxiliary:
-    """How far the guess is off on average, with the person in the data and out of it, and what the difference is worth."""
+    """The mean error of the guess, with the person in the data and out of it, and the epsilon that the difference is worth."""
 
     people: int
     epsilon: float
@@ -247,8 +247,8 @@ class Auxiliary:
         return self.log_odds <= self.epsilon * (1 + 1e-12)
 
     @property
-    def known(self) -> str:
-        """What the attacker knows of the person."""
+    def knowledge(self) -> str:
+        """The attacker's knowledge about the person."""
         side = "above" if self.less < 0 else "below"
         return f"{abs(self.less):g} {side} the average" if self.less else "exactly average"
 
@@ -257,16 +257,17 @@ class Auxiliary:
         low, high = self.bounds
         return (
             f"A {self.of} from {low} to {high} is guessed with an error of {self.prior_error:.3g} without the release. After a "
-            f"private average of {self.people:,} people, the {self.of} of somebody who is known to be {self.known} is guessed with "
-            f"an error of {self.error_in:.3g} if they are in the data and {self.error_out:.3g} if not. The harm comes from what "
-            f"was known before. Being in the data moves the log odds by {self.log_odds:.4g}; the claim is at most {self.epsilon:g}."
+            f"private average of {self.people:,} people, the {self.of} of somebody who is known to be {self.knowledge} is guessed "
+            f"with an error of {self.error_in:.3g} if they are in the data and {self.error_out:.3g} if not. The harm comes from "
+            f"what was known before. Being in the data moves the log odds by {self.log_odds:.4g}; the claim is at most "
+            f"{self.epsilon:g}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(
+        return json_figures(
             of=self.of,
-            known=self.known,
+            known=self.knowledge,
             less=self.less,
             bounds=self.bounds,
             people=self.people,
@@ -281,9 +282,9 @@ class Auxiliary:
 
     def chart(self, path: str | Path | None = None) -> Any:
         """The three errors."""
-        known = {"without the release": self.prior_error, "person in the data": self.error_in, "person not in it": self.error_out}
-        rows = [{"x": name, "y": value, "series": "error of the guess"} for name, value in known.items()]
-        return bars(rows, Axes("", "error of the guess"), f"A {self.of} that is {self.known}", path)
+        errors = {"without the release": self.prior_error, "person in the data": self.error_in, "person not in it": self.error_out}
+        rows = [{"x": name, "y": value, "series": "error of the guess"} for name, value in errors.items()]
+        return bars(rows, Axes("", "error of the guess"), f"A {self.of} that is {self.knowledge}", path)
 
 
 def auxiliary(
@@ -323,7 +324,7 @@ def _exactly(rows: Sequence[int], bounds: tuple[int, int]) -> tuple[Fraction, in
 
 
 def _error(rows: Sequence[int], bounds: tuple[int, int], mechanisms: tuple[Laplace, Laplace], average: float) -> float:
-    """How far the guess (the released average, less what is known) is off: as far as the released average is."""
+    """The error of the guess (the released average, less the known difference): that of the released average."""
     (total, count), (noisy_total, noisy_count) = _exactly(rows, bounds), mechanisms
     middle = sum(bounds) / 2
     guesses = [middle + float(noisy_total.release(total)) / max(1.0, float(noisy_count.release(count))) for _ in range(RUNS)]

@@ -26,7 +26,9 @@ MOST_PEOPLE = 128
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Whom an attacker asks about, and what: people of `table`, known by the values of `column`; `secret` is a condition in SQL."""
+    """The people that an attacker asks about, and the secret: people of `table`, known by the values of `column`; `secret` is a
+    condition in SQL.
+    """
 
     table: str
     column: str
@@ -51,7 +53,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Questioner:
-    """Answers subset counts through a session; what was answered, and in what time, is kept for those who judge the attack.
+    """Answers subset counts through a session; the answers and their times are kept for those who judge the attack.
 
     A question beyond the budget is refused, and None comes back.
     """
@@ -82,7 +84,7 @@ def reconstruct_people(
 ) -> Reconstruction:
     """Random bits of simulated people, put into a tacit data set with a budget of `epsilon`, and asked for in `questions` counts.
 
-    `seed` rules the bits and the questions; the noise is tacit's own, and nothing rules it.
+    `seed` determines the bits and the questions; the noise is tacit's own, and has no seed.
 
     >>> reconstruct_people(24, 30, epsilon=1, seed=5).recovered < 1  # 24 fair bits: luck finds them all once in 10^7
     True
@@ -92,17 +94,19 @@ def reconstruct_people(
     deviation = float(np.sqrt(2) * questions / float(budget))
     with people_data(bits, budget) as data:
         asked = Questioner(data.session(), target, budget / questions)
-        found = against(asked, people, questions, seed=seed, truth=bits, deviation=deviation)
-        return found if solver is None else solver(Subsets(people, questions, seed), asked.answers, truth=bits, deviation=deviation)
+        result = against(asked, people, questions, seed=seed, truth=bits, deviation=deviation)
+        return (
+            result if solver is None else solver(Subsets(people, questions, seed), asked.answers, truth=bits, deviation=deviation)
+        )
 
 
 def chosen_target(catalog: Catalog, table: str | None = None, column: str | None = None, secret: str | None = None) -> Target:
     """A table of one row per person, a column of whole numbers that people may be known by, and a condition on another column.
 
-    What is named is taken. Of the rest the column is one that only some people have, if there is one, and the secret the first
+    Named parts are used as given. Otherwise the column is one that only some people have, if there is one, and the secret the first
     value of the column with the most values. Nothing is read from the data.
     """
-    fitting = [found for each in catalog.tables.values() if (table in (None, each.name)) and (found := _in(each, column, secret))]
+    fitting = [target for each in catalog.tables.values() if (table in (None, each.name)) and (target := _in(each, column, secret))]
     if not fitting:
         raise InvalidInput(
             "no table to attack: expected one row per person, a column of whole numbers and a column with values; "
@@ -115,10 +119,10 @@ def _in(table: Table, column: str | None, secret: str | None) -> Target | None:
     if table.public or table.max_rows != 1:
         return None
     numbers = [one.name for one in table.columns.values() if one.kind == "number" and one.step == 1]
-    known = column or (max(numbers, key=lambda one: table.columns[one].outside == "null") if numbers else None)
+    by = column or (max(numbers, key=lambda one: table.columns[one].outside == "null") if numbers else None)
     kinds = sorted((one for one in table.columns.values() if one.values), key=lambda one: -len(one.values))
     hidden = secret or next((_condition(one.name, one.values[0]) for one in kinds), None)
-    return Target(table.name, known, hidden) if known and hidden else None
+    return Target(table.name, by, hidden) if by and hidden else None
 
 
 def _condition(column: str, value: Any) -> str:
@@ -157,5 +161,5 @@ def isolate_people(attack: str, people: int, targets: int, epsilon: Number, *, s
     target = Target(PEOPLE.table, PEOPLE.column, PEOPLE.secret, tuple(range(1, people + 1)))
     with people_data(bits, budget) as data:
         asked = Questioner(data.session(), target, budget / questions)
-        found = ATTACKS[attack](asked, bits, rounds=rounds, targets=targets, seed=seed)
-    return replace(found, predicted=predicted_share(attack, 2**0.5 * questions / float(budget), rounds))
+        result = ATTACKS[attack](asked, bits, rounds=rounds, targets=targets, seed=seed)
+    return replace(result, predicted=predicted_share(attack, 2**0.5 * questions / float(budget), rounds))

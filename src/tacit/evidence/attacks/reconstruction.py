@@ -6,7 +6,7 @@ Each of n people has a secret bit, and the attacker may ask how many ones a subs
 no subset is small. Over m random subsets the answers are m linear equations in n unknowns. Least squares solves them, noise and
 all, and rounding at 1/2 gives the bits (Kasiviswanathan, Rudelson, Smith and Ullman 2010; Dwork, McSherry and Talwar 2007 by
 linear programming). Noise of a few people per answer, that is below sqrt(n) / 2, does not help; noise that grows with the number
-of answers does, and that is what a ledger enforces.
+of answers does, and a ledger enforces it.
 
 Here numbers are drawn from a seeded generator on purpose: they choose the attacker's questions. Noise is the answerer's business.
 
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import told
+from tacit.evidence.attacks.figures import json_figures
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
@@ -85,7 +85,7 @@ class Subsets:
             yield np.unpackbits(packed, axis=1, count=self.people)
 
     def operator(self) -> LinearOperator:
-        """The matrix as what it does to vectors."""
+        """The matrix as a linear operator."""
         from scipy.sparse.linalg import LinearOperator
 
         def times(vector: Floats) -> Floats:
@@ -103,7 +103,7 @@ class Subsets:
 
 @dataclass(frozen=True, eq=False)
 class Reconstruction:
-    """What an attacker makes of the answers: for each person an estimate, to be rounded at 1/2.
+    """The attacker's conclusion from the answers: for each person an estimate, to be rounded at 1/2.
 
     `truth` (the real bits) and `deviation` (of the noise, per answer) are for those who judge an attack; the attacker has neither.
     """
@@ -162,8 +162,8 @@ class Reconstruction:
         names = ["?"] * self.people if self.truth is None else ["yes" if bit else "no" for bit in self.truth]
         rows = [{"estimate": float(value), "bit": name} for value, name in zip(self.estimates, names, strict=True)]
         base = alt.Chart(alt.InlineData(values=rows), width=520, height=240, title=self._title(alt))
-        known = [name for name in COLOURS if name in names]
-        colours = alt.Scale(domain=known, range=[COLOURS[name] for name in known])
+        legend = [name for name in COLOURS if name in names]
+        colours = alt.Scale(domain=legend, range=[COLOURS[name] for name in legend])
         bars = base.mark_bar().encode(
             x=alt.X("estimate:Q", bin=alt.Bin(maxbins=40), title="estimate of a bit; above 1/2 counts as yes"),
             y=alt.Y("count():Q", title="people"),
@@ -201,11 +201,11 @@ def against(
     """
     subsets = Subsets(people, questions, seed)
     ask: Callable[[Subset], float | None] = getattr(answerer, "query", answerer)  # type: ignore[arg-type]
-    answers = [_answered(ask(subset)) for subset in subsets]
+    answers = [_require_answer(ask(subset)) for subset in subsets]
     return reconstruct(subsets, answers, truth=truth, deviation=deviation)
 
 
-def _answered(answer: float | None) -> float:
+def _require_answer(answer: float | None) -> float:
     if answer is None:
         raise InvalidInput("a query was not answered; ask fewer, or spend less budget on each")
     return float(answer)
@@ -220,7 +220,7 @@ def reconstruct(
 ) -> Reconstruction:
     """The bits that fit the answers best, by least squares around 1/2. `questions` are subsets, or rows of zeros and ones.
 
-    Fewer questions than people are allowed: what they leave open stays at 1/2.
+    Fewer questions than people are allowed: bits that they leave open stay at 1/2.
 
     >>> reconstruct([[1, 1, 0], [0, 1, 1], [1, 0, 1]], [1, 2, 1]).bits
     array([False,  True,  True])
@@ -228,10 +228,10 @@ def reconstruct(
     from scipy.sparse.linalg import lsqr
 
     given = questions.operator() if isinstance(questions, Subsets) else np.asarray(questions, dtype=np.float64)
-    matrix, known, real = checked(given, answers, truth)
+    matrix, numbers, real = check_shapes(given, answers, truth)
     centre = np.full(matrix.shape[1], 0.5)
-    moved = lsqr(matrix, known - matrix @ centre, atol=PRECISE, btol=PRECISE)[0]
-    return Reconstruction(centre + moved, len(known), real, deviation)
+    moved = lsqr(matrix, numbers - matrix @ centre, atol=PRECISE, btol=PRECISE)[0]
+    return Reconstruction(centre + moved, len(numbers), real, deviation)
 
 
 def predicted_share(people: int, questions: int, deviation: float) -> float | None:
@@ -249,18 +249,18 @@ def predicted_share(people: int, questions: int, deviation: float) -> float | No
     return erfc(-spread / sqrt(2)) / 2
 
 
-def checked(matrix: Any, answers: ArrayLike, truth: ArrayLike | None) -> tuple[Any, Floats, Bits | None]:
+def check_shapes(matrix: Any, answers: ArrayLike, truth: ArrayLike | None) -> tuple[Any, Floats, Bits | None]:
     """The questions, the answers and the true bits as arrays that fit together; else an error that says what does not."""
-    shape, known = matrix.shape, np.asarray(answers, dtype=np.float64)
-    if len(shape) != 2 or known.shape != shape[:1]:
+    shape, numbers = matrix.shape, np.asarray(answers, dtype=np.float64)
+    if len(shape) != 2 or numbers.shape != shape[:1]:
         raise InvalidInput(
-            f"expected one row per question and one answer each; questions have shape {shape}, answers {known.shape}"
+            f"expected one row per question and one answer each; questions have shape {shape}, answers {numbers.shape}"
         )
-    if not np.isfinite(known).all():
+    if not np.isfinite(numbers).all():
         raise InvalidInput("answers must be finite numbers; remove the question whose answer is not", argument="answers")
     if truth is not None and np.shape(truth) != shape[1:]:
         raise InvalidInput(f"the truth has shape {np.shape(truth)}, but the questions are about {shape[1]} people")
-    return matrix, known, None if truth is None else np.asarray(truth).astype(np.bool_)
+    return matrix, numbers, None if truth is None else np.asarray(truth).astype(np.bool_)
 
 
 # --- reconstruction by linear programming ------------------------------------------------------------------------------------
@@ -271,17 +271,17 @@ def least_absolute(
 ) -> Reconstruction:
     """The candidate in [0, 1]^n with the least sum of absolute errors.
 
-    Solved in its dual, which has n rows instead of m: maximize a'y - sum max(0, A'y) over |y| <= 1. The candidate is what the rows'
-    prices are. An answer that is far off has no more weight than one that is a little off:
+    Solved in its dual, which has n rows instead of m: maximize a'y - sum max(0, A'y) over |y| <= 1. The candidate is the vector
+    of the rows' prices. An answer that is far off has no more weight than one that is a little off:
 
     >>> rows = [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0], [0, 1, 0]]
     >>> least_absolute(rows, [1, 2, 900, 0, 1]).bits
     array([False,  True,  True])
     """
-    matrix, known, real = checked(_rows(questions), answers, truth)
+    matrix, numbers, real = check_shapes(_rows(questions), answers, truth)
     count, people = matrix.shape
     solved = _solve(
-        np.concatenate([-known, np.ones(people)]),
+        np.concatenate([-numbers, np.ones(people)]),
         A_ub=np.hstack([matrix.T, -np.eye(people)]),
         b_ub=np.zeros(people),
         bounds=[(-1, 1)] * count + [(0, None)] * people,
@@ -299,16 +299,16 @@ def consistent(
     >>> consistent([[1, 1], [1, 0], [0, 1]], [2, 0, 0], bound=0.25) is None
     True
     """
-    matrix, known, real = checked(_rows(questions), answers, truth)
+    matrix, numbers, real = check_shapes(_rows(questions), answers, truth)
     people = matrix.shape[1]
     solved = _solve(
         np.zeros(people),
         A_ub=np.vstack([matrix, -matrix]),
-        b_ub=np.concatenate([known + bound, bound - known]),
+        b_ub=np.concatenate([numbers + bound, bound - numbers]),
         bounds=[(0, 1)] * people,
         may_fail=True,
     )
-    return None if solved is None else Reconstruction(solved.x, len(known), real, None, "a consistent candidate")
+    return None if solved is None else Reconstruction(solved.x, len(numbers), real, None, "a consistent candidate")
 
 
 def _rows(questions: Subsets | ArrayLike) -> Floats:
@@ -367,7 +367,7 @@ class Trials:
         """The figures as plain values, ready for JSON."""
         one = self.runs[0]
         shares = [run.recovered for run in self.runs]
-        return told(
+        return json_figures(
             people=one.people,
             questions=one.questions,
             answers=self.answers,

@@ -1,10 +1,10 @@
-"""Where reconstruction and tracing break off: measured and predicted, and both regimes on one chart.
+"""The limits of reconstruction and tracing: measured and predicted, and both regimes on one chart.
 
-Where reconstruction breaks off: the share of bits recovered against noise and against questions, measured and predicted.
+The limit of reconstruction: the share of bits recovered against noise and against questions, measured and predicted.
 
 Dinur and Nissim (2003), Theorem 2: noise below the order of sqrt(n) is not enough against polynomially many questions. And the
 other side, their feasibility result: noise of the order of sqrt(T) is enough against T questions. Here both are deviations of the
-noise per answer, `breaking` and `feasible`, and the second comes with its epsilon.
+noise per answer, `breaking_noise` and `feasible`, and the second comes with its epsilon.
 
 Both regimes on one chart: how exact d statistics of n people may be before rows are rebuilt, or members recognized.
 
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from tacit.evidence.attacks.answerers import Noise, fair_bits
-from tacit.evidence.attacks.figures import Axes, lines, told
+from tacit.evidence.attacks.figures import Axes, json_figures, lines
 from tacit.evidence.attacks.reconstruction import Reconstruction, Subsets, predicted_share, reconstruct
 from tacit.evidence.attacks.tracing import tracing, tracing_noise
 from tacit.privacy.rounding import Number
@@ -69,7 +69,7 @@ class Curve:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
         names = ("people", "questions", "deviation", "recovered", "predicted")
-        return told(over=self.over, runs=self.runs, points=[_named(point, names) for point in self.points])
+        return json_figures(over=self.over, runs=self.runs, points=[_figures(point, names) for point in self.points])
 
     def chart(self, path: str | Path | None = None) -> Any:
         """Measured points on the predicted curve, saved if a path is given."""
@@ -117,7 +117,7 @@ def over_questions(
 
 @dataclass(frozen=True, slots=True)
 class Feasible:
-    """For T questions: the noise that breaks, the noise that is private, and what is recovered under the second."""
+    """For T questions: the noise that breaks, the noise that is private, and the share recovered under the second."""
 
     people: int
     epsilon: float
@@ -139,7 +139,7 @@ class Feasible:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
         names = ("people", "epsilon", "delta", "questions", "breaking", "private", "predicted")
-        return told(**_named(self, names))
+        return json_figures(**_figures(self, names))
 
     def chart(self, path: str | Path | None = None) -> Any:
         """Both noises against the number of questions; both grow with its square root."""
@@ -177,13 +177,13 @@ def feasible(people: int, questions: Sequence[int], epsilon: Number = 1, delta: 
         float(exact(epsilon)),
         float(exact(delta)),
         tuple(questions),
-        tuple(breaking(people, count) for count in questions),
+        tuple(breaking_noise(people, count) for count in questions),
         tuple(noises),
         tuple(predicted_share(people, count, noise) or 0.5 for count, noise in zip(questions, noises, strict=True)),
     )
 
 
-def breaking(people: int, questions: int) -> float:
+def breaking_noise(people: int, questions: int) -> float:
     """The deviation at which 95% of the bits are expected to be recovered by least squares; below it, more are.
 
     >>> round(predicted_share(128, 512, breaking(128, 512)), 3)
@@ -211,7 +211,7 @@ def _points(
     return tuple(points)
 
 
-def _named(value: Any, names: Sequence[str]) -> dict[str, Any]:
+def _figures(value: Any, names: Sequence[str]) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
@@ -248,7 +248,7 @@ class Regimes:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(
+        return json_figures(
             people=self.people,
             statistics=self.statistics,
             reconstruction=self.reconstruction,
@@ -278,16 +278,16 @@ class Regimes:
 def regimes(
     people: int = 100, statistics: Sequence[int] = (200, 500, 1000, 2000, 5000), *, runs: int = 2, seed: int = 0
 ) -> Regimes:
-    """Where each attack begins to work, by theory, with its success measured at half and at three times that error.
+    """The error at which each attack begins to work, by theory, with its success measured at half and at three times that error.
 
     >>> found = regimes(people=50, statistics=(200, 1000), runs=1)
     >>> all(error < line for error, line in zip(found.tracing, found.line))
     True
     """
-    rebuilt = [breaking(people, count) / people for count in statistics]
+    rebuilt = [breaking_noise(people, count) / people for count in statistics]
     traced = [tracing_noise(people, count) for count in statistics]
 
-    def measured(factor: float) -> dict[str, tuple[float, ...]]:
+    def measure(factor: float) -> dict[str, tuple[float, ...]]:
         shares = [
             np.mean(
                 [
@@ -304,4 +304,4 @@ def regimes(
         return {"reconstruction": tuple(float(share) for share in shares), "tracing": tuple(rates)}
 
     line = [sqrt(count) / people for count in statistics]
-    return Regimes(people, tuple(statistics), tuple(rebuilt), tuple(traced), tuple(line), measured(0.5), measured(3.0))
+    return Regimes(people, tuple(statistics), tuple(rebuilt), tuple(traced), tuple(line), measure(0.5), measure(3.0))

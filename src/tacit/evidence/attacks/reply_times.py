@@ -1,9 +1,9 @@
-"""What the clock tells through a door: whether the person that a question is about is in the data, by the time of one reply.
+"""The disclosure of a reply's time: whether the person that a question is about is in the data.
 
 An engine takes longer if a filter leaves a row than if it leaves none, so the time of a reply can depend on one person, whatever
-noise the answer has (Haeberlen, Pierce and Narayan 2011). One server is asked about somebody who is in the data and about somebody
-who is not: what else two servers differ in cannot be taken for the person. The attacker learns a threshold from the first half of
-the replies and guesses for each other one. The share of right guesses is binomial, so its interval is exact (Clopper and Pearson
+noise the answer has (Haeberlen, Pierce and Narayan 2011). One server is asked about a person who is in the data and about one
+who is not: no other difference between two servers can be taken for the person. The attacker learns a threshold from the first half
+of the replies and guesses for each other one. The share of right guesses is binomial, so its interval is exact (Clopper and Pearson
 1934). A small advantage is not a small loss: an attacker who may ask often adds the times up.
 """
 
@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, lines, told
+from tacit.evidence.attacks.figures import Axes, json_figures, lines
 from tacit.evidence.verify.clock import Timed, epsilon_with_clock
 from tacit.evidence.verify.proportion import proportion_down, proportion_up
 
-CHEAPEST = Fraction(1, 10**4)  # what a question costs at least
+CHEAPEST = Fraction(1, 10**4)  # the least cost of a question
 APART = Fraction(1, 10**9)  # between two budgets, so that no two questions are the same and none is a stored answer
 WARM_UP = 5  # questions of each side
 REST = 0.06  # seconds before each question: below the rate of an account
@@ -37,7 +37,7 @@ Spent = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Seconds of each reply about somebody in the data and about somebody who is not, in the order in which they were asked."""
+    """Seconds of each reply about a person in the data and about one who is not, in the order in which they were asked."""
 
     present: tuple[float, ...]
     absent: tuple[float, ...]
@@ -91,7 +91,7 @@ class Sides:
 
     @property
     def resolution(self) -> float:
-        """The smallest advantage that would have been told from none with so many guesses."""
+        """The smallest advantage that this number of guesses would have distinguished from none."""
         tried = self.guesses[1]
         right = next(each for each in range(tried // 2, tried + 1) if 2 * float(proportion_down(each, tried, ERROR / 2)) > 1)
         return 2 * right / tried - 1
@@ -112,7 +112,7 @@ class Sides:
             "interval": self.interval,
             "resolution": self.resolution,
         }
-        return told(**medians, **figures, epsilon_at_least=self.epsilon)
+        return json_figures(**medians, **figures, epsilon_at_least=self.epsilon)
 
 
 def _threshold(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, int]:
@@ -126,7 +126,7 @@ def _threshold(one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[fl
 
 @dataclass(frozen=True, slots=True)
 class ReplyTimes:
-    """Replies about somebody in the data and somebody who is not: by the analyst's clock, and the processor if it was watched."""
+    """Replies about a person in the data and one who is not: by the analyst's clock, and the processor if it was watched."""
 
     question: str
     epsilon: Fraction
@@ -138,32 +138,32 @@ class ReplyTimes:
         count = (
             f"{len(self.wall.present):,} replies about somebody in the data and {len(self.wall.absent):,} about somebody who is not"
         )
-        said = [f"Of {count}, the clock of the analyst tells: {_said(self.wall)}"]
+        said = [f"Of {count}, the clock of the analyst tells: {_side_text(self.wall)}"]
         if self.processor is not None:
-            said.append(f"The processor time of the server, which a quiet machine would show: {_said(self.processor)}")
+            said.append(f"The processor time of the server, which a quiet machine would show: {_side_text(self.processor)}")
         price = f"Each question was paid for with epsilon {float(self.epsilon):.4g}, which covers its answer and not its time."
         return "\n".join([*said, price])
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
         processor = None if self.processor is None else self.processor.to_dict()
-        return told(question=self.question, epsilon=self.epsilon, wall=self.wall.to_dict(), processor=processor)
+        return json_figures(question=self.question, epsilon=self.epsilon, wall=self.wall.to_dict(), processor=processor)
 
     def chart(self, path: str | Path | None = None) -> Any:
-        """Which share of the replies takes at most how long, for each of the two; saved if a path is given."""
+        """The share of the replies that take at most each time, for each of the two; saved if a path is given."""
         rows = _curves(self.wall, "")
         if self.processor is not None:
             rows += _curves(self.processor, ", processor time")
         return lines(rows, Axes("milliseconds", "share of replies", logarithmic_x=True, share=True), "What the clock tells", path)
 
 
-def _said(sides: Sides) -> str:
+def _side_text(sides: Sides) -> str:
     low, high = sides.interval
     times = " and ".join(f"{float(np.median(each)) * 1e3:.1f} ms" for each in (sides.present, sides.absent))
     whole = "{:.2f} ({:.2f} to {:.2f})".format(sides.auc, *sides.auc_interval)
-    found = f"medians {times}, AUC {whole}, advantage {sides.advantage:+.2f} ({low:+.2f} to {high:+.2f}; 95 % confidence each)"
+    times_text = f"medians {times}, AUC {whole}, advantage {sides.advantage:+.2f} ({low:+.2f} to {high:+.2f}; 95 % confidence each)"
     seen = f"a loss of at least epsilon {sides.epsilon:.2f}" if sides.epsilon else "no loss of epsilon that is certain"
-    return f"{found}, {seen}. An advantage below {sides.resolution:.2f} would not have been noticed."
+    return f"{times_text}, {seen}. An advantage below {sides.resolution:.2f} would not have been noticed."
 
 
 def _curves(sides: Sides, of: str) -> list[dict[str, Any]]:
@@ -179,7 +179,7 @@ def _curves(sides: Sides, of: str) -> list[dict[str, Any]]:
 def reply_times(
     question: str, asks: tuple[Ask, Ask], count: int, spent: Spent | None = None, rest: float | None = None
 ) -> ReplyTimes:
-    """Ask about somebody in the data (the first of `asks`) and about somebody who is not, `count` times each, in a random order.
+    """Ask about a person in the data (the first of `asks`) and about one who is not, `count` times each, in a random order.
 
     Every question has a budget of its own, so that none is a stored answer. `spent` has the processor seconds of the server so far,
     if they can be watched.

@@ -10,10 +10,10 @@ answer, so the same test learns nothing.
 A textbook sampler here is the attacked object, not a source of noise: it uses NumPy's generator on purpose, as the code does
 that it stands for, and nothing in tacit releases a value with it.
 
-The time of a draw must not tell what was drawn: rank correlation of time and magnitude.
+The time of a draw must not disclose its value: rank correlation of time and magnitude.
 
-A sampler that flips coins until one fails takes as long as its result is large; whoever sees how long an answer took sees how
-much noise is in it, and takes it off again (Haeberlen, Pierce and Narayan 2011; Jin, McMurtry, Rubinstein and Ohrimenko 2022).
+A sampler that flips coins until one fails takes as long as its result is large; an attacker who sees how long an answer took sees
+how much noise is in it, and subtracts it (Haeberlen, Pierce and Narayan 2011; Jin, McMurtry, Rubinstein and Ohrimenko 2022).
 Noise served from a block that was drawn ahead takes the same time whatever it is.
 """
 
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures
 
 Floats = NDArray[np.float64]
 Sampler = Callable[[float, float, int, np.random.Generator], Floats]
@@ -102,7 +102,7 @@ def floating_point(draws: int = 100_000) -> FloatingPoint:
     from tacit.mechanisms.laplace import Laplace
 
     step = Laplace(sensitivity=1, epsilon=1).step
-    ours = Laplace(sensitivity=1, epsilon=1, step=step, dimension=_checked(draws), on_grid=True)
+    ours = Laplace(sensitivity=1, epsilon=1, step=step, dimension=_check_draws(draws), on_grid=True)
     return _shares("Laplace", textbook_laplace, textbook_can_give, ours, draws)
 
 
@@ -116,11 +116,11 @@ def floating_point_gaussian(draws: int = 100_000) -> FloatingPoint:
     from tacit.mechanisms.gaussian import Gaussian
 
     step = Gaussian(sensitivity=1, rho="1/2").step
-    ours = Gaussian(sensitivity=1, rho="1/2", step=step, dimension=_checked(draws), on_grid=True)
+    ours = Gaussian(sensitivity=1, rho="1/2", step=step, dimension=_check_draws(draws), on_grid=True)
     return _shares("Gaussian", textbook_gaussian, textbook_gaussian_can_give, ours, draws)
 
 
-def _checked(draws: int) -> int:
+def _check_draws(draws: int) -> int:
     if draws < 1:
         raise InvalidInput(f"draws must be at least 1, not {draws}", argument="draws")
     return draws
@@ -187,7 +187,7 @@ def textbook_can_give(outputs: Floats, answer: float, scale: float) -> NDArray[n
 
 
 def grid_can_give(outputs: Floats, answer: int, step: Fraction) -> NDArray[np.bool_]:
-    """Whether each output is `answer` plus a whole number of steps, each of which discrete noise draws with some probability.
+    """Whether each output is `answer` plus a whole number of steps, which discrete noise draws with some probability.
 
     Where the step is a power of two, floats are divided by it without rounding; else fractions do it.
 
@@ -200,7 +200,7 @@ def grid_can_give(outputs: Floats, answer: int, step: Fraction) -> NDArray[np.bo
     return np.array([unit.denominator == 1 for unit in units])
 
 
-# --- the time of a draw must not tell what was drawn -------------------------------------------------------------------------
+# --- the time of a draw must not disclose its value -------------------------------------------------------------------------
 
 
 SCALE = 100
@@ -230,12 +230,14 @@ class Timing:
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
-        return told(draws=self.draws, textbook=self.textbook, ours_laplace=self.ours_laplace, ours_gaussian=self.ours_gaussian)
+        return json_figures(
+            draws=self.draws, textbook=self.textbook, ours_laplace=self.ours_laplace, ours_gaussian=self.ours_gaussian
+        )
 
     def chart(self, path: str | Path | None = None) -> Any:
         """The three correlations, saved if a path is given."""
-        known = {"coin by coin": self.textbook, "ours, Laplace": self.ours_laplace, "ours, Gaussian": self.ours_gaussian}
-        rows = [{"x": name, "y": abs(value), "series": "rank correlation"} for name, value in known.items()]
+        correlations = {"coin by coin": self.textbook, "ours, Laplace": self.ours_laplace, "ours, Gaussian": self.ours_gaussian}
+        rows = [{"x": name, "y": abs(value), "series": "rank correlation"} for name, value in correlations.items()]
         return bars(rows, Axes("", "time reveals magnitude", share=True), "What timing reveals", path)
 
 
@@ -315,7 +317,7 @@ class Samplers:
     def to_dict(self) -> dict[str, Any]:
         """The textbook's share is `recovered`; `predicted` is the claim of tacit."""
         parts = {"laplace": self.laplace.to_dict(), "gaussian": self.gaussian.to_dict(), "timing": self.clock.to_dict()}
-        return told(recovered=self.laplace.textbook, ours=max(self.laplace.ours, self.gaussian.ours), predicted=0, **parts)
+        return json_figures(recovered=self.laplace.textbook, ours=max(self.laplace.ours, self.gaussian.ours), predicted=0, **parts)
 
     def chart(self, path: str | Path | None = None) -> Any:
         """The share of outputs that identify the answer, by law and by noise."""
@@ -328,7 +330,7 @@ class Samplers:
 
 
 def samplers(draws: int = 1_000_000, timed: int = 10_000) -> Samplers:
-    """So many outputs of each noise for each of two neighbouring answers, and so many timed draws.
+    """`draws` outputs of each noise for each of two neighbouring answers, and `timed` timed draws.
 
     >>> found = samplers(draws=5_000, timed=500)
     >>> found.holds, found.laplace.textbook > 0.5

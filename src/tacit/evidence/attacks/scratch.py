@@ -1,7 +1,7 @@
 """Data sets to attack: simulated people, or a copy of a prepared store; each with its own temporary ledger.
 
-For the data owner only: the copy is of private data, and its scratch ledger promises nothing about the real one. Nothing that an
-attack is answered there may be published.
+For the data owner only: the copy is of private data, and its scratch ledger promises nothing about the real one. No answer that an
+attack gets there may be published.
 """
 
 from __future__ import annotations

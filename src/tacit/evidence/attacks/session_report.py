@@ -1,6 +1,6 @@
-"""What attacks on a session found, pooled over seeds, and the verdict: failed, succeeded, or too few to tell.
+"""The findings of attacks on a session, pooled over seeds, and the verdict: failed, succeeded, or too few to tell.
 
-An attack fails if what it found is within what luck gives to somebody whose answers have the noise that was paid for, a limit that
+An attack fails if its figure is within the luck of an attacker whose answers have the noise that was paid for, a limit that
 such luck passes once in a million. With few people that limit is everything there is to find: such an attack cannot succeed, so
 that its failure says nothing.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, bars, lucky_share, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures, lucky_share
 
 NORMAL = 4.9  # deviations that a normal number passes once in a million, on both sides together
 FAILED, SUCCEEDED, TOO_FEW = "failed", "succeeded", "too few to tell"
@@ -23,7 +23,7 @@ FAILED, SUCCEEDED, TOO_FEW = "failed", "succeeded", "too few to tell"
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """So many guesses, so many of them right, each with this chance if nothing leaks; `enough` of them to tell."""
+    """`tries` guesses, `hits` of them right, each with this chance if nothing leaks; `enough` of them to tell."""
 
     attack: str
     measure: str
@@ -36,7 +36,7 @@ class Tries:
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A rank correlation over so many answers, which has the sign that chance gave it if nothing leaks."""
+    """A rank correlation over a number of answers, with a random sign if nothing leaks."""
 
     attack: str
     measure: str
@@ -60,7 +60,7 @@ Part = Tries | Correlation | Never
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one attack found, as a figure, and the `limit` that luck may reach."""
+    """The result of one attack, as a figure, and the `limit` that luck may reach."""
 
     attack: str
     measure: str
@@ -82,7 +82,7 @@ class Finding:
         return f"{self.attack}: {verdict}; {self.measure} {self.figure:.3g}, where chance may reach {self.limit:.3g}"
 
 
-def pooled(parts: Iterable[Part]) -> tuple[Finding, ...]:
+def pool(parts: Iterable[Part]) -> tuple[Finding, ...]:
     """One finding for each attack, over all its parts.
 
     >>> few = Tries("tracing", "members recognized", hits=0, tries=3, chance=0.03, predicted=0.01, enough=False)
@@ -92,21 +92,21 @@ def pooled(parts: Iterable[Part]) -> tuple[Finding, ...]:
     by_attack: dict[str, list[Any]] = {}
     for part in parts:
         by_attack.setdefault(part.attack, []).append(part)
-    return tuple(_pooled(same[0], same) for same in by_attack.values())
+    return tuple(_pool_parts(same[0], same) for same in by_attack.values())
 
 
 @singledispatch
-def _pooled(first: Part, parts: list[Any]) -> Finding:
+def _pool_parts(first: Part, parts: list[Any]) -> Finding:
     raise InvalidInput(f"unknown type of finding: {type(first).__name__}")
 
 
-@_pooled.register
+@_pool_parts.register
 def _(first: Never, parts: list[Never]) -> Finding:
     """The worst of all."""
     return Finding(first.attack, first.measure, max(part.figure for part in parts), first.limit, first.limit)
 
 
-@_pooled.register
+@_pool_parts.register
 def _(first: Tries, parts: list[Tries]) -> Finding:
     """All guesses together; a limit that is all there is cannot be passed."""
     hits, tries = sum(part.hits for part in parts), sum(part.tries for part in parts)
@@ -115,7 +115,7 @@ def _(first: Tries, parts: list[Tries]) -> Finding:
     return Finding(first.attack, first.measure, hits / max(tries, 1), limit, first.predicted, enough)
 
 
-@_pooled.register
+@_pool_parts.register
 def _(first: Correlation, parts: list[Correlation]) -> Finding:
     """The mean with its signs, so that chances cancel and a leak does not."""
     mean = sum(part.value for part in parts) / len(parts)
@@ -125,7 +125,7 @@ def _(first: Correlation, parts: list[Correlation]) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class SessionReport:
-    """What every attack found on `people`, `members` of whom have the secret. Not for publication."""
+    """The findings of every attack on `people`, `members` of whom have the secret. Not for publication."""
 
     people: int
     members: int
@@ -140,18 +140,18 @@ class SessionReport:
 
     @property
     def verdict(self) -> str:
-        """What all of it says, in a sentence."""
-        told = [finding.verdict for finding in self.findings]
-        if SUCCEEDED in told:
+        """The verdict of all attacks together, in a sentence."""
+        verdicts = [finding.verdict for finding in self.findings]
+        if SUCCEEDED in verdicts:
             return "An attack succeeded: publish nothing until you know the cause."
-        undecided = told.count(TOO_FEW)
+        undecided = verdicts.count(TOO_FEW)
         if undecided:
-            return f"No attack succeeded, but {undecided} of {len(told)} had too few people or members for a verdict."
+            return f"No attack succeeded, but {undecided} of {len(verdicts)} had too few people or members for a verdict."
         return "Every attack failed."
 
     @property
     def setting(self) -> str:
-        """Whom, and with what."""
+        """The people, the budget and the seeds, in a sentence."""
         seeds = "1 seed" if self.seeds == 1 else f"{self.seeds} seeds"
         return f"{self.people} people, {self.members} of them with the secret; epsilon {self.epsilon:g} for each attack; {seeds}."
 
@@ -163,7 +163,7 @@ class SessionReport:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
         listed = [
-            told(
+            json_figures(
                 attack=one.attack,
                 measure=one.measure,
                 recovered=one.figure,
@@ -174,8 +174,8 @@ class SessionReport:
             )
             for one in self.findings
         ]
-        known = told(people=self.people, members=self.members, epsilon=self.epsilon, seeds=self.seeds, holds=self.holds)
-        return {"for": "the data owner only; not for publication", **known, "attacks": listed}
+        figures = json_figures(people=self.people, members=self.members, epsilon=self.epsilon, seeds=self.seeds, holds=self.holds)
+        return {"for": "the data owner only; not for publication", **figures, "attacks": listed}
 
     def chart(self, path: str | Path | None = None) -> Any:
         """Each figure beside its limit."""

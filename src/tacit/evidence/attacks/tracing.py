@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, lines, told
+from tacit.evidence.attacks.figures import Axes, json_figures, lines
 
 Floats = NDArray[np.float64]
 FALSE_POSITIVES = 0.01
@@ -34,7 +34,7 @@ Release = Callable[[Floats], Any]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The true-positive rate at 1% false positives for one noise, mean over runs; and what theory predicts."""
+    """The true-positive rate at 1% false positives for one noise, mean over runs; and the rate that theory predicts."""
 
     noise: float
     recovered: float
@@ -68,19 +68,19 @@ class Tracing:
     def to_dict(self) -> dict[str, Any]:
         """The figures as plain values, ready for JSON."""
         levels = [{"noise": one.noise, "recovered": one.recovered, "predicted": one.predicted} for one in self.levels]
-        return told(people=self.people, statistics=self.statistics, runs=self.runs, unit=self.unit, levels=levels)
+        return json_figures(people=self.people, statistics=self.statistics, runs=self.runs, unit=self.unit, levels=levels)
 
     def chart(self, path: str | Path | None = None) -> Any:
         """Measured rates on the predicted curve, against noise as a multiple of sqrt(d) / n."""
         most = max(4.0, *(level.noise / self.unit for level in self.levels))
-        curve = [{"x": x, "y": self._predicted(x), "series": "predicted"} for x in np.linspace(0, most, 120)]
+        curve = [{"x": x, "y": self._predicted_rate(x), "series": "predicted"} for x in np.linspace(0, most, 120)]
         seen = [{"x": one.noise / self.unit, "y": one.recovered, "series": "measured", "seen": True} for one in self.levels]
         axes = Axes(
             "noise on each proportion, as a multiple of sqrt(d) / n", "members recognized at 1% false positives", share=True
         )
         return lines([*curve, *seen], axes, f"Tracing {self.people:,} people from {self.statistics:,} proportions", path)
 
-    def _predicted(self, multiple: float) -> float:
+    def _predicted_rate(self, multiple: float) -> float:
         return predicted_rate(self.people, self.statistics, multiple * self.unit)
 
 
@@ -103,7 +103,7 @@ def tracing(
     rates = np.zeros((runs, len(chosen)))
     for run in progress(range(runs), runs, "tracing") if progress else range(runs):
         generator = np.random.default_rng([seed, run])
-        population, members, strangers = generated(people, statistics, generator)
+        population, members, strangers = generate(people, statistics, generator)
         for place, noise in enumerate(chosen):
             published = members.mean(axis=0) + generator.normal(0, noise, statistics)
             rates[run, place] = true_positives(published, population, members, strangers)
@@ -115,7 +115,7 @@ def tracing(
 
 
 def against(release: Release, people: int, statistics: int, *, runs: int = 1, seed: int = 0) -> float:
-    """The mean true-positive rate against any way to publish: `release` takes the exact proportions and returns what is published.
+    """The mean true-positive rate against any way to publish: `release` takes the exact proportions and returns the published ones.
 
     >>> against(lambda proportions: proportions, people=50, statistics=5000)
     1.0
@@ -126,12 +126,12 @@ def against(release: Release, people: int, statistics: int, *, runs: int = 1, se
     """
     rates = []
     for run in range(runs):
-        population, members, strangers = generated(people, statistics, np.random.default_rng([seed, run]))
+        population, members, strangers = generate(people, statistics, np.random.default_rng([seed, run]))
         rates.append(true_positives(release(members.mean(axis=0)), population, members, strangers))
     return float(np.mean(rates))
 
 
-def generated(people: int, statistics: int, generator: np.random.Generator) -> tuple[Floats, Floats, Floats]:
+def generate(people: int, statistics: int, generator: np.random.Generator) -> tuple[Floats, Floats, Floats]:
     """Proportions of a population, and the 0/1 attributes of members and of strangers drawn from it alike."""
     population = generator.random(statistics)
     members = (generator.random((people, statistics)) < population).astype(np.float64)

@@ -1,4 +1,4 @@
-"""One line of `tacit verify`: something that claims a loss, how it is tried, and what came of it."""
+"""One line of `tacit verify`: a mechanism that claims a loss, its trial, and the result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidInput, LawViolated
-from tacit.evidence.verify.claims import claimed, parameter
+from tacit.evidence.verify.claims import claimed_parameter, parameter
 from tacit.evidence.verify.contract import CONVERTED_AT, Check, contract
 from tacit.evidence.verify.trial import Effort, Pair
 from tacit.mechanisms.mechanism import Mechanism
@@ -19,9 +19,9 @@ ENOUGH = 0.9  # of a claim: noise a tenth too small would show
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is claimed, what was measured from how many draws a side (0: exactly), and the first breach of each broken law.
+    """The claim, the measure with its number of draws a side (0: exact), and the first breach of each broken law.
 
-    `share` is what was measured over what is claimed. A check whose neighbours reach a small share of the claim says little:
+    `share` is the measure over the claim. A check whose neighbours reach a small share of the claim says little:
     where it is below `ENOUGH`, `unreached` says why no neighbours reach more.
     """
 
@@ -55,7 +55,7 @@ class Contracted:
         first = {check.law: check for check in reversed(report.checks) if not check.holds}
         broken = tuple(LawViolated(law, f"{self.name}: {check.found}") for law, check in reversed(first.items()))
         claim = weakened(self.mechanism.loss, CONVERTED_AT) if report.samples else self.mechanism.loss
-        share = report.measured / float(claimed(claim))
+        share = report.measured / float(claimed_parameter(claim))
         why = self.unreached if share < ENOUGH else ""  # many draws may reach more than few
         return Row(self.name, parameter(claim), f"{report.measured:.4f}", report.samples, broken, share, why)
 
@@ -80,13 +80,13 @@ class Exhaustive:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A mechanism without its law: what it claims and what it releases, as anybody sees it from outside."""
+    """A mechanism without its law: its claim and its releases, as seen from outside."""
 
     inner: Mechanism
 
     @property
     def event(self) -> Event:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return self.inner.event
 
     @property

@@ -1,6 +1,6 @@
 """How far apart two listed laws are, in the measure of a claim: the exact side of every check.
 
-A law that lists a window of outcomes gives a lower bound, since what it does not list can only add. So a measure above its
+A law that lists a window of outcomes gives a lower bound, since the unlisted outcomes can only add. So a measure above its
 claim is a breach for certain; a measure within it is a proof only where nothing is missing.
 """
 
@@ -25,7 +25,7 @@ ORDERS = (1 + HALF, Decimal(2), Decimal(4), Decimal(16))  # of the Renyi diverge
 Odds = tuple[Decimal, Decimal]  # the probabilities of one outcome under the two laws
 
 
-def measured(loss: Loss, one: Law, other: Law) -> Decimal:
+def least_parameter(loss: Loss, one: Law, other: Law) -> Decimal:
     """The least parameter (epsilon; rho for a concentrated claim) with which the claim holds for these laws in this order.
 
     >>> coin, flipped = Law({0: Decimal("0.25"), 1: Decimal("0.75")}), Law({0: Decimal("0.75"), 1: Decimal("0.25")})
@@ -38,28 +38,28 @@ def measured(loss: Loss, one: Law, other: Law) -> Decimal:
 
 def measured_both_ways(loss: Loss, one: Law, other: Law) -> Decimal:
     """The larger of the two orders, as a claim is about both."""
-    return max(measured(loss, one, other), measured(loss, other, one))
+    return max(least_parameter(loss, one, other), least_parameter(loss, other, one))
 
 
-def claimed(loss: Loss) -> Fraction:
-    """The parameter that `measured` is held against."""
+def claimed_parameter(loss: Loss) -> Fraction:
+    """The parameter of the claim that `least_parameter` is compared with."""
     return loss.rho if isinstance(loss, Concentrated) else loss.epsilon
 
 
 def within(loss: Loss, measure: Decimal) -> bool:
     """Whether a measure is not above the claim."""
-    return measure <= as_decimal(claimed(loss)) + TOLERANCE
+    return measure <= as_decimal(claimed_parameter(loss)) + TOLERANCE
 
 
 def parameter(loss: Loss) -> str:
-    """The claim in a few words: what `claimed` is the value of. A truncation's delta is too small to print.
+    """The claim in a few words, with its parameter. A truncation's delta is too small to print.
 
     >>> parameter(Pure(1)), parameter(Approximate(1, 1e-6)), parameter(Concentrated(0.5))
     ('epsilon 1', 'epsilon 1, delta 1e-06', 'rho 0.5')
     """
     name = "rho" if isinstance(loss, Concentrated) else "epsilon"
     delta = f", delta {as_text(loss.delta)}" if loss.delta > Fraction(1, 10**30) else ""
-    return f"{name} {as_text(claimed(loss))}{delta}"
+    return f"{name} {as_text(claimed_parameter(loss))}{delta}"
 
 
 def as_decimal(number: Fraction) -> Decimal:
@@ -81,20 +81,20 @@ class Elsewhere:
     side: str
 
 
-def aligned(one: Law, other: Law) -> tuple[Law, Law]:
-    """Both laws with what the other does not list put into one outcome of its own.
+def align(one: Law, other: Law) -> tuple[Law, Law]:
+    """Both laws, each with all outcomes that the other does not list as one outcome.
 
     Windows that end at different places could otherwise lend a function of the outcome a ratio that is not there.
     """
-    return _gathered(one, other, Elsewhere("one")), _gathered(other, one, Elsewhere("other"))
+    return _gather_unlisted(one, other, Elsewhere("one")), _gather_unlisted(other, one, Elsewhere("other"))
 
 
-def processed(law: Law, function: Callable[[Any], Hashable]) -> Law:
-    """The law of a function of the outcome, which leaves what is elsewhere alone."""
+def law_of_function(law: Law, function: Callable[[Any], Hashable]) -> Law:
+    """The law of a function of the outcome; the unlisted outcome stays as it is."""
     return law.map(lambda outcome: outcome if isinstance(outcome, Elsewhere) else function(outcome))
 
 
-def _gathered(law: Law, against: Law, elsewhere: Elsewhere) -> Law:
+def _gather_unlisted(law: Law, against: Law, elsewhere: Elsewhere) -> Law:
     if against.missing == 0:
         return law
     listed = {outcome: weight for outcome, weight in law.probabilities.items() if outcome in against.probabilities}
@@ -103,8 +103,8 @@ def _gathered(law: Law, against: Law, elsewhere: Elsewhere) -> Law:
 
 
 def _most_telling(one: Law, other: Law) -> list[Odds]:
-    """The odds of the outcomes, the largest ratio first. Those that `other` does not list make one event, of which it may
-    have no more than it misses; of those that it lists it may have more by what is unplaced.
+    """The odds of the outcomes, the largest ratio first. Those that `other` does not list make one event, with at most the
+    probability that `other` misses; each listed one may have more by the unplaced probability.
     """
     odds = [
         (probability, other.probabilities[outcome] + other.unplaced)

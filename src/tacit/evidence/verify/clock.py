@@ -1,7 +1,7 @@
-"""What the clock adds to an answer: releases with the time that each took, and a lower bound on epsilon from both together.
+"""The loss by the clock: releases with the time that each took, and a lower bound on epsilon from both together.
 
-Whoever sees an output and how long it took has seen both; a sampler that is quick for the best candidate says which one is best.
-Releases for two neighbours are timed in turns, in a random order. So whatever else the machine does falls on both alike: it can
+An observer of an output also sees how long it took; a sampler that is quick for the best candidate says which one is best.
+Releases for two neighbours are timed in turns, in a random order. So all other work of the machine falls on both alike: it can
 blur a difference of the two, and cannot make one.
 """
 
@@ -70,7 +70,7 @@ def epsilon_with_clock(one: Timed, other: Timed, confidence: float = 0.999) -> E
     quarter = min(len(one.outputs), len(other.outputs)) // 4
     seen = np.concatenate([side.times[:quarter] for side in (one, other)])
     edges = np.unique(np.quantile(seen, np.linspace(0, 1, BINS + 1)[1:-1]))
-    return epsilon_of_draws(_binned(one, edges), _binned(other, edges), confidence)
+    return epsilon_of_draws(_bin_times(one, edges), _bin_times(other, edges), confidence)
 
 
 def epsilon_without_clock(one: Timed, other: Timed, confidence: float = 0.999) -> EpsilonBound:
@@ -79,7 +79,7 @@ def epsilon_without_clock(one: Timed, other: Timed, confidence: float = 0.999) -
 
 
 def unevenness(*samples: Timed) -> float:
-    """How far times tell outputs, or the samplers behind one output, apart: from 0 (not at all) to 1/2 (always).
+    """How well times distinguish outputs, or the samplers behind one output: from 0 (not at all) to 1/2 (always).
 
     It is the largest |P[T < T'] + P[T = T'] / 2 - 1/2| over the times T, T' of two outputs of one sampler, and of one output of
     two samplers, each seen at least 600 times (Mann and Whitney 1947). Where times say nothing, each of these has a standard
@@ -108,7 +108,7 @@ def _earlier(one: ArrayLike, other: ArrayLike) -> float:
 
 
 def _pace(spent: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The median of the turns around each one, whichever sampler had them: what the machine is slower by for a while."""
+    """The median of the turns around each one, of any sampler: the slowness of the machine for a while."""
     windows = np.lib.stride_tricks.sliding_window_view(np.pad(spent, (WINDOW // 2, WINDOW - WINDOW // 2 - 1), "reflect"), WINDOW)
     pace: NDArray[np.float64] = np.median(windows, axis=1)
     return pace
@@ -125,6 +125,6 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _binned(sample: Timed, edges: NDArray[np.float64]) -> Draws:
+def _bin_times(sample: Timed, edges: NDArray[np.float64]) -> Draws:
     bins = np.searchsorted(edges, sample.times, "right").tolist()
     return Draws(list(zip(sample.outputs, bins, strict=True)), None)

@@ -22,7 +22,7 @@ from typing import Protocol
 from tacit.accounting.composition import Cost, sequential
 from tacit.accounting.filter import NOTHING_SPENT, State, on_grid_up
 from tacit.errors import LawViolated
-from tacit.evidence.verify.claims import aligned, as_decimal, claimed, measured_both_ways
+from tacit.evidence.verify.claims import align, as_decimal, claimed_parameter, measured_both_ways
 from tacit.privacy.conversion import pure_rho_up
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.privacy.loss import Approximate, Concentrated, Loss, Probabilistic, Pure, weakened
@@ -33,24 +33,24 @@ CONVERTED_AT, TINY = Fraction(1, 10**6), Fraction(1, 10**30)
 MOST_OUTCOMES = 20  # of one law in a pair of laws; more are gathered by their ratio, which can only hide, never invent
 
 
-def surviving(loss: Loss) -> Pure | Approximate | Concentrated:
-    """What remains of a loss under any function of the output: a probabilistic claim is about single outputs, and does not."""
+def surviving_loss(loss: Loss) -> Pure | Approximate | Concentrated:
+    """The loss that holds for any function of the output: a probabilistic claim is about single outputs, and does not."""
     return loss.approximate() if isinstance(loss, Probabilistic) else loss
 
 
 def together(first: Loss, second: Loss) -> Loss:
-    """What the accountant says two releases cost, in a form that survives functions of the outputs and can be measured."""
-    total = sequential([surviving(first), surviving(second)])
+    """The accountant's cost of two releases, in a form that holds for functions of the outputs and can be measured."""
+    total = sequential([surviving_loss(first), surviving_loss(second)])
     return weakened(total, total.delta + CONVERTED_AT) if isinstance(total, Concentrated) and total.delta > TINY else total
 
 
-def composed(first: Laws, second: Laws) -> Laws:
+def compose(first: Laws, second: Laws) -> Laws:
     """The laws of the pair of outputs for both neighbours.
 
     The adversary turns the second question round when the first answer speaks for the other neighbour.
     """
-    one, other = gathered(*first)
-    two, against = gathered(*second)
+    one, other = gather(*first)
+    two, against = gather(*second)
 
     def speaks_for_one(outcome: Hashable) -> bool:
         return one.probabilities.get(outcome, Decimal(0)) >= other.probabilities.get(outcome, Decimal(0))
@@ -61,9 +61,9 @@ def composed(first: Laws, second: Laws) -> Laws:
     )
 
 
-def gathered(one: Law, other: Law) -> Laws:
+def gather(one: Law, other: Law) -> Laws:
     """Both laws with at most about `MOST_OUTCOMES` outcomes: the most telling stay alone, the others share by rank of ratio."""
-    one, other = aligned(one, other)
+    one, other = align(one, other)
 
     def ratio(outcome: Hashable) -> Decimal:
         probability, against = (law.probabilities.get(outcome, Decimal(0)) for law in (one, other))
@@ -79,18 +79,17 @@ def gathered(one: Law, other: Law) -> Laws:
 
 
 def worst_composition(releases: Sequence[tuple[str, Loss, Laws]]) -> tuple[str, Loss, Decimal]:
-    """Of all pairs of releases under one relation: the one that comes nearest to (or passes) what both may cost together.
-
-    Comes back as the names, the claim and the measure.
+    """Of all pairs of releases under one relation, the one that comes nearest to (or passes) the cost of both together: the
+    names, the claim and the measure.
     """
-    found = []
-    fewer = [(name, loss, gathered(*laws)) for name, loss, laws in releases]
+    pairs = []
+    fewer = [(name, loss, gather(*laws)) for name, loss, laws in releases]
     for (first, loss, laws), (second, other_loss, other_laws) in combinations_with_replacement(fewer, 2):
         if loss.neighbours == other_loss.neighbours:
             claim = together(loss, other_loss)
-            measure = measured_both_ways(claim, *composed(laws, other_laws))
-            found.append((measure / as_decimal(claimed(claim)), f"{first} and {second}", claim, measure))
-    _, names, claim, measure = max(found, key=itemgetter(0))
+            measure = measured_both_ways(claim, *compose(laws, other_laws))
+            pairs.append((measure / as_decimal(claimed_parameter(claim)), f"{first} and {second}", claim, measure))
+    _, names, claim, measure = max(pairs, key=itemgetter(0))
     return names, claim, measure
 
 
@@ -109,7 +108,7 @@ class Rule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An event that may be run: what it costs, and the probability of each outcome under the two neighbours."""
+    """An event that may be run: its cost, and the probability of each outcome under the two neighbours."""
 
     cost: Cost
     outcomes: tuple[tuple[Fraction, Fraction], ...]
@@ -150,15 +149,15 @@ def worst_delta(rule: Rule, moves: Sequence[Move], depth: int, ratio: Fraction) 
     >>> worst_delta(Filter(epsilon=2), [pure_move(Fraction(3, 2))], depth=6, ratio=exp_down(Fraction(2)))
     Fraction(0, 1)
     """
-    found: dict[tuple[Fraction, State, int], Fraction] = {}
+    excess: dict[tuple[Fraction, State, int], Fraction] = {}
 
     def best(against: Fraction, state: State, moves_left: int) -> Fraction:
         """The excess still to be won for each unit of P, when Q has `against` units there."""
         key = against, state, moves_left
-        if key not in found:
+        if key not in excess:
             admitted = [move for move in moves if rule.admits(state, move.cost)] if moves_left else []
-            found[key] = max([max(Fraction(0), 1 - ratio * against), *(run(move, *key) for move in admitted)])
-        return found[key]
+            excess[key] = max([max(Fraction(0), 1 - ratio * against), *(run(move, *key) for move in admitted)])
+        return excess[key]
 
     def run(move: Move, against: Fraction, state: State, moves_left: int) -> Fraction:
         spent = rule.after(state, move.cost)

@@ -1,7 +1,7 @@
 """The laws that every mechanism obeys, checked on ours or on yours.
 
     loss             no pair of neighbours can be told apart better than the mechanism claims
-    price            what the ledger adds for it, in epsilon and in rho, is no less than its laws differ by
+    price            the ledger's addition for it, in epsilon and in rho, is no less than its laws differ by
     draws            `release` draws from the law that `law` lists
     post-processing  no function of the output tells more than the output may
     composition      asking twice, the second time as the first answer suggests, costs no more than the sum
@@ -9,8 +9,8 @@
     grid             every output lies on the public grid, and either neighbour can give it (except for the claim's delta)
     purity           a pure claim has a finite ratio at every output
 
-Where a mechanism lists its law the checks are exact and cover every pair; what no listing shows (types, digits, noise used
-twice) is looked for in draws, and there a sound mechanism is accused with probability at most `Effort.false_alarm` a check.
+Where a mechanism lists its law the checks are exact and cover every pair; faults that no listing shows (types, digits, noise used
+twice) are looked for in draws, and there a sound mechanism is accused with probability at most `Effort.false_alarm` a check.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from tacit.accounting.composition import cost
 from tacit.errors import LawViolated
 from tacit.evidence.verify.claims import (
     TOLERANCE,
-    aligned,
+    align,
     as_decimal,
+    law_of_function,
     measured_both_ways,
     only_one_can,
     parameter,
-    processed,
     within,
 )
-from tacit.evidence.verify.composing import composed, surviving, together
+from tacit.evidence.verify.composing import compose, surviving_loss, together
 from tacit.evidence.verify.coverage import coverage_of_law, coverage_of_outputs, interval_for
 from tacit.evidence.verify.epsilon import EpsilonBound, epsilon_of_draws
 from tacit.evidence.verify.proportion import proportion_down, proportion_up
@@ -56,7 +56,7 @@ SALTS = ("one", "two", "three", "four")
 
 
 def text_of(output: Any) -> str:
-    """All that an output shows: its type and its digits, so that 1, 1.0, True and -0.0 differ."""
+    """The whole text of an output: its type and its digits, so that 1, 1.0, True and -0.0 differ."""
     if hasattr(output, "tolist"):
         return f"{type(output).__name__} {getattr(output, 'dtype', '')} {output.tolist()!r}"
     return f"{type(output).__name__} {output!r}"
@@ -85,7 +85,7 @@ def sign_of_zero(output: Any) -> Hashable:
 
 
 def length(output: Any) -> int:
-    """How many characters an output takes, which is also what a packet on the wire shows."""
+    """The number of characters of an output, which a packet on the wire shows too."""
     return len(text_of(output))
 
 
@@ -197,7 +197,7 @@ EFFORT = Effort()
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One law looked at once: what was found, whether it is within the law, and the share of the claim that was reached."""
+    """One law looked at once: the finding in words, whether it is within the law, and the share of the claim that was reached."""
 
     law: str
     holds: bool
@@ -216,7 +216,7 @@ class Report:
 
     @property
     def measured(self) -> float:
-        """The largest measure of the loss over the pairs: exact if `samples` is 0, else a lower bound from so many draws."""
+        """The largest measure of the loss over the pairs: exact if `samples` is 0, else a lower bound from that number of draws."""
         return max(check.measured for check in self.checks if check.law == "loss" and check.measured is not None)
 
     @property
@@ -236,7 +236,7 @@ class Report:
 
 
 def contract(mechanism: Mechanism, neighbours: Iterable[Pair], effort: Effort = EFFORT) -> Report:
-    """Check every law on pairs of neighbouring values, and collect what was found.
+    """Check every law on pairs of neighbouring values, and collect the findings.
 
     In a test: `contract(MyMechanism(epsilon=1), [(0, 1), (5, 4)]).require()`.
     """
@@ -256,7 +256,7 @@ def loss(trial: Trial) -> Iterator[Check]:
 
 
 def price(trial: Trial) -> Iterator[Check]:
-    """The event of a pure mechanism against the listed laws, exactly on every pair: what is recorded may not be too little."""
+    """The event of a pure mechanism against the listed laws, exactly on every pair: the ledger may not record too little."""
     if trial.laws and isinstance(trial.mechanism.loss, Pure):
         recorded = cost(trial.mechanism.event)
         claims: list[Loss] = [Concentrated(recorded.rho, 0, recorded.neighbours)]
@@ -272,17 +272,17 @@ def draws(trial: Trial) -> Iterator[Check]:
     if trial.laws:
         drawn = trial.draws[trial.worst]
         for outputs, law in zip((drawn.one, drawn.other), trial.laws[trial.worst], strict=True):
-            found = disagreement(outputs, law, trial.effort.false_alarm)
-            yield Check("draws", found is None, found or "draws agree with the listed law")
+            words = disagreement(outputs, law, trial.effort.false_alarm)
+            yield Check("draws", words is None, words or "draws agree with the listed law")
 
 
 def post_processing(trial: Trial) -> Iterator[Check]:
     """Every function of the family, on the listed laws of the worst pair and on the outputs as they come."""
-    claim = surviving(trial.mechanism.loss)
+    claim = surviving_loss(trial.mechanism.loss)
     if trial.laws:
-        law, against = aligned(*trial.laws[trial.worst])
+        law, against = align(*trial.laws[trial.worst])
         for name, function in {**FUNCTIONS, **telling_sets(law, against)}.items():
-            measure = measured_both_ways(claim, processed(law, function), processed(against, function))
+            measure = measured_both_ways(claim, law_of_function(law, function), law_of_function(against, function))
             yield _exactly("post-processing", claim, measure, name)
     drawn = trial.draws[trial.worst]
     for name, function in FUNCTIONS.items():
@@ -295,7 +295,7 @@ def composition(trial: Trial) -> Iterator[Check]:
     claim = together(trial.mechanism.loss, trial.mechanism.loss)
     if trial.laws:
         pair = trial.laws[trial.worst]
-        yield _exactly("composition", claim, measured_both_ways(claim, *composed(pair, pair)), "asked twice")
+        yield _exactly("composition", claim, measured_both_ways(claim, *compose(pair, pair)), "asked twice")
     drawn = trial.draws[trial.worst]
     bound = epsilon_of_draws(read(drawn.forth), read(drawn.back), *_terms(trial, claim))
     yield _from_draws("composition", claim, bound, "asked twice")
@@ -308,11 +308,11 @@ def coverage(trial: Trial) -> Iterator[Check]:
         for confidence in CONFIDENCES:
             interval = interval_for(mechanism, value, confidence)
             if trial.laws:
-                found = coverage_of_law(trial.laws[trial.worst][0], value, interval, confidence)
+                measure = coverage_of_law(trial.laws[trial.worst][0], value, interval, confidence)
             else:
                 outputs = trial.draws[trial.worst].one
-                found = coverage_of_outputs(outputs, value, interval, confidence, trial.effort.confidence)
-            yield Check("coverage", found.holds, str(found))
+                measure = coverage_of_outputs(outputs, value, interval, confidence, trial.effort.confidence)
+            yield Check("coverage", measure.holds, str(measure))
 
 
 def grid(trial: Trial) -> Iterator[Check]:
@@ -349,14 +349,14 @@ LAWS: dict[str, Callable[[Trial], Iterator[Check]]] = {
 
 
 def _exactly(law: str, claim: Loss, measure: Decimal, of: str = "") -> Check:
-    found = f"{of + ': ' if of else ''}{float(measure):.4g} where {parameter(claim)} is claimed"
-    return Check(law, within(claim, measure), found, float(measure))
+    words = f"{of + ': ' if of else ''}{float(measure):.4g} where {parameter(claim)} is claimed"
+    return Check(law, within(claim, measure), words, float(measure))
 
 
 def _from_draws(law: str, claim: Loss, bound: EpsilonBound, of: str = "") -> Check:
     allowed = weakened(claim, CONVERTED_AT).epsilon
-    found = f"{of + ': ' if of else ''}at least {bound.bound:.4g} ({bound.event}) where {parameter(claim)} is claimed"
-    return Check(law, not bound.refutes(allowed), found, bound.bound)
+    words = f"{of + ': ' if of else ''}at least {bound.bound:.4g} ({bound.event}) where {parameter(claim)} is claimed"
+    return Check(law, not bound.refutes(allowed), words, bound.bound)
 
 
 def _terms(trial: Trial, claim: Loss) -> tuple[float, Fraction]:

@@ -1,4 +1,4 @@
-"""Do intervals cover the exact value as often as they say: exactly where the law is listed, else from draws."""
+"""The coverage of intervals against their confidence: exactly where the law is listed, else from draws."""
 
 from __future__ import annotations
 

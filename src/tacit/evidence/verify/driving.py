@@ -2,9 +2,9 @@
 
 By decisions: a coin, an integer below a bound, a choice by weight and a noise are each answered in every way, with their
 probabilities to 50 digits; all code above them runs as it is. By bits: these few are driven themselves, by all bit strings of the
-one door to randomness, as far as an outcome depends on them. What is left undecided is counted, and added to every bound.
+one door to randomness, as far as an outcome depends on them. The undecided probability is added to every bound.
 
-Nothing leaves from here: the draws of other threads are real, and what a script would have drawn ahead is never kept.
+Nothing is released from here: the draws of other threads are real, and draws that a script would make ahead are never kept.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tacit.mechanisms.noise.tails import rounded_law
 from tacit.privacy.law import ARITHMETIC, Law
 from tacit.publish.local.randomizers import unary
 
-UNDECIDED = Decimal("1e-6")  # what a law that is driven may leave undecided
+UNDECIDED = Decimal("1e-6")  # the probability that a driven law may leave undecided
 RARE = Decimal("1e-11")  # a way that is less likely is not followed
 MOST_RUNS = 400_000
 FARTHEST = 40  # units that continuous noise is rounded to, on each side; those beyond come as the last ones
@@ -50,7 +50,7 @@ _one_at_a_time = threading.RLock()
 
 
 class TooRare(Exception):
-    """All that can follow is too unlikely to be followed."""
+    """All further ways are too unlikely to be followed."""
 
 
 class Script:
@@ -92,7 +92,7 @@ class Script:
 
 
 def driven(run: Run, rare: Decimal = RARE) -> Law:
-    """The law of what `run` returns, where its draws come from the samplers of `tacit.mechanisms.noise`.
+    """The law of the result of `run`, whose draws come from the samplers of `tacit.mechanisms.noise`.
 
     Ways that are less likely than `rare` are not followed; what they weigh together is missing.
 
@@ -101,7 +101,7 @@ def driven(run: Run, rare: Decimal = RARE) -> Law:
     {1: Decimal('0.2689'), 0: Decimal('0.7311')}
     """
     scripts = [Script()]
-    with replaced(_scripted(lambda: scripts[0]) | {bits.random_words: _refused, bits.random_bytes: _refused}):
+    with replace_functions(_stand_ins(lambda: scripts[0]) | {bits.random_words: _refuse, bits.random_bytes: _refuse}):
         return _all_ways(run, scripts, rare)
 
 
@@ -122,30 +122,30 @@ def _all_ways(run: Run, scripts: list[Script], rare: Decimal) -> Law:
     raise InvalidInput(f"a law with more than {MOST_RUNS} ways is too long to drive; use smaller parameters")
 
 
-def _law(found: dict[Hashable, Decimal]) -> Law:
-    """What is undecided may belong to any outcome."""
+def _law(probabilities: dict[Hashable, Decimal]) -> Law:
+    """The law; the undecided probability may belong to any outcome."""
     missing = Decimal(1)
-    for weight in found.values():
+    for weight in probabilities.values():
         missing = ARITHMETIC.subtract(missing, weight)
     missing = max(missing, Decimal(0))
-    return Law(found, missing, missing)
+    return Law(probabilities, missing, missing)
 
 
-def distance(found: Law, listed: Law) -> Decimal:
-    """The total variation between two laws at most: what is undecided, or not listed, is added to it."""
-    outcomes = {**found.probabilities, **listed.probabilities}
+def distance(one: Law, listed: Law) -> Decimal:
+    """An upper bound on the total variation between two laws: undecided and unlisted probability is added."""
+    outcomes = {**one.probabilities, **listed.probabilities}
     apart = (
-        abs(ARITHMETIC.subtract(found.probabilities.get(each, Decimal(0)), listed.probabilities.get(each, Decimal(0))))
+        abs(ARITHMETIC.subtract(one.probabilities.get(each, Decimal(0)), listed.probabilities.get(each, Decimal(0))))
         for each in outcomes
     )
     total = Decimal(0)
     for part in apart:
         total = ARITHMETIC.add(total, part)
-    return (total + found.missing + listed.missing) / 2
+    return (total + one.missing + listed.missing) / 2
 
 
 @contextmanager
-def replaced(others: dict[Callable[..., Any], Callable[..., Any]]) -> Iterator[None]:
+def replace_functions(others: dict[Callable[..., Any], Callable[..., Any]]) -> Iterator[None]:
     """Some functions of tacit replaced wherever a module or a class holds them, for this thread alone."""
     with _one_at_a_time:
         mine = threading.get_ident()
@@ -160,9 +160,9 @@ def replaced(others: dict[Callable[..., Any], Callable[..., Any]]) -> Iterator[N
                 setattr(holder, name, real)
 
 
-def spoiled(others: dict[Callable[..., Any], Callable[..., Any]], check: Callable[[], Checked]) -> Checked:
-    """What a check finds while some functions are replaced: for a bug that is planted in the code that runs."""
-    with replaced(others):
+def run_spoiled(others: dict[Callable[..., Any], Callable[..., Any]], check: Callable[[], Checked]) -> Checked:
+    """The result of a check while some functions are replaced: for a bug that is planted in the code that runs."""
+    with replace_functions(others):
         return check()
 
 
@@ -185,17 +185,17 @@ def _for_one_thread(real: Callable[..., Any], other: Callable[..., Any], mine: i
     return either
 
 
-def _refused(*_: Any) -> Any:
+def _refuse(*_: Any) -> Any:
     raise InvalidInput("a draw was made beside the samplers that can be driven; add it to them")
 
 
-def _scripted(script: Callable[[], Script]) -> dict[Callable[..., Any], Callable[..., Any]]:
-    """Every sampler, and what stands in for it."""
+def _stand_ins(script: Callable[[], Script]) -> dict[Callable[..., Any], Callable[..., Any]]:
+    """Every sampler, and its stand-in."""
 
     def coins_of(chance: Fraction, size: int) -> Any:
         return np.array([script().coin(chance) for _ in range(size)], dtype=np.bool_)
 
-    def chosen(lengths: Any, costs: Any, factor: Fraction = Fraction(1), size: int = 1) -> Any:
+    def choose(lengths: Any, costs: Any, factor: Fraction = Fraction(1), size: int = 1) -> Any:
         options = list(enumerate(weights_of(np.asarray(lengths), costs, factor)))
         return np.array([script().among(options) for _ in range(size)], dtype=np.int64)
 
@@ -217,7 +217,7 @@ def _scripted(script: Callable[[], Script]) -> dict[Callable[..., Any], Callable
         choice.bernoulli: coins_of,
         choice.uniform_integers: lambda below, size: np.array([script().below(below) for _ in range(size)], dtype=np.int64),
         choice.uniform_integer: lambda below, most=None: script().below(below),
-        choice.choose: chosen,
+        choice.choose: choose,
         envelope.survives: lambda exponent: script().among(_survival(exponent)),
         uniform.uniform_below: lambda bounds: np.array([script().below(int(each)) for each in bounds], dtype=np.uint64),
         uniform.distinct_integers: distinct,
@@ -232,7 +232,7 @@ def _scripted(script: Callable[[], Script]) -> dict[Callable[..., Any], Callable
 
 
 class Rounding:
-    """Continuous noise, of which only the whole number is drawn that it is rounded to."""
+    """Continuous noise; only the whole number that it is rounded to is drawn."""
 
     def __init__(self, noise: Any, script: Script) -> None:
         self.noise, self.script = noise, script
@@ -261,12 +261,12 @@ def _survival(exponent: Fraction) -> Options:
 
 def _around(masses: Callable[[int], Decimal], least: Decimal) -> Options:
     """0, 1, -1, 2, -2, ... as long as they are likely enough."""
-    found: Options = []
+    options: Options = []
     size = 0
     while (mass := masses(size)) >= least:
-        found += [(size, mass), (-size, mass)] if size else [(0, mass)]
+        options += [(size, mass), (-size, mass)] if size else [(0, mass)]
         size += 1
-    return found
+    return options
 
 
 @lru_cache(maxsize=16)
@@ -279,7 +279,7 @@ def _gaussian(scale: Fraction) -> Callable[[int], Decimal]:
 
 
 def _outcomes(table: Table) -> Options:
-    """The outcomes of a table by the middle of what encloses their weights, to about 50 digits."""
+    """The outcomes of a table by the middle of the bounds on their weights, to about 50 digits."""
     middles = [low + high for low, high in table.weights(200)]
     return [(place, as_decimal(Fraction(middle, sum(middles)))) for place, middle in enumerate(middles)]
 
@@ -291,7 +291,7 @@ Fill = tuple[int, ...]
 
 
 class Words:
-    """Words of which some bits are fixed, as (word, bit), and the others are filled in; it notes how many were asked for."""
+    """Words with some bits fixed, as (word, bit), and the others filled in; it counts the words that were asked for."""
 
     def __init__(self, fixed: Fixed, fill: Fill) -> None:
         self.fixed, self.fill, self.asked = fixed, fill, 0
@@ -317,9 +317,10 @@ class Words:
 
 
 def driven_by_bits(run: Run, depth: int = 27, words: int = 16) -> Law:
-    """The law of what `run` returns for all bit strings: bits are fixed, one after the other, as far as an outcome depends on them.
+    """The law of the result of `run` for all bit strings: bits are fixed, one after the other, as far as an outcome depends on
+    them.
 
-    At most `depth` bits are fixed on one way, and at most `words` asked for; what is undecided there is missing. An outcome
+    At most `depth` bits are fixed on one way, and at most `words` asked for; the probability undecided there is missing. An outcome
     depends on a word if that of the word's least and largest value, or of one without a pattern, is another one.
 
     >>> law = driven_by_bits(lambda: choice.uniform_integer(3))
@@ -332,20 +333,20 @@ def driven_by_bits(run: Run, depth: int = 27, words: int = 16) -> Law:
     fills = [tuple(MIXED * (place + first) % 2**WORD for place in range(words)) for first in (1, 10**6)]
 
     def outcome(fixed: Fixed, fill: Fill) -> tuple[Hashable, int]:
-        """What comes out, and how many words it takes."""
+        """The outcome, and the number of words that it takes."""
         current[0] = Words(fixed, fill)
         try:
             return label_of(run()), current[0].asked
         except TooRare:
             return TooRare, words
 
-    with replaced(doors):
+    with replace_functions(doors):
         waiting: list[Fixed] = [{}]
         while waiting:
             fixed = waiting.pop()
-            found, bit = _telling_bit(partial(outcome, fixed), fixed, fills)
-            if bit is None and found is not TooRare:
-                law[found] = ARITHMETIC.add(law[found], ARITHMETIC.power(Decimal("0.5"), len(fixed)))
+            result, bit = _telling_bit(partial(outcome, fixed), fixed, fills)
+            if bit is None and result is not TooRare:
+                law[result] = ARITHMETIC.add(law[result], ARITHMETIC.power(Decimal("0.5"), len(fixed)))
             elif bit is not None and len(fixed) < depth:
                 waiting += [{**fixed, bit: value} for value in (0, 1)]
     return _law(law)
@@ -358,7 +359,7 @@ def _telling_bit(
 
     Each word is the least, the largest and the one without a pattern; so is the next one, on which it may depend whether it tells.
     """
-    found, _ = outcome(fills[0])
+    first, _ = outcome(fills[0])
     for fill in fills:
         mine, asked = outcome(fill)
         for word in range(asked):
@@ -367,20 +368,20 @@ def _telling_bit(
                 ends = [_with(_with(fill, following, value), word, end) for end in (fill[word], 0, ONES)]
                 tried = [(end, out) for end in ends if (out := outcome(end)[0]) is not TooRare]
                 if len({out for _, out in tried}) > 1:
-                    return found, (word, _bit_of(word, lambda end: outcome(end)[0], fixed, tried))
-        if mine != found:  # then one of the words tells that lead from one fill to the other
+                    return first, (word, _bit_of(word, lambda end: outcome(end)[0], fixed, tried))
+        if mine != first:  # then one of the words tells that lead from one fill to the other
             ways = [(*fill[:word], *fills[0][word:]) for word in range(len(fill) + 1)]
             outs = [outcome(way)[0] for way in ways]
             word = next(word for word in range(len(fill)) if outs[word] != outs[word + 1])
             pair = [(ways[at], outs[at]) for at in (word, word + 1)]
-            return found, (word, _bit_of(word, lambda end: outcome(end)[0], fixed, pair))
-    return found, None
+            return first, (word, _bit_of(word, lambda end: outcome(end)[0], fixed, pair))
+    return first, None
 
 
 def _bit_of(word: int, outcome: Callable[[Fill], Hashable], fixed: Fixed, tried: Sequence[tuple[Fill, Hashable]]) -> int:
     last = next((bit for at, bit in reversed(fixed) if at == word), 0)
     free = [bit % WORD for bit in range(last + WORD - 1, last - 1, -1) if (word, bit % WORD) not in fixed]
-    changes = (bit for bit in free for fill, found in tried if outcome(_with(fill, word, fill[word] ^ 1 << bit)) != found)
+    changes = (bit for bit in free for fill, result in tried if outcome(_with(fill, word, fill[word] ^ 1 << bit)) != result)
     return next(changes, free[0])
 
 

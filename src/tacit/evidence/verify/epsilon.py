@@ -77,7 +77,7 @@ def epsilon_of_laws(one: Law, other: Law, delta: Number = 0) -> EpsilonBound:
 def epsilon_of_samplers(
     sample_a: Sampler, sample_b: Sampler, samples: int = 100_000, confidence: float = 0.999, delta: Number = 0
 ) -> EpsilonBound:
-    """A lower bound on the epsilon between two samplers, each of which returns the asked number of outputs.
+    """A lower bound on the epsilon between two samplers, which return the requested number of outputs.
 
     >>> found = epsilon_of_samplers(lambda count: ["heads"] * count, lambda count: ["tails"] * count, samples=1000)
     >>> found.bound > 4, found.refutes(4)

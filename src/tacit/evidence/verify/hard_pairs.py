@@ -17,7 +17,7 @@ HALF = Fraction(1, 2)
 FAR, OVER = 4, 20  # values kept free at the upper end, and rows that make them costly
 
 
-def rising(below: int, above: int) -> Pair:
+def rising_and_falling(below: int, above: int) -> Pair:
     """Numbers for a sparse vector: `below` of them rise by one, then `above` of them fall by one.
 
     >>> rising(3, 1)

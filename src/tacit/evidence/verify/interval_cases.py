@@ -58,9 +58,9 @@ def median_covers() -> Check:
     """The least probability, over every list of one to three of the values 0 to 4, that the median lies in its interval."""
     mechanism = QuantileWithInterval("1/2", lower=0, upper=4, step=1, epsilon=3, confidence=CONFIDENCE)
     lists = [list(database.rows) for database in Universe(tuple(range(5))).databases_up_to(3) if database.size]
-    least = min(_enclosing(mechanism, rows) for rows in lists)
-    found = f"covers {least:.4f} at the worst list, says {float(CONFIDENCE):g}"
-    return Check("coverage", least >= float(CONFIDENCE), found, least, _missed(least))
+    least = min(_enclosing_chance(mechanism, rows) for rows in lists)
+    words = f"covers {least:.4f} at the worst list, says {float(CONFIDENCE):g}"
+    return Check("coverage", least >= float(CONFIDENCE), words, least, _missed_share(least))
 
 
 def shares_cover() -> Check:
@@ -69,8 +69,8 @@ def shares_cover() -> Check:
     setting = intervals.Setting(oracle.hit, oracle.false_hit, people, 1 - CONFIDENCE)
     guaranteed = [name for name, bound in intervals.BOUNDS.items() if bound.guaranteed]
     least, worst = min((_least_enclosed(setting, bound), bound) for bound in guaranteed)
-    found = f"{worst} covers {float(least):.4f} at the worst count, says {float(CONFIDENCE):g}"
-    return Check("coverage", least >= CONFIDENCE, found, float(least), _missed(float(least)))
+    words = f"{worst} covers {float(least):.4f} at the worst count, says {float(CONFIDENCE):g}"
+    return Check("coverage", least >= CONFIDENCE, words, float(least), _missed_share(float(least)))
 
 
 def _least_enclosed(setting: intervals.Setting, bound: str) -> Fraction:
@@ -89,7 +89,7 @@ def _binomial(trials: int, chance: Fraction) -> NDArray[np.object_]:
     return np.array([comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(trials + 1)], dtype=object)
 
 
-def _enclosing(mechanism: QuantileWithInterval, rows: list[Any]) -> float:
+def _enclosing_chance(mechanism: QuantileWithInterval, rows: list[Any]) -> float:
     """The probability that the interval holds the lower and the upper median, and all between them."""
     low, high = sorted(rows)[(len(rows) - 1) // 2], sorted(rows)[len(rows) // 2]
     law: dict[Any, Any] = dict(mechanism.law(rows).probabilities)
@@ -97,10 +97,10 @@ def _enclosing(mechanism: QuantileWithInterval, rows: list[Any]) -> float:
 
 
 def _covers(mechanism: WithError, value: Any, confidence: Fraction = CONFIDENCE) -> Check:
-    found = coverage(mechanism, value, float(confidence))
-    return Check("coverage", found.holds, str(found), found.low, _missed(found.low, confidence))
+    measure = coverage(mechanism, value, float(confidence))
+    return Check("coverage", measure.holds, str(measure), measure.low, _missed_share(measure.low, confidence))
 
 
-def _missed(covered: float, confidence: Fraction = CONFIDENCE) -> float:
+def _missed_share(covered: float, confidence: Fraction = CONFIDENCE) -> float:
     """The share of the allowed misses that happen."""
     return (1 - covered) / float(1 - confidence)

@@ -49,9 +49,9 @@ def every_ratio() -> Exhaustive:
         answers = [(name, each) for epsilon in EPSILONS for name, each in randomizers(epsilon).items()]
         channels = [(name, each.loss.epsilon, each.channel) for name, each in answers]
         above = [name for name, epsilon, channel in channels if not channel.within(epsilon)]
-        found = f"{', '.join(above)} can be distinguished better than claimed" if above else "every ratio is within its claim"
+        words = f"{', '.join(above)} can be distinguished better than claimed" if above else "every ratio is within its claim"
         share = max(float(channel.epsilon / epsilon) for _, epsilon, channel in channels)
-        return Check("loss", not above, found, share, share)
+        return Check("loss", not above, words, share, share)
 
     return Exhaustive(EVERY, "1 times epsilon", check)
 
@@ -84,7 +84,7 @@ def randomizers(epsilon: Fraction) -> dict[str, LocalMechanism | Told]:
 
 @dataclass(frozen=True)
 class Told:
-    """What is seen of an answer: the loss that is claimed of it, its channel, and the code that draws from that."""
+    """The visible part of an answer: the loss that is claimed of it, its channel, and the code that draws from that."""
 
     epsilon: Fraction
     channel: Channel
@@ -92,7 +92,7 @@ class Told:
 
     @property
     def event(self) -> RandomizedAnswer:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return RandomizedAnswer(self.epsilon, CHANGE_ONE)
 
     @property
@@ -110,7 +110,7 @@ class Told:
 
 
 def several_reports(answer: Rappor, times: int) -> Channel:
-    """How often each bit is set in so many fresh reports of one permanent answer, which is all that they tell of it."""
+    """How often each bit is set in `times` fresh reports of one permanent answer, which is all that they disclose."""
 
     def count_chance(chance: Fraction, count: int) -> Fraction:
         """Of a permanent bit that is set with `chance`: it is drawn once, the reports of it afresh."""
@@ -148,11 +148,11 @@ def draw(channel: Channel, value: Hashable) -> Hashable:
     return next(report for report, end in zip(channel.outputs, ends, strict=True) if drawn < end)
 
 
-def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
     sound, one = randomizers(Fraction(1)), Fraction(1)
     wrong = {
-        "keep": (KARY, "p and 1-p swapped", _swapped()),
+        "keep": (KARY, "p and 1-p swapped", _swapped_channel()),
         "bits": (UNARY, "each bit at the whole epsilon", Unary.with_chances(4, Binary(one).hit, Binary(one).flip).channel),
         "hash": (HASHING, "a hash chosen by the answer", _hash_by_answer()),
         "window": (PIECEWISE, "the window cut at the bounds", _cut_window()),
@@ -164,7 +164,7 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
         yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", spoils, pairs(channel)))
 
 
-def _swapped() -> Channel:
+def _swapped_channel() -> Channel:
     """The true category is reported with the probability that belongs to a lie."""
     keep, codes = KAry(4, 1).hit, range(4)
     return Channel.of(codes, codes, lambda value, report: 1 - keep if value == report else keep / 3)

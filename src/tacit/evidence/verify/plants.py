@@ -2,12 +2,12 @@
 
 Mechanisms with one bug each, planted to show that the checks find it. Nothing releases a value with them.
 
-Each lists the law of what it really does, under the claim of what it should do: a check of the law finds it for certain. Those of
+Each lists its real law under the claim of the sound mechanism: a check of the law finds it for certain. Those of
 samplers.py and some of small_trees.py are in the code that runs, while its listed law stays right.
 
 Bugs that published code has had, planted one line at a time. Nothing releases a value with them.
 
-Lyu, Su and Li 2017 list six variants of the sparse vector technique, of which four are wrong; the forgotten factors are here. The
+Lyu, Su and Li 2017 list six variants of the sparse vector technique, four of them wrong; the forgotten factors are here. The
 others are the slips of the same kind elsewhere: the spread of an extreme at its own rank used for one that aims inside the data, a
 budget divided by too little, half of a bound.
 """
@@ -75,7 +75,7 @@ class Underclaimed:
 
     @property
     def event(self) -> Event:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return self.claim.event
 
     @property
@@ -120,7 +120,7 @@ class QuarterOfTheThreshold(SparseVector):
 
 
 class OwnRankSpread(Quantile):
-    """The spread of an extreme at its own rank, half of what an aim inside the data needs."""
+    """The spread of an extreme at its own rank, half of the spread that an aim inside the data needs."""
 
     @property
     def spread(self) -> Fraction:
@@ -137,9 +137,9 @@ class HalvedBound(SmoothQuantile):
         return answer, bound / 2
 
 
-def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
-    one, two = (SPARSE, hard_pairs.rising(10, 1)), (SPARSE_TWO, hard_pairs.rising(9, 2))
+    one, two = (SPARSE, hard_pairs.rising_and_falling(10, 1)), (SPARSE_TWO, hard_pairs.rising_and_falling(9, 2))
     highest = OwnRankSpread(1, lower=0, upper=40, step=1, epsilon=1)
     claim, actual = (QuantileWithInterval(HALF, lower=0, upper=20, step=1, epsilon=epsilon) for epsilon in (1, 2))
     changed, comes_or_goes = (Quantile(HALF, 0, 40, 1, 1, neighbours=relation) for relation in (CHANGE_ONE, ADD_REMOVE))
@@ -206,13 +206,13 @@ class PlantedValue(PlantedUnderclaim):
 
     def release(self, value: Any) -> Any:
         """The value with noise whose scale follows it."""
-        return self._scaled(value).release(value)
+        return self._scaled_noise(value).release(value)
 
     def law(self, value: Any) -> Law:
         """The law of that output."""
-        return self._scaled(value).law(value)
+        return self._scaled_noise(value).law(value)
 
-    def _scaled(self, value: Any) -> Laplace:
+    def _scaled_noise(self, value: Any) -> Laplace:
         return _count(1 / (1 + Fraction(abs(value), 8)))
 
 
@@ -258,7 +258,7 @@ class PlantedFilter:
 
 
 def adjacent_gaps(rows: SortedRows) -> Fraction:
-    """The smooth sensitivity of the median as it is often printed: single gaps near the median, not what lies between them.
+    """The smooth sensitivity of the median as it is often printed: single gaps near the median, not the rows between them.
 
     >>> from tacit.mechanisms.sorted_rows import sorted_rows
     >>> float(adjacent_gaps(sorted_rows([2, 3, 3, 4], 0, 4)))                      # the true one is 2.114
@@ -277,38 +277,38 @@ def _count(epsilon: Fraction | int) -> Laplace:
     return Laplace(sensitivity=1, epsilon=epsilon, step=1, on_grid=True)
 
 
-def _planted(spoiled: str, what: str, mechanism: Mechanism, *pairs: Pair) -> tuple[str, Case]:
+def _plant(spoiled: str, what: str, mechanism: Mechanism, *pairs: Pair) -> tuple[str, Case]:
     return spoiled, Contracted(f"{spoiled}, {what} (planted)", mechanism, pairs)
 
 
 PLANTED: dict[str, tuple[str, Case]] = {
-    "noise": _planted(COUNT, "noise 10% too small", PlantedUnderclaim(_count(1), _count(Fraction(10, 9))), (0, 1), (5, 4)),
-    "sensitivity": _planted(
+    "noise": _plant(COUNT, "noise 10% too small", PlantedUnderclaim(_count(1), _count(Fraction(10, 9))), (0, 1), (5, 4)),
+    "sensitivity": _plant(
         TWO_ROWS,
         "noise for one row",
         PlantedUnderclaim(Laplace(sensitivity=2, epsilon=1, step=1, on_grid=True), _count(1)),
         (0, 2),
     ),
-    "sign": _planted(COUNT, "a biased sign", PlantedSign(_count(1), _count(1)), (0, 1), (5, 4)),
-    "value": _planted(COUNT, "noise that depends on the value", PlantedValue(_count(1), _count(1)), (0, 1), (5, 4)),
-    "swap": _planted(SHARE, "p and 1-p swapped", PlantedSwap(40, RandomizedResponse(1)), (Fraction(12, 40), Fraction(13, 40))),
+    "sign": _plant(COUNT, "a biased sign", PlantedSign(_count(1), _count(1)), (0, 1), (5, 4)),
+    "value": _plant(COUNT, "noise that depends on the value", PlantedValue(_count(1), _count(1)), (0, 1), (5, 4)),
+    "swap": _plant(SHARE, "p and 1-p swapped", PlantedSwap(40, RandomizedResponse(1)), (Fraction(12, 40), Fraction(13, 40))),
     "smooth": (
         MEDIAN,
         Exhaustive(f"{MEDIAN}, adjacent gaps only (planted)", SMOOTH_CLAIM, partial(smooth_median, adjacent_gaps)),
     ),
-    "grid": _planted(REAL, "noise off the grid", PlantedGrid(_count(1), _count(1)), (0.25, 0.75)),
+    "grid": _plant(REAL, "noise off the grid", PlantedGrid(_count(1), _count(1)), (0.25, 0.75)),
     "filter": (FILTER, filter_case(f"{FILTER}, doubled delta (planted)", PlantedFilter(*CAP))),
-    **dict(local_answers.planted()),
-    **dict(small_maps.planted()),
-    **dict(small_tables.planted()),
-    **dict(small_trees.planted()),
-    **dict(planted()),
-    **dict(small_graphs.planted()),
-    **dict(samplers.planted()),
+    **dict(local_answers.plant_cases()),
+    **dict(small_maps.plant_cases()),
+    **dict(small_tables.plant_cases()),
+    **dict(small_trees.plant_cases()),
+    **dict(plant_cases()),
+    **dict(small_graphs.plant_cases()),
+    **dict(samplers.plant_cases()),
 }
 
 
-# --- what `tacit verify` runs ------------------------------------------------------------------------------------------------
+# --- the cases of `tacit verify` ------------------------------------------------------------------------------------------------
 
 
 QUICK = Effort(samples=1_000)

@@ -1,7 +1,7 @@
 """Every sampler as it runs, beside the law that is listed, and wrong ones planted among them.
 
-The samplers of noise are driven by bits, and all that draws from them by decisions (see driving.py). A law that is listed is not
-what is drawn from: the ends of an interval are listed cell by cell and drawn by their distance first.
+The samplers of noise are driven by bits, and all that draws from them by decisions (see driving.py). The listed law and the code
+that draws differ in form: the ends of an interval are listed cell by cell and drawn by their distance first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tacit.evidence.verify import hard_pairs, local_answers
 from tacit.evidence.verify.case import Case, Exhaustive
 from tacit.evidence.verify.claims import as_decimal
 from tacit.evidence.verify.contract import Check
-from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, replaced, spoiled, weights_of
+from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, replace_functions, run_spoiled, weights_of
 from tacit.evidence.verify.survey import SurveyedShare
 from tacit.mechanisms import additive
 from tacit.mechanisms.dirichlet.calibration import PublicFacts
@@ -69,7 +69,7 @@ Laws = dict[str, Callable[[], tuple[Law, Law]]]
 
 
 def overlap(laws: Callable[[], Laws]) -> Check:
-    """How much the law that runs and the one that is listed have in common where it is least; the first breach ends it."""
+    """The overlap of the law that runs and the listed one where it is least; the first breach ends it."""
     apart: dict[str, Decimal] = {}
     for name, both in laws().items():
         apart[name] = distance(*both())
@@ -77,8 +77,8 @@ def overlap(laws: Callable[[], Laws]) -> Check:
             break
     worst = max(apart, key=apart.__getitem__)
     least = float(1 - apart[worst])
-    found = f"{worst}: what runs and what is listed overlap by {least:.7f}"
-    return Check("sampler", apart[worst] <= UNDECIDED, found, least, least)
+    words = f"{worst}: what runs and what is listed overlap by {least:.7f}"
+    return Check("sampler", apart[worst] <= UNDECIDED, words, least, least)
 
 
 def _even(outcomes: int) -> Law:
@@ -152,14 +152,14 @@ def _noise() -> Laws:
 
 def _tails() -> Laws:
     """The rejection of heavy tails: for a uniform number that is given, how often it is kept."""
-    found: Laws = {}
+    laws: Laws = {}
     for top, power, eighths in ((4, 1, 1), (4, 1, 6), (4, 3, 3), (4, 3, 7), (5, 2, 5)):
         word = eighths << 61
         size = ARITHMETIC.power(as_decimal(Fraction(eighths, 8)), as_decimal(Fraction(top, power)))
         listed = _coin(ARITHMETIC.divide(1, ARITHMETIC.add(1, size)))
         run = partial(_is_kept, top, power, word)
-        found[f"heavy tails, {top}/{power} at {eighths}/8"] = partial(_by_bits, run, listed)
-    return found
+        laws[f"heavy tails, {top}/{power} at {eighths}/8"] = partial(_by_bits, run, listed)
+    return laws
 
 
 def _is_kept(top: int, power: int, word: int) -> bool:
@@ -226,7 +226,7 @@ def _ends() -> Laws:
 
 
 def _beyond() -> Laws:
-    """The list ends after one rank: what is behind it must not lose its probability, nor gain any."""
+    """The list ends after one rank: the ranks behind it must not lose probability, nor gain any."""
     rows, ends = [1, 2, 2, 3, 5, 5, 8, 9], QuantileWithInterval(HALF, lower=0, upper=10, step=1, epsilon=2).of_many
     middle = Quantile(HALF, lower=0, upper=10, step=1, epsilon=1)
     return {"a median": partial(_listed_shortly, middle, rows), "both ends": partial(_listed_shortly, ends, rows * 3)}
@@ -249,10 +249,10 @@ def _listed_shortly(mechanism: Listed, value: Any) -> tuple[Law, Law]:
         except Anew:
             return Anew
 
-    with replaced(short | once):
-        found = dict(driven(first_round).probabilities)
-    again = ARITHMETIC.subtract(1, found.pop(Anew, Decimal(0)))
-    kept = {outcome: ARITHMETIC.divide(weight, again) for outcome, weight in found.items()}
+    with replace_functions(short | once):
+        probabilities = dict(driven(first_round).probabilities)
+    again = ARITHMETIC.subtract(1, probabilities.pop(Anew, Decimal(0)))
+    kept = {outcome: ARITHMETIC.divide(weight, again) for outcome, weight in probabilities.items()}
     missing = max(Decimal(0), 1 - sum(kept.values(), start=Decimal(0)))
     return Law(kept, missing + Decimal("1e-40")), mechanism.law(value)
 
@@ -287,8 +287,8 @@ def _one_report() -> tuple[Law, Law]:
     chances = [answer.one if bit else answer.zero for bit in kept]
     reports = product((0, 1), repeat=3)
     listed = {bits: prod(p if bit else 1 - p for bit, p in zip(bits, chances, strict=True)) for bits in reports}
-    found = driven(lambda: unpack(answer.report(pack([kept])[0]), 3))
-    return found, Law({bits: as_decimal(Fraction(chance)) for bits, chance in listed.items()})
+    law = driven(lambda: unpack(answer.report(pack([kept])[0]), 3))
+    return law, Law({bits: as_decimal(Fraction(chance)) for bits, chance in listed.items()})
 
 
 def _maps() -> Laws:
@@ -316,7 +316,7 @@ ROWS: dict[str, Callable[[], Laws]] = {
 
 
 def intervals_of(rows: list[int], share: Fraction, margin: int, points: int) -> Intervals:
-    """The interval of a share of rows, so many ranks wide on both sides."""
+    """The interval of a share of rows, `margin` ranks wide on both sides."""
     aims = (Rank(share.numerator * len(rows) + shift * share.denominator, share.denominator) for shift in (-margin, margin))
     values, counts = np.unique(np.array(rows, dtype=np.int64), return_counts=True)
     return Intervals(Blocks.of(sorted_rows(values, 0, points - 1, counts), points), *aims)
@@ -332,25 +332,25 @@ def every_cell() -> Check:
         ([17] * 9, Fraction(2, 3), 1, 30),
     ):
         between = intervals_of(rows, share, margin, points=35)
-        found = _cells_drawn(between, farthest)
+        costs_of = _cells_drawn(between, farthest)
         expected = {cell: _by_counting(cell, rows, between) for cell in between.cells.listed()}
         total += len(expected)
-        drawn_once = [cell for cell, costs in found.items() if len(costs) == 1]
-        right += sum(abs(found[cell][0]) == expected[cell] or 0 <= -found[cell][0] <= expected[cell] for cell in drawn_once)
+        drawn_once = [cell for cell, costs in costs_of.items() if len(costs) == 1]
+        right += sum(abs(costs_of[cell][0]) == expected[cell] or 0 <= -costs_of[cell][0] <= expected[cell] for cell in drawn_once)
     said = f"{right} of {total} cells are drawn once, at their distance"
     return Check("cells", right == total, said, right / total, right / total)
 
 
 def _cells_drawn(between: Intervals, farthest: int) -> dict[Cell, list[Fraction]]:
     """The costs at which each cell is drawn, as many as its probability is of one cell; negative: this or more."""
-    candidates, found = between.candidates(farthest), dict[Cell, list[Fraction]]()
+    candidates, costs_of = between.candidates(farthest), dict[Cell, list[Fraction]]()
     for index, length in enumerate(candidates.lengths.tolist()):
         outer, inner = (Box(*(int(end[at]) for end in candidates.boxes)) for at in (index + 1, index))
         law: Any = driven(partial(between.cells.drawn, outer, inner)).probabilities if length else {}
         cost = candidates.costs.exponent(index, ONE) * (1 if index < len(candidates.lengths) - 1 else -1)
         for (low, high), chance in law.items():
-            found.setdefault(Cell(low, high), []).extend([cost] * round(chance * length))
-    return found
+            costs_of.setdefault(Cell(low, high), []).extend([cost] * round(chance * length))
+    return costs_of
 
 
 def _by_counting(cell: Cell, rows: list[int], between: Intervals) -> Fraction:
@@ -384,17 +384,17 @@ def _of_the_last(draw: Callable[[], Any]) -> float:
     """The largest probability that a choice of this draw gives its last candidate."""
     seen: list[Decimal] = []
 
-    def chosen(lengths: Any, costs: Any, factor: Fraction = ONE, size: int = 1) -> Any:
+    def choose(lengths: Any, costs: Any, factor: Fraction = ONE, size: int = 1) -> Any:
         seen.append(weights_of(np.asarray(lengths), costs, factor)[-1])
         return np.array([int(np.argmax(lengths))])
 
-    with replaced({choice.choose: chosen}):
+    with replace_functions({choice.choose: choose}):
         draw()
     return float(max(seen))
 
 
 def cases() -> list[Exhaustive]:
-    """Every sampler, the cells of both ends, and what is not listed."""
+    """Every sampler, the cells of both ends, and the unlisted candidates."""
     return [
         *(Exhaustive(name, OVERLAP, partial(overlap, laws)) for name, laws in ROWS.items()),
         Exhaustive(CELLS, "1 of 1 cells", every_cell),
@@ -402,17 +402,17 @@ def cases() -> list[Exhaustive]:
     ]
 
 
-def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case: one line of the code that runs is another one."""
     sound = {each.name: each for each in cases()}
     for plant, (name, what, real, wrong) in _plants().items():
         case = sound[name]
-        spoiling = partial(spoiled, {real: wrong}, case.check)
+        spoiling = partial(run_spoiled, {real: wrong}, case.check)
         yield plant, (name, Exhaustive(f"{name}, {what} (planted)", case.claimed, spoiling))
 
 
 def _plants() -> dict[str, tuple[str, str, Any, Any]]:
-    """By name: what is spoiled, how, and the function that runs with the wrong one."""
+    """By name: the sound case, the change in words, and the function that runs with its wrong form."""
     laplace, survives, kept, noisy = sampler.laplace, envelope.survives, heavy._keep, additive.noisy
     put_bits, copied = unary.put_bits, urn._first_of
     return {

@@ -1,6 +1,6 @@
 """Scores learnt from draws: numbers that are large where the first of two samplers is likelier than the second.
 
-A score only helps to choose an event; what is claimed of the event is measured on draws that the score has not seen.
+A score only helps to choose an event; the event's probabilities are measured on draws that the score has not seen.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ def scores(one: Draws, other: Draws) -> list[Score]:
     if len(one) != len(other) or not len(one):
         raise InvalidInput("both samplers must give the same number of outputs, at least 8 each")
     made = []
-    known = set(one.labels) | set(other.labels)
-    if len(known) <= min(MOST_OUTCOMES, max(2, len(one) // 4)):
+    labels = set(one.labels) | set(other.labels)
+    if len(labels) <= min(MOST_OUTCOMES, max(2, len(one) // 4)):
         made.append(_outcomes(one, other))
     if one.rows is None or other.rows is None or one.rows.shape != other.rows.shape:
         return made or [_outcomes(one, other)]
     if one.rows.shape[1] == 1:
         made += [Score(_column, "output"), Score(lambda draws: -_column(draws), "output", sign=-1)]
-    return [*made, _binned(one.rows, other.rows), _linear(one.rows, other.rows)]
+    return [*made, _binned_score(one.rows, other.rows), _linear(one.rows, other.rows)]
 
 
 def label_of(output: Any) -> Hashable:
@@ -111,7 +111,7 @@ def _outcomes(one: Draws, other: Draws) -> Score:
     return Score(lambda draws: np.array([logs.get(label, 0.0) for label in draws.labels]), "log-ratio of the outcome")
 
 
-def _binned(one: Floats, other: Floats) -> Score:
+def _binned_score(one: Floats, other: Floats) -> Score:
     """The sum over coordinates of the log-ratio of counts in bins: the likelihood ratio where coordinates are independent."""
     inner = np.linspace(0, 1, BINS + 1)[1:-1]
     edges = [np.unique(np.quantile(np.concatenate([one[:, j], other[:, j]]), inner)) for j in range(one.shape[1])]

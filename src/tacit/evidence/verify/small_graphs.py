@@ -59,7 +59,7 @@ class Largest:
     told: Told
 
     def check(self) -> Check:
-        """What was found, and whether it is within the claim."""
+        """The largest loss, and whether it is within the claim."""
         worst, claim = max(self.told(one, other) for one, other in self.pairs()), float(EPSILON)
         said = f"one more is distinguished by epsilon {worst:.4g}, where {as_text(EPSILON)} is claimed"
         return Check("loss", worst <= claim * (1 + TOLERANCE), said, worst, worst / claim)
@@ -91,9 +91,9 @@ def triangles_are_smooth(bound: Callable[[Graph], Fraction] | None = None) -> Ch
     from tacit.publish.graphs.private.counting import TriangleCount
 
     triangles = TriangleCount(PEOPLE, EPSILON)
-    found = {links: triangles.statistic(_graph(links)) for links in _graphs()}
-    bounds = {links: bound(_graph(links)) if bound else known for links, (_, known) in found.items()}
-    moved = max(abs(found[one][0] - found[other][0]) / bounds[each] for one, other in one_edge() for each in (one, other))
+    statistics = {links: triangles.statistic(_graph(links)) for links in _graphs()}
+    bounds = {links: bound(_graph(links)) if bound else own_bound for links, (_, own_bound) in statistics.items()}
+    moved = max(abs(statistics[one][0] - statistics[other][0]) / bounds[each] for one, other in one_edge() for each in (one, other))
     worst = max(abs(log(bounds[one] / bounds[other])) for one, other in one_edge())
     share = max(float(moved), worst / float(triangles.beta))
     said = f"one edge moves the triangles, or the bound of that, by {share:.4g} of what is claimed"
@@ -123,7 +123,7 @@ def _case(name: str, largest: Largest) -> Exhaustive:
     return Exhaustive(name, f"epsilon {as_text(EPSILON)}", largest.check)
 
 
-def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
     people, local = f"{EDGES}, a person who leaves (planted)", f"{TRIANGLES}, common neighbours alone (planted)"
     yield "person", (EDGES, _case(people, Largest(one_node, _of_edges)))

@@ -44,10 +44,10 @@ class Claim:
         return self.within * exp_up(extra) if extra else self.within
 
     def check(self) -> Check:
-        """What was found, and whether it is within the claim."""
-        found = worst_weight(laws(self.facts, self.noise), self.ratio)
-        said = f"outputs that exceed the ratio have probability {as_text(found)}, where delta is {as_text(self.delta)}"
-        return Check("loss", found <= self.delta, said, float(found), float(found / self.delta))
+        """The probability of outputs beyond the ratio, and whether it is within the claim."""
+        weight = worst_weight(laws(self.facts, self.noise), self.ratio)
+        said = f"outputs that exceed the ratio have probability {as_text(weight)}, where delta is {as_text(self.delta)}"
+        return Check("loss", weight <= self.delta, said, float(weight), float(weight / self.delta))
 
     def __str__(self) -> str:
         return f"delta {float(self.delta):.4g} at ratio {float(self.ratio):.4g}"
@@ -60,21 +60,23 @@ def laws(facts: PublicFacts, noise: Fraction) -> dict[Homes, Chances]:
     return {homes.counts: resampling_chances(homes.counts, noise, keeps, facts.draws) for homes in everybody}
 
 
-def worst_weight(known: Mapping[Homes, Chances], ratio: Fraction) -> Fraction:
+def worst_weight(laws_of: Mapping[Homes, Chances], ratio: Fraction) -> Fraction:
     """The largest chance, over all ways to live, of an output that some neighbour gives more or less often by more than `ratio`."""
-    return max(_bad_weight(chances, [known[other] for other in moved(homes)], ratio) for homes, chances in known.items())
+    return max(
+        _bad_weight(chances, [laws_of[other] for other in neighbours_of(homes)], ratio) for homes, chances in laws_of.items()
+    )
 
 
-def moved(homes: Homes) -> Iterator[Homes]:
+def neighbours_of(homes: Homes) -> Iterator[Homes]:
     """Every way to live after one worker moved."""
     yield from (other.counts for other in Universe(tuple(range(len(homes)))).database(_rows(homes)).neighbours(CHANGE_ONE))
 
 
 def _bad_weight(chances: Chances, others: Sequence[Chances], ratio: Fraction) -> Fraction:
-    def told(output: Homes, chance: Fraction) -> bool:
+    def exceeds(output: Homes, chance: Fraction) -> bool:
         return any(chance > ratio * other[output] or other[output] > ratio * chance for other in others)
 
-    return sum((chance for output, chance in chances.items() if chance and told(output, chance)), Fraction(0))
+    return sum((chance for output, chance in chances.items() if chance and exceeds(output, chance)), Fraction(0))
 
 
 def _rows(homes: Homes) -> list[int]:
@@ -84,10 +86,10 @@ def _rows(homes: Homes) -> list[int]:
 def pairs(facts: PublicFacts) -> tuple[Pair, ...]:
     """Every pair of neighbours, each once."""
     everybody = [homes.counts for homes in Universe(tuple(range(facts.blocks))).databases(facts.workers)]
-    return tuple((homes, other) for homes in everybody for other in moved(homes) if homes < other)
+    return tuple((homes, other) for homes in everybody for other in neighbours_of(homes) if homes < other)
 
 
-def contracted() -> list[Contracted]:
+def contracted_cases() -> list[Contracted]:
     """Under the whole contract, on every pair of neighbours."""
     two = _two_blocks()
     probable = ProbableDirichlet(two.facts, two.noise, two.within, two.delta)
@@ -128,7 +130,7 @@ class PlantedMap:
 
     @property
     def event(self) -> Resampling:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return self.claim.event
 
     @property
@@ -137,7 +139,7 @@ class PlantedMap:
         return self.claim.loss
 
     def release(self, workers: Any) -> Homes:
-        """The likeliest output: what is planted is found in the law."""
+        """The likeliest output: the bug shows in the law."""
         chances = resampling_chances(workers, self.noise, self.keeps, self.draws)
         return max(chances, key=lambda output: chances[output])
 
@@ -146,22 +148,22 @@ class PlantedMap:
         return listed(resampling_chances(workers, self.noise, self.keeps, self.draws))
 
 
-def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
     for plant, (spoiled, what, wrong) in {
         "fakes": (PURE, "noise 5% too small", PlantedMap(WHOLE, WHOLE.noise * Fraction(19, 20), (Fraction(1),) * 3, WHOLE.draws)),
         "occupied": (DROPPED, "noise on occupied blocks only", PlantedMap(DROPPING, DROPPING.noise, (Fraction(0),) * 3, 3)),
     }.items():
-        sound = next(case for case in contracted() if case.name == spoiled)
+        sound = next(case for case in contracted_cases() if case.name == spoiled)
         yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", wrong, sound.pairs))
     for plant, (spoiled, what, claim) in {
-        "counted": (SPARSE, "dropped noise counted on", _counted()),
+        "counted": (SPARSE, "dropped noise counted on", _noise_counted_on()),
         "tails": (TWO_BLOCKS, "the first two tails only", _first_tails()),
     }.items():
         yield plant, (spoiled, Exhaustive(f"{spoiled}, {what} (planted)", str(claim), claim.check))
 
 
-def _counted() -> Claim:
+def _noise_counted_on() -> Claim:
     """The delta as it would be if every block's fake workers were in the urn."""
     right = _sparse()
     all_kept = PublicFacts(right.facts.workers, right.facts.draws, (BlockClass(right.facts.blocks),), count_noise=True)

@@ -2,7 +2,7 @@
 
 The generator releases noisy columns, pairs of columns in the order of their choice, and noisy pairs; rows are drawn from these
 alone. The chance of an output is a product over cells and choices, each given what was released before. Noise is at its worst in
-each cell by itself, and the choices after some noisy columns that are tried here: what is found is what an attacker can reach.
+each cell by itself, and the choices after some noisy columns that are tried here: an attacker can reach the loss that is found.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from tacit.query.question import Call
 
 TABLE = "Synthetic table, two rows each"
 MODE, CHANGED_MODE = "MODE, two rows each in two groups", "MODE, a changed person of two rows"
-MODE_EPSILON, CROWD = Fraction(2), 12  # rows of the first value in each group: adding to them tells most of what is not there
+MODE_EPSILON, CROWD = Fraction(2), 12  # rows of the first value in each group: a unit beside them is seen best
 MAX_ROWS, TOLERANCE = 2, 1e-9
 ROWS = ((0, 0, 0), (0, 1, 1), (1, 1, 0))
 PEOPLE = tuple(own for size in range(1, MAX_ROWS + 1) for own in combinations_with_replacement(ROWS, size))
-OTHERS = ((), *PEOPLE[: len(ROWS)])  # who else is in the table: nobody, or one person of one row
-# Noisy columns: cells above and below all counts, in which a row is near what is guessed of a pair, or far from it.
+OTHERS = ((), *PEOPLE[: len(ROWS)])  # the other people in the table: none, or one person of one row
+# Noisy columns: cells above and below all counts, in which a row is near the guess of a pair, or far from it.
 RELEASED = ((90, -1), (-1, 90), (90, 6), (6, 90))
 Rows = tuple[tuple[int, ...], ...]
 Tree = tuple[Pair, ...]
@@ -54,12 +54,12 @@ class SmallTable:
     chooses: Chooses
 
     def check(self) -> Check:
-        """What was found, and whether it is within the claim."""
-        worst = max(self._told(others, (*others, *own)) for others in OTHERS for own in PEOPLE)
+        """The largest loss, and whether it is within the claim."""
+        worst = max(self._largest_loss(others, (*others, *own)) for others in OTHERS for own in PEOPLE)
         said = f"one person more or less is distinguished by epsilon {worst:.4g}, where {as_text(self.claim)} is claimed"
         return Check("loss", worst <= float(self.claim) * (1 + TOLERANCE), said, worst, worst / float(self.claim))
 
-    def _told(self, fewer: Rows, more: Rows) -> float:
+    def _largest_loss(self, fewer: Rows, more: Rows) -> float:
         """The largest loss over the outputs that are tried, in both directions."""
         of_pairs = {sign: {tree: self._of_pairs(tree, fewer, more, sign) for tree in self._ordered_trees()} for sign in (1, -1)}
         counts, worst = (column_counts(fewer), column_counts(more)), -inf
@@ -111,7 +111,7 @@ def column_counts(rows: Rows) -> list[int]:
 def pair_counts(design: Design, rows: Rows) -> dict[Pair, Counts]:
     """The exact histogram of every pair of columns."""
     cells = {pair: [2 * row[pair[0]] + row[pair[1]] for row in rows] for pair in design.candidates}
-    return {pair: np.bincount(np.array(found, dtype=np.int64), minlength=4) for pair, found in cells.items()}
+    return {pair: np.bincount(np.array(codes, dtype=np.int64), minlength=4) for pair, codes in cells.items()}
 
 
 def _noise_ratio(noise: Noise, fewer: Sequence[int], more: Sequence[int], released: Rows) -> float:
@@ -203,7 +203,7 @@ def _mode_case(name: str, small: SmallModes) -> Exhaustive:
     return Exhaustive(name, f"epsilon {as_text(MODE_EPSILON)}", small.check)
 
 
-def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
     sound = _sound()
     assert sound.design.pair is not None  # noqa: S101  # three columns have pairs

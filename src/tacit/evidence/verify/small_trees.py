@@ -18,7 +18,7 @@ from tacit.accounting.events import Event
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.claims import measured_both_ways
 from tacit.evidence.verify.contract import Check
-from tacit.evidence.verify.driving import driven, spoiled
+from tacit.evidence.verify.driving import driven, run_spoiled
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import Enclosed
 from tacit.mechanisms.quantile.rank_blocks import Blocks
@@ -53,11 +53,11 @@ class SmallTree:
         """The largest loss over every pair of neighbours of at most two units."""
         people = units(tuple(range(POINTS)), self.claim.max_rows).databases_up_to(2)
         near = ((one, other) for one in people for other in one.neighbours(self.claim.neighbours))
-        worst, claimed = max(self._told(one, other) for one, other in near), float(self.claim.epsilon)
+        worst, claimed = max(self._loss(one, other) for one, other in near), float(self.claim.epsilon)
         said = f"one unit is distinguished by epsilon {worst:.4g}, where {as_text(self.claim.epsilon)} is claimed"
         return Check("loss", worst <= claimed * (1 + TOLERANCE), said, worst, worst / claimed)
 
-    def _told(self, one: Database, other: Database) -> float:
+    def _loss(self, one: Database, other: Database) -> float:
         cells = zip(_every_count(self.claim, _rows(one)), _every_count(self.claim, _rows(other)), strict=True)
         return sum(_worst_ratio(self.noise, abs(a - b)) for a, b in cells if a != b)
 
@@ -71,7 +71,7 @@ class ReadTree:
 
     @property
     def event(self) -> Event:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return self.claim.event
 
     @property
@@ -84,7 +84,7 @@ class ReadTree:
         counts = _counts(self.actual, tuple(rows))
         noisy = [float(count) for path in _paths(self.actual) for count in counts.children(path)]
         read = [enclosed(counts, FromTree(share, CONFIDENCE, self.actual)) for share in SHARES]
-        return (*noisy, *(float(end) for found in read for end in found))
+        return (*noisy, *(float(end) for quantile in read for end in quantile))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +106,15 @@ class SharedCounts:
     def _read(self, rows: tuple[int, ...]) -> tuple[float, ...]:
         counts, seen = _counts(self.tree, rows), list[float]()
         for share in (Fraction(1, 4), Fraction(3, 4)):
-            found = enclosed(counts, FromTree(share, CONFIDENCE, self.tree))
-            seen += [float(each) for each in (*found, *counts.children(()))]
+            quantile = enclosed(counts, FromTree(share, CONFIDENCE, self.tree))
+            seen += [float(each) for each in (*quantile, *counts.children(()))]
         return tuple(seen)
 
 
 def interval_covers() -> Check:
     """The probability that both medians are enclosed, by the law of the code that runs, where half of the rows are on each side.
 
-    Two counts of noise of scale 4: each end misses nearly as often as it may. What is too rare to be followed counts as missed.
+    Two counts of noise of scale 4: each end misses nearly as often as it may. Ways too rare to be followed count as missed.
     """
     tree = Tree(2, 2, 1, Fraction(1, 4))
     asked = FromTree(Fraction(1, 2), CONFIDENCE, tree)
@@ -179,7 +179,7 @@ def _as_they_run() -> list[Exhaustive]:
     ]
 
 
-def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
+def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
     whole = _trees()[TREE]
     every_level, one_row = replace(whole, epsilon=whole.epsilon * whole.levels), replace(whole, max_rows=1)
@@ -193,10 +193,10 @@ def planted() -> Iterator[tuple[str, tuple[str, Case]]]:
         return reads(counts, asked)
 
     twice, narrow = f"{SHARED}, each time drawn anew (planted)", f"{COVERS}, margins times 0.7 (planted)"
-    yield "anew", (SHARED, replace(shared, name=twice, check=partial(spoiled, {reads: forgetful}, shared.check)))
+    yield "anew", (SHARED, replace(shared, name=twice, check=partial(run_spoiled, {reads: forgetful}, shared.check)))
     yield (
         "margins",
-        (COVERS, replace(covers, name=narrow, check=partial(spoiled, {real: lambda *cell: 0.7 * real(*cell)}, covers.check))),
+        (COVERS, replace(covers, name=narrow, check=partial(run_spoiled, {real: lambda *cell: 0.7 * real(*cell)}, covers.check))),
     )
 
 

@@ -12,7 +12,7 @@ from tacit.accounting.filter import Filter
 from tacit.evidence.verify import hard_pairs, local_answers, samplers, small_graphs, small_maps, small_tables, small_trees
 from tacit.evidence.verify import interval_cases as covering
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
-from tacit.evidence.verify.claims import as_decimal, claimed, parameter, within
+from tacit.evidence.verify.claims import as_decimal, claimed_parameter, parameter, within
 from tacit.evidence.verify.composing import Move, Rule, concentrated_move, failing_move, worst_composition, worst_delta
 from tacit.evidence.verify.contract import EFFORT, Check
 from tacit.evidence.verify.survey import SurveyedShare
@@ -62,13 +62,13 @@ def smooth_everywhere(
             pairs += 1
             change, limit, next_limit = abs(answer(one) - answer(other)), bounded(one), bounded(other)
             if change > limit:
-                found = f"the answers of two neighbours differ by {as_text(change)}, but the bound is {as_text(limit)}"
-                return Check("smoothness", False, found, math.inf, math.inf)
+                words = f"the answers of two neighbours differ by {as_text(change)}, but the bound is {as_text(limit)}"
+                return Check("smoothness", False, words, math.inf, math.inf)
             if limit > 0:
                 growth = max(growth, limit / next_limit if next_limit else math.inf)
     measured = math.log(growth)
-    found = f"bounds of {pairs} pairs of neighbours differ by up to e^{measured:.4f} where e^{as_text(beta)} is claimed"
-    return Check("smoothness", growth <= exp_up(beta) * ROUNDING, found, measured, measured / float(beta))
+    words = f"bounds of {pairs} pairs of neighbours differ by up to e^{measured:.4f} where e^{as_text(beta)} is claimed"
+    return Check("smoothness", growth <= exp_up(beta) * ROUNDING, words, measured, measured / float(beta))
 
 
 # --- every mechanism of tacit as a case --------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ MOVES = (concentrated_move(Fraction(11, 10)), failing_move(Fraction(1), CAP[1]),
 
 def sound() -> list[Case]:
     """All cases, none of them spoiled."""
-    contracted = [*_additive(), *_choices(), *_quantiles(), *_surveys(), *_smooth(), *small_maps.contracted()]
+    contracted = [*_additive(), *_choices(), *_quantiles(), *_surveys(), *_smooth(), *small_maps.contracted_cases()]
     short = [case for case in contracted if case.name != BOUND]  # that law is too long to compose with all others
     smooth_bound = Exhaustive(MEDIAN, SMOOTH_CLAIM, lambda: smooth_median(_bound))
     whole = [
@@ -127,9 +127,9 @@ def composition_case(contracted: Sequence[Contracted]) -> Exhaustive:
         trials = {case.name: Trial(case.mechanism, case.pairs[-2:], EFFORT) for case in contracted}
         releases = [(name, each.mechanism.loss, each.laws[each.worst]) for name, each in trials.items() if each.laws]
         names, claim, measure = worst_composition(releases)
-        found = f"{names}: {float(measure):.4g} where {parameter(claim)} is claimed"
-        share = float(measure / as_decimal(claimed(claim)))
-        return Check("composition", within(claim, measure), found, share, share)
+        words = f"{names}: {float(measure):.4g} where {parameter(claim)} is claimed"
+        share = float(measure / as_decimal(claimed_parameter(claim)))
+        return Check("composition", within(claim, measure), words, share, share)
 
     return Exhaustive("Every pair, composed", "1 times the sum", check)
 
@@ -150,7 +150,7 @@ def _additive() -> list[Contracted]:
 
 def _choices() -> list[Contracted]:
     votes = (((0, 0, 0), (1, 0, 0)), ((3, 2, 2), (2, 3, 3)), ((20, 0, 20), (19, 1, 19)))
-    series = (((0, 0, 0, 0), (1, 1, 1, 1)), hard_pairs.rising(10, 1), hard_pairs.rising(9, 2))
+    series = (((0, 0, 0, 0), (1, 1, 1, 1)), hard_pairs.rising_and_falling(10, 1), hard_pairs.rising_and_falling(9, 2))
     guesses = ((0, 3), (20, 1), (20, 9))
     histograms = (
         (((3, 0),) * 3, ((4, 0),) * 3),
@@ -185,11 +185,11 @@ def _quantiles() -> list[Contracted]:
         Contracted("Exponential, a maximum at its own rank", own_rank, spread),
         Contracted("Exponential, a median, two rows each", shared, row_pairs(units((0, 39, 40), 2), 2, ADD_REMOVE)),
         Contracted(CHANGED, changed, (*row_pairs(Universe((0, 20, 40)), 2, CHANGE_ONE), ([39, 0], [39, 40]))),
-        *_enclosed(QuantileWithInterval(HALF, lower=0, upper=20, step=1, epsilon=1)),
+        *_enclosed_cases(QuantileWithInterval(HALF, lower=0, upper=20, step=1, epsilon=1)),
     ]
 
 
-def _enclosed(enclosed: QuantileWithInterval) -> list[Contracted]:
+def _enclosed_cases(enclosed: QuantileWithInterval) -> list[Contracted]:
     """A median with its interval, and its draws one by one: one that takes too much could hide behind the others."""
     value, ends = enclosed.of_few
     hard, few = (hard_pairs.under_both_ends(both.low, both.high) for both in (enclosed.of_many, ends))
@@ -233,8 +233,8 @@ def filter_case(name: str, rule: Rule, moves: Iterable[Move] = MOVES, depth: int
 
     def check() -> Check:
         worst = worst_delta(rule, tuple(moves), depth, exp_down(epsilon))
-        found = f"an adaptive strategy of {depth} events reaches delta {as_text(worst)} where the cap is {as_text(delta)}"
-        return Check("filter", worst <= delta, found, float(worst), float(worst / delta))
+        words = f"an adaptive strategy of {depth} events reaches delta {as_text(worst)} where the cap is {as_text(delta)}"
+        return Check("filter", worst <= delta, words, float(worst), float(worst / delta))
 
     return Exhaustive(name, f"delta {as_text(delta)} at epsilon {as_text(epsilon)}", check, unreached)
 

@@ -18,7 +18,7 @@ from tacit.privacy.loss import Pure
 
 @dataclass(frozen=True)
 class SurveyedShare:
-    """The estimated share of `people` who have a property, each of whom answers by randomized response.
+    """The estimated share of `people` who have a property, when each answers by randomized response.
 
     >>> survey = SurveyedShare(people=20, response=RandomizedResponse(epsilon=1))
     >>> print(survey.loss, len(survey.law(Fraction(1, 4)).probabilities))
@@ -30,7 +30,7 @@ class SurveyedShare:
 
     @property
     def event(self) -> RandomizedAnswer:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return self.response.event
 
     @property

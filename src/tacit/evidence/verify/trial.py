@@ -50,7 +50,7 @@ class PairDraws:
 
 @dataclass(frozen=True)
 class Trial:
-    """A mechanism, the neighbours on which its promise is checked, and what was listed and drawn for them."""
+    """A mechanism, the neighbours on which its promise is checked, and the laws and draws for them."""
 
     mechanism: Mechanism
     pairs: tuple[Pair, ...]
@@ -84,10 +84,10 @@ class Trial:
     def draws(self) -> dict[int, PairDraws]:
         """Draws by pair: from the worst one alone where the laws are listed, else from all."""
         needed = [self.worst] if self.laws else range(len(self.pairs))
-        return {place: drawn(self.mechanism, self.pairs[place], self.effort.samples) for place in needed}
+        return {place: draw_pairs(self.mechanism, self.pairs[place], self.effort.samples) for place in needed}
 
 
-def drawn(mechanism: Mechanism, pair: Pair, samples: int) -> PairDraws:
+def draw_pairs(mechanism: Mechanism, pair: Pair, samples: int) -> PairDraws:
     """`samples` outputs for each of the two neighbours, in both orders of asking."""
     a, b = pair
     turns = range(samples // 2)

@@ -138,7 +138,7 @@ def _databases(rows: Rows, past: list[tuple[Rows, int]]) -> NDArray[np.int8]:
 
 
 def _disclosure(databases: NDArray[np.int8], rows: Rows, members: Rows) -> tuple[int, int] | None:
-    """A possible answer, and a row whose value it would determine; None if there is none."""
+    """A possible answer, and a row whose value it would determine; None without one."""
     answers = databases[:, np.searchsorted(rows, members)].sum(axis=1)
     for answer in np.unique(answers).tolist():
         fitting = databases[answers == answer]

@@ -101,10 +101,10 @@ class Desk:
                 pass
             decision = self.auditor.decide(self._state, question)
             if not decision.answered:
-                turn.write_refusal(self._count, question, decision.reason)
+                turn.append_refusal(self._count, question, decision.reason)
                 return Denial(str(question), decision.reason, None)
             answer = self.data.values.answer(question)
-            written = turn.write_answer(self._count, self._hash, question, answer)
+            written = turn.append_answer(self._count, self._hash, question, answer)
         self._remember(question, answer, written)
         return ExactAnswer(str(question), answer, decision.reason, self._count)
 

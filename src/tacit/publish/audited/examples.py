@@ -87,7 +87,7 @@ def _question_text(asked: Question) -> str:
     return f"{asked.aggregate.upper()}({', '.join(rows)})"
 
 
-# --- the cost of auditing -----------------------------------------------------------------------------------------------------
+# --- the cost of auditing ----------------------------------------------------------------------------------------------------
 
 
 HALF = Fraction(1, 2)

@@ -114,7 +114,7 @@ class Turn:
         if (previous,) != self.database.execute("SELECT value FROM about WHERE name = 'last'").fetchone():
             raise StoreUnusable("the last entries of the history are missing", remedy=RESTORE)
 
-    def write_answer(self, number: int, previous: str, question: Question, answer: Number) -> str:
+    def append_answer(self, number: int, previous: str, question: Question, answer: Number) -> str:
         """Writes an answer, and returns its hash."""
         inside = np.zeros(self.people, dtype=np.bool_)
         inside[question.members] = True
@@ -125,7 +125,7 @@ class Turn:
         self.database.execute("UPDATE about SET value = ? WHERE name = 'last'", (written,))
         return written
 
-    def write_refusal(self, after: int, question: Question, reason: str) -> None:
+    def append_refusal(self, after: int, question: Question, reason: str) -> None:
         """Records a refusal, which is never read back into a decision."""
         line = (after, str(question), reason)
         self.database.execute("INSERT INTO refusals (after, text, reason) VALUES (?, ?, ?)", line)

@@ -48,7 +48,7 @@ class Level:
     group: int
 
     @property
-    def rows(self) -> int:
+    def rows_met(self) -> int:
         """How many rows the question meets at this bound."""
         return self.loose + self.tight
 
@@ -183,7 +183,7 @@ def _log_chance(above: list[Level], value: float) -> float:
     for level in above:
         if level.tight and level.tight == level.group:
             return -inf
-        total += level.rows * log(value / level.bound) + (log(1 - level.tight / level.group) if level.tight else 0.0)
+        total += level.rows_met * log(value / level.bound) + (log(1 - level.tight / level.group) if level.tight else 0.0)
     return total
 
 
@@ -197,7 +197,7 @@ def _safe_stretches(levels: list[Level], safety: Safety) -> Iterator[float]:
     """The chances of safe answers between two bounds, where the rows above make a new group."""
     for at, level in enumerate(levels):
         above, floor = levels[at:], levels[at - 1].bound if at else 0.0
-        low, high = safety.group(sum(upper.rows for upper in above))
+        low, high = safety.group(sum(upper.rows_met for upper in above))
         low, high = max(low, floor, safety.last), min(high, level.bound)
         if low < high and _rest_is_safe(above, safety):
             yield exp(_log_chance(above, high)) - (exp(_log_chance(above, low)) if low > 0 else 0.0)
@@ -207,7 +207,7 @@ def _safe_jumps(levels: list[Level], safety: Safety) -> Iterator[float]:
     """The chances of safe answers that equal the bound of a group: its holder is then among the rows asked about."""
     for at, level in enumerate(levels):
         above = levels[at + 1 :]
-        lowered = sum(upper.rows for upper in above) + level.group - level.tight
+        lowered = sum(upper.rows_met for upper in above) + level.group - level.tight
         safe = level.tight and safety.fits(level.bound, level.tight) and (not lowered or safety.below(level.bound))
         if safe and _rest_is_safe(above, safety):
             yield exp(_log_chance(above, level.bound)) - exp(_log_chance(levels[at:], level.bound))

@@ -95,7 +95,7 @@ class Echelon:
         """The vector minus the combination of rows that agrees with it at the pivots: zero if it is in the row space."""
         return remainder(vector - product(vector[self.pivots], self.reduced), self.prime)
 
-    def extend(self, asked: Bits, residue: Residues) -> Echelon:
+    def with_one_more(self, asked: Bits, residue: Residues) -> Echelon:
         """The echelon with one more row, whose residue is not zero."""
         pivot = int(np.flatnonzero(residue)[0])
         inverse = pow(int(residue[pivot]), -1, self.prime)
@@ -336,7 +336,9 @@ class SumAuditor:
             asked = np.concatenate([after.echelon.asked, finding.vector[None]])
             return replace(after, echelon=_echelon_of(asked, finding.vector.size), numbers=(*state.numbers, state.answers))
         return replace(
-            after, echelon=after.echelon.extend(finding.vector, finding.residue), numbers=(*state.numbers, state.answers)
+            after,
+            echelon=after.echelon.with_one_more(finding.vector, finding.residue),
+            numbers=(*state.numbers, state.answers),
         )
 
     def summary(self, state: Sums) -> str:
@@ -367,7 +369,7 @@ def _unit_combination(echelon: Echelon, vector: Bits, residue: Residues, group: 
     """The unit vector of a group as a combination of the questions and the new one; None if it is not one."""
     unit, asked = np.arange(vector.size) == group, np.concatenate([echelon.asked, vector[None]])
     small = read([echelon.unit(vector, residue, group)], echelon.prime, asked, unit)  # so it is nearly always
-    return small or combination(echelon.extend(vector, residue), unit)
+    return small or combination(echelon.with_one_more(vector, residue), unit)
 
 
 def _split(state: Sums, members: Rows) -> tuple[Sums, Bits]:
@@ -400,7 +402,7 @@ def _echelon_of(asked: Bits, columns: int) -> Echelon:
             residue = echelon.residue(vector.astype(np.float64))
             if not residue.any():
                 break
-            echelon = echelon.extend(vector, residue)
+            echelon = echelon.with_one_more(vector, residue)
         else:
             return echelon
 

@@ -1,10 +1,10 @@
-"""Who could a person be in a published graph, for an attacker who knows a little of the structure around that person.
+"""The candidates for a person in a published graph, for an attacker who knows some of the structure around that person.
 
-Knowledge H1 is the degree, H2 adds the degrees of the neighbours, and H(i + 1) adds what H(i) says of every neighbour (Hay et
-al. 2008). It is colour refinement: two nodes have one colour in round i exactly if H(i) does not tell them apart, and the
-candidates of a node are all nodes of its colour. A colour is a 64-bit hash of the one before and of the sum of the neighbours'
-hashes, so that equal structure has equal colours in every graph. Two of n different structures share a colour with probability
-about n^2 / 2^65: less than one in ten million at a million nodes. A collision makes a candidate set look larger, never smaller.
+Knowledge H1 is the degree, H2 adds the degrees of the neighbours, and H(i + 1) adds H(i) of every neighbour (Hay et al. 2008). It
+is colour refinement: two nodes have one colour in round i exactly if H(i) does not tell them apart, and the candidates of a node
+are all nodes of its colour. A colour is a 64-bit hash of the one before and of the sum of the neighbours' hashes, so that equal
+structure has equal colours in every graph. Two of n different structures share a colour with probability about n^2 / 2^65: less
+than one in ten million at a million nodes. A collision makes a candidate set look larger, never smaller.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_ROUNDS = 100  # a long path would take a round for every second node
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """What one kind of knowledge leaves: for every node the number of nodes that look the same."""
+    """The candidate sets under one kind of knowledge: for every node, the number of nodes that look the same."""
 
     knowledge: str
     sizes: Integers
@@ -67,26 +67,28 @@ def candidate_sizes(colours: Colours) -> Integers:
 
 
 def colours_of(graph: Graph, rounds: int) -> Colours:
-    """The colour of every node after so many rounds: after round 1 the degree, after round 2 the neighbours' degrees as well."""
-    from tacit.publish.graphs.refining import first, refined
+    """The colour of every node after the given number of rounds: the degree after round 1, with the neighbours' degrees after round
+    2.
+    """
+    from tacit.publish.graphs.refining import first, refine
 
     colours: Colours = first(graph.offsets)
     for _ in range(rounds - 1):
-        colours = refined(graph.offsets, graph.targets, colours)
+        colours = refine(graph.offsets, graph.targets, colours)
     return colours
 
 
 def rounds_of(graph: Graph, most: int = MOST_ROUNDS) -> Iterator[Colours]:
     """The colours of round 1, 2, ... as long as a round tells more nodes apart than the one before, at most `most` of them."""
-    from tacit.publish.graphs.refining import first, refined
+    from tacit.publish.graphs.refining import first, refine
 
-    colours, found = first(graph.offsets), -1
+    colours, previous = first(graph.offsets), -1
     for _ in range(most):
         distinct = len(np.unique(colours))
-        if distinct == found:
+        if distinct == previous:
             return
         yield colours
-        colours, found = refined(graph.offsets, graph.targets, colours), distinct
+        colours, previous = refine(graph.offsets, graph.targets, colours), distinct
 
 
 def fixed_point(graph: Graph, most: int = MOST_ROUNDS) -> tuple[Colours, int]:
@@ -104,11 +106,11 @@ def candidates(graph: Graph, most: int = MOST_ROUNDS) -> list[Candidates]:
     >>> [(each.knowledge, each.histogram()["2-4"]) for each in candidates(path)]
     [('H1', 4), ('H2', 4), ('H3', 4), ('H*', 4)]
     """
-    found: list[Candidates] = []
+    levels: list[Candidates] = []
     colours = colours_of(graph, 1)
     for count, colours in enumerate(rounds_of(graph, most), 1):
         if count <= 3:
-            found.append(Candidates(f"H{count}", candidate_sizes(colours)))
-    while len(found) < 3:  # the fixed point came before
-        found.append(Candidates(f"H{len(found) + 1}", candidate_sizes(colours)))
-    return [*found, Candidates("H*", candidate_sizes(colours))]
+            levels.append(Candidates(f"H{count}", candidate_sizes(colours)))
+    while len(levels) < 3:  # the fixed point came before
+        levels.append(Candidates(f"H{len(levels) + 1}", candidate_sizes(colours)))
+    return [*levels, Candidates("H*", candidate_sizes(colours))]

@@ -1,4 +1,6 @@
-"""The checker of k-degree anonymity: it sees the edges that are to be published, and shares no code with what made them."""
+"""The checker of k-degree anonymity: it sees the edges that are to be published, and shares no code with the methods that made
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Loops over graphs, compiled by Numba and kept on disk, so that only the first run on a machine waits for the compiler.
 
-A module that uses `compiled` needs Numba when it is imported. So it is imported inside the functions that call it, and whoever
-reads the small graphs of an example needs no compiler.
+A module that uses `compiled` needs Numba when it is imported. So it is imported inside the functions that call it, and the
+small graphs of an example need no compiler.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ MISSING = 'graphs need the package numba, which is not installed; run: pip insta
 
 def compiled(function: Function) -> Function:
     """The function as machine code. It calls only compiled functions, and reads arrays and numbers."""
-    return _made(function)
+    return _compile(function)
 
 
 def inner(function: Function) -> Function:
-    """The same for a function that only compiled ones call: without its door for Python, the compiler has much less to do."""
-    return _made(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """The same for a function that only compiled ones call: without its interface for Python, the compiler has much less to do."""
+    return _compile(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
-def _made(function: Function, **options: bool) -> Function:
+def _compile(function: Function, **options: bool) -> Function:
     try:
         import numba
     except ImportError:

@@ -21,7 +21,8 @@ def anonymous_degrees(
 ) -> Integers:
     """For every node the degree that it gets: each occurs at least k times, and none is below the given one unless `delete`.
 
-    `heavy` is how many of the highest degrees weigh more in the cost, and how many times; for optimal degrees without `delete`.
+    `heavy` is the number of highest degrees with a larger weight in the cost, and that weight; for optimal degrees without
+    `delete`.
 
     >>> anonymous_degrees([4, 3, 3, 2, 2], k=2).tolist()
     [4, 4, 4, 2, 2]
@@ -40,12 +41,12 @@ def anonymous_degrees(
     weights = np.where(np.arange(len(given)) < heavy[0], heavy[1], 1)
     sums, mass = (np.concatenate([[0], np.cumsum(each)]) for each in (weights * sorted_degrees, weights))
     ends = greedy_groups(sorted_degrees, sums, mass, k) if greedy else optimal_groups(sorted_degrees, sums, mass, k, delete)
-    found = np.empty_like(given)
-    found[order] = _levelled(sorted_degrees, ends, delete)
-    return found
+    chosen = np.empty_like(given)
+    chosen[order] = _group_degrees(sorted_degrees, ends, delete)
+    return chosen
 
 
-def _levelled(degrees: Integers, ends: Integers, delete: bool) -> Integers:
+def _group_degrees(degrees: Integers, ends: Integers, delete: bool) -> Integers:
     """The degree of each group, its largest or its median, at each of its members."""
     begins = np.concatenate([[0], ends[:-1]])
     places = (begins + ends - 1) // 2 if delete else begins
@@ -54,7 +55,7 @@ def _levelled(degrees: Integers, ends: Integers, delete: bool) -> Integers:
 
 @compiled
 def _cost(degrees: Any, sums: Any, mass: Any, begin: Any, end: Any, delete: Any) -> Any:
-    """What it costs to give one degree to all from `begin` up to `end`; weights are all 1 with `delete`."""
+    """The cost of giving one degree to all nodes from `begin` up to `end`; weights are all 1 with `delete`."""
     if not delete:
         return degrees[begin] * (mass[end] - mass[begin]) - (sums[end] - sums[begin])
     middle = (begin + end - 1) // 2
@@ -64,7 +65,7 @@ def _cost(degrees: Any, sums: Any, mass: Any, begin: Any, end: Any, delete: Any)
 
 @compiled
 def optimal_groups(degrees: Any, sums: Any, mass: Any, k: Any, delete: Any = False) -> Any:
-    """Where the groups of the cheapest division end, by dynamic programming in k steps per node.
+    """The ends of the groups in the cheapest division, by dynamic programming in k steps per node.
 
     `mass` has the sums of the weights of the first nodes, `sums` those of weight times degree.
     """
@@ -79,30 +80,32 @@ def optimal_groups(degrees: Any, sums: Any, mass: Any, k: Any, delete: Any = Fal
     groups, end = 0, nodes
     while end > 0:
         groups, end = groups + 1, before[end]
-    found, end = np.empty(groups, np.int64), nodes
+    bounds, end = np.empty(groups, np.int64), nodes
     while end > 0:
         groups -= 1
-        found[groups], end = end, before[end]
-    return found
+        bounds[groups], end = end, before[end]
+    return bounds
 
 
 @compiled
 def greedy_groups(degrees: Any, sums: Any, mass: Any, k: Any) -> Any:
-    """Where groups end if each node joins the group before it unless a new group is cheaper; a short tail joins the last group."""
+    """The ends of the groups if each node joins the group before it unless a new group is cheaper; a short tail joins the last
+    group.
+    """
     nodes = len(degrees)
-    found = np.empty(nodes // k + 1, np.int64)
+    bounds = np.empty(nodes // k + 1, np.int64)
     groups, begin, place = 0, 0, k
     while place + k <= nodes:
         merged = degrees[begin] - degrees[place]
         if place + k + 1 <= nodes:
             merged += _cost(degrees, sums, mass, place + 1, place + k + 1, False)
         if merged > _cost(degrees, sums, mass, place, place + k, False):
-            found[groups], begin = place, place
+            bounds[groups], begin = place, place
             groups, place = groups + 1, place + k
         else:
             place += 1
-    found[groups] = nodes
-    return found[: groups + 1].copy()
+    bounds[groups] = nodes
+    return bounds[: groups + 1].copy()
 
 
 def is_graphical(degrees: Any) -> bool:
@@ -119,6 +122,6 @@ def is_graphical(degrees: Any) -> bool:
         return False
     sums = np.concatenate([[0], np.cumsum(sorted_degrees)])
     size = np.arange(1, nodes + 1)
-    at_least = np.maximum(nodes - np.searchsorted(sorted_degrees[::-1], size), size)  # the first so many have degree >= size
+    at_least = np.maximum(nodes - np.searchsorted(sorted_degrees[::-1], size), size)  # number of nodes with degree >= size
     rest = size * (at_least - size) + sums[-1] - sums[at_least]
     return bool((sums[1:] <= size * (size - 1) + rest).all())

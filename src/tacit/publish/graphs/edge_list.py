@@ -11,13 +11,13 @@ import numpy as np
 
 from tacit.data.files.kinds import compressed, line_blocks
 from tacit.errors import InvalidInput
-from tacit.publish.graphs.edge_text import BAD, BLANKS, COMMENT, EDGE, LONGER, joined, parsed, written
+from tacit.publish.graphs.edge_text import BAD, BLANKS, COMMENT, EDGE, LONGER, edges_to_text, join_names, parse_lines
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.network import Layout, Network, Reading
-from tacit.publish.graphs.rows import built
+from tacit.publish.graphs.rows import build
 
 HEADERS = {"source", "target", "src", "dst", "from", "to", "node1", "node2", "left", "right", "u", "v", "fromnodeid", "tonodeid"}
-DENSE = 4  # numbers below so many times the number of ends are renamed by a table, else by sorting
+DENSE = 4  # numbers below this multiple of the number of ends are renamed by a table, else by sorting
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -45,7 +45,7 @@ def read_columns(path: str | Path, alone: bool = False) -> Columns:
         elif alone:
             layout = _layout_alone(layout, block if at == 0 else b"")
         text = np.frombuffer(block, dtype=np.uint8)
-        kinds, spans, numbers = parsed(text, BLANKS if layout is None or layout.delimiter == " " else ord(layout.delimiter))
+        kinds, spans, numbers = parse_lines(text, BLANKS if layout is None or layout.delimiter == " " else ord(layout.delimiter))
         if layout is not None and layout.header and not parts:  # a header that is read alone is the first line of all
             kinds[np.flatnonzero(kinds <= LONGER)[:1]] = COMMENT
             counts[COMMENT] -= 1
@@ -64,12 +64,12 @@ def read_columns(path: str | Path, alone: bool = False) -> Columns:
 def _layout(block: bytes) -> Layout | None:
     """The delimiter of the first line that is not a comment, and its names if they look like a header."""
     lines = (line.strip() for line in block.decode("utf-8", "replace").splitlines())
-    known = [line for _, line in zip(range(100), lines, strict=False) if line and not line.startswith(("#", "%", "//"))]
-    if not known:
+    content = [line for _, line in zip(range(100), lines, strict=False) if line and not line.startswith(("#", "%", "//"))]
+    if not content:
         return None
-    delimiter = next((each for each in "\t,;" if each in known[0]), " ")
-    cells = [cell.strip().strip('"') for cell in (known[0].split() if delimiter == " " else known[0].split(delimiter))][:2]
-    return Layout(delimiter, _header(cells, known[1:]))
+    delimiter = next((each for each in "\t,;" if each in content[0]), " ")
+    cells = [cell.strip().strip('"') for cell in (content[0].split() if delimiter == " " else content[0].split(delimiter))][:2]
+    return Layout(delimiter, _header(cells, content[1:]))
 
 
 def _header(cells: list[str], others: list[str]) -> tuple[str, str] | None:
@@ -109,7 +109,7 @@ def _pairs(text: Any, edges: Any, spans: Any, numbers: Any, as_texts: bool) -> I
         return
     import pyarrow as pa
 
-    letters, offsets = joined(text, spans[edges])
+    letters, offsets = join_names(text, spans[edges])
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(letters)]
     yield pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
 
@@ -132,7 +132,7 @@ def _texts(parts: list[Any]) -> tuple[Any, Any]:
     return whole.take(pa.array(order[::2])), whole.take(pa.array(order[1::2]))
 
 
-def coded(*columns: Any) -> tuple[Any, list[Any]]:
+def encode(*columns: Any) -> tuple[Any, list[Any]]:
     """The names in all columns, each once and ascending, and for each column the place of every name among them.
 
     >>> names, (left, right) = coded(np.array([7, 3]), np.array([3, 9]))
@@ -140,7 +140,7 @@ def coded(*columns: Any) -> tuple[Any, list[Any]]:
     ([3, 7, 9], [1, 0], [0, 2])
     """
     if isinstance(columns[0], np.ndarray):
-        return _coded_numbers(columns)
+        return _encode_numbers(columns)
     import pyarrow as pa
     from pyarrow import compute
 
@@ -150,7 +150,7 @@ def coded(*columns: Any) -> tuple[Any, list[Any]]:
     return np.array([name.decode("utf-8", "replace") for name in names.to_pylist()], dtype=object), places
 
 
-def _coded_numbers(columns: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+def _encode_numbers(columns: tuple[Any, ...]) -> tuple[Any, list[Any]]:
     largest, ends = max(int(column.max()) for column in columns), sum(map(len, columns))
     if largest >= DENSE * ends + 1024:
         names, places = np.unique(np.concatenate(columns), return_inverse=True)
@@ -165,8 +165,8 @@ def _coded_numbers(columns: tuple[Any, ...]) -> tuple[Any, list[Any]]:
 def read_network(path: str | Path, alone: bool = False) -> Network:
     """The network in an edge list; nodes are numbered in the order of their names. `alone` is that of `read_columns`."""
     columns = read_columns(path, alone)
-    names, (left, right) = coded(columns.left, columns.right)
-    made, seen = built(left, right, len(names)), columns.reading
+    names, (left, right) = encode(columns.left, columns.right)
+    made, seen = build(left, right, len(names)), columns.reading
     counts = (seen.edges_read, seen.comments, seen.bad_lines, made.self_loops, made.repeated, made.both_directions)
     return Network(made.graph, names, columns.layout, Reading(*counts, seen.further_columns))
 
@@ -174,5 +174,5 @@ def read_network(path: str | Path, alone: bool = False) -> Network:
 def edge_text(graph: Graph, layout: Layout, name: str) -> bytes:
     """The edges as a file of the given name: smaller number first, in ascending order, with a header if the input had one."""
     head = f"{layout.delimiter.join(layout.header)}\n".encode() if layout.header else b""
-    text = head + written(*graph.ends(), ord(layout.delimiter)).tobytes()
+    text = head + edges_to_text(*graph.ends(), ord(layout.delimiter)).tobytes()
     return compressed(text) if name.lower().endswith(".gz") else text

@@ -28,8 +28,8 @@ def lines_in(text: Any) -> Any:
 
 
 @compiled
-def parsed(text: Any, delimiter: Any) -> Any:
-    """For each line what it is, where its two names begin and end, and their numbers if they are written as numbers."""
+def parse_lines(text: Any, delimiter: Any) -> Any:
+    """For each line its kind, the places of its two names, and their numbers if they are written as numbers."""
     lines = lines_in(text)
     kinds, spans = np.empty(lines, np.uint8), np.zeros((lines, 4), np.int64)
     numbers = np.full((lines, 2), -1, np.int64)
@@ -67,8 +67,8 @@ def _kind(text: Any, begin: Any, end: Any, delimiter: Any, span: Any) -> Any:
         return 4
     after = _next_name(text, first, end, delimiter)
     second = _name_end(text, after, end, delimiter)
-    _trimmed(text, begin, first, span[:2])
-    _trimmed(text, after, second, span[2:])
+    _trim(text, begin, first, span[:2])
+    _trim(text, after, second, span[2:])
     if span[0] == span[1] or span[2] == span[3]:
         return 4
     return 0 if second == end else 1
@@ -91,7 +91,7 @@ def _next_name(text: Any, place: Any, end: Any, delimiter: Any) -> Any:
 
 
 @inner
-def _trimmed(text: Any, begin: Any, end: Any, span: Any) -> None:
+def _trim(text: Any, begin: Any, end: Any, span: Any) -> None:
     while begin < end and _blank(text[begin]):
         begin += 1
     while end > begin and _blank(text[end - 1]):
@@ -103,38 +103,38 @@ def _trimmed(text: Any, begin: Any, end: Any, span: Any) -> None:
 
 @inner
 def _number(text: Any, begin: Any, end: Any) -> Any:
-    """The number that is written so in one way only, without leading zeros; else -1."""
+    """The number, if it is written in its only form, without leading zeros; else -1."""
     if end - begin > 18 or (text[begin] == 48 and end - begin > 1):
         return -1
-    found = 0
+    number = 0
     for place in range(begin, end):
         if text[place] < 48 or text[place] > 57:
             return -1
-        found = found * 10 + (text[place] - 48)
-    return found
+        number = number * 10 + (text[place] - 48)
+    return number
 
 
 @compiled
-def joined(text: Any, spans: Any) -> Any:
+def join_names(text: Any, spans: Any) -> Any:
     """The names of some lines one after the other, first and second in turn, and where each begins."""
     offsets = np.zeros(2 * len(spans) + 1, np.int64)
     for line in range(len(spans)):
         offsets[2 * line + 1] = offsets[2 * line] + spans[line, 1] - spans[line, 0]
         offsets[2 * line + 2] = offsets[2 * line + 1] + spans[line, 3] - spans[line, 2]
-    found = np.empty(offsets[-1], np.uint8)
+    names = np.empty(offsets[-1], np.uint8)
     for line in range(len(spans)):
         for side in range(2):
             at = offsets[2 * line + side]
             for place in range(spans[line, 2 * side], spans[line, 2 * side + 1]):
-                found[at] = text[place]
+                names[at] = text[place]
                 at += 1
-    return found, offsets
+    return names, offsets
 
 
 @compiled
-def written(left: Any, right: Any, delimiter: Any) -> Any:
+def edges_to_text(left: Any, right: Any, delimiter: Any) -> Any:
     """The edges as text, one on each line."""
-    found = np.empty(42 * len(left), np.uint8)
+    text = np.empty(42 * len(left), np.uint8)
     digits, at = np.empty(20, np.uint8), 0
     for line in range(len(left)):
         for side in range(2):
@@ -144,8 +144,8 @@ def written(left: Any, right: Any, delimiter: Any) -> Any:
                 number //= 10
                 size += 1
             for place in range(size):
-                found[at] = digits[size - 1 - place]
+                text[at] = digits[size - 1 - place]
                 at += 1
-            found[at] = delimiter if side == 0 else 10
+            text[at] = delimiter if side == 0 else 10
             at += 1
-    return found[:at].copy()
+    return text[:at].copy()

@@ -33,8 +33,8 @@ class Graph:
         check_ends(one, two, nodes)
         kept = one != two
         low, high = np.minimum(one, two)[kept], np.maximum(one, two)[kept]
-        found = np.unique(low * nodes + high)
-        low, high = np.divmod(found, max(nodes, 1))
+        codes = np.unique(low * nodes + high)
+        low, high = np.divmod(codes, max(nodes, 1))
         sources, targets = np.concatenate([low, high]), np.concatenate([high, low])
         order = np.argsort(sources * nodes + targets, kind="stable")
         offsets = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=nodes))]).astype(np.int64)
@@ -73,7 +73,7 @@ class Graph:
 
 
 def check_ends(one: NDArray[Any], two: NDArray[Any], nodes: int) -> None:
-    """Raises unless (one[i], two[i]) are edges of a graph of so many nodes."""
+    """Raises unless (one[i], two[i]) are edges of a graph with this number of nodes."""
     if one.shape != two.shape or one.ndim != 1:
         raise InvalidInput("edges must be two flat arrays of the same length")
     if not 0 <= nodes <= MOST_NODES:

@@ -1,9 +1,9 @@
 """k-degree anonymity (Liu and Terzi 2008): every degree that occurs in the published graph occurs at least k times.
 
-Degrees are chosen first, then edges. Where hubs miss more edges than there are partners for, the number of edges is not half the
-sum of what is missing (least_edges.md); of a few vectors the one is taken that needs fewest edges by that count. Nodes that miss
-most are joined first, swaps mend what can be mended, and what is still lacking is joined to people of low degree, one more edge
-each, such that every degree still occurs at least k times. In a small or dense graph nobody may be free to take one. Then *probing*
+Degrees are chosen first, then edges. Where hubs miss more edges than they have possible partners, more edges are needed than half
+the sum of the missing degrees (least_edges.md); of a few vectors, the one that needs the fewest edges is taken. Nodes that miss
+most are joined first, swaps repair some of the rest, and nodes that still lack edges are joined to people of low degree, one more
+edge each, such that every degree still occurs at least k times. In a small or dense graph no person may be free. Then *probing*
 raises some of the lowest degrees by one and chooses again. It raises as many as were lacking, in every second round one more, and
 after a few rounds at least twice as many as in the last. So parity cannot trap it, and it ends: at the latest when all degrees are
 n - 1, which the complete graph has.
@@ -22,14 +22,14 @@ from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.least_edges import edges_for
 from tacit.publish.graphs.measures import utility
 from tacit.publish.graphs.network import Told, network_of
-from tacit.publish.graphs.published import Published, generator, renamed
-from tacit.publish.graphs.realizing import added_edges, swapped
-from tacit.publish.graphs.rewiring import made_even, rewired
-from tacit.publish.graphs.rows import built
+from tacit.publish.graphs.published import Published, generator, rename
+from tacit.publish.graphs.realizing import added_edges, serve_by_swaps
+from tacit.publish.graphs.rewiring import make_even, rewire
+from tacit.publish.graphs.rows import build
 
 HEAVY = (3, 64)  # how many times the nodes that decide the number of edges count in the choice of degrees
 STAGES = 12  # in which lacking edges are joined to people of low degree, before probing
-PATIENT = 8  # rounds of probing that raise only what was lacking; the number raised then doubles in each round
+PATIENT = 8  # rounds of probing that raise as many degrees as edges were lacking; the number then doubles in each round
 
 
 def k_degree(
@@ -51,13 +51,13 @@ def k_degree(
     claim = f"k-degree anonymity, k = {k:,}: at least {k:,} people share every degree"
     tell("looking for people who can still be found", 0.5)
     now, then, use = candidates(after), candidates(before), utility(before, after, random)
-    out = renamed(after, random)
+    out = rename(after, random)
     check_k_degree(*out.ends(), out.nodes, k)
     return Published(out, network, "k-degree", claim, k, now, then, use, work)
 
 
 def _silent(what: str, share: float) -> None:
-    """Progress that nobody watches."""
+    """Shows no progress."""
 
 
 def supergraph(graph: Graph, k: int, random: np.random.Generator, greedy: bool = False) -> tuple[Graph, dict[str, Any]]:
@@ -67,9 +67,9 @@ def supergraph(graph: Graph, k: int, random: np.random.Generator, greedy: bool =
     """
     raised, rounds, step, least = graph.degrees.copy(), 0, 0, 0
     while True:
-        need, bound = _chosen(graph, raised, k, greedy)
+        need, bound = _choose_need(graph, raised, k, greedy)
         least = least or bound
-        made, short = _joined(graph, need, k, random)
+        made, short = _join(graph, need, k, random)
         if made is not None:
             over = int(made.degrees.sum() - graph.degrees.sum() - need.sum()) + int((raised - graph.degrees).sum())
             return made, {"probing_rounds": rounds, "raised": over, "least_edges": least}
@@ -78,8 +78,8 @@ def supergraph(graph: Graph, k: int, random: np.random.Generator, greedy: bool =
         raise_lowest(raised, step + (rounds + 1) % 2, random)  # of both parities in turn
 
 
-def _chosen(graph: Graph, raised: Integers, k: int, greedy: bool) -> tuple[Integers, int]:
-    """What every node needs, and how many edges that takes at least: of a few vectors, the one that takes fewest."""
+def _choose_need(graph: Graph, raised: Integers, k: int, greedy: bool) -> tuple[Integers, int]:
+    """The edges that every node needs, and a lower bound on the edges to add: of a few vectors, the one with the lowest bound."""
     need = anonymous_degrees(raised, k, greedy=greedy) - graph.degrees
     least, size = edges_for(graph, need)
     if greedy or 2 * least <= need.sum() + 1:
@@ -92,8 +92,8 @@ def _chosen(graph: Graph, raised: Integers, k: int, greedy: bool) -> tuple[Integ
     return need, least
 
 
-def _joined(graph: Graph, need: Integers, k: int, random: np.random.Generator) -> tuple[Graph | None, int]:
-    """The graph with edges for every need, or None if nobody was free for some; and how many were lacking at first."""
+def _join(graph: Graph, need: Integers, k: int, random: np.random.Generator) -> tuple[Graph | None, int]:
+    """The graph with edges for every need, or None if no node was free for some; and how many were lacking at first."""
     now, level, short = graph, graph.degrees + need, 0
     ends = np.empty((2, 0), np.int64)
     for stage in range(STAGES):
@@ -101,9 +101,9 @@ def _joined(graph: Graph, need: Integers, k: int, random: np.random.Generator) -
         ends = np.concatenate([ends, np.stack([left, right])], axis=1)
         units = random.permutation(np.repeat(np.arange(graph.nodes), lacking))
         if len(units) > 1 and ends.shape[1]:
-            ends, units = swapped(graph.offsets, graph.targets, ends, units, int(random.integers(1, ends.shape[1] + 1)))
+            ends, units = serve_by_swaps(graph.offsets, graph.targets, ends, units, int(random.integers(1, ends.shape[1] + 1)))
         one, two = graph.ends()
-        now = built(np.concatenate([one, ends[0]]), np.concatenate([two, ends[1]]), graph.nodes).graph
+        now = build(np.concatenate([one, ends[0]]), np.concatenate([two, ends[1]]), graph.nodes).graph
         short = short if stage else len(units)
         if not len(units):
             return now, short
@@ -124,18 +124,18 @@ def takers(graph: Graph, level: Integers, lacking: Integers, k: int, random: np.
     near = np.zeros(graph.nodes, np.int64)
     for node in np.flatnonzero(lacking).tolist():
         near[graph.neighbours(node)] += lacking[node]
-    free, found, left = lacking == 0, np.zeros(graph.nodes, np.int64), int(lacking.sum())
+    free, taken, left = lacking == 0, np.zeros(graph.nodes, np.int64), int(lacking.sum())
     while left > 0:
-        values, kinds, counts = np.unique(level + found, return_inverse=True, return_counts=True)
+        values, kinds, counts = np.unique(level + taken, return_inverse=True, return_counts=True)
         able = np.bincount(kinds[free], minlength=len(values)) * (values < graph.nodes - 1)
         moves = _moves(values, counts, able, left, k)
         if not moves.any():
             return None
-        order = np.lexsort((random.random(graph.nodes), near, found, ~free, kinds))
+        order = np.lexsort((random.random(graph.nodes), near, taken, ~free, kinds))
         within = np.arange(graph.nodes) - np.repeat(np.cumsum(counts) - counts, counts)
-        found[order[within < moves[kinds[order]]]] += 1
+        taken[order[within < moves[kinds[order]]]] += 1
         left -= int(moves.sum())
-    return found
+    return taken
 
 
 def _moves(values: Integers, counts: Integers, able: Integers, left: int, k: int) -> Integers:
@@ -168,7 +168,7 @@ def _moves(values: Integers, counts: Integers, able: Integers, left: int, k: int
 
 
 def raise_lowest(degrees: Integers, count: int, random: np.random.Generator) -> None:
-    """Raise so many of the lowest degrees by one, in place, ties at random; none beyond that of a complete graph."""
+    """Raise `count` of the lowest degrees by one, in place, ties at random; none beyond that of a complete graph."""
     nodes = len(degrees)
     room = np.flatnonzero(degrees < nodes - 1)
     chosen = room[np.lexsort((random.random(len(room)), degrees[room]))[:count]]
@@ -178,7 +178,7 @@ def raise_lowest(degrees: Integers, count: int, random: np.random.Generator) -> 
 def with_deletions(graph: Graph, k: int, random: np.random.Generator, greedy: bool = False) -> tuple[Graph, dict[str, Any]]:
     """A graph whose degrees are k-anonymous, by adding, deleting and moving edges; close to the median degrees of the groups."""
     wanted = anonymous_degrees(graph.degrees, k, greedy=greedy, delete=not greedy)
-    made = rewired(graph, made_even(wanted, k), random)
+    made = rewire(graph, make_even(wanted, k), random)
     if made is None:  # too dense or too small to move edges about
         return supergraph(graph, k, random, greedy)
     return made, {"probing_rounds": 0, "raised": 0, "least_edges": 0}

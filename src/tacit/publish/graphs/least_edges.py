@@ -20,7 +20,7 @@ WEIGHTS = ((1, 0), (7, 1), (3, 1), (1, 1), (0, 1))  # of the first ranks and of 
 
 
 def edges_for(graph: Graph, need: Integers) -> tuple[int, int]:
-    """The edges that must be added at least so that every node gets its need, and the number of nodes that demand so many.
+    """A lower bound on the edges to add so that every node gets its need, and the size of the set of nodes that gives it.
 
     >>> edges_for(Graph.of_edges([0], [1], nodes=6), np.array([3, 3, 0, 0, 0, 0]))
     (6, 2)
@@ -61,20 +61,20 @@ def edges_for_any(graph: Graph, k: int, sizes: Collection[int]) -> int:
     ranks[order] = np.arange(graph.nodes)
     best = Fraction(0)
     for size in sorted({min(each, graph.nodes) for each in sizes}):
-        reach = size * (size - 1) // 2 + min(_touched(graph, ranks, size, part) for part in {size // 2, size, 2 * size})
+        reach = size * (size - 1) // 2 + min(_most_touched(graph, ranks, size, part) for part in {size // 2, size, 2 * size})
         for first, other in WEIGHTS:  # first: of the excess; other: of half the sum
             weights = np.where(np.arange(graph.nodes) < size, 2 * first + other, other)
             sums, mass = (np.concatenate([[0], np.cumsum(each)]) for each in (weights * degrees, weights))
             ends = optimal_groups(degrees, sums, mass, k)
             begins = np.concatenate([[0], ends[:-1]])
             reached = int((degrees[begins] * (mass[ends] - mass[begins])).sum())
-            found = Fraction(reached - other * int(degrees.sum()) - 2 * first * reach, 2 * (first + other))
-            best = max(best, found)
+            bound = Fraction(reached - other * int(degrees.sum()) - 2 * first * reach, 2 * (first + other))
+            best = max(best, bound)
     return -int(-best // 1)
 
 
-def _touched(graph: Graph, ranks: Integers, size: int, part: int) -> int:
-    """No set of so many nodes touches more edges: edges among the first of all ranks are counted once, and for nobody."""
+def _most_touched(graph: Graph, ranks: Integers, size: int, part: int) -> int:
+    """An upper bound on the edges that `size` nodes touch: edges among the first `part` ranks count once, and for no node."""
     left, right = graph.ends()
     inside = (ranks[left] < part) & (ranks[right] < part)
     rest = graph.degrees.copy()

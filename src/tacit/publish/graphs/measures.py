@@ -1,4 +1,4 @@
-"""What an anonymized graph loses: edges changed, clustering, path lengths, degrees, and the largest eigenvalue.
+"""The loss of an anonymized graph: edges changed, clustering, path lengths, degrees, and the largest eigenvalue.
 
 Both graphs have the same nodes under the same numbers. Clustering of large graphs, and path lengths, are measured from a sample
 of nodes, the same in both.
@@ -79,11 +79,11 @@ def utility(before: Graph, after: Graph, random: np.random.Generator) -> Utility
     from tacit.publish.graphs.measuring import common_edges
 
     if before is after:
-        figures = measured(before, *sampled(before, random))
+        figures = measure(before, *sample_nodes(before, random))
         return Utility(before.edges, 0, 0, 0.0, figures, figures)
     common = int(common_edges(before.offsets, before.targets, after.offsets, after.targets)) // 2
-    nodes, sources = sampled(before if before.edges > after.edges else after, random)
-    first, second = measured(before, nodes, sources), measured(after, nodes, sources)
+    nodes, sources = sample_nodes(before if before.edges > after.edges else after, random)
+    first, second = measure(before, nodes, sources), measure(after, nodes, sources)
     return Utility(before.edges, after.edges - common, before.edges - common, degree_distance(before, after), first, second)
 
 
@@ -93,7 +93,7 @@ def degree_distance(before: Graph, after: Graph) -> float:
     return float(difference.mean()) if len(difference) else 0.0
 
 
-def sampled(graph: Graph, random: np.random.Generator) -> tuple[Integers, Integers]:
+def sample_nodes(graph: Graph, random: np.random.Generator) -> tuple[Integers, Integers]:
     """Nodes at which clustering is measured, and sources of paths: all, or as many as a large graph allows."""
     arcs = len(graph.targets)
     few = min(graph.nodes, SOME_NODES)
@@ -102,7 +102,7 @@ def sampled(graph: Graph, random: np.random.Generator) -> tuple[Integers, Intege
     return nodes, np.sort(random.choice(graph.nodes, sources, replace=False)) if graph.nodes else nodes
 
 
-def measured(graph: Graph, nodes: Integers, sources: Integers) -> Figures:
+def measure(graph: Graph, nodes: Integers, sources: Integers) -> Figures:
     """The measures of one graph, at the given nodes and from the given sources."""
     from tacit.publish.graphs.measuring import clustering, distances
 
@@ -120,17 +120,17 @@ def largest_eigenvalue(graph: Graph) -> float:
     The matrix is shifted by the root of the largest degree, a lower bound of the eigenvalue: in a bipartite graph the smallest
     eigenvalue is as large in absolute value, and plain iteration would swing between the two.
     """
-    from tacit.publish.graphs.measuring import multiplied
+    from tacit.publish.graphs.measuring import multiply
 
     if not graph.edges:
         return 0.0
     shift = float(np.sqrt(graph.degrees.max()))
-    vector, found = graph.degrees / np.linalg.norm(graph.degrees), 0.0
+    vector, estimate = graph.degrees / np.linalg.norm(graph.degrees), 0.0
     for _ in range(STEPS):
-        product = multiplied(graph.offsets, graph.targets, vector)
+        product = multiply(graph.offsets, graph.targets, vector)
         value = float(vector @ product)
-        if abs(value - found) <= CLOSE * value:
+        if abs(value - estimate) <= CLOSE * value:
             return value
         following = product + shift * vector
-        vector, found = following / np.linalg.norm(following), value
-    return found
+        vector, estimate = following / np.linalg.norm(following), value
+    return estimate

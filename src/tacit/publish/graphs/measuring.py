@@ -13,7 +13,7 @@ from tacit.publish.graphs.compiled import compiled, inner
 def clustering(offsets: Any, targets: Any, nodes: Any) -> Any:
     """At each node the share of the pairs of its neighbours that are connected; 0 with fewer than two neighbours."""
     marked = np.full(len(offsets) - 1, -1, np.int64)
-    found = np.zeros(len(nodes))
+    shares = np.zeros(len(nodes))
     for index in range(len(nodes)):
         node = nodes[index]
         begin, end = offsets[node], offsets[node + 1]
@@ -29,18 +29,18 @@ def clustering(offsets: Any, targets: Any, nodes: Any) -> Any:
                     closed += marked[targets[near]] == node
             else:  # a hub: look its row up for each neighbour of the node
                 closed += _common(targets[begin:end], targets[offsets[other] : offsets[other + 1]])
-        found[index] = closed / ((end - begin) * (end - begin - 1.0))
-    return found
+        shares[index] = closed / ((end - begin) * (end - begin - 1.0))
+    return shares
 
 
 @inner
 def _common(few: Any, many: Any) -> Any:
     """How many of a few are among many; both are ascending."""
-    found = 0
+    count = 0
     for each in few:
         place = np.searchsorted(many, each)
-        found += place < len(many) and many[place] == each
-    return found
+        count += place < len(many) and many[place] == each
+    return count
 
 
 @compiled
@@ -69,28 +69,28 @@ def distances(offsets: Any, targets: Any, sources: Any) -> Any:
 
 
 @compiled
-def multiplied(offsets: Any, targets: Any, vector: Any) -> Any:
+def multiply(offsets: Any, targets: Any, vector: Any) -> Any:
     """The adjacency matrix times a vector."""
-    found = np.zeros(len(offsets) - 1)
+    product = np.zeros(len(offsets) - 1)
     for node in range(len(offsets) - 1):
         for place in range(offsets[node], offsets[node + 1]):
-            found[node] += vector[targets[place]]
-    return found
+            product[node] += vector[targets[place]]
+    return product
 
 
 @compiled
 def common_edges(one_offsets: Any, one_targets: Any, two_offsets: Any, two_targets: Any) -> Any:
     """The number of entries that the rows of two graphs have in common: two for each common edge."""
-    found = 0
+    count = 0
     for node in range(len(one_offsets) - 1):
         one, two = one_offsets[node], two_offsets[node]
         while one < one_offsets[node + 1] and two < two_offsets[node + 1]:
             if one_targets[one] == two_targets[two]:
-                found += 1
+                count += 1
                 one += 1
                 two += 1
             elif one_targets[one] < two_targets[two]:
                 one += 1
             else:
                 two += 1
-    return found
+    return count

@@ -1,4 +1,4 @@
-"""A graph as it was given: read from an edge list or taken from a networkx or igraph object, with what could not be kept.
+"""A graph as it was given: read from an edge list or taken from a networkx or igraph object, with counts of the omitted parts.
 
 An edge list has two names on each line: numbers or texts, split by tabs, commas, semicolons or blanks, perhaps compressed. Lines
 that begin with #, % or // are comments. The graph is simple and undirected: an arc in either direction is an edge, weights and
@@ -18,7 +18,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.publish.graphs.graph import Graph
 
-Told = Callable[[str, float], None] | None  # receives what is done, and how far it is from 0 to 1
+Told = Callable[[str, float], None] | None  # receives the current step, and its progress from 0 to 1
 WORDS = {
     "bad_lines": "lines that are not edges were skipped",
     "self_loops": "self-loops were left out",
@@ -30,7 +30,7 @@ WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in the source of a graph: for the data owner, as it counts private edges."""
+    """Counts from the source of a graph: for the data owner only, as they count private edges."""
 
     edges_read: int = 0
     comments: int = 0
@@ -42,10 +42,10 @@ class Reading:
     directed: bool = False  # the source says so; an edge list does not say
 
     def lines(self) -> list[str]:
-        """Sentences about what was left out."""
-        found = asdict(self)
-        told = [f"{found[name]:,} {words}" for name, words in WORDS.items() if found[name]]
-        return [*told, *(["the graph was directed; an arc in either direction became an edge"] if self.directed else [])]
+        """Sentences about the parts that were left out."""
+        counts = asdict(self)
+        sentences = [f"{counts[name]:,} {words}" for name, words in WORDS.items() if counts[name]]
+        return [*sentences, *(["the graph was directed; an arc in either direction became an edge"] if self.directed else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +94,20 @@ def _of_networkx(source: Any) -> Network:
     edges = list(source.edges(data=True))
     left, right = (np.array([places[edge[side]] for edge in edges], dtype=np.int64) for side in (0, 1))
     weights = sum(bool(edge[2]) for edge in edges)
-    return _made(left, right, names, weights, bool(source.is_directed()), "networkx")
+    return _network(left, right, names, weights, bool(source.is_directed()), "networkx")
 
 
 def _of_igraph(source: Any) -> Network:
     names = list(source.vs["name"]) if "name" in source.vs.attributes() else list(range(source.vcount()))
     edges = np.array(source.get_edgelist(), dtype=np.int64).reshape(-1, 2)
     weights = len(edges) if source.es.attributes() else 0
-    return _made(edges[:, 0], edges[:, 1], names, weights, bool(source.is_directed()), "igraph")
+    return _network(edges[:, 0], edges[:, 1], names, weights, bool(source.is_directed()), "igraph")
 
 
-def _made(left: Any, right: Any, names: list[Any], weights: int, directed: bool, kind: str) -> Network:
-    from tacit.publish.graphs.rows import built
+def _network(left: Any, right: Any, names: list[Any], weights: int, directed: bool, kind: str) -> Network:
+    from tacit.publish.graphs.rows import build
 
-    made = built(left, right, len(names))
+    made = build(left, right, len(names))
     left_out = Reading(len(left), 0, 0, made.self_loops, made.repeated, made.both_directions, weights, directed)
     held = np.empty(len(names), dtype=object)
     held[:] = names

@@ -20,8 +20,8 @@ def candidate_chart(before: list[Candidates], after: list[Candidates]) -> Any:
 
     values = [
         {"candidates": name, "people": number, "graph": graph, "knowledge": WORDS[each.knowledge]}
-        for graph, found in (("before", before), ("published", after))
-        for each in found
+        for graph, levels in (("before", before), ("published", after))
+        for each in levels
         for name, number in each.histogram().items()
     ]
     chart = alt.Chart(alt.InlineData(values=values)).mark_bar()

@@ -1,4 +1,4 @@
-"""An anonymized graph: what is published, what it promises, and what the data owner should know before it leaves.
+"""An anonymized graph: the published part, its promise, and the facts that the data owner should know before publication.
 
 None of the methods that make one is differentially private, and the type says so. Nodes are renamed by a random order and edges are
 written in ascending order of the new numbers, so that neither names nor the order of the file leave.
@@ -35,7 +35,7 @@ NOT_WRITTEN = "nothing is published"
 
 
 class Result(Protocol):
-    """What every way to publish a graph returns to the command line."""
+    """The common interface of every way to publish a graph, for the command line."""
 
     @property
     def differentially_private(self) -> bool:
@@ -48,7 +48,7 @@ class Result(Protocol):
         """For the data owner, as sentences on the screen."""
 
     def save(self, out: Path) -> Path:
-        """Write what is published, and beside it a receipt; the receipt's path."""
+        """Write the published file, and a receipt beside it; returns the receipt's path."""
 
     def page(self) -> str:
         """The data owner's report, a page of HTML."""
@@ -61,7 +61,7 @@ class Published:
     graph: Graph
     source: Network
     method: str
-    claim: str  # what the checker has confirmed
+    claim: str  # the model that the checker has confirmed
     k: int | None
     candidates: list[Candidates]
     before: list[Candidates]  # of the graph as it was
@@ -73,7 +73,7 @@ class Published:
     banner: ClassVar[str] = BANNER
 
     def promise(self) -> dict[str, Any]:
-        """What is said to everybody who gets the graph. No count of the original, and no seed: it would undo the renaming."""
+        """The statement to every recipient of the graph. No count of the original, and no seed: it would undo the renaming."""
         return {
             "kind": "anonymized graph",
             "differentially_private": False,
@@ -85,7 +85,7 @@ class Published:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """For the data owner: what was read, what changed, and who can still be found."""
+        """For the data owner: the source, the changes, and who can still be found."""
         told = {key: value for key, value in self.promise().items() if key not in ("kind", "does_not_protect")}
         left_out = {name: getattr(self.source.reading, name) for name in self.source.reading.__slots__}
         return {
@@ -100,14 +100,14 @@ class Published:
 
     def lines(self) -> list[str]:
         """For the data owner: the checked model, the changes, and how many people can still be found."""
-        found = {each.knowledge: each for each in self.candidates}
-        read, last = self.source.graph, found["H*"]
+        sets = {each.knowledge: each for each in self.candidates}
+        read, last = self.source.graph, sets["H*"]
         return [
             f"Read: {read.nodes:,} people and {read.edges:,} edges.",
             *(f"{line[0].upper()}{line[1:]}." for line in self.source.reading.lines()),
             f"Published: {self.graph.edges:,} edges; {self.utility.changes()}.",
-            f"Checked: {self.claim}. Smallest candidate set by degree: {found['H1'].smallest:,}.",
-            f"Still singled out: {found['H1'].alone:,} people by their degree, {found['H2'].alone:,} by their neighbours' degrees, "
+            f"Checked: {self.claim}. Smallest candidate set by degree: {sets['H1'].smallest:,}.",
+            f"Still singled out: {sets['H1'].alone:,} people by their degree, {sets['H2'].alone:,} by their neighbours' degrees, "
             f"{last.alone:,} by all structure around them.",
         ]
 
@@ -159,10 +159,10 @@ def generator(seed: int | None) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def renamed(graph: Graph, random: np.random.Generator) -> Graph:
+def rename(graph: Graph, random: np.random.Generator) -> Graph:
     """The same graph with its nodes numbered anew, in a random order."""
-    from tacit.publish.graphs.rows import built
+    from tacit.publish.graphs.rows import build
 
     names = random.permutation(graph.nodes).astype(np.int32)
     left, right = graph.ends()
-    return built(names[left], names[right], graph.nodes).graph
+    return build(names[left], names[right], graph.nodes).graph

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.publish.graphs.compiled import compiled, inner
 from tacit.publish.graphs.degree_sequence import is_graphical
 from tacit.publish.graphs.graph import Graph
-from tacit.publish.graphs.rows import built
+from tacit.publish.graphs.rows import build
 
 EMPTY, GONE = -1, -2  # places of a table of edges
 TRIES = 400  # added edges that are tried for one swap
@@ -24,7 +24,7 @@ FAILURES = 60  # pairs of nodes for whom no swap was found, before the swaps end
 
 @compiled
 def _sorted_by_need(need: Any, order: Any) -> Any:
-    """Nodes by descending need, ties in the given order; their places; and how many need at least so much."""
+    """Nodes by descending need, ties in the given order; their places; and how many need at least each amount."""
     most = need.max() if len(need) else 0
     enough = np.zeros(most + 2, np.int64)
     for node in range(len(need)):
@@ -41,7 +41,7 @@ def _sorted_by_need(need: Any, order: Any) -> Any:
 
 
 @compiled
-def _served(node: Any, need: Any, waiting: Any, places: Any, enough: Any) -> None:
+def _serve(node: Any, need: Any, waiting: Any, places: Any, enough: Any) -> None:
     """One edge less for a node: it changes places with the last one of its need."""
     last = enough[need[node]] - 1
     other = waiting[last]
@@ -70,27 +70,27 @@ def added_edges(offsets: Any, targets: Any, need: Any, order: Any) -> Any:
             break
         for place in range(offsets[node], offsets[node + 1]):
             near[targets[place]] = node
-        found, place = 0, 1
-        while found < wanted and place < enough[1]:
+        partner_count, place = 0, 1
+        while partner_count < wanted and place < enough[1]:
             if near[waiting[place]] != node:
-                partners[found] = waiting[place]
-                found += 1
+                partners[partner_count] = waiting[place]
+                partner_count += 1
             place += 1
-        for index in range(found):
-            _served(partners[index], need, waiting, places, enough)
+        for index in range(partner_count):
+            _serve(partners[index], need, waiting, places, enough)
             left[count], right[count] = node, partners[index]
             count += 1
-        lacking[node] = wanted - found
+        lacking[node] = wanted - partner_count
         for _again in range(wanted):
-            _served(node, need, waiting, places, enough)
+            _serve(node, need, waiting, places, enough)
     return left[:count].copy(), right[:count].copy(), lacking
 
 
 @compiled
-def swapped(offsets: Any, targets: Any, ends: Any, units: Any, hop: Any) -> Any:
-    """Added edges with which more nodes have what they need, and the nodes that still lack an edge, each as often as it does.
+def serve_by_swaps(offsets: Any, targets: Any, ends: Any, units: Any, hop: Any) -> Any:
+    """The added edges after swaps that serve more nodes, and the nodes that still lack an edge, each as often as it does.
 
-    `ends` are the edges added so far, of which there is at least one, and `units` the nodes that lack one, in random order. Two of
+    `ends` are the edges added so far, at least one, and `units` the nodes that lack one, in random order. Two of
     them are put between the ends of an added edge that neither knows in that place: an augmenting path of three edges. Edges of
     the graph itself stay.
     """
@@ -105,9 +105,9 @@ def swapped(offsets: Any, targets: Any, ends: Any, units: Any, hop: Any) -> Any:
         for _ in range(TRIES):
             place = (place + hop) % count
             near, far = edges[0, place], edges[1, place]
-            if _linked(offsets, targets, held, one, near) or _linked(offsets, targets, held, two, far):
+            if _are_linked(offsets, targets, held, one, near) or _are_linked(offsets, targets, held, two, far):
                 near, far = far, near
-                if _linked(offsets, targets, held, one, near) or _linked(offsets, targets, held, two, far):
+                if _are_linked(offsets, targets, held, one, near) or _are_linked(offsets, targets, held, two, far):
                     continue
             done = True
             break
@@ -154,7 +154,7 @@ def _slot(held: Any, key: Any) -> Any:
 
 
 @inner
-def _linked(offsets: Any, targets: Any, held: Any, one: Any, two: Any) -> Any:
+def _are_linked(offsets: Any, targets: Any, held: Any, one: Any, two: Any) -> Any:
     """Whether two nodes are the same, or share an edge of the graph or an added one."""
     if one == two:
         return True
@@ -170,7 +170,7 @@ def _linked(offsets: Any, targets: Any, held: Any, one: Any, two: Any) -> Any:
 
 
 @compiled
-def constructed(need: Any, order: Any) -> Any:
+def construct(need: Any, order: Any) -> Any:
     """Edges of a graph with the given degrees, and whether there is one: node by node, each joined to those in most need.
 
     Liu and Terzi's ConstructGraph. It succeeds for every sequence that is graphical, whatever the order (Hakimi 1962). `need` is
@@ -183,12 +183,12 @@ def constructed(need: Any, order: Any) -> Any:
     for node in order:
         wanted = need[node]
         for _ in range(wanted):
-            _served(node, need, waiting, places, enough)
+            _serve(node, need, waiting, places, enough)
         if wanted > enough[1]:
             return left[:0].copy(), right[:0].copy(), False
         partners[:wanted] = waiting[:wanted]
         for index in range(wanted):
-            _served(partners[index], need, waiting, places, enough)
+            _serve(partners[index], need, waiting, places, enough)
             left[count], right[count] = node, partners[index]
             count += 1
     return left[:count].copy(), right[:count].copy(), True
@@ -203,5 +203,5 @@ def graph_of_degrees(degrees: Any, seed: int | None = None) -> Graph:
     need = np.asarray(degrees, dtype=np.int64)
     if not is_graphical(need):
         raise InvalidInput("no simple graph has these degrees: their sum must be even, and they must satisfy Erdos-Gallai")
-    left, right, _ = constructed(need.copy(), np.random.default_rng(seed).permutation(len(need)))
-    return built(left, right, len(need)).graph
+    left, right, _ = construct(need.copy(), np.random.default_rng(seed).permutation(len(need)))
+    return build(left, right, len(need)).graph

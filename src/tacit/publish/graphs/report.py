@@ -12,7 +12,7 @@ from tacit.release.report import figure, heading, listed, paragraph, table
 def report_page(made: Published) -> str:
     """The page: one file of HTML that loads nothing."""
     use, before = made.utility, made.source.graph
-    found = {each.knowledge: each for each in made.candidates}
+    levels = {each.knowledge: each for each in made.candidates}
     parts = [
         paragraph(f"This graph is {BANNER}. Method: {made.method}. Checked: {made.claim}."),
         table(("", "before", "published"), [("people", f"{before.nodes:,}", f"{made.graph.nodes:,}"), _edges(made)]),
@@ -20,8 +20,8 @@ def report_page(made: Published) -> str:
         heading("Who can still be found"),
         paragraph(
             "An attacker who knows something of the structure around a person is left with a set of candidates. "
-            f"By degree alone the smallest set has {found['H1'].smallest:,} people. The neighbours' degrees still single out "
-            f"{found['H2'].alone:,} people, and all structure {found['H*'].alone:,}."
+            f"By degree alone the smallest set has {levels['H1'].smallest:,} people. The neighbours' degrees still single out "
+            f"{levels['H2'].alone:,} people, and all structure {levels['H*'].alone:,}."
         ),
         table(("the attacker knows", "singled out", *(f"{name} candidates" for name, _, _ in BINS[1:])), _rows(made.candidates)),
         figure(candidate_chart(made.before, made.candidates)),
@@ -39,5 +39,5 @@ def _edges(made: Published) -> tuple[str, str, str]:
     return "edges", f"{made.source.graph.edges:,}", f"{made.graph.edges:,}"
 
 
-def _rows(found: list[Candidates]) -> list[tuple[str, ...]]:
-    return [(WORDS[each.knowledge], *(f"{number:,}" for number in each.histogram().values())) for each in found]
+def _rows(levels: list[Candidates]) -> list[tuple[str, ...]]:
+    return [(WORDS[each.knowledge], *(f"{number:,}" for number in each.histogram().values())) for each in levels]

@@ -1,8 +1,9 @@
 """Edges added, deleted and moved until every node has a given degree, with few changes.
 
-Two nodes that have too many edges and share one lose it; two that have too few and share none get it: one change for both. What
-is left is mended by swaps: an edge of a node with too many is moved to one with too few, two edges of nodes with too many become
-one of their other ends, and an edge elsewhere is opened between two nodes with too few. No swap changes a third node's degree.
+Two nodes that have too many edges and share one lose it; two that have too few and share none get it: one change for both. The
+remaining differences are removed by swaps: an edge of a node with too many is moved to one with too few, two edges of nodes with
+too many become one of their other ends, and an edge elsewhere is opened between two nodes with too few. No swap changes a third
+node's degree.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.realizing import added_edges
-from tacit.publish.graphs.rows import built
+from tacit.publish.graphs.rows import build
 
 TRIES = 60  # random partners that are tried for one swap
 
@@ -110,7 +111,7 @@ class Changes:
                 return True
         return False
 
-    def made(self) -> Graph:
+    def to_graph(self) -> Graph:
         """The graph as it is now."""
         left, right = self.graph.ends()
         kept = np.ones(len(left), dtype=np.bool_)
@@ -118,10 +119,10 @@ class Changes:
             gone = np.array(sorted(self.deleted), dtype=np.int64)
             kept = ~np.isin(left * self.graph.nodes + right, gone[:, 0] * self.graph.nodes + gone[:, 1])
         new = np.array(sorted(self.added), dtype=np.int64).reshape(-1, 2)
-        return built(np.concatenate([left[kept], new[:, 0]]), np.concatenate([right[kept], new[:, 1]]), self.graph.nodes).graph
+        return build(np.concatenate([left[kept], new[:, 0]]), np.concatenate([right[kept], new[:, 1]]), self.graph.nodes).graph
 
 
-def rewired(graph: Graph, wanted: Integers, random: np.random.Generator) -> Graph | None:
+def rewire(graph: Graph, wanted: Integers, random: np.random.Generator) -> Graph | None:
     """The graph with the wanted degrees, whose sum is even, or None if the swaps that were tried did not suffice."""
     changes, missing = Changes(graph, random), wanted - graph.degrees
     left, right = graph.ends()
@@ -146,7 +147,7 @@ def rewired(graph: Graph, wanted: Integers, random: np.random.Generator) -> Grap
     while len(short) > 1:
         if not changes.open(short.pop(), short.pop()):
             return None
-    return changes.made()
+    return changes.to_graph()
 
 
 def _each(amounts: Integers, random: np.random.Generator) -> list[int]:
@@ -154,7 +155,7 @@ def _each(amounts: Integers, random: np.random.Generator) -> list[int]:
     return [int(node) for node in random.permutation(np.repeat(np.arange(len(amounts)), amounts))]
 
 
-def made_even(degrees: Integers, k: int) -> Integers:
+def make_even(degrees: Integers, k: int) -> Integers:
     """Degrees of an even sum that are as anonymous as the given ones: one node moves to the next degree, or a whole degree does.
 
     >>> made_even(np.array([2, 2, 2, 1, 1, 1, 1]), k=3).tolist()
@@ -164,13 +165,13 @@ def made_even(degrees: Integers, k: int) -> Integers:
     """
     if degrees.sum() % 2 == 0:
         return degrees
-    found, (values, counts) = degrees.copy(), np.unique(degrees, return_counts=True)
-    known = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    near = [(value, value + step) for value in known for step in (-1, 1) if known[value] > k and value + step in known]
+    even, (values, counts) = degrees.copy(), np.unique(degrees, return_counts=True)
+    sizes = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    near = [(value, value + step) for value in sizes for step in (-1, 1) if sizes[value] > k and value + step in sizes]
     if near:
         value, other = near[0]
-        found[np.flatnonzero(degrees == value)[0]] = other
-        return found
-    value = min((value for value in known if known[value] % 2), key=lambda value: known[value])
-    found[degrees == value] += 1 if value + 1 < len(degrees) else -1
-    return found
+        even[np.flatnonzero(degrees == value)[0]] = other
+        return even
+    value = min((value for value in sizes if sizes[value] % 2), key=lambda value: sizes[value])
+    even[degrees == value] += 1 if value + 1 < len(degrees) else -1
+    return even

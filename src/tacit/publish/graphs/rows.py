@@ -18,7 +18,7 @@ from tacit.publish.graphs.graph import Graph, check_ends
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A graph, and what of its edges could not be in it: self-loops, repetitions, and pairs that are given in both directions."""
+    """A graph, and the number of its edges that were left out: self-loops, repetitions, and pairs given in both directions."""
 
     graph: Graph
     self_loops: int
@@ -26,7 +26,7 @@ class Built:
     both_directions: int
 
 
-def built(left: Any, right: Any, nodes: int) -> Built:
+def build(left: Any, right: Any, nodes: int) -> Built:
     """The simple graph of the edges (left[i], right[i]).
 
     >>> built(np.array([0, 1, 2, 1, 2, 0]), np.array([1, 2, 0, 0, 2, 1]), nodes=3)
@@ -34,10 +34,10 @@ def built(left: Any, right: Any, nodes: int) -> Built:
     """
     one, two = (_ends(side) for side in (left, right))
     check_ends(one, two, nodes)
-    offsets = _counted(one, two, nodes)
-    scattered = _scattered(one, two, offsets)
-    marked = _transposed(scattered, offsets)
-    both = _compacted(marked, offsets)
+    offsets = _row_offsets(one, two, nodes)
+    scattered = _scatter(one, two, offsets)
+    marked = _transpose(scattered, offsets)
+    both = _compact(marked, offsets)
     targets = marked[: offsets[-1]].view(np.int32)
     loops = int((one == two).sum())
     kept = targets if len(targets) == len(marked) else targets.copy()
@@ -45,12 +45,12 @@ def built(left: Any, right: Any, nodes: int) -> Built:
 
 
 def _ends(side: Any) -> Any:
-    found = np.asarray(side)
-    return found if found.dtype in (np.int32, np.int64) else found.astype(np.int64)
+    ends = np.asarray(side)
+    return ends if ends.dtype in (np.int32, np.int64) else ends.astype(np.int64)
 
 
 @compiled
-def _counted(one: Any, two: Any, nodes: Any) -> Any:
+def _row_offsets(one: Any, two: Any, nodes: Any) -> Any:
     offsets = np.zeros(nodes + 1, np.int64)
     for place in range(len(one)):
         if one[place] != two[place]:
@@ -62,33 +62,33 @@ def _counted(one: Any, two: Any, nodes: Any) -> Any:
 
 
 @compiled
-def _scattered(one: Any, two: Any, offsets: Any) -> Any:
+def _scatter(one: Any, two: Any, offsets: Any) -> Any:
     """Every edge in the rows of both its ends, in no order; the lowest bit says that the edge was given from this row."""
-    next_place, found = offsets[:-1].copy(), np.empty(offsets[-1], np.uint32)
+    next_place, entries = offsets[:-1].copy(), np.empty(offsets[-1], np.uint32)
     for place in range(len(one)):
         low, high = one[place], two[place]
         if low != high:
-            found[next_place[low]] = np.uint32(high) << np.uint32(1) | np.uint32(1)
+            entries[next_place[low]] = np.uint32(high) << np.uint32(1) | np.uint32(1)
             next_place[low] += 1
-            found[next_place[high]] = np.uint32(low) << np.uint32(1)
+            entries[next_place[high]] = np.uint32(low) << np.uint32(1)
             next_place[high] += 1
-    return found
+    return entries
 
 
 @compiled
-def _transposed(scattered: Any, offsets: Any) -> Any:
+def _transpose(scattered: Any, offsets: Any) -> Any:
     """The same rows read in order and put into the rows of the neighbours: ascending, repetitions side by side."""
-    next_place, found = offsets[:-1].copy(), np.empty(len(scattered), np.uint32)
+    next_place, entries = offsets[:-1].copy(), np.empty(len(scattered), np.uint32)
     for node in range(len(offsets) - 1):
         for place in range(offsets[node], offsets[node + 1]):
             other = scattered[place] >> np.uint32(1)
-            found[next_place[other]] = np.uint32(node) << np.uint32(1) | (scattered[place] & np.uint32(1) ^ np.uint32(1))
+            entries[next_place[other]] = np.uint32(node) << np.uint32(1) | (scattered[place] & np.uint32(1) ^ np.uint32(1))
             next_place[other] += 1
-    return found
+    return entries
 
 
 @compiled
-def _compacted(marked: Any, offsets: Any) -> Any:
+def _compact(marked: Any, offsets: Any) -> Any:
     """Take the marks off and leave repetitions out, in place and in the offsets; the number of edges given in both directions."""
     kept, both, begin = 0, 0, 0
     for node in range(len(offsets) - 1):

@@ -1,4 +1,4 @@
-"""Files of what is published by groups or by numbers: one JSON file, compressed if its name says so, and a receipt beside it."""
+"""Files of a graph published by groups or by numbers: one JSON file, compressed if its name says so, and a receipt beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOT_WRITTEN = "nothing is published"
 
 
 def save_json(out: Path, content: Mapping[str, Any], promise: Mapping[str, Any], after: str = NOT_WRITTEN) -> Path:
-    """Write the content and, before it, the receipt that says what it promises; the receipt's path."""
+    """Write the content and, before it, the receipt with its promise; returns the receipt's path."""
     text = f"{for_json(dict(content))}\n".encode()
     receipt = receipt_beside(out)
     files: dict[Path, Any] = {receipt: f"{for_json(dict(promise), indent=2)}\n"}

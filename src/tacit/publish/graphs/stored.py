@@ -30,19 +30,19 @@ def _content(array: Any) -> Callable[[BinaryIO], object]:
 def load(folder: str | Path) -> Graph:
     """A graph that `save` wrote. Its arrays are checked to be compressed rows, as far as their ends show."""
     place = Path(folder)
-    offsets, targets = (_mapped(existing(place / name)) for name in (OFFSETS, TARGETS))
+    offsets, targets = (_map_file(existing(place / name)) for name in (OFFSETS, TARGETS))
     fits = offsets.dtype == np.int64 and targets.dtype == np.int32 and offsets.ndim == targets.ndim == 1 and len(offsets)
     if not fits or offsets[0] != 0 or offsets[-1] != len(targets) or (np.diff(offsets) < 0).any():
-        raise _broken(place)
+        raise _not_stored(place)
     return Graph(offsets, targets)
 
 
-def _mapped(file: Path) -> Any:
+def _map_file(file: Path) -> Any:
     try:
         return np.load(file, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError):
-        raise _broken(file.parent) from None
+        raise _not_stored(file.parent) from None
 
 
-def _broken(place: Path) -> InvalidInput:
+def _not_stored(place: Path) -> InvalidInput:
     return InvalidInput(f"{place} is not a stored graph; expected {OFFSETS} and {TARGETS} as written by tacit.graphs.save")

@@ -1,8 +1,8 @@
 """The published table, from the file to its checked rows.
 
-The published table, and the road to it: read, group, recode, check, and say what is not protected.
+The published table, and the way to it: read, group, recode, check, and state the limits of the protection.
 
-Rows leave in the order of what is published, never in that of the file. Columns that have no role do not leave at all.
+Rows are published in the order of their published values, never in that of the file. Columns without a role are not published.
 
 The published rows, judged before they leave by the checkers of models/, which share no code with the anonymizers.
 
@@ -139,7 +139,7 @@ class Anonymized:
         return self.recoded.sizes()
 
     def promise(self) -> dict[str, Any]:
-        """What is said to everybody who gets the table: models, method and what they are not."""
+        """The statement to every recipient of the table: models, method and the limits of their protection."""
         return {
             "kind": "anonymized table",
             "differentially_private": False,
@@ -153,7 +153,7 @@ class Anonymized:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """For the data owner: what was asked, what came out, and what was lost. Some of it is not in the published table."""
+        """For the data owner: the requirements, the result, and its losses. Some of it is not in the published table."""
         sizes = self.sizes()
         return {
             **{key: value for key, value in self.promise().items() if key not in ("kind", "does_not_protect")},
@@ -167,7 +167,7 @@ class Anonymized:
         }
 
     def save(self, out: str | Path) -> Path:
-        """Write the table as .csv, .csv.gz or .parquet, and beside it a receipt of what it promises; the receipt's path."""
+        """Write the table as .csv, .csv.gz or .parquet, and beside it a receipt with its promise; returns the receipt's path."""
         place = check_output(Path(out))
         if place.suffix == ".parquet":
             arrow = self.table.to_arrow()
@@ -184,7 +184,7 @@ class Anonymized:
 
 
 def anonymize(table: Table, asked: Requirements, told: Told = None) -> Anonymized:
-    """The table made anonymous as asked, or an error that says what stands in the way.
+    """The table made anonymous as required; raises if that is not possible, with a remedy.
 
     >>> from tacit.publish.tables.requirements import Requirements
     >>> people = Table.of({"age": [31, 34, 42, 47], "ill": ["flu", "gout", "flu", "flu"]})
@@ -197,21 +197,21 @@ def anonymize(table: Table, asked: Requirements, told: Told = None) -> Anonymize
     asked = asked.spelled(table)
     hierarchies = asked.hierarchies_of(table, needed=asked.method in ("lattice", "local"))
     conditions = asked.models(hierarchies).conditions(table, list(asked.sensitive))
-    recoded, found, lattice = METHODS[asked.method](table, asked, conditions, hierarchies, told)
+    recoded, best_node, lattice = METHODS[asked.method](table, asked, conditions, hierarchies, told)
     weights = [asked.weights.get(name, 1.0) for name in asked.quasi]
     losses = recoded.losses(asked.k, weights)
-    if found is not None and lattice is not None:
-        rolled = lattice.rolled(found.node)
-        scores, kept = Losses(lattice, asked.k, asked.weights), lattice.complying(rolled, conditions)
+    if best_node is not None and lattice is not None:
+        rolled = lattice.roll_up(best_node.node)
+        scores, kept = Losses(lattice, asked.k, asked.weights), lattice.meets_all(rolled, conditions)
         losses = {measure: scores.loss(measure, rolled, kept) for measure in MEASURES}
-    starred = _published(table, recoded, asked)
+    starred = _published_table(table, recoded, asked)
     if told is not None:
         told("checking the result", 0.9)
     check_published(starred, asked, hierarchies)
     published = _without_stars(starred, recoded, asked)
     if published.rows < starred.rows:
         check_dropped(published, asked, hierarchies)
-    return Anonymized(published, recoded, asked, tuple(conditions), losses, found, lattice)
+    return Anonymized(published, recoded, asked, tuple(conditions), losses, best_node, lattice)
 
 
 Made = tuple[Recoded, Found | None, Lattice | None]
@@ -219,15 +219,15 @@ Made = tuple[Recoded, Found | None, Lattice | None]
 
 def _lattice(table: Table, asked: Requirements, conditions: list[Condition], hierarchies: dict[str, Hierarchy], told: Told) -> Made:
     lattice = asked.lattice(table, hierarchies)
-    found = search(lattice, conditions, Losses(lattice, asked.k, asked.weights), asked.utility, asked.limit(table), told)
-    recoded = full_domain(lattice, found.node, lattice.complying(lattice.rolled(found.node), conditions))
+    best_node = search(lattice, conditions, Losses(lattice, asked.k, asked.weights), asked.utility, asked.limit(table), told)
+    recoded = full_domain(lattice, best_node.node, lattice.meets_all(lattice.roll_up(best_node.node), conditions))
     recoded.work.update(
-        levels=dict(zip(asked.quasi, found.node, strict=True)),
-        nodes=found.nodes,
-        satisfying=found.satisfying,
-        counted=found.counted,
+        levels=dict(zip(asked.quasi, best_node.node, strict=True)),
+        nodes=best_node.nodes,
+        satisfying=best_node.satisfying,
+        counted=best_node.counted,
     )
-    return recoded, found, lattice
+    return recoded, best_node, lattice
 
 
 def _local(table: Table, asked: Requirements, conditions: list[Condition], hierarchies: dict[str, Hierarchy], told: Told) -> Made:
@@ -258,9 +258,9 @@ METHODS: Mapping[str, Callable[[Table, Requirements, list[Condition], dict[str, 
 }
 
 
-def _published(table: Table, recoded: Recoded, asked: Requirements) -> Table:
+def _published_table(table: Table, recoded: Recoded, asked: Requirements) -> Table:
     """Published forms, sensitive and kept columns, in an order of their own; suppressed rows stand last, with stars."""
-    quasi = [_starred(form.column, recoded) for form in recoded.forms]
+    quasi = [_with_stars(form.column, recoded) for form in recoded.forms]
     columns = [*quasi, *(table[name] for name in (*asked.sensitive, *asked.keep))]
     ranks = [np.argsort(natural_order(column.values))[column.codes] for column in columns]
     order = np.lexsort((*ranks[::-1], recoded.suppressed))
@@ -268,13 +268,13 @@ def _published(table: Table, recoded: Recoded, asked: Requirements) -> Table:
 
 
 def _without_stars(starred: Table, recoded: Recoded, asked: Requirements) -> Table:
-    """What leaves: without suppressed rows where these are left out."""
+    """The table as it is published: without the suppressed rows if they are to be left out."""
     return (
         starred if asked.suppressed == "star" else starred.kept(np.arange(starred.rows) < starred.rows - recoded.suppressed.sum())
     )
 
 
-def _starred(column: Column, recoded: Recoded) -> Column:
+def _with_stars(column: Column, recoded: Recoded) -> Column:
     """The column with * in the suppressed rows."""
     if not recoded.suppressed.any():
         return column

@@ -1,11 +1,11 @@
-"""A publisher that never looks at the sensitive column: groups, suppression and refusals follow the quasi-identifiers alone.
+"""A publisher that never looks at the sensitive column: groups, suppression and refusals depend on the quasi-identifiers alone.
 
-A publisher that stops at the least generalization with diverse groups tells, by where it stops, what it saw (the minimality
+A publisher that stops at the least generalization with diverse groups discloses values by where it stops (the minimality
 attack: Wong, Fu, Wang and Pei 2007). Here the decision is a function of how often each combination of quasi-identifiers occurs.
-Whoever knows these counts can compute the decision, a refusal included, so that it says nothing about anybody's value. All rows
+Anyone who knows these counts can compute the decision, a refusal included, so that it says nothing about a person's value. All rows
 with the same quasi-identifiers get the same label: if some were lifted and others not, the choice could follow their values.
 
-What this does not give is diversity: a group in which everybody has the same value is published as it is.
+It does not give diversity: a group in which all people have the same value is published as it is.
 
 >>> publisher = Blind(AtLeast(3, {"q1": "Q", "q2": "Q"}))
 >>> publisher.publish([("q1", "yes"), ("q1", "yes"), ("q2", "no"), ("q2", "no"), ("q2", "no")])
@@ -100,9 +100,9 @@ def above(label: Hashable, parents: Mapping[Any, Any]) -> list[Hashable]:
     >>> above("02139", {"02139": "021**", "021**": "*"})
     ['021**', '*']
     """
-    found = [label]
-    while found[-1] in parents:
-        if (parent := parents[found[-1]]) in found:
+    chain = [label]
+    while chain[-1] in parents:
+        if (parent := parents[chain[-1]]) in chain:
             raise InvalidInput("a label cannot stand above itself; let every chain of parents end")
-        found.append(parent)
-    return found[1:]
+        chain.append(parent)
+    return chain[1:]

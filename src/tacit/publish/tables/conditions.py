@@ -1,4 +1,4 @@
-"""What a group must meet to be published: k-anonymity, l-diversity, t-closeness and their relatives.
+"""The conditions on a group that is to be published: k-anonymity, l-diversity, t-closeness and their relatives.
 
 A condition sees the size of each group, the counts of its sensitive values and those of the whole table. It decides in floating
 point where a group is far from the boundary, and in integers or rationals where it is near, so that t = 0.2 means exactly 1/5.
@@ -88,14 +88,14 @@ class Nearly(Condition):
     def holds(self, sizes: Integers, counts: Integers, totals: Integers) -> Truths:
         """Whether each group complies."""
         slack, scale = self.slack(sizes, counts, totals)
-        found = slack > 0
+        complies = slack > 0
         near = np.flatnonzero(np.abs(slack) <= NEAR * np.maximum(scale, 1e-300))
         if len(near):
             whole = totals.tolist()
             distinct, inverse = np.unique(counts[near], axis=0, return_inverse=True)
             decided = np.array([self.exact(row, whole) for row in distinct.tolist()], dtype=np.bool_)
-            found[near] = decided[inverse.reshape(-1)]
-        return found
+            complies[near] = decided[inverse.reshape(-1)]
+        return complies
 
 
 @dataclass(frozen=True)
@@ -109,14 +109,14 @@ class Share(Nearly):
     def slack(self, sizes: Integers, counts: Integers, totals: Integers) -> tuple[Floats, Floats]:
         """The allowed rows of a value less those of the most frequent one."""
         allowed = float(self.share) * sizes
-        return allowed - self._watched(counts).max(axis=1, initial=0), np.maximum(allowed, 1.0)
+        return allowed - self._counts_protected(counts).max(axis=1, initial=0), np.maximum(allowed, 1.0)
 
     def exact(self, counts: Sequence[int], totals: Sequence[int]) -> bool:
         """Compare count * denominator with numerator * size."""
         watched = counts if self.protected is None else [counts[each] for each in self.protected]
         return max(watched, default=0) * self.share.denominator <= self.share.numerator * sum(counts)
 
-    def _watched(self, counts: Integers) -> Integers:
+    def _counts_protected(self, counts: Integers) -> Integers:
         return counts if self.protected is None else counts[:, list(self.protected)]
 
     def __str__(self) -> str:
@@ -139,11 +139,11 @@ class EntropyDiversity(Nearly):
     def exact(self, counts: Sequence[int], totals: Sequence[int]) -> bool:
         """Compare logarithms of 60 digits, and where these are equal, products of powers of integers.
 
-        Counts are divided by what they have in common first: equal shares, the usual case of equality, are then all 1.
+        Counts are divided by their greatest common divisor first: equal shares, the usual case of equality, are then all 1.
         """
-        found = [count for count in counts if count]
-        common = gcd(*found) or 1
-        parts = [count // common for count in found]
+        positive = [count for count in counts if count]
+        common = gcd(*positive) or 1
+        parts = [count // common for count in positive]
         size = sum(parts)
         with localcontext() as context:
             context.prec = 60
@@ -232,7 +232,7 @@ class TreeCloseness(Closeness):
     parents: tuple[tuple[int, ...], ...] = ()
 
     def slack(self, sizes: Integers, counts: Integers, totals: Integers) -> tuple[Floats, Floats]:
-        """The allowed distance less what is moved over each inner node, weighed by its height."""
+        """The allowed distance less the mass moved over each inner node, weighted by its height."""
         extra, moved = _shares(sizes, counts, totals), np.zeros(len(sizes))
         for height, above in enumerate(self.parents, 1):
             join = np.zeros((len(above), max(above) + 1))

@@ -1,6 +1,6 @@
 """The TOML that declares how a table is made anonymous: columns with their roles, models, suppression and utility.
 
-Every key may be replaced on the command line. What is wrong is reported all at once, each with its key, line and remedy.
+Every key may be replaced on the command line. All problems are reported at once, each with its key, line and remedy.
 """
 
 from __future__ import annotations
@@ -83,19 +83,19 @@ def _check(column: str, said: Declared, reading: Reading) -> None:
 
 
 def _models(declared: Declared, folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {key: declared[key] for key in ("k", "suppressed", "utility", "method") if key in declared}
-    found |= {key: str(declared[key]) for key in ("l", "t", "alpha") if key in declared}
+    arguments: dict[str, Any] = {key: declared[key] for key in ("k", "suppressed", "utility", "method") if key in declared}
+    arguments |= {key: str(declared[key]) for key in ("l", "t", "alpha") if key in declared}
     if "delta_disclosure" in declared:
-        found["delta"] = str(declared["delta_disclosure"])
+        arguments["delta"] = str(declared["delta_disclosure"])
     if "suppress" in declared:
-        found["suppress"] = Fraction(declared["suppress"])
+        arguments["suppress"] = Fraction(declared["suppress"])
     if "several" in declared:
-        found["strict"] = declared["several"] == "strict"
+        arguments["strict"] = declared["several"] == "strict"
     if "hierarchies" in declared:
-        found["hierarchies"] = folder / declared["hierarchies"]
+        arguments["hierarchies"] = folder / declared["hierarchies"]
     if "drop_missing" in declared:
-        found["drop_missing"] = tuple(declared["drop_missing"])
-    return found
+        arguments["drop_missing"] = tuple(declared["drop_missing"])
+    return arguments
 
 
 def _columns(columns: Declared, folder: Path) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""What is true in every database that fits a generalized release: what it discloses beyond doubt.
+"""The predicates that are true in every database that fits a generalized release: its certain disclosures.
 
 "Given a release, look at all databases consistent with it; it is safe if no predicate is true for all of them" (the definition of
 the clustering-based models). A database fits if every published row can be one of its rows: the label stands for some leaves, and
-the row has one of them. Here the predicates are, for every leaf and value: everybody with the leaf has the value, nobody with the
-leaf has it, at least n people with the leaf have it.
+the row has one of them. Here the predicates are, for every leaf and value: all people with the leaf have the value, none
+of them has it, at least n of them have it.
 
 Without further knowledge the rows are independent of each other, and bounds are counts. An attacker who knows how often each leaf
 occurs (from a register) has a transport problem: rows of a label and a value are sent to leaves, each leaf gets as many as it has.
@@ -55,18 +55,19 @@ class Release:
 
 
 def consistent(release: Release, known: Mapping[Any, int] | None = None) -> list[Predicate]:
-    """The predicates that hold in all databases that fit, those about everybody first; `known` is how often each leaf occurs.
+    """The predicates that hold in all databases that fit, those about all people of a leaf first; `known` has the count of each
+    leaf.
 
     >>> release = Release({("Q", "yes"): 2, ("q2", "no"): 2}, {"Q": ("q1", "q2")})
-    >>> [str(each) for each in consistent(release)]
-    ['everybody with q1 has yes', 'nobody with q1 has no', 'at least 2 people with q2 and no']
+    >>> [each.leaf for each in consistent(release)], str(consistent(release)[-1])
+    (['q1', 'q1', 'q2'], 'at least 2 people with q2 and no')
     """
     bounds = count_bounds(release, known)
     values = sorted({value for _, value in release.rows}, key=repr)
     leaves = sorted({leaf for leaf, _ in bounds}, key=repr)
-    found = [predicate for leaf in leaves for predicate in _about(leaf, values, bounds)]
+    predicates = [predicate for leaf in leaves for predicate in _about(leaf, values, bounds)]
     order: tuple[Kind, ...] = ("everybody", "nobody", "at least")
-    return sorted(found, key=lambda each: (order.index(each.kind), repr(each.leaf), repr(each.value)))
+    return sorted(predicates, key=lambda each: (order.index(each.kind), repr(each.leaf), repr(each.value)))
 
 
 def count_bounds(release: Release, known: Mapping[Any, int] | None = None) -> dict[Group, tuple[int, int]]:
@@ -80,7 +81,7 @@ def count_bounds(release: Release, known: Mapping[Any, int] | None = None) -> di
     values = dict.fromkeys(value for _, value in release.rows)
     free = {pair: (0, 0) for leaf in dict.fromkeys(leaf for leaf, _ in pairs) for pair in ((leaf, value) for value in values)}
     if known is not None:
-        return free | dict(_transported(release, known, cells))
+        return free | dict(_transport_bounds(release, known, cells))
     for group, leaf in cells:
         low, high = free[leaf, group[1]]
         alone = len(release.below(group[0])) == 1
@@ -100,18 +101,18 @@ def _about(leaf: Hashable, values: Sequence[Hashable], bounds: Mapping[Group, tu
             yield Predicate("at least", leaf, value, low)
 
 
-def _transported(
-    release: Release, known: Mapping[Any, int], cells: Sequence[tuple[Group, Hashable]]
+def _transport_bounds(
+    release: Release, leaf_counts: Mapping[Any, int], cells: Sequence[tuple[Group, Hashable]]
 ) -> Iterator[tuple[Group, tuple[int, int]]]:
     """The bounds where every leaf has a known number of rows."""
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     groups = [group for group, many in release.rows.items() if many]
-    leaves = list(dict.fromkeys([*(leaf for _, leaf in cells), *known]))
+    leaves = list(dict.fromkeys([*(leaf for _, leaf in cells), *leaf_counts]))
     matrix = np.zeros((len(groups) + len(leaves), len(cells)))
     for place, (group, leaf) in enumerate(cells):
         matrix[groups.index(group), place] = matrix[len(groups) + leaves.index(leaf), place] = 1
-    sums = np.array([*(release.rows[group] for group in groups), *(known.get(leaf, 0) for leaf in leaves)])
+    sums = np.array([*(release.rows[group] for group in groups), *(leaf_counts.get(leaf, 0) for leaf in leaves)])
     for pair in dict.fromkeys((leaf, group[1]) for group, leaf in cells):
         goal = np.array([float((leaf, group[1]) == pair) for group, leaf in cells])
         ends = []

@@ -1,4 +1,4 @@
-"""Groups of rows that are equal on some columns of codes, found by one integer key for each row.
+"""Groups of rows that are equal on some columns of codes, by one integer key for each row.
 
 A key is the mixed-radix number of the codes. A small key space is addressed directly. Otherwise key and row number are sorted as
 one integer, which is several times quicker than sorting row numbers by key. A key too large for 62 bits is replaced by its rank.
@@ -29,17 +29,17 @@ class Groups:
 
     def sizes(self, counts: Integers | None = None) -> Integers:
         """The rows of each group, or the sum of their counts."""
-        return summed(self.of_row, counts, len(self.first))
+        return sum_by_place(self.of_row, counts, len(self.first))
 
 
-def summed(places: Integers, counts: Integers | None, size: int) -> Integers:
+def sum_by_place(places: Integers, counts: Integers | None, size: int) -> Integers:
     """The sum of the counts at each place, exactly: floats hold integers below 2^53."""
     if counts is None:
         return np.bincount(places, minlength=size)
     return np.bincount(places, weights=counts, minlength=size).astype(np.int64)
 
 
-def packed(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> tuple[Integers, int]:
+def pack_keys(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> tuple[Integers, int]:
     """One key for each row, and the number of keys that there may be; equal keys are equal rows.
 
     >>> packed([np.array([1, 0]), np.array([2, 2])], [2, 3])[0].tolist()
@@ -49,31 +49,31 @@ def packed(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> tupl
     key, space = np.zeros(rows, dtype=np.int64), 1
     for codes, size in zip(columns, sizes, strict=True):
         if space * max(size, 1) >= 1 << BITS:
-            ranked = grouped_keys(key, space)
+            ranked = group_keys(key, space)
             key, space = ranked.of_row, max(len(ranked), 1)
         key = key * size + codes
         space *= max(size, 1)
     return key, space
 
 
-def grouped(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> Groups:
+def group_rows(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> Groups:
     """The groups of rows that are equal on all columns; `sizes` has the number of codes of each."""
-    return grouped_keys(*packed(columns, sizes))
+    return group_keys(*pack_keys(columns, sizes))
 
 
-def grouped_keys(key: Integers, space: int) -> Groups:
+def group_keys(key: Integers, space: int) -> Groups:
     """The groups of rows with equal keys; keys are at least 0 and below `space`."""
     rows = len(key)
     if space <= max(DIRECT, 4 * rows):
-        return _addressed(key, space)
+        return _group_by_address(key, space)
     width = max(rows - 1, 1).bit_length()
     if space.bit_length() + width <= BITS:
-        return _sorted((key << width) | np.arange(rows), width)
+        return _group_by_sort((key << width) | np.arange(rows), width)
     _, first, of_row = np.unique(key, return_index=True, return_inverse=True)
     return Groups(first, of_row)
 
 
-def _addressed(key: Integers, space: int) -> Groups:
+def _group_by_address(key: Integers, space: int) -> Groups:
     first = np.full(space, -1, dtype=np.int64)
     first[key[::-1]] = np.arange(len(key) - 1, -1, -1)
     taken = first >= 0
@@ -81,7 +81,7 @@ def _addressed(key: Integers, space: int) -> Groups:
     return Groups(first[taken], ranks[key])
 
 
-def _sorted(paired: Integers, width: int) -> Groups:
+def _group_by_sort(paired: Integers, width: int) -> Groups:
     paired.sort()
     rows = paired & ((1 << width) - 1)
     key = paired >> width

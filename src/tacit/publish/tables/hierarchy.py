@@ -93,9 +93,9 @@ class Hierarchy:
 
     def up(self, level: int, higher: int) -> Codes:
         """For each form of a level, the place of its form in a higher level."""
-        found = np.zeros(len(self.forms[level]), dtype=np.int32)
-        found[self.levels[level]] = self.levels[higher]
-        return found
+        places = np.zeros(len(self.forms[level]), dtype=np.int32)
+        places[self.levels[level]] = self.levels[higher]
+        return places
 
     def covers(self, column: Column) -> None:
         """Refuse a column that has a value which the hierarchy lacks."""
@@ -120,8 +120,8 @@ class Hierarchy:
                 form = self.forms[level][self.levels[level][leaf]]
                 one, other = self.forms[level + 1][self.levels[level + 1][leaf]], self.forms[level + 1][above[leaf]]
                 raise InvalidInput(
-                    f"levels of the hierarchy of {self.name} do not nest: {_quoted(form)} of level {level} is in both "
-                    f"{_quoted(one)} and {_quoted(other)} of level {level + 1}; give it one coarser form"
+                    f"levels of the hierarchy of {self.name} do not nest: {_quote(form)} of level {level} is in both "
+                    f"{_quote(one)} and {_quote(other)} of level {level + 1}; give it one coarser form"
                 )
 
     def tree(self, most: int = 12) -> Iterator[str]:
@@ -148,13 +148,13 @@ class Hierarchy:
 
 def read_hierarchies(folder: str | Path, names: Sequence[str]) -> dict[str, Hierarchy]:
     """The hierarchies of columns, each from the file of its name in a folder: `age.csv` for the column age."""
-    found = {}
+    hierarchies = {}
     for name in names:
         file = Path(folder) / f"{name}.csv"
         if not file.is_file():
             raise InvalidInput(f"missing hierarchy of {name}: expected {file}; write one, or declare intervals in a configuration")
-        found[name] = Hierarchy.read(file, name)
-    return found
+        hierarchies[name] = Hierarchy.read(file, name)
+    return hierarchies
 
 
 def _check_rows(name: str, rows: Sequence[Sequence[str]]) -> None:
@@ -169,11 +169,11 @@ def _check_rows(name: str, rows: Sequence[Sequence[str]]) -> None:
     seen: set[str] = set()
     for number, row in enumerate(rows, 1):
         if row[0] in seen:
-            raise InvalidInput(f"hierarchy of {name} repeats {_quoted(row[0])} on line {number}; remove the line")
+            raise InvalidInput(f"hierarchy of {name} repeats {_quote(row[0])} on line {number}; remove the line")
         seen.add(row[0])
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text[:LONGEST_SHOWN])
 
 
@@ -211,7 +211,7 @@ def intervals(name: str, values: Sequence[str], widths: Sequence[Decimal | int],
                 f"intervals of {name} do not nest: {wide} must be a multiple of {narrow}; give for example [5, 10, 20]"
             )
     whole = all(number == int(number) for number in [*exact, Decimal(start), *(_number(name, value) for value in values if value)])
-    return _made(name, values, [partial(_interval, name, width, Decimal(start), whole) for width in exact])
+    return _build(name, values, [partial(_interval, name, width, Decimal(start), whole) for width in exact])
 
 
 def dates(name: str, values: Sequence[str], spans: Sequence[str] = ("month", "year", "decade")) -> Hierarchy:
@@ -225,12 +225,12 @@ def dates(name: str, values: Sequence[str], spans: Sequence[str] = ("month", "ye
         └── 1990-Q2
             └── 1990-05-30
     """
-    known = list(SPANS)
-    if not spans or any(span not in known for span in spans):
-        raise InvalidInput(f"unknown span of the dates of {name}; expected some of: {', '.join(known)}")
-    if [known.index(span) for span in spans] != sorted({known.index(span) for span in spans}):
-        raise InvalidInput(f"dates of {name} must go from short to long spans; expected the order: {', '.join(known)}")
-    return _made(name, values, [partial(_span, name, span) for span in spans])
+    known_spans = list(SPANS)
+    if not spans or any(span not in known_spans for span in spans):
+        raise InvalidInput(f"unknown span of the dates of {name}; expected some of: {', '.join(known_spans)}")
+    if [known_spans.index(span) for span in spans] != sorted({known_spans.index(span) for span in spans}):
+        raise InvalidInput(f"dates of {name} must go from short to long spans; expected the order: {', '.join(known_spans)}")
+    return _build(name, values, [partial(_span, name, span) for span in spans])
 
 
 def prefixes(name: str, values: Sequence[str], lengths: Sequence[int] | None = None, sign: str = "*") -> Hierarchy:
@@ -248,10 +248,10 @@ def prefixes(name: str, values: Sequence[str], lengths: Sequence[int] | None = N
     kept = list(range(longest - 1, 0, -1)) if lengths is None else list(lengths)
     if any(length < 1 for length in kept) or kept != sorted(set(kept), reverse=True):
         raise InvalidInput(f"prefixes of {name} must be falling lengths of at least 1; give for example [4, 3, 2]")
-    return _made(name, values, [partial(_prefix, length, sign) for length in kept])
+    return _build(name, values, [partial(_prefix, length, sign) for length in kept])
 
 
-def _made(name: str, values: Sequence[str], steps: Sequence[Callable[[str], str]]) -> Hierarchy:
+def _build(name: str, values: Sequence[str], steps: Sequence[Callable[[str], str]]) -> Hierarchy:
     """One row for each value; a missing one has no interval, so it stays itself until the top."""
     rows = [(value, *((value if value == MISSING else step(value)) for step in steps), TOP) for value in values]
     return Hierarchy.of(name, rows)

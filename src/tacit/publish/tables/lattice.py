@@ -15,7 +15,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.publish.tables.conditions import Condition, Truths
-from tacit.publish.tables.grouping import BITS, Groups, Integers, grouped, grouped_keys, packed, summed
+from tacit.publish.tables.grouping import BITS, Groups, Integers, group_keys, group_rows, pack_keys, sum_by_place
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.table import Codes, Table
 
@@ -44,8 +44,8 @@ class Rolled:
 class Lattice:
     """A table, its quasi-identifiers with their hierarchies, and its sensitive columns.
 
-    `strict` treats the other sensitive columns as quasi-identifiers where a condition looks at one of several: what is known of one
-    sensitive value must not tell another. `totals` are the counts of sensitive values that groups are compared with, by default
+    `strict` treats the other sensitive columns as quasi-identifiers where a condition looks at one of several: knowledge of one
+    sensitive value must not disclose another. `totals` are the counts of sensitive values that groups are compared with, by default
     those of the table.
     """
 
@@ -91,7 +91,7 @@ class Lattice:
     def tuples(self) -> Groups:
         """The distinct tuples of quasi-identifiers: for each the first row, and for each row its tuple."""
         columns = [self.table[name] for name in self.quasi]
-        return grouped([column.codes for column in columns], [len(column.values) for column in columns])
+        return group_rows([column.codes for column in columns], [len(column.values) for column in columns])
 
     @cached_property
     def _sensitive_sizes(self) -> tuple[int, ...]:
@@ -102,7 +102,7 @@ class Lattice:
         """The sensitive values of every row as one key."""
         if prod(self._sensitive_sizes) >= 1 << BITS:
             raise InvalidInput("the sensitive columns have too many values together; name fewer of them")
-        return packed([self.table[name].codes for name in self.sensitive], self._sensitive_sizes)[0]
+        return pack_keys([self.table[name].codes for name in self.sensitive], self._sensitive_sizes)[0]
 
     @cached_property
     def bottom(self) -> Rolled:
@@ -112,51 +112,51 @@ class Lattice:
             nothing = np.empty(0, dtype=np.int64)
             return Rolled((0,) * len(self.quasi), np.arange(len(self.tuples)), sizes, (nothing, nothing, nothing))
         key = self.sensitive_keys
-        cells = grouped([self.tuples.of_row, key], [len(self.tuples), prod(self._sensitive_sizes)])
+        cells = group_rows([self.tuples.of_row, key], [len(self.tuples), prod(self._sensitive_sizes)])
         kept = self.tuples.of_row[cells.first], key[cells.first], cells.sizes()
         return Rolled((0,) * len(self.quasi), np.arange(len(self.tuples)), sizes, kept)
 
     @cached_property
     def _forms(self) -> tuple[tuple[tuple[Integers, int], ...], ...]:
         """For each quasi-identifier and level, the form of each tuple as a code without gaps, and how many codes there are."""
-        found = []
+        forms_of_columns = []
         for name, levels in zip(self.quasi, self.above, strict=True):
             codes = self.table[name].codes[self.tuples.first]
             dense = [np.unique(level, return_inverse=True) for level in levels]
-            found.append(tuple((inverse.reshape(-1)[codes].astype(np.int64), len(there)) for there, inverse in dense))
-        return tuple(found)
+            forms_of_columns.append(tuple((inverse.reshape(-1)[codes].astype(np.int64), len(there)) for there, inverse in dense))
+        return tuple(forms_of_columns)
 
-    def rolled(self, node: Node, source: Rolled | None = None) -> Rolled:
+    def roll_up(self, node: Node, source: Rolled | None = None) -> Rolled:
         """The groups of a node, from those of a node that is nowhere above it."""
         below = source or self.bottom
         forms = [levels[level] for levels, level in zip(self._forms, node, strict=True)]
-        groups = grouped([codes[below.tuples] for codes, _ in forms], [size for _, size in forms])
+        groups = group_rows([codes[below.tuples] for codes, _ in forms], [size for _, size in forms])
         cells = below.cells
         if self.sensitive:
             inside, values, rows = cells
-            merged = grouped([groups.of_row[inside], values], [len(groups), prod(self._sensitive_sizes)])
+            merged = group_rows([groups.of_row[inside], values], [len(groups), prod(self._sensitive_sizes)])
             cells = groups.of_row[inside][merged.first], values[merged.first], merged.sizes(rows)
         return Rolled(node, below.tuples[groups.first], groups.sizes(below.sizes), cells)
 
     def of_tuples(self, node: Node) -> Groups:
         """The groups of a node with the group of every tuple; numbered as in `rolled`, whatever that was rolled up from."""
         forms = [levels[level] for levels, level in zip(self._forms, node, strict=True)]
-        return grouped([codes for codes, _ in forms], [size for _, size in forms])
+        return group_rows([codes for codes, _ in forms], [size for _, size in forms])
 
     def of_rows(self, node: Node) -> Integers:
         """The group of every row."""
         return self.of_tuples(node).of_row[self.tuples.of_row]
 
-    def complying(self, rolled: Rolled, conditions: Sequence[Condition]) -> Truths:
+    def meets_all(self, rolled: Rolled, conditions: Sequence[Condition]) -> Truths:
         """For each group whether it meets all conditions."""
-        found = np.ones(len(rolled), dtype=np.bool_)
+        complies = np.ones(len(rolled), dtype=np.bool_)
         for condition in conditions:
             if condition.sensitive is None:
                 empty = np.empty((len(rolled), 0), dtype=np.int64)
-                found &= condition.holds(rolled.sizes, empty, np.empty(0, dtype=np.int64))
+                complies &= condition.holds(rolled.sizes, empty, np.empty(0, dtype=np.int64))
             else:
-                found &= self._meets(rolled, condition, condition.sensitive)
-        return found
+                complies &= self._meets(rolled, condition, condition.sensitive)
+        return complies
 
     def falls(self, condition: Condition) -> bool:
         """Whether rows that violate a condition can only fall from a node to one above it.
@@ -176,18 +176,18 @@ class Lattice:
         return {name: given[name] if name in given else self.table[name].counts() for name in self.sensitive}
 
     def _meets(self, rolled: Rolled, condition: Condition, name: str) -> Truths:
-        inside, codes, others = self._parted(rolled.cells[1], name)
+        inside, codes, others = self._split_keys(rolled.cells[1], name)
         group, rows = rolled.cells[0], rolled.cells[2]
-        parts = grouped_keys(*packed([group, others], [len(rolled), inside])) if self.strict and len(self.sensitive) > 1 else None
+        parts = group_keys(*pack_keys([group, others], [len(rolled), inside])) if self.strict and len(self.sensitive) > 1 else None
         places = group if parts is None else parts.of_row
         number = len(rolled) if parts is None else len(parts)
-        holds = _held(condition, places, codes, rows, (number, len(self.table[name].values)), self.totals(name))
+        holds = _holds_in_parts(condition, places, codes, rows, (number, len(self.table[name].values)), self.totals(name))
         if parts is None:
             return holds
         broken = np.bincount(group[parts.first][~holds], minlength=len(rolled))
         return np.asarray(broken == 0)
 
-    def _parted(self, keys: Integers, name: str) -> tuple[int, Integers, Integers]:
+    def _split_keys(self, keys: Integers, name: str) -> tuple[int, Integers, Integers]:
         """From keys of all sensitive values: the number of keys of the others, this one's codes, and the others' keys."""
         place = self.sensitive.index(name)
         after = prod(self._sensitive_sizes[place + 1 :])
@@ -197,7 +197,7 @@ class Lattice:
         return prod(self._sensitive_sizes) // max(size, 1), codes, others
 
 
-def _held(
+def _holds_in_parts(
     condition: Condition, places: Integers, codes: Integers, rows: Integers, shape: tuple[int, int], totals: Integers
 ) -> Truths:
     """Whether each group meets a condition, with a bounded number of counts in memory at once."""
@@ -205,11 +205,11 @@ def _held(
     order = np.argsort(places, kind="stable")
     places, codes, rows = places[order], codes[order], rows[order]
     step = max(1, DENSE // max(values, 1))
-    found = []
+    parts = []
     for low in range(0, groups, step):
         high = min(groups, low + step)
         begin, end = np.searchsorted(places, [low, high])
         keys = (places[begin:end] - low) * values + codes[begin:end]
-        counts = summed(keys, rows[begin:end], (high - low) * values).reshape(high - low, values)
-        found.append(condition.holds(counts.sum(axis=1), counts, totals))
-    return np.concatenate(found) if found else np.empty(0, dtype=np.bool_)
+        counts = sum_by_place(keys, rows[begin:end], (high - low) * values).reshape(high - low, values)
+        parts.append(condition.holds(counts.sum(axis=1), counts, totals))
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.bool_)

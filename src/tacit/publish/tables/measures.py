@@ -12,7 +12,7 @@ How much a generalized table has lost: seven measures, each a loss that is bette
 
 A suppressed row loses all there is to lose: its forms stand for everything. Every measure but `queries` has a bound, which is the
 loss of the same node without suppression. It is at most the loss, and never falls from a node to one above it, so a search may pass
-over all nodes above one whose bound is too large already. For the first five that is plain term by term. For `kl`, spreading mass
+over all nodes above one whose bound is already too large. For the first five this holds term by term. For `kl`, spreading mass
 over larger boxes is a conditional mean, and the divergence to it grows by Jensen's inequality.
 
 Range counts over two columns, asked of a generalized table as if the rows of a form were spread evenly over its values.
@@ -31,7 +31,7 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 
 from tacit.publish.tables.conditions import Floats, Truths
-from tacit.publish.tables.grouping import Integers, summed
+from tacit.publish.tables.grouping import Integers, sum_by_place
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.lattice import Lattice, Rolled
 from tacit.publish.tables.table import Codes, natural_order
@@ -50,13 +50,13 @@ class RangeQueries:
     _shares: dict[tuple[int, int, int], Floats] = field(default_factory=dict)
 
     @cached_property
-    def asked(self) -> dict[tuple[int, int], Integers]:
+    def numbers_by_pair(self) -> dict[tuple[int, int], Integers]:
         """For each pair of columns the numbers of the queries on it."""
         columns = range(len(self.lattice.quasi))
         pairs = list(combinations(columns, 2)) or list(combinations_with_replacement(columns, 2))
         return {pair: np.arange(place, QUERIES, len(pairs)) for place, pair in enumerate(pairs)}
 
-    def chosen(self, column: int, numbers: Integers) -> Floats:
+    def in_range(self, column: int, numbers: Integers) -> Floats:
         """For each leaf of a column's hierarchy (rows) and query, whether it lies in the range: 1 or 0."""
         leaves = self.lattice.hierarchies[self.lattice.quasi[column]].leaves
         width = max(1, round(WIDTH * len(leaves)))
@@ -70,18 +70,18 @@ class RangeQueries:
         """For each form of a level (rows) and query, the share of its leaves in the range."""
         key = (column, level, int(numbers[0]))
         if key not in self._shares:
-            self._shares[key] = self._counted(column, level, numbers)
+            self._shares[key] = self._leaf_shares(column, level, numbers)
         return self._shares[key]
 
-    def _counted(self, column: int, level: int, numbers: Integers) -> Floats:
+    def _leaf_shares(self, column: int, level: int, numbers: Integers) -> Floats:
         hierarchy = self.lattice.hierarchies[self.lattice.quasi[column]]
         inside = np.zeros((len(hierarchy.forms[level]), len(numbers)))
-        np.add.at(inside, hierarchy.levels[level], self.chosen(column, numbers))
+        np.add.at(inside, hierarchy.levels[level], self.in_range(column, numbers))
         return np.asarray(inside / hierarchy.leaf_counts[level][:, None])
 
     @cached_property
     def truth(self) -> Floats:
-        """The count that each query has."""
+        """The true count of each query."""
         everything = np.ones(len(self.lattice.tuples), dtype=np.bool_)
         return self._answers(self.lattice.bottom, everything)
 
@@ -91,20 +91,22 @@ class RangeQueries:
         return float(np.median(np.abs(self._answers(rolled, published) - self.truth) / np.maximum(self.truth, floor)))
 
     def _answers(self, rolled: Rolled, published: Truths) -> Floats:
-        found = np.zeros(QUERIES)
+        answers = np.zeros(QUERIES)
         kept, gone = rolled.sizes * published, float((rolled.sizes * ~published).sum())
         forms = [self._forms(rolled, column) for column in range(len(self.lattice.quasi))]
-        for (one, other), numbers in self.asked.items():
+        for (one, other), numbers in self.numbers_by_pair.items():
             left, right = (self.shares(column, rolled.node[column], numbers) for column in (one, other))
-            joint = summed(forms[one] * len(right) + forms[other], kept, len(left) * len(right)).reshape(len(left), len(right))
+            joint = sum_by_place(forms[one] * len(right) + forms[other], kept, len(left) * len(right)).reshape(
+                len(left), len(right)
+            )
             if one == other:  # a single quasi-identifier: a range of it alone
-                found[numbers] = np.diag(joint) @ left
+                answers[numbers] = np.diag(joint) @ left
             else:
-                found[numbers] = ((left.T @ joint) * right.T).sum(axis=1)
+                answers[numbers] = ((left.T @ joint) * right.T).sum(axis=1)
             if gone:
-                both = self.chosen(one, numbers).mean(axis=0)
-                found[numbers] += gone * (both if one == other else both * self.chosen(other, numbers).mean(axis=0))
-        return found
+                both = self.in_range(one, numbers).mean(axis=0)
+                answers[numbers] += gone * (both if one == other else both * self.in_range(other, numbers).mean(axis=0))
+        return answers
 
     def _forms(self, rolled: Rolled, column: int) -> Integers:
         """The form of each group in one column."""
@@ -132,7 +134,7 @@ class Losses:
         return MEASURES[measure](self, rolled, published)
 
     def bounds(self, measure: str) -> Floats:
-        """For every node a lower bound of its loss that is known without counting groups, in the shape of the lattice."""
+        """For every node a lower bound of its loss that needs no counting of groups, in the shape of the lattice."""
         shape = self.lattice.shape
         total = np.zeros(shape)
         if measure in CELLWISE:
@@ -149,7 +151,7 @@ class Losses:
 
     @cached_property
     def queries(self) -> RangeQueries:
-        """The range counts that are asked."""
+        """The range counts that measure the error."""
         return RangeQueries(self.lattice)
 
     @cached_property
@@ -160,8 +162,10 @@ class Losses:
     def _column(self, measure: str, place: int) -> list[Floats]:
         name = self.lattice.quasi[place]
         hierarchy, counts = self.lattice.hierarchies[name], self.lattice.table[name].counts()
-        found = [CELLS[measure](hierarchy, level, codes, counts) for level, codes in enumerate(self.lattice.above[place])]
-        return [*found, CELLS[measure](hierarchy, -1, np.zeros(len(counts), dtype=np.int32), counts)]
+        losses_of_levels = [
+            CELLS[measure](hierarchy, level, codes, counts) for level, codes in enumerate(self.lattice.above[place])
+        ]
+        return [*losses_of_levels, CELLS[measure](hierarchy, -1, np.zeros(len(counts), dtype=np.int32), counts)]
 
     def _means(self, measure: str) -> list[Floats]:
         rows = self.lattice.table.rows
@@ -170,18 +174,20 @@ class Losses:
         return [np.array([(count * loss).sum() / rows for loss in losses[:-1]]) for count, losses in pairs]
 
     def cellwise(self, measure: str, rolled: Rolled, published: Truths) -> float:
-        """A mean over cells; the cells of suppressed rows lose what the coarsest form of all would."""
-        found = float(self.bounds(measure)[rolled.node])
+        """A mean over cells; the cells of suppressed rows count like those of the coarsest form."""
+        mean_loss = float(self.bounds(measure)[rolled.node])
         if published.all():
-            return found
+            return mean_loss
         groups = self.lattice.of_tuples(rolled.node)
         gone = np.flatnonzero(~published[groups.of_row])
         rows = self.lattice.bottom.sizes[gone]
         first = self.lattice.tuples.first[gone]
         for place, (name, level) in enumerate(zip(self.lattice.quasi, rolled.node, strict=True)):
             codes, losses = self.lattice.table[name].codes[first], self._cells[measure][place]
-            found += float(self.share[place]) * float((rows * (losses[-1] - losses[level])[codes]).sum()) / self.lattice.table.rows
-        return found
+            mean_loss += (
+                float(self.share[place]) * float((rows * (losses[-1] - losses[level])[codes]).sum()) / self.lattice.table.rows
+            )
+        return mean_loss
 
 
 def _precision(hierarchy: Hierarchy, level: int, codes: Codes, counts: Integers) -> Floats:
@@ -232,8 +238,8 @@ def _divergence(losses: Losses, rolled: Rolled, published: Truths) -> float:
         whole += float(np.log2(len(lattice.hierarchies[name].leaves)))
     volumes[~published] = whole
     here = lattice.bottom.sizes
-    known = float((here * np.log2(here)).sum())
-    return (known + float((rolled.sizes * (volumes - np.log2(rolled.sizes))).sum())) / lattice.table.rows
+    entropy = float((here * np.log2(here)).sum())
+    return (entropy + float((rolled.sizes * (volumes - np.log2(rolled.sizes))).sum())) / lattice.table.rows
 
 
 def _queries(losses: Losses, rolled: Rolled, published: Truths) -> float:

@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.publish.tables.conditions import Condition, Floats, Truths
-from tacit.publish.tables.grouping import Integers, summed
+from tacit.publish.tables.grouping import Integers, sum_by_place
 from tacit.publish.tables.hierarchy import Hierarchy
 from tacit.publish.tables.lattice import Lattice, Rolled
 from tacit.publish.tables.recoded import Form, Recoded
@@ -46,11 +46,11 @@ def positions(column: Column, hierarchy: Hierarchy | None) -> tuple[Integers, Fl
     return ranks, ranks / max(size - 1, 1)
 
 
-def boxed(column: Column, hierarchy: Hierarchy | None, groups: Integers, number: int) -> Form:
+def box_form(column: Column, hierarchy: Hierarchy | None, groups: Integers, number: int) -> Form:
     """The published form of a column: the range or the common form of each group, recomputed from its rows."""
     if column.numbers() is not None:
         return _ranges(column, groups, number)
-    return _common(column, hierarchy, groups, number) if hierarchy is not None else _listed(column, groups, number)
+    return _common(column, hierarchy, groups, number) if hierarchy is not None else _value_lists(column, groups, number)
 
 
 def _ends(codes: Integers, groups: Integers, number: int) -> tuple[Integers, Integers]:
@@ -86,7 +86,7 @@ def _common(column: Column, hierarchy: Hierarchy, groups: Integers, number: int)
     return _by_words(column.name, told, of_group.reshape(-1)[groups])
 
 
-def _listed(column: Column, groups: Integers, number: int) -> Form:
+def _value_lists(column: Column, groups: Integers, number: int) -> Form:
     """Without a hierarchy: the values of a group between braces."""
     size = len(column.values)
     there = np.unique(groups * size + column.codes)
@@ -114,7 +114,7 @@ def _by_words(name: str, told: Sequence[tuple[str, float]], codes: Integers) -> 
 
 @dataclass(eq=False)
 class Points:
-    """What is cut: ranks and places of each column (rows of the arrays) for each point, and its rows."""
+    """The points to cut: ranks and places of each column (rows of the arrays) for each point, and its rows."""
 
     ranks: Integers
     places: Floats
@@ -122,23 +122,23 @@ class Points:
 
 
 def mondrian(lattice: Lattice, conditions: Sequence[Condition], relaxed: bool = False, told: Told = None) -> Recoded:
-    """The table in boxes, each of which meets the conditions."""
+    """The table in boxes that all meet the conditions."""
     points = _points(lattice, relaxed)
     check = Check(lattice, conditions, points, relaxed)
     if not check.holds(np.zeros(len(points.counts), dtype=np.int64), 1).all():
         raise InvalidInput(f"the whole table does not meet {', '.join(map(str, conditions))}; lower the requirement")
     of_point, number = _cut(points, check, relaxed, told)
     groups = of_point if relaxed else of_point[lattice.tuples.of_row]
-    forms = [boxed(lattice.table[name], lattice.hierarchies.get(name), groups, number) for name in lattice.quasi]
+    forms = [box_form(lattice.table[name], lattice.hierarchies.get(name), groups, number) for name in lattice.quasi]
     return Recoded(tuple(forms), np.zeros(lattice.table.rows, dtype=np.bool_), {"parts": number})
 
 
 def _points(lattice: Lattice, relaxed: bool) -> Points:
     columns = [lattice.table[name] for name in lattice.quasi]
     rows = np.arange(lattice.table.rows) if relaxed else lattice.tuples.first
-    known = [positions(column, lattice.hierarchies.get(column.name)) for column in columns]
-    ranks = np.stack([rank[column.codes[rows]] for (rank, _), column in zip(known, columns, strict=True)])
-    places = np.stack([place[column.codes[rows]] for (_, place), column in zip(known, columns, strict=True)])
+    on_lines = [positions(column, lattice.hierarchies.get(column.name)) for column in columns]
+    ranks = np.stack([rank[column.codes[rows]] for (rank, _), column in zip(on_lines, columns, strict=True)])
+    places = np.stack([place[column.codes[rows]] for (_, place), column in zip(on_lines, columns, strict=True)])
     counts = np.ones(len(rows), dtype=np.int64) if relaxed else lattice.tuples.sizes()
     return Points(ranks, places, counts)
 
@@ -163,13 +163,13 @@ class Check:
     def holds(self, parts: Integers, number: int) -> Truths:
         """For each part whether it complies; points of part -1 belong to none."""
         inside = parts >= 0
-        sizes = summed(parts[inside], self.points.counts[inside], number)
+        sizes = sum_by_place(parts[inside], self.points.counts[inside], number)
         nothing = np.empty(0, dtype=np.int64)
         cells = (nothing, nothing, nothing)
         if self.sensitive:
             kept = parts[self.cells[0]]
             cells = kept[kept >= 0], self.cells[1][kept >= 0], self.cells[2][kept >= 0]
-        return self.lattice.complying(Rolled((), np.zeros(number, dtype=np.int64), sizes, cells), self.conditions)
+        return self.lattice.meets_all(Rolled((), np.zeros(number, dtype=np.int64), sizes, cells), self.conditions)
 
 
 def _cut(points: Points, check: Check, relaxed: bool, told: Told) -> tuple[Integers, int]:
@@ -209,7 +209,7 @@ def _sides(
         if not waiting.any():
             break
         chosen = np.flatnonzero(waiting[part])
-        rearranged, sides = _halved(points, order[chosen], part[chosen], attempt, relaxed)
+        rearranged, sides = _halve_at_median(points, order[chosen], part[chosen], attempt, relaxed)
         proposed = np.full(len(points.counts), -1, dtype=np.int64)
         proposed[rearranged] = 2 * part[chosen] + sides
         holds = check.holds(proposed, 2 * number).reshape(number, 2).all(axis=1) & waiting
@@ -220,7 +220,9 @@ def _sides(
     return side, order, cut
 
 
-def _halved(points: Points, order: Integers, part: Integers, attempt: Integers, relaxed: bool) -> tuple[Integers, Integers]:
+def _halve_at_median(
+    points: Points, order: Integers, part: Integers, attempt: Integers, relaxed: bool
+) -> tuple[Integers, Integers]:
     """The points sorted along the column of their part, and the side of each: beyond the median or not."""
     rank = points.ranks[attempt[part], order]
     rearranged = order[_argsort(part, rank)]
@@ -263,21 +265,21 @@ def mdav(table: Table, quasi: tuple[str, ...], k: int, told: Told = None) -> Rec
     if table.rows > MOST_ROWS:
         raise InvalidInput(f"mdav is limited to {MOST_ROWS:,} rows, and the table has {table.rows:,}; use the method mondrian")
     columns = [table[name] for name in quasi]
-    known = [column.numbers() for column in columns]
-    if texts := [column.name for column, numbers in zip(columns, known, strict=True) if numbers is None]:
+    numbers_of = [column.numbers() for column in columns]
+    if texts := [column.name for column, numbers in zip(columns, numbers_of, strict=True) if numbers is None]:
         raise InvalidInput(
             f"mdav needs numbers, and {texts[0]} has a value that is not one; leave it out, or use the method mondrian"
         )
     points = np.stack(
-        [numbers[column.codes] for column, numbers in zip(columns, known, strict=True) if numbers is not None], axis=1
+        [numbers[column.codes] for column, numbers in zip(columns, numbers_of, strict=True) if numbers is not None], axis=1
     )
     spread = points.std(axis=0)
-    groups, number = _gathered((points - points.mean(axis=0)) / np.where(spread > 0, spread, 1.0), k, told)
+    groups, number = _gather((points - points.mean(axis=0)) / np.where(spread > 0, spread, 1.0), k, told)
     forms = tuple(_means(column, points[:, place], groups, number) for place, column in enumerate(columns))
     return Recoded(forms, np.zeros(table.rows, dtype=np.bool_), {"parts": number})
 
 
-def _gathered(points: Floats, k: int, told: Told) -> tuple[Integers, int]:
+def _gather(points: Floats, k: int, told: Told) -> tuple[Integers, int]:
     """The group of each row, and the number of groups."""
     groups, number = np.full(len(points), -1, dtype=np.int64), 0
     left = np.arange(len(points))

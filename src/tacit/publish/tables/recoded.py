@@ -1,4 +1,4 @@
-"""What an anonymizer gives back: for each quasi-identifier the published form of every row, and the rows that are suppressed."""
+"""The result of an anonymizer: for each quasi-identifier the published form of every row, and the suppressed rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tacit.publish.tables.conditions import Floats, Truths
-from tacit.publish.tables.grouping import Groups, Integers, grouped
+from tacit.publish.tables.grouping import Groups, Integers, group_rows
 from tacit.publish.tables.lattice import Lattice, Node
 from tacit.publish.tables.table import Column
 
@@ -24,7 +24,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Recoded:
-    """The published quasi-identifiers of every row, the suppressed rows, and what the method says of its work."""
+    """The published quasi-identifiers of every row, the suppressed rows, and figures on the work of the method."""
 
     forms: tuple[Form, ...]
     suppressed: Truths
@@ -34,7 +34,7 @@ class Recoded:
         """The groups of the rows that are not suppressed, and the numbers of these rows."""
         rows = np.flatnonzero(~self.suppressed)
         columns = [form.column for form in self.forms]
-        return grouped([column.codes[rows] for column in columns], [len(column.values) for column in columns]), rows
+        return group_rows([column.codes[rows] for column in columns], [len(column.values) for column in columns]), rows
 
     def sizes(self) -> Integers:
         """The size of each group."""
@@ -64,7 +64,7 @@ def full_domain(lattice: Lattice, node: Node, published: Truths) -> Recoded:
     return Recoded(tuple(forms), ~published[lattice.of_rows(node)])
 
 
-def joined(parts: Sequence[tuple[Integers, Recoded]], rows: int) -> Recoded:
+def join_parts(parts: Sequence[tuple[Integers, Recoded]], rows: int) -> Recoded:
     """One table of several, each with the numbers of its rows; a row that none of them publishes is suppressed."""
     suppressed = np.ones(rows, dtype=np.bool_)
     for numbers, part in parts:

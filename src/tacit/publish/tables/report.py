@@ -1,4 +1,4 @@
-"""The data owner's page on an anonymized table: groups, losses, the frontier of privacy and utility, and what is not protected.
+"""The data owner's page on an anonymized table: groups, losses, the frontier of privacy and utility, and the limits of protection.
 
 Losses at other requirements, and the tags of a lattice, are computed from the private rows: the page is for the data owner alone.
 """
@@ -81,21 +81,21 @@ def frontier(points: Sequence[tuple[int, float]], chosen: tuple[int, float]) -> 
     return alt.layer(*layers).properties(width=WIDTH, height=240).configure_view(stroke=None)
 
 
-def lattice_picture(found: Found) -> Any:
+def lattice_picture(best_node: Found) -> Any:
     """Every node by its height, coloured by whether it complies, with the chosen one; a large lattice as bars."""
-    return _dots(found) if found.nodes <= MOST_DOTS else _bars(found)
+    return _dots(best_node) if best_node.nodes <= MOST_DOTS else _bars(best_node)
 
 
-def _dots(found: Found) -> Any:
+def _dots(best_node: Found) -> Any:
     import altair as alt
 
-    height = np.indices(found.tags.shape).sum(axis=0)
+    height = np.indices(best_node.tags.shape).sum(axis=0)
     values = []
     for level in range(int(height.max()) + 1):
         nodes = [tuple(int(each) for each in node) for node in np.argwhere(height == level)]
-        nodes.sort(key=lambda node: (found.tags[node] == COMPLIES, node))
+        nodes.sort(key=lambda node: (best_node.tags[node] == COMPLIES, node))
         for place, node in enumerate(nodes):
-            values.append({"x": place - (len(nodes) - 1) / 2, "height": level, "what": _what(found, node)})
+            values.append({"x": place - (len(nodes) - 1) / 2, "height": level, "what": _what(best_node, node)})
     chart = alt.Chart(alt.InlineData(values=values)).mark_circle(opacity=1)
     return (
         chart.encode(
@@ -109,17 +109,17 @@ def _dots(found: Found) -> Any:
     )
 
 
-def _bars(found: Found) -> Any:
+def _bars(best_node: Found) -> Any:
     import altair as alt
 
-    height = np.indices(found.tags.shape).sum(axis=0)
-    fine = found.tags == COMPLIES
+    height = np.indices(best_node.tags.shape).sum(axis=0)
+    fine = best_node.tags == COMPLIES
     values = [
         {"height": level, "nodes": int(((height == level) & mask).sum()), "what": what}
         for level in range(int(height.max()) + 1)
         for what, mask in (("complies", fine), ("does not comply", ~fine))
     ]
-    here = int(sum(found.node))
+    here = int(sum(best_node.node))
     at = alt.Chart(alt.InlineData(values=[{"height": here, "what": "chosen", "nodes": int((height == here).sum())}]))
     x, y = alt.X("nodes:Q", title="generalizations"), alt.Y("height:O", title="height (sum of levels)", sort="descending")
     bars = alt.Chart(alt.InlineData(values=values)).mark_bar()
@@ -135,10 +135,10 @@ def _colours(alt: Any) -> Any:
     return alt.Color("what:N", title=None, scale=scale, legend=alt.Legend(orient="top", columnPadding=24))
 
 
-def _what(found: Found, node: tuple[int, ...]) -> str:
-    if node == found.node:
+def _what(best_node: Found, node: tuple[int, ...]) -> str:
+    if node == best_node.node:
         return "chosen"
-    return "complies" if found.tags[node] == COMPLIES else "does not comply"
+    return "complies" if best_node.tags[node] == COMPLIES else "does not comply"
 
 
 # --- the data owner's page on an anonymized table ----------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def report_page(made: Anonymized, source: Table) -> str:
 def _figures(made: Anonymized) -> list[tuple[str, str]]:
     sizes = made.sizes()
     share = made.suppressed / made.rows if made.rows else 0.0
-    found = [
+    figures = [
         ("method", made.asked.method),
         ("quasi-identifiers", ", ".join(made.asked.quasi)),
         ("sensitive columns", ", ".join(made.asked.sensitive) or "none"),
@@ -189,12 +189,12 @@ def _figures(made: Anonymized) -> list[tuple[str, str]]:
         ("groups", f"{len(sizes):,}"),
     ]
     if len(sizes):
-        found.append(("rows of a group: least, mean, most", f"{sizes.min():,}, {sizes.mean():,.1f}, {sizes.max():,}"))
+        figures.append(("rows of a group: least, mean, most", f"{sizes.min():,}, {sizes.mean():,.1f}, {sizes.max():,}"))
     if "levels" in made.recoded.work:
-        found.append(("levels", ", ".join(f"{name} {level}" for name, level in made.recoded.work["levels"].items())))
+        figures.append(("levels", ", ".join(f"{name} {level}" for name, level in made.recoded.work["levels"].items())))
     if "passes" in made.recoded.work:
-        found.append(("passes: rows published in each", ", ".join(f"{each['rows']:,}" for each in made.recoded.work["passes"])))
-    return found
+        figures.append(("passes: rows published in each", ", ".join(f"{each['rows']:,}" for each in made.recoded.work["passes"])))
+    return figures
 
 
 def _frontier(made: Anonymized, source: Table) -> list[str]:
@@ -212,7 +212,7 @@ def _frontier(made: Anonymized, source: Table) -> list[str]:
 def frontier_of(source: Table, asked: Requirements) -> list[tuple[int, float]]:
     """For each k the loss of the best table that meets it together with the other requirements, as far as one exists."""
     method = "lattice" if asked.method == "local" else asked.method
-    found = []
+    points = []
     for k in sorted({*FRONTIER, asked.k}):
         if k > source.rows:
             break
@@ -220,13 +220,13 @@ def frontier_of(source: Table, asked: Requirements) -> list[tuple[int, float]]:
             made = anonymize(source, replace(asked, k=k, utility="ncp", method=method))
         except InvalidInput:
             break
-        found.append((k, made.losses["ncp"]))
-    return found
+        points.append((k, made.losses["ncp"]))
+    return points
 
 
 def _lattice(made: Anonymized) -> list[str]:
     if made.found is None:
         return []
-    found = made.found
-    words = f"{found.satisfying:,} of {found.nodes:,} generalizations meet the requirements; {found.counted:,} had to be counted."
-    return [heading("The lattice of generalizations"), paragraph(words), figure(lattice_picture(found))]
+    best = made.found
+    words = f"{best.satisfying:,} of {best.nodes:,} generalizations meet the requirements; {best.counted:,} had to be counted."
+    return [heading("The lattice of generalizations"), paragraph(words), figure(lattice_picture(best))]

@@ -1,4 +1,4 @@
-"""Everything that is asked of an anonymized table, checked before a file is read: columns, models, suppression and measure."""
+"""The requirements of an anonymized table, checked before a file is read: columns, models, suppression and measure."""
 
 from __future__ import annotations
 
@@ -55,11 +55,13 @@ class Models:
     def conditions(self, table: Table, sensitive: list[str]) -> list[Condition]:
         """The conditions, in the order of the models."""
         self._check(table, sensitive)
-        found: list[Condition] = [KAnonymity(self.k)]
+        conditions_of_models: list[Condition] = [KAnonymity(self.k)]
         for name in sensitive:
             column = table[name]
-            found += [make(self, column, text) for option, make in MADE.items() if (text := getattr(self, option)) is not None]
-        return found
+            conditions_of_models += [
+                make(self, column, text) for option, make in MADE.items() if (text := getattr(self, option)) is not None
+            ]
+        return conditions_of_models
 
     def _check(self, table: Table, sensitive: list[str]) -> None:
         if isinstance(self.k, bool) or not isinstance(self.k, int) or self.k < 1:
@@ -82,7 +84,7 @@ def _diversity(models: Models, column: Column, text: str) -> Condition:
         return EntropyDiversity(name, _above("l", rest, Fraction(1)))
     if kind == "frequency":
         least = _above("l", rest, Fraction(1))
-        return Share(name, 1 / least, _protected(models, column), f"frequency l-diversity of {name}, l = {least}")
+        return Share(name, 1 / least, _protected_codes(models, column), f"frequency l-diversity of {name}, l = {least}")
     if kind == "recursive" and ":" in rest:
         c, _, least_rank = rest.partition(":")
         return RecursiveDiversity(name, _above("c", c, Fraction(0)), _whole("l", least_rank, values, name))
@@ -103,7 +105,7 @@ def _closeness(models: Models, column: Column, text: str) -> Condition:
 
 def _alpha(models: Models, column: Column, text: str) -> Condition:
     share = _above("alpha", text, Fraction(0), most=Fraction(1))
-    return Share(column.name, share, _protected(models, column), f"(alpha, k)-anonymity of {column.name}, alpha = {share}")
+    return Share(column.name, share, _protected_codes(models, column), f"(alpha, k)-anonymity of {column.name}, alpha = {share}")
 
 
 def _delta(models: Models, column: Column, text: str) -> Condition:
@@ -118,7 +120,7 @@ MADE: Mapping[str, Callable[[Models, Column, str], Condition]] = {
 }
 
 
-def _protected(models: Models, column: Column) -> tuple[int, ...] | None:
+def _protected_codes(models: Models, column: Column) -> tuple[int, ...] | None:
     named = models.protected.get(column.name)
     if named is None:
         return None
@@ -172,7 +174,7 @@ UTILITIES = ("discernibility", "average", "precision", "ncp", "entropy", "kl", "
 
 @dataclass(frozen=True)
 class Requirements:
-    """What is asked: `made` has hierarchies that are made from the values of a column once these are known."""
+    """The requirements; `made` has hierarchies that are derived from the values of a column once the table is read."""
 
     quasi: tuple[str, ...]
     sensitive: tuple[str, ...] = ()
@@ -236,37 +238,37 @@ class Requirements:
 
     def spelled(self, table: Table) -> Requirements:
         """The same with every column named as the table names it: names match without case."""
-        known = {folded(name): table[name].name for name in self.columns}
+        spelling = {folded(name): table[name].name for name in self.columns}
 
-        def named(keys: Mapping[str, Any]) -> dict[str, Any]:
-            return {known.get(folded(name), name): value for name, value in keys.items()}
+        def respell(keys: Mapping[str, Any]) -> dict[str, Any]:
+            return {spelling.get(folded(name), name): value for name, value in keys.items()}
 
-        changes: dict[str, Any] = {key: named(getattr(self, key)) for key in ("files", "made", "weights", "protected")}
+        changes: dict[str, Any] = {key: respell(getattr(self, key)) for key in ("files", "made", "weights", "protected")}
         for role in ("quasi", "sensitive", "keep"):
-            changes[role] = tuple(known[folded(name)] for name in getattr(self, role))
+            changes[role] = tuple(spelling[folded(name)] for name in getattr(self, role))
         return replace(self, **changes)
 
     def hierarchies_of(self, table: Table, needed: bool = True) -> dict[str, Hierarchy]:
         """The hierarchies of the quasi-identifiers, and of sensitive columns that have one; from files, folder or values."""
         used = {*self.quasi, *self.sensitive}
-        found = {name: Hierarchy.read(path, name) for name, path in self.files.items() if name in used}
+        hierarchies = {name: Hierarchy.read(path, name) for name, path in self.files.items() if name in used}
         for name, (kind, given) in self.made.items():
             if name in used:
-                found[name] = made_from(kind, name, table[name].values, given)
-        missing = [name for name in self.quasi if name not in found]
+                hierarchies[name] = made_from(kind, name, table[name].values, given)
+        missing = [name for name in self.quasi if name not in hierarchies]
         if missing and self.hierarchies is not None:
-            found |= read_hierarchies(self.hierarchies, missing)
+            hierarchies |= read_hierarchies(self.hierarchies, missing)
         elif missing and needed:
             raise InvalidInput(
                 f"missing hierarchy of {missing[0]}; give a folder with {missing[0]}.csv, or declare it in a configuration"
             )
         for name in self.quasi:
-            if name in found:
-                found[name].covers(table[name])
-        return found
+            if name in hierarchies:
+                hierarchies[name].covers(table[name])
+        return hierarchies
 
     def models(self, hierarchies: Mapping[str, Hierarchy]) -> Models:
-        """The models, with what they need to know of columns."""
+        """The models, with the facts about columns that they need."""
         return Models(self.k, self.l, self.t, self.alpha, self.delta, self.protected, hierarchies)
 
     def lattice(self, table: Table, hierarchies: Mapping[str, Hierarchy]) -> Lattice:

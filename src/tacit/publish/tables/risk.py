@@ -9,7 +9,7 @@ Marketer: the attacker picks for every row, and any hit counts: the expected sha
 Suppressed rows belong to no group. The figures are given without them, and once more with all of them as one group: someone who
 fits no published group is among them.
 
-Publishing a random sample: how likely it is that no person is given away, for one table and one sampling rate.
+Publishing a random sample: the probability that no person is given away, for one table and one sampling rate.
 
 A sample is not differentially private: if everyone with some value is drawn, a table with one such person fewer could not have
 given that sample. If few values are rare, this seldom happens (Chaudhuri and Mishra 2006). Here the
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import DIGITS, Number, as_text, exact, exp_down, exp_up
-from tacit.publish.tables.models.rows import Column, Rows, packed
+from tacit.publish.tables.models.rows import Column, Rows, pack_codes
 
 NOT_TO_BE_PUBLISHED = "for the data owner: not to be published"
 FINEST = 10**9  # weights have at most 9 decimals
@@ -82,8 +82,8 @@ def journalist(rows: Rows, population: Rows) -> Risk:
     if list(rows.quasi) != list(population.quasi):
         raise InvalidInput("the population must have the same quasi-identifiers as the table; name the same columns of both")
     kept, people = ~rows.suppressed, ~population.suppressed
-    joined = [_joined(rows.quasi[name], kept, population.quasi[name], people) for name in rows.quasi]
-    codes, number = packed([each.codes for each in joined], [len(each.values) for each in joined])
+    joined = [_join_columns(rows.quasi[name], kept, population.quasi[name], people) for name in rows.quasi]
+    codes, number = pack_codes([each.codes for each in joined], [len(each.values) for each in joined])
     here = int(kept.sum())
     sizes = np.bincount(codes[:here], minlength=number).astype(np.int64)
     larger = np.bincount(codes[here:], minlength=number).astype(np.int64)
@@ -95,7 +95,7 @@ def journalist(rows: Rows, population: Rows) -> Risk:
     return _risk(sizes[there], larger[there])
 
 
-def estimated(rows: Rows, weight: str) -> Risk:
+def estimate_risk(rows: Rows, weight: str) -> Risk:
     """The journalist's risk if the rows are a sample: the people of a group are estimated by the sum of the weights of its rows.
 
     An estimate, and no bound: sampling errors of small groups are large. `uniques` counts rows of groups of at most one person.
@@ -131,7 +131,7 @@ def _risk(sizes: NDArray[np.int64], larger: NDArray[Any], scale: int = 1) -> Ris
     return Risk(total, len(sizes), Fraction(scale, int(different[0])), mean, high, int(sizes[people == scale].sum()))
 
 
-def _joined(one: Column, kept: NDArray[np.bool_], other: Column, people: NDArray[np.bool_]) -> Column:
+def _join_columns(one: Column, kept: NDArray[np.bool_], other: Column, people: NDArray[np.bool_]) -> Column:
     """Two columns under one code."""
     values = tuple(dict.fromkeys((*one.values, *other.values)))
     places = {value: place for place, value in enumerate(values)}
@@ -159,7 +159,7 @@ class Holders:
 
 @dataclass(frozen=True, slots=True)
 class SampleRisk:
-    """The probability that a sample's privacy loss is at most epsilon for everybody: `low` to `high`, which mostly agree."""
+    """The probability that a sample's privacy loss is at most epsilon for every person: `low` to `high`, which mostly agree."""
 
     design: str
     rows: int
@@ -220,7 +220,7 @@ def sample_risk(rows: Rows, rate: Number, epsilon: Number = 1, design: str = "be
 
 def from_counts(counts: NDArray[np.int64], rate: Number, epsilon: Number = 1, design: str = "bernoulli") -> SampleRisk:
     """The same, given how many people have each value."""
-    share, loss = _checked(rate, epsilon, design)
+    share, loss = _check_design(rate, epsilon, design)
     total = int(counts.sum())
     holders, values = np.unique(counts, return_counts=True)
     numbers = dict(zip(holders.tolist(), values.tolist(), strict=True))
@@ -238,12 +238,12 @@ def from_counts(counts: NDArray[np.int64], rate: Number, epsilon: Number = 1, de
         low = high = _all_within(lines)
         alone = math.exp(total * math.log1p(-float(share)))
     else:
-        low, high = _fixed(lines, most, total, drawn)
+        low, high = _fixed_size(lines, most, total, drawn)
         alone = 0.0
     return SampleRisk(design, total, share, loss, low, high, lines, alone)
 
 
-def _checked(rate: Number, epsilon: Number, design: str) -> tuple[Fraction, Fraction]:
+def _check_design(rate: Number, epsilon: Number, design: str) -> tuple[Fraction, Fraction]:
     share, loss = exact(rate, "rate"), exact(epsilon, "epsilon")
     if not 0 < share < 1:
         raise InvalidInput(f"rate must be above 0 and below 1, not {as_text(share)}; give for example rate=0.01", argument="rate")
@@ -291,7 +291,7 @@ def _all_within(lines: tuple[Holders, ...]) -> float:
     return math.exp(sum(each.values * math.log1p(-each.chance) for each in lines))
 
 
-def _fixed(lines: tuple[Holders, ...], most: Mapping[int, int], total: int, drawn: int) -> tuple[float, float]:
+def _fixed_size(lines: tuple[Holders, ...], most: Mapping[int, int], total: int, drawn: int) -> tuple[float, float]:
     """Exactly if the work is small, else a union bound and a product: counts of a fixed sample are negatively associated."""
     steps = sum(each.values.bit_length() * 2 for each in lines)
     if steps * (drawn + 1) ** 2 > EXACT_WORK:
@@ -305,16 +305,16 @@ def _fixed_exactly(lines: tuple[Holders, ...], most: Mapping[int, int], total: i
     from scipy.stats import binom
 
     rate, log_scale = drawn / total, 0.0
-    found = np.ones(1)
+    distribution = np.ones(1)
     for each in lines:
         one = binom.pmf(np.arange(min(most[each.holders], drawn) + 1), each.holders, rate)
         power, log_power = _power(one, each.values, drawn)
-        found = np.convolve(found, power)[: drawn + 1]
-        log_scale += log_power + math.log(found.sum())
-        found = found / found.sum()
-    if len(found) <= drawn or not found[drawn]:
+        distribution = np.convolve(distribution, power)[: drawn + 1]
+        log_scale += log_power + math.log(distribution.sum())
+        distribution = distribution / distribution.sum()
+    if len(distribution) <= drawn or not distribution[drawn]:
         return 0.0
-    return min(1.0, float(np.exp(log_scale + math.log(found[drawn]) - binom.logpmf(drawn, total, rate))))
+    return min(1.0, float(np.exp(log_scale + math.log(distribution[drawn]) - binom.logpmf(drawn, total, rate))))
 
 
 def _power(one: NDArray[np.float64], times: int, longest: int) -> tuple[NDArray[np.float64], float]:

@@ -4,8 +4,8 @@ The best node of a lattice: every node is decided by predictive tagging, and the
 
 Tagging is Flash (Kohlmayer, Prasser, Eckert, Kemper and Kuhn 2012): from each node that is not decided, a path goes upward along
 nodes that are not decided, and is searched by halves. A node that complies decides all above it, one that does not all below it.
-That needs violating rows that only fall as groups merge. Where a condition does not promise so (see conditions.py), the part of the
-conditions that does is tagged first, and every node that it leaves is counted.
+This requires that the violating rows only fall as groups merge. Where a condition does not ensure that (see conditions.py), the
+conditions that do are tagged first, and every node that they leave is counted.
 
 The best node is searched for by bounds (see measures.py): always the node with the least bound is scored next, which raises the
 bounds of all nodes above it, until the least bound is not below the best loss. search.md has the proofs.
@@ -32,7 +32,7 @@ from tacit.publish.tables.conditions import Condition, Truths
 from tacit.publish.tables.grouping import Integers
 from tacit.publish.tables.lattice import Lattice, Node, Rolled
 from tacit.publish.tables.measures import FREE, Losses
-from tacit.publish.tables.recoded import Recoded, full_domain, joined
+from tacit.publish.tables.recoded import Recoded, full_domain, join_parts
 from tacit.publish.tables.table import Table
 
 Told = Callable[[str, float], None] | None
@@ -42,7 +42,7 @@ KEPT = 1 << 24  # groups of counted nodes that are kept to roll up from
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search found: the best node and its loss, the tag of every node, and how many were counted."""
+    """The result of a search: the best node and its loss, the tag of every node, and the number of nodes that were counted."""
 
     node: Node
     loss: float
@@ -85,46 +85,48 @@ class Counter:
     _kept: dict[Node, Rolled] = field(default_factory=dict)
     _room: int = KEPT
 
-    def rolled(self, node: Node) -> Rolled:
+    def roll_up(self, node: Node) -> Rolled:
         """The groups of a node."""
         if node in self._kept:
             return self._kept[node]
         self.counted += 1
-        found = self.lattice.rolled(node, self._source(node))
-        size = len(found) + len(found.cells[0])
+        groups = self.lattice.roll_up(node, self._source(node))
+        size = len(groups) + len(groups.cells[0])
         if size <= self._room:
-            self._kept[node] = found
+            self._kept[node] = groups
             self._room -= size
-        return found
+        return groups
 
     def _source(self, node: Node) -> Rolled:
-        """What to roll up from: a node right below, which nodes by height mostly have, or else the smallest anywhere below."""
+        """The groups to roll up from: of a node right below, which nodes by height mostly have, or else the smallest anywhere
+        below.
+        """
         right_below = ((*node[:place], level - 1, *node[place + 1 :]) for place, level in enumerate(node) if level)
         near = [self._kept[each] for each in right_below if each in self._kept]
         below = near or [kept for kept in self._kept.values() if all(map(int.__le__, kept.node, node))]
         return min(below, key=len, default=self.lattice.bottom)
 
-    def published(self, rolled: Rolled, conditions: Sequence[Condition] | None = None) -> Truths:
+    def complying_groups(self, rolled: Rolled, conditions: Sequence[Condition] | None = None) -> Truths:
         """The groups that comply."""
-        return self.lattice.complying(rolled, self.conditions if conditions is None else conditions)
+        return self.lattice.meets_all(rolled, self.conditions if conditions is None else conditions)
 
     def complies(self, node: Node, conditions: Sequence[Condition]) -> bool:
         """Whether at most `limit` rows stand in groups that do not."""
-        rolled = self.rolled(node)
-        return int(rolled.sizes[~self.published(rolled, conditions)].sum()) <= self.limit
+        rolled = self.roll_up(node)
+        return int(rolled.sizes[~self.complying_groups(rolled, conditions)].sum()) <= self.limit
 
 
 def search(
     lattice: Lattice, conditions: Sequence[Condition], losses: Losses, measure: str, limit: int = 0, told: Told = None
 ) -> Found:
     """The node with the least loss among those with at most `limit` rows in violating groups; without one, an error."""
-    found = found_in(lattice, conditions, losses, measure, limit, told)
-    if found is None:
+    best_node = found_in(lattice, conditions, losses, measure, limit, told)
+    if best_node is None:
         raise InvalidInput(
             f"no generalization of the table meets {', '.join(map(str, conditions))}: not even the coarsest; "
             "lower the requirement, raise the suppression limit, or add a coarser level"
         )
-    return found
+    return best_node
 
 
 def found_in(
@@ -133,17 +135,17 @@ def found_in(
     """The same, or None if no node complies."""
     lattice.check_size()
     counter = Counter(lattice, conditions, limit)
-    tags = tagged(counter, told)
+    tags = tag_nodes(counter, told)
     if not (tags == COMPLIES).any():
         return None
     node, loss = best(counter, tags, losses, measure, told)
-    rolled = counter.rolled(node)
-    suppressed = int(rolled.sizes[~counter.published(rolled)].sum())
+    rolled = counter.roll_up(node)
+    suppressed = int(rolled.sizes[~counter.complying_groups(rolled)].sum())
     return Found(node, loss, measure, tags, counter.counted, suppressed)
 
 
-def tagged(counter: Counter, told: Told = None) -> NDArray[np.int8]:
-    """For every node whether it complies; each tag is what counting the node would say."""
+def tag_nodes(counter: Counter, told: Told = None) -> NDArray[np.int8]:
+    """For every node whether it complies; each tag is the one that counting the node would give."""
     falling = (
         list(counter.conditions) if counter.limit == 0 else [each for each in counter.conditions if counter.lattice.falls(each)]
     )
@@ -216,7 +218,7 @@ def _halve(
     order: NDArray[np.int64],
     heap: list[tuple[int, Node]],
 ) -> None:
-    """Decide a path by halves; what does not comply waits, so that its other successors are looked at."""
+    """Decide a path by halves; nodes that do not comply wait, so that their other successors are looked at."""
     low, high = 0, len(path) - 1
     while low <= high:
         middle = (low + high) // 2
@@ -235,26 +237,26 @@ def best(counter: Counter, tags: NDArray[np.int8], losses: Losses, measure: str,
     bounds = np.where(tags == COMPLIES, losses.bounds(measure), np.inf)
     height = np.indices(tags.shape).sum(axis=0)
     open_nodes = tags == COMPLIES
-    found: tuple[float, int, Node] | None = None
+    least_loss: tuple[float, int, Node] | None = None
     waiting = int(open_nodes.sum())
     while open_nodes.any():
         least = bounds[open_nodes].min()
-        if found is not None and least > found[0] * (1 + 1e-12):
+        if least_loss is not None and least > least_loss[0] * (1 + 1e-12):
             break
         level = np.where(open_nodes & (bounds == least), height, height.max() + 1)
         node: Node = tuple(int(each) for each in np.unravel_index(int(level.argmin()), tags.shape))
         open_nodes[node] = False
-        rolled = counter.rolled(node)
-        loss = losses.loss(measure, rolled, counter.published(rolled))
+        rolled = counter.roll_up(node)
+        loss = losses.loss(measure, rolled, counter.complying_groups(rolled))
         candidate = (loss, int(height[node]), node)
-        found = candidate if found is None or candidate < found else found
+        least_loss = candidate if least_loss is None or candidate < least_loss else least_loss
         if measure not in FREE:
             everything = np.ones(len(rolled), dtype=np.bool_)
             above = tuple(slice(level, None) for level in node)
             bounds[above] = np.maximum(bounds[above], losses.loss(measure, rolled, everything))
         _tell(told, "comparing nodes", 1 - open_nodes.sum() / waiting)
-    assert found is not None  # noqa: S101  # there is a complying node
-    return found[2], found[0]
+    assert least_loss is not None  # noqa: S101  # there is a complying node
+    return least_loss[2], least_loss[0]
 
 
 def _tell(told: Told, what: str, share: float) -> None:
@@ -274,14 +276,14 @@ def local(
 ) -> Recoded:
     """The table after as many passes as publish rows; at most `limit` rows are suppressed.
 
-    What is left at the end may be too skewed for any group. Then passes that leave fewer rows are tried.
+    The rows left at the end may be too skewed for any group. Then passes that leave fewer rows are tried.
     """
     remaining = lattice.table.rows
     for share in (*LEFT, Fraction(limit, lattice.table.rows)):
-        found = _passes(lattice, conditions, losses, measure, share, told)
-        remaining = int(found.suppressed.sum()) if found is not None else remaining
-        if found is not None and remaining <= limit:
-            return found
+        recoded = _passes(lattice, conditions, losses, measure, share, told)
+        remaining = int(recoded.suppressed.sum()) if recoded is not None else remaining
+        if recoded is not None and remaining <= limit:
+            return recoded
     raise InvalidInput(
         f"local recoding leaves {remaining:,} rows that no generalization publishes, and {limit:,} may be suppressed; "
         "lower the requirement, or raise the suppression limit"
@@ -298,14 +300,14 @@ def _passes(
     levels = []
     while len(rows) and len(parts) < MOST_PASSES:
         here = replace(lattice, table=_only(lattice.table, rows), totals_given=totals)
-        found = found_in(here, conditions, replace(losses, lattice=here), measure, int(share * len(rows)), told)
-        if found is None:
+        best_node = found_in(here, conditions, replace(losses, lattice=here), measure, int(share * len(rows)), told)
+        if best_node is None:
             break
-        recoded = full_domain(here, found.node, here.complying(here.rolled(found.node), conditions))
+        recoded = full_domain(here, best_node.node, here.meets_all(here.roll_up(best_node.node), conditions))
         parts.append((rows, recoded))
-        levels.append({"levels": dict(zip(lattice.quasi, found.node, strict=True)), "rows": len(rows) - found.suppressed})
+        levels.append({"levels": dict(zip(lattice.quasi, best_node.node, strict=True)), "rows": len(rows) - best_node.suppressed})
         rows = rows[recoded.suppressed]
-    return replace(joined(parts, lattice.table.rows), work={"passes": levels}) if parts else None
+    return replace(join_parts(parts, lattice.table.rows), work={"passes": levels}) if parts else None
 
 
 def _only(table: Table, rows: Integers) -> Table:

@@ -43,8 +43,8 @@ class Column:
 
     def numbers(self) -> NDArray[np.float64] | None:
         """The values as numbers, or None if one of them is not a number."""
-        found = [_number(value) for value in self.values]
-        return None if any(each is None for each in found) else np.array(found, dtype=np.float64)
+        numbers_of_values = [_number(value) for value in self.values]
+        return None if any(each is None for each in numbers_of_values) else np.array(numbers_of_values, dtype=np.float64)
 
     def counts(self) -> NDArray[np.int64]:
         """How many rows have each value."""
@@ -80,17 +80,17 @@ class Table:
         lists = {name: [MISSING if each is None else str(each).strip() for each in values] for name, values in columns.items()}
         if len({len(values) for values in lists.values()}) > 1:
             raise InvalidInput("the columns of a table differ in length; give each the same number of rows")
-        return cls(tuple(_encoded(name, values) for name, values in lists.items()))
+        return cls(tuple(_encode(name, values) for name, values in lists.items()))
 
     @classmethod
     def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Table:
-        """The named columns of a CSV, Parquet or DuckDB file, or all of them; a Parquet file's types are kept for writing."""
+        """The named columns of a CSV, Parquet or DuckDB file, or all of them; the types of a Parquet file are kept for writing."""
         there = column_names(path)
         wanted = list(names) if names is not None else there
         if not wanted:
             raise InvalidInput(f"{Path(path).name} has no columns; expected a table with a header")
         texts = read_columns(path, wanted)
-        typed = _typed(path, wanted) if kind_of(Path(path)) != "csv" else [None] * len(wanted)
+        typed = _typed_columns(path, wanted) if kind_of(Path(path)) != "csv" else [None] * len(wanted)
         written = {folded(name): name for name in there}
         names_there = [name if name in there else written[folded(name)] for name in wanted]
         return cls(tuple(_from_arrow(name, *pair) for name, pair in zip(names_there, zip(texts, typed, strict=True), strict=True)))
@@ -107,10 +107,10 @@ class Table:
 
     def __getitem__(self, name: str) -> Column:
         exact = [column for column in self.columns if column.name == name]
-        found = exact or [column for column in self.columns if folded(column.name) == folded(name)]
-        if not found:
+        matches = exact or [column for column in self.columns if folded(column.name) == folded(name)]
+        if not matches:
             raise InvalidInput(f"missing column {name!r}; the table has: {', '.join(self.names)}")
-        return found[0]
+        return matches[0]
 
     def select(self, names: Sequence[str]) -> Table:
         """The named columns, in the order asked for."""
@@ -125,8 +125,8 @@ class Table:
         gone = {MISSING, *marks}
         stays = np.ones(self.rows, dtype=np.bool_)
         for column in self.columns if names is None else self.select(names).columns:
-            known = np.array([value not in gone for value in column.values], dtype=np.bool_)
-            stays &= known[column.codes] if len(known) else stays
+            present = np.array([value not in gone for value in column.values], dtype=np.bool_)
+            stays &= present[column.codes] if len(present) else stays
         return self if stays.all() else self.kept(stays)
 
     def to_arrow(self) -> pa.Table:
@@ -156,7 +156,7 @@ def _number(value: str) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def _encoded(name: str, values: Sequence[str]) -> Column:
+def _encode(name: str, values: Sequence[str]) -> Column:
     distinct = list(dict.fromkeys(values))
     ordered = [distinct[place] for place in natural_order(distinct)]
     places = {value: place for place, value in enumerate(ordered)}
@@ -165,9 +165,9 @@ def _encoded(name: str, values: Sequence[str]) -> Column:
 
 def _from_arrow(name: str, texts: Any, typed: Any) -> Column:
     """A column from Arrow's texts; values that differ in blanks alone become one."""
-    found = texts.dictionary_encode()
-    words = [MISSING if each is None else each.strip() for each in found.dictionary.to_pylist()]
-    codes = found.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
+    encoded = texts.dictionary_encode()
+    words = [MISSING if each is None else each.strip() for each in encoded.dictionary.to_pylist()]
+    codes = encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
     words.append(MISSING)
     distinct = list(dict.fromkeys(words))
     places = {distinct[place]: rank for rank, place in enumerate(natural_order(distinct))}
@@ -184,12 +184,12 @@ def _examples(column: Column, typed: Any) -> Any:
     return typed.take(first)
 
 
-def _typed(path: str | Path, names: Sequence[str]) -> list[Any]:
+def _typed_columns(path: str | Path, names: Sequence[str]) -> list[Any]:
     from tacit.data.files.columns import read_table
 
     table = read_table(path)
-    found = {folded(name): name for name in table.column_names}
-    return [table.column(name if name in table.column_names else found[folded(name)]).combine_chunks() for name in names]
+    spelling = {folded(name): name for name in table.column_names}
+    return [table.column(name if name in table.column_names else spelling[folded(name)]).combine_chunks() for name in names]
 
 
 def _arrow(column: Column) -> Any:

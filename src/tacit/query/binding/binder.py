@@ -8,10 +8,11 @@ from functools import partial
 
 from tacit.errors import NotAllowed, Refused
 from tacit.query.binding import terms
-from tacit.query.binding.comparisons import compared, constant_term, those_that_can_be
-from tacit.query.binding.functions import FUNCTIONS
-from tacit.query.binding.patterns import found, pattern_text
+from tacit.query.binding.comparisons import compare, constant_term, those_that_can_be
+from tacit.query.binding.patterns import pattern_condition, pattern_text
 from tacit.query.binding.scope import Declared, Scope
+from tacit.query.functions import FUNCTIONS
+from tacit.query.intervals.aggregates import WRITTEN
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     Among,
@@ -26,13 +27,11 @@ from tacit.query.plan import (
     Term,
     Truth,
 )
+from tacit.query.planning import Extent
 from tacit.query.question import Call
-from tacit.query.size_limit import Extent
-
-PAIRS = frozenset({"covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept"})
 
 
-def paired(function: str, one: Term, other: Term) -> Call:
+def pair_call(function: str, one: Term, other: Term) -> Call:
     """The aggregate of two numbers, each NULL where one of them is."""
     left, right = terms.number_node(one), terms.number_node(other)
     if left == right:
@@ -40,17 +39,9 @@ def paired(function: str, one: Term, other: Term) -> Call:
     return Call(function, replace(one, node=_where(left, right)), other=replace(other, node=_where(right, left)))
 
 
-def _where(row: Row, known: Row) -> Row:
+def _where(row: Row, other: Row) -> Row:
     """A row that is NULL where another is."""
-    return terms.choose([(IsNull(known), Literal(None))], row) if known.nullable else row
-
-
-AGGREGATES = (
-    frozenset(
-        "count count_distinct sum avg min max median quantile mode var_pop var_samp stddev_pop stddev_samp".split()  # noqa: SIM905
-    )
-    | PAIRS
-)
+    return terms.choose([(IsNull(other), Literal(None))], row) if other.nullable else row
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +57,7 @@ class Binder:
             found = self._term(expression)
             self.extent.check(found.node)
         except Refused as refusal:
-            raise placed(refusal, expression.at) from None
+            raise at_place(refusal, expression.at) from None
         return found
 
     def condition(self, expression: Expression) -> Condition:
@@ -75,7 +66,7 @@ class Binder:
             found = self._condition(expression)
             self.extent.check(found)
         except Refused as refusal:
-            raise placed(refusal, expression.at) from None
+            raise at_place(refusal, expression.at) from None
         return found
 
     def _term(self, expression: Expression) -> Term:
@@ -97,7 +88,7 @@ class Binder:
             )
         if expression.function in CONDITIONS:
             return terms.truth_value(self._condition(expression))
-        if expression.function in AGGREGATES:
+        if expression.function in WRITTEN:
             raise NotAllowed("an aggregate is not allowed here", remedy="aggregates belong to SELECT, HAVING and ORDER BY")
         if expression.function == "grouping":
             raise NotAllowed("GROUPING is not allowed here", remedy="use it in SELECT, HAVING or ORDER BY, outside aggregates")
@@ -111,7 +102,7 @@ class Binder:
         function = FUNCTIONS.get(expression.function)
         if function is None:
             raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see: tacit reference sql")
-        return function([self.term(argument) for argument in expression.arguments], expression.arguments)
+        return function.rows([self.term(argument) for argument in expression.arguments], expression.arguments)
 
     def _case(self, arguments: tuple[Expression, ...]) -> Term:
         pairs = zip(arguments[0:-1:2], arguments[1:-1:2], strict=True)
@@ -132,28 +123,28 @@ class Binder:
     def _not(self, expression: Apply) -> Condition:
         return Negation(self.condition(expression.arguments[0]))
 
-    def _compared(self, expression: Apply) -> Condition:
+    def _comparison(self, expression: Apply) -> Condition:
         left, right = (self.term(part) for part in expression.arguments)
-        return compared(expression.function, left, right)
+        return compare(expression.function, left, right)
 
     def _between(self, expression: Apply) -> Condition:
         value, low, high = (self.term(part) for part in expression.arguments)
-        return terms.all_of([compared(">=", value, low), compared("<=", value, high)])
+        return terms.all_of([compare(">=", value, low), compare("<=", value, high)])
 
     def _of_form(self, expression: Apply) -> Condition:
         value, pattern = expression.arguments
-        return found(expression.function, self.term(value), pattern_text(pattern, expression.function))
+        return pattern_condition(expression.function, self.term(value), pattern_text(pattern, expression.function))
 
     def _is(self, expression: Apply) -> Condition:
-        found = self.condition(expression.arguments[0])
-        wanted = found if expression.function == "is_true" else Negation(found)
+        condition = self.condition(expression.arguments[0])
+        wanted = condition if expression.function == "is_true" else Negation(condition)
         return Compare("=", terms.choose([(wanted, Literal(1))], Literal(0)), Literal(1))
 
     def _in(self, expression: Apply) -> Condition:
         term, *values = (self.term(part) for part in expression.arguments)
         if not all(isinstance(value.node, Literal) for value in values):
             raise NotAllowed("IN requires a list of constants or a sub-query", remedy="write the values out")
-        return _any_of(those_that_can_be([partial(compared, "=", term, value) for value in values]))
+        return _any_of(those_that_can_be([partial(compare, "=", term, value) for value in values]))
 
     def _is_null(self, expression: Apply) -> Condition:
         (tested,) = expression.arguments
@@ -169,7 +160,7 @@ CONDITIONS: Mapping[str, Callable[[Binder, Apply], Condition]] = {
     "and": Binder._and,
     "or": Binder._or,
     "not": Binder._not,
-    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Binder._compared),
+    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Binder._comparison),
     "in": Binder._in,
     "between": Binder._between,
     **dict.fromkeys(("like", "ilike", "starts_with", "ends_with", "contains", "regexp_matches", "regexp_like"), Binder._of_form),
@@ -187,7 +178,7 @@ def _any_of(parts: Sequence[Condition]) -> Condition:
     return Among(numbers[0].left, tuple(part.right.value for part in numbers))  # type: ignore[union-attr, misc]  # no NULL among them
 
 
-def placed(refusal: Refused, at: At) -> Refused:
+def at_place(refusal: Refused, at: At) -> Refused:
     """The refusal with its place in the question, if it has none."""
     return refusal if refusal.at or at is None else type(refusal)(refusal.message, remedy=refusal.remedy, at=at)
 
@@ -195,7 +186,7 @@ def placed(refusal: Refused, at: At) -> Refused:
 def has_aggregate(expression: Expression) -> bool:
     if not isinstance(expression, Apply):
         return isinstance(expression, InQuery) and has_aggregate(expression.value)
-    return expression.function in AGGREGATES or any(has_aggregate(argument) for argument in expression.arguments)
+    return expression.function in WRITTEN or any(has_aggregate(argument) for argument in expression.arguments)
 
 
 def is_column(name: Name, scope: Scope) -> bool:

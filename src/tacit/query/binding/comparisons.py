@@ -62,10 +62,10 @@ MOST_TOLD, LONGEST_TOLD = 20, 60  # values that a message lists, and characters 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 
 
-def compared(symbol: str, left: Term, right: Term) -> Condition:
+def compare(symbol: str, left: Term, right: Term) -> Condition:
     """left symbol right, whatever the two are."""
     if isinstance(left.node, Literal) and not isinstance(right.node, Literal):
-        return compared(_MIRRORED[symbol], right, left)
+        return compare(_MIRRORED[symbol], right, left)
     if Literal(None) in (left.node, right.node):
         return Truth(None)
     if isinstance(left.type, DateType) and text_constant(right) is not None:
@@ -96,51 +96,51 @@ def constant_value(term: Term) -> terms.Constant:
 
 def _category_compared(symbol: str, term: Term, value: terms.Constant) -> Condition:
     assert isinstance(term.type, CategoryType)  # noqa: S101  # the caller has looked
-    alike = [known for known in term.type.values if terms.typed(known)[0] == terms.typed(value)[0]]
+    alike = [each for each in term.type.values if terms.kind_and_value(each)[0] == terms.kind_and_value(value)[0]]
     if not alike:
         raise WrongType("the constant does not have the type of the declared values", remedy="compare like with like")
     if symbol in ("=", "<>") and value not in alike:
-        raise undeclared(term, value)
-    found = terms.among(term, [known for known in alike if _ORDERED[_POSITIVE.get(symbol, symbol)](known, value)])
-    return found if symbol not in _POSITIVE else Negation(found)
+        raise not_declared(term, value)
+    condition = terms.among(term, [each for each in alike if _ORDERED[_POSITIVE.get(symbol, symbol)](each, value)])
+    return condition if symbol not in _POSITIVE else Negation(condition)
 
 
-def undeclared(term: Term, value: terms.Constant) -> NeverTrue:
+def not_declared(term: Term, value: terms.Constant) -> NeverTrue:
     """The refusal of a value that a category does not have, with the nearest that it has."""
-    known = term.type.values if isinstance(term.type, CategoryType) else ()
-    return NeverTrue(f"{_quoted(value)} is not a declared value", remedy=_nearest(value, known))
+    values = term.type.values if isinstance(term.type, CategoryType) else ()
+    return NeverTrue(f"{_quote(value)} is not a declared value", remedy=_nearest(value, values))
 
 
 def those_that_can_be(makers: Sequence[Callable[[], Made]]) -> list[Made]:
-    """What is made of a list of values, without those that nothing has; refused where that is all of them."""
-    found, never = [], None
+    """The results for a list of values, without values that no row can have; refused if none is left."""
+    conditions, never = [], None
     for make in makers:
         try:
-            found.append(make())
+            conditions.append(make())
         except NeverTrue as refusal:
             never = never or refusal
-    if never is not None and not found:
+    if never is not None and not conditions:
         raise never
-    return found
+    return conditions
 
 
-def _nearest(value: terms.Constant, known: Sequence[terms.Constant]) -> str:
-    texts = {text.lower(): text for text in known if isinstance(text, str)}
+def _nearest(value: terms.Constant, values: Sequence[terms.Constant]) -> str:
+    texts = {text.lower(): text for text in values if isinstance(text, str)}
     close = difflib.get_close_matches(value.lower(), texts, n=1) if isinstance(value, str) else []
     if close:
-        return f"did you mean {_quoted(texts[close[0]])}?"
-    return f"declared are: {', '.join(map(_quoted, known[:MOST_TOLD]))}" + (", ..." if known[MOST_TOLD:] else "")
+        return f"did you mean {_quote(texts[close[0]])}?"
+    return f"declared are: {', '.join(map(_quote, values[:MOST_TOLD]))}" + (", ..." if values[MOST_TOLD:] else "")
 
 
-def _quoted(value: terms.Constant) -> str:
+def _quote(value: terms.Constant) -> str:
     return repr(value[:LONGEST_TOLD]) if isinstance(value, str) else as_text(value) if isinstance(value, Fraction) else str(value)
 
 
 def _text_compared(symbol: str, node: TextColumn, text: str | None) -> Condition:
     if text is None or symbol not in ("=", "<>"):
         raise WrongType("private text can be compared with text constants by = and <> only", remedy="use = or LIKE")
-    found = TextIs(node, (text,))
-    return found if symbol == "=" else Negation(found)
+    condition = TextIs(node, (text,))
+    return condition if symbol == "=" else Negation(condition)
 
 
 def _day(text: str) -> date:

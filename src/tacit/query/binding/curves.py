@@ -105,9 +105,9 @@ def floor_log(base: Base, x: Fraction, unit: Fraction) -> int:
     >>> floor_log("e", Fraction(10), Fraction(1, 1000)), floor_log("10", Fraction(1, 100), Fraction(1, 10))
     (2302, -20)
     """
-    known = _power_of_ten(x) if base == "10" else (0 if x == 1 else None)
-    if known is not None:
-        return (known / unit).__floor__()
+    exponent = _power_of_ten(x) if base == "10" else (0 if x == 1 else None)
+    if exponent is not None:
+        return (exponent / unit).__floor__()
     ends = log_down(x), log_up(x)
     if base == "10":
         corners = [end / ten for end in ends for ten in (log_down(Fraction(10)), log_up(Fraction(10)))]

@@ -26,7 +26,7 @@ def _minus(left: Row, right: Row) -> Row:
     return plus(left, times(right, Literal(-1)))
 
 
-def _scaled(row: Row, factor: int) -> Row:
+def _times(row: Row, factor: int) -> Row:
     return times(row, Literal(factor))
 
 
@@ -69,7 +69,7 @@ def _day_from_march(days: Row) -> Row:
 
 
 def _month_from_march(days: Row) -> Row:
-    return floor_by(plus(_scaled(_day_from_march(days), 5), Literal(2)), 153)
+    return floor_by(plus(_times(_day_from_march(days), 5), Literal(2)), 153)
 
 
 def _month(days: Row) -> Row:
@@ -78,19 +78,19 @@ def _month(days: Row) -> Row:
 
 
 def _day(days: Row) -> Row:
-    first = floor_by(plus(_scaled(_month_from_march(days), 153), Literal(2)), 5)
+    first = floor_by(plus(_times(_month_from_march(days), 153), Literal(2)), 5)
     return plus(_minus(_day_from_march(days), first), Literal(1))
 
 
 def _weekday_from_monday(days: Row) -> Row:
     """0 for Monday to 6 for Sunday: 1970-01-01 was a Thursday, and the shift keeps all dates positive."""
     shifted = plus(days, Literal(3 + 7 * 110_000))
-    return _minus(shifted, _scaled(floor_by(shifted, 7), 7))
+    return _minus(shifted, _times(floor_by(shifted, 7), 7))
 
 
 def _weekday_from_sunday(days: Row) -> Row:
     shifted = plus(days, Literal(4 + 7 * 110_000))
-    return _minus(shifted, _scaled(floor_by(shifted, 7), 7))
+    return _minus(shifted, _times(floor_by(shifted, 7), 7))
 
 
 PARTS: dict[str, tuple[Callable[[Row], Row], Callable[[date], int]]] = {
@@ -114,13 +114,13 @@ TRUNCATIONS: dict[str, tuple[Callable[[Row], Row], Callable[[date], int]]] = {
 def part(name: str, term: Term) -> Term:
     """A part of a date (one of PARTS) as a number; its possible values are listed from the calendar."""
     compute, on_day = PARTS[name]
-    return _computed(term, compute, on_day, NumberType(Fraction(1)))
+    return _by_calendar(term, compute, on_day, NumberType(Fraction(1)))
 
 
-def truncated(name: str, term: Term) -> Term:
+def truncate_to(name: str, term: Term) -> Term:
     """The first day of the year, quarter, month or week (one of TRUNCATIONS) of a date."""
     compute, on_day = TRUNCATIONS[name]
-    return _computed(term, compute, on_day, DateType())
+    return _by_calendar(term, compute, on_day, DateType())
 
 
 def date_node(term: Term) -> Row:
@@ -138,7 +138,7 @@ def known_days(term: Term) -> tuple[int, int]:
     return node.low, node.high
 
 
-def checked(term: Term) -> Term:
+def check_calendar(term: Term) -> Term:
     """The date itself, refused where it can leave the calendar."""
     node = date_node(term)
     if not FIRST <= node.low <= node.high <= LAST:
@@ -146,7 +146,7 @@ def checked(term: Term) -> Term:
     return term
 
 
-def _computed(term: Term, compute: Callable[[Row], Row], on_day: Callable[[date], int], meaning: NumberType | DateType) -> Term:
+def _by_calendar(term: Term, compute: Callable[[Row], Row], on_day: Callable[[date], int], meaning: NumberType | DateType) -> Term:
     node = date_node(term)
     points = _points(on_day, node.low, node.high)
     result = compute(node)
@@ -157,7 +157,7 @@ def _computed(term: Term, compute: Callable[[Row], Row], on_day: Callable[[date]
 
 @lru_cache(maxsize=256)
 def _points(on_day: Callable[[date], int], low: int, high: int) -> tuple[int, ...]:
-    """What a function of dates gives on the days of a range, sorted, each once."""
+    """The values of a function of dates on the days of a range, sorted, each once."""
     if not FIRST <= low <= high <= LAST or high - low > 366 * MOST_YEARS:
         raise RangeTooLarge(f"the dates span more than {MOST_YEARS} years", remedy="declare tighter bounds for the column")
     return tuple(sorted({on_day(day_of(number)) for number in range(low, high + 1)}))

@@ -1,4 +1,4 @@
-"""The functions of a row, by name: from terms to a term."""
+"""Rules for functions of a row, from terms to a term; query/functions.py lists the functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from fractions import Fraction
 
 from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.privacy.catalog import Value, day_of
-from tacit.query.binding import curves, dates, terms
-from tacit.query.binding.comparisons import as_number, compared, constant_value, text_constant
-from tacit.query.binding.naming import plain
+from tacit.query.binding import dates, terms
+from tacit.query.binding.comparisons import as_number, compare, constant_value, text_constant
+from tacit.query.binding.scope import plain
 from tacit.query.language.date_formats import written_as
 from tacit.query.language.syntax import Apply, Constant, Expression
 from tacit.query.plan import BooleanType, CategoryType, DateType, Literal, NumberType, Row, Term, TextColumn
@@ -26,8 +26,8 @@ def texts_of(term: Term) -> tuple[str, ...] | None:
     """The texts that a category of texts has; None for anything else."""
     if not isinstance(term.type, CategoryType):
         return None
-    found = tuple(value for value in term.type.values if isinstance(value, str))
-    return found if len(found) == len(term.type.values) else None
+    texts = tuple(value for value in term.type.values if isinstance(value, str))
+    return texts if len(texts) == len(term.type.values) else None
 
 
 def as_text(term: Term) -> Term:
@@ -38,24 +38,24 @@ def as_text(term: Term) -> Term:
         return term
     match term.type:
         case CategoryType(values):
-            return _labelled(term, [str(value).lower() if isinstance(value, bool) else str(value) for value in values])
+            return _with_labels(term, [str(value).lower() if isinstance(value, bool) else str(value) for value in values])
         case BooleanType():
-            return _labelled(term, ["false", "true"])
+            return _with_labels(term, ["false", "true"])
         case DateType():
-            return formatted(term, "%Y-%m-%d")
+            return date_text(term, "%Y-%m-%d")
         case NumberType(step) if step.denominator == 1:
             return _from_zero(term, [str(number * step) for number in _range(term, MOST_TEXTS)])
     raise WrongType("a number with a fraction has no text here", remedy="round it first: CAST(ROUND(x) AS TEXT)")
 
 
-def formatted(term: Term, form: str) -> Term:
+def date_text(term: Term, form: str) -> Term:
     """A date as text, in a form of date_formats.py; one look-up by the day, whatever the form."""
     low, high = dates.known_days(term)
-    found = [written_as(day_of(number), form) for number in range(low, high + 1)]
-    return _from_zero(term, found, in_order=not NAMES.search(form))
+    texts = [written_as(day_of(number), form) for number in range(low, high + 1)]
+    return _from_zero(term, texts, in_order=not NAMES.search(form))
 
 
-def joined(given: Sequence[Term]) -> Term:
+def concatenate(given: Sequence[Term]) -> Term:
     """Texts one after the other; NULL where one of them is. The values are the combinations that the declared ones have."""
     if all(texts_of(term) is None for term in given):
         raise WrongType("|| concatenates texts: one side must be a text", remedy="write CAST(x AS TEXT)")
@@ -72,7 +72,7 @@ def joined_whole(given: Sequence[Term]) -> Term:
             "CONCAT fits two readings here: dialects differ on a part that can be NULL",
             remedy="write a || b, which is NULL then, or COALESCE(a, '') || COALESCE(b, '')",
         )
-    return joined(given) if len(given) > 1 else as_text(given[0])
+    return concatenate(given) if len(given) > 1 else as_text(given[0])
 
 
 def strftime(given: Sequence[Term], written: Sequence[Expression]) -> Term:
@@ -80,7 +80,7 @@ def strftime(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     form = written[1].value if len(written) == 2 and isinstance(written[1], Constant) else None
     if not isinstance(form, str):
         raise WrongType("STRFTIME requires a date and a constant format", remedy="write STRFTIME(day, '%Y-%m')")
-    return formatted(given[0], form)
+    return date_text(given[0], form)
 
 
 def _pair(left: Term, right: Term) -> Term:
@@ -93,25 +93,25 @@ def _pair(left: Term, right: Term) -> Term:
             remedy="group by the columns one by one",
         )
     if (ending := text_constant(right)) is not None:
-        return _labelled(left, [f"{text}{ending}" for text in one])
+        return _with_labels(left, [f"{text}{ending}" for text in one])
     if (beginning := text_constant(left)) is not None:
-        return _labelled(right, [f"{beginning}{text}" for text in two])
+        return _with_labels(right, [f"{beginning}{text}" for text in two])
     first, second = left.node, right.node
     if isinstance(first, TextColumn) or isinstance(second, TextColumn):
         raise WrongType("private text cannot be concatenated", remedy="declare the column's values in the catalog")
     place = terms.plus(terms.times(first, Literal(len(two))), second)
     combined = Term(place, CategoryType(tuple(range(len(one) * len(two)))))
-    return _labelled(combined, [f"{start}{end}" for start in one for end in two])
+    return _with_labels(combined, [f"{start}{end}" for start in one for end in two])
 
 
 def _from_zero(term: Term, texts: Sequence[str], in_order: bool = False) -> Term:
     """The text of a number or a date, given one for each value of its range."""
     node = terms.plus(_node(term), Literal(-_node(term).low))
     kept = None if term.points is None else {point - _node(term).low for point in term.points}
-    return _labelled(Term(node, CategoryType(tuple(range(len(texts))))), texts, kept, in_order)
+    return _with_labels(Term(node, CategoryType(tuple(range(len(texts))))), texts, kept, in_order)
 
 
-def _labelled(term: Term, texts: Sequence[str], kept: set[int] | None = None, in_order: bool = False) -> Term:
+def _with_labels(term: Term, texts: Sequence[str], kept: set[int] | None = None, in_order: bool = False) -> Term:
     """The term whose code stands for a text, each text once; `kept` are the codes that can occur."""
     used = dict.fromkeys(text for code, text in enumerate(texts) if kept is None or code in kept)
     values = tuple(sorted(used) if in_order else used)
@@ -137,13 +137,13 @@ def tens_below(left: Term, divisor: Fraction) -> Term:
     return terms.multiply(terms.floor(terms.divide(left, terms.constant(divisor))), terms.constant(divisor))
 
 
-# --- the functions, by name --------------------------------------------------------------------------------------------------
+# --- rules: from the arguments, as terms and as written, to a term -----------------------------------------------------------
 
 
-Function = Callable[[Sequence[Term], Sequence[Expression]], Term]
+Rule = Callable[[Sequence[Term], Sequence[Expression]], Term]
 
 
-def _numbers(function: Callable[..., Term], count: int) -> Function:
+def of_numbers(function: Callable[..., Term], count: int) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         _expect(given, count, count)
         return function(*(as_number(term) for term in given))
@@ -156,11 +156,11 @@ def _expect(given: Sequence[Term], least: int, most: int) -> None:
         raise WrongType(f"expected {least if least == most else f'{least} to {most}'} arguments, not {len(given)}")
 
 
-def _add(given: Sequence[Term], written: Sequence[Expression]) -> Term:
+def add(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     return _shift(given, written, 1)
 
 
-def _subtract(given: Sequence[Term], written: Sequence[Expression]) -> Term:
+def subtract(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     left, right = given
     if (divisor := _rest_of(written)) is not None:
@@ -188,12 +188,12 @@ def _shift(given: Sequence[Term], written: Sequence[Expression], direction: int)
         days = terms.constant_of(right)
         if days is None or days.denominator != 1:
             raise WrongType("a date can be shifted by a constant integer number of days only", remedy="write day + INTERVAL 7 DAY")
-        return dates.checked(Term(terms.plus(dates.date_node(left), Literal(direction * int(days))), DateType()))
+        return dates.check_calendar(Term(terms.plus(dates.date_node(left), Literal(direction * int(days))), DateType()))
     left, right = as_number(left), as_number(right)
     return terms.add(left, right) if direction > 0 else terms.subtract(left, right)
 
 
-def _interval(_: Sequence[Term], written: Sequence[Expression]) -> Term:
+def interval(_: Sequence[Term], written: Sequence[Expression]) -> Term:
     count, unit = (part.value if isinstance(part, Constant) else None for part in written)
     days = {"day": 1, "week": 7}.get(str(unit))
     if days is None or not isinstance(count, Fraction):
@@ -201,12 +201,12 @@ def _interval(_: Sequence[Term], written: Sequence[Expression]) -> Term:
     return terms.constant(count * days)
 
 
-def _round(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def to_decimals(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 1, 2)
     return terms.rounded(as_number(given[0]), _whole(given[1], -6, 6) if len(given) == 2 else 0)
 
 
-def _power(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def power(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     return terms.power(as_number(given[0]), _whole(given[1], 1, 4))
 
@@ -218,7 +218,7 @@ def _whole(term: Term, low: int, high: int) -> int:
     return int(value)
 
 
-def _bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 4, 4)
     low, high = terms.constant_of(given[1]), terms.constant_of(given[2])
     if low is None or high is None or low >= high:
@@ -226,18 +226,18 @@ def _bucket(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     return terms.width_bucket(as_number(given[0]), low, high, _whole(given[3], 1, 100_000))
 
 
-def _nullif(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def null_if(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 2, 2)
     empty = Term(Literal(None), given[0].type)
-    return terms.cases([(compared("=", *given), empty)], given[0])
+    return terms.cases([(compare("=", *given), empty)], given[0])
 
 
-def _coalesce(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def first_known(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     _expect(given, 1, 50)
     return terms.first_known(given)
 
 
-def _extreme(greatest: bool) -> Function:
+def extreme(greatest: bool) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         _expect(given, 1, 50)
         return terms.extreme(given, greatest)
@@ -245,19 +245,19 @@ def _extreme(greatest: bool) -> Function:
     return apply
 
 
-def _of_values(function: Callable[..., Value]) -> Function:
+def of_values(function: Callable[..., Value]) -> Rule:
     """A function of public text, decided value by value; further arguments are constants."""
 
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         term, rest = given[0], [constant_value(extra) for extra in given[1:]]
         if not isinstance(term.type, CategoryType) or not all(isinstance(value, str) for value in term.type.values):
             raise WrongType("text functions require a column with declared values", remedy="declare the column's values")
-        return relabelled(term, [function(value, *rest) for value in term.type.values])
+        return with_images(term, [function(value, *rest) for value in term.type.values])
 
     return apply
 
 
-def relabelled(term: Term, images: Sequence[Value]) -> Term:
+def with_images(term: Term, images: Sequence[Value]) -> Term:
     """The term whose code stands for another value; numbers become numbers."""
     if all(isinstance(image, int) and not isinstance(image, bool) for image in images):
         table = [int(image) for image in images]
@@ -266,25 +266,25 @@ def relabelled(term: Term, images: Sequence[Value]) -> Term:
     return Term(terms.lookup(term, [places[image] for image in images]), CategoryType(tuple(places)))
 
 
-def _substring(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
-    begin = _counted(start, 1) - 1
-    return text[begin:] if length is None else text[begin : begin + _counted(length, 0)]
+def cut_text(text: str, start: terms.Constant, length: terms.Constant | None = None) -> str:
+    begin = _count_of(start, 1) - 1
+    return text[begin:] if length is None else text[begin : begin + _count_of(length, 0)]
 
 
-def _counted(number: terms.Constant, least: int) -> int:
+def _count_of(number: terms.Constant, least: int) -> int:
     if not isinstance(number, Fraction) or number.denominator != 1 or number < least:
         raise WrongType(f"SUBSTRING requires integers of at least {least}", remedy="count characters from 1")
     return int(number)
 
 
-def _truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
+def truncate(given: Sequence[Term], written: Sequence[Expression]) -> Term:
     unit = written[0].value if isinstance(written[0], Constant) else None
     if unit not in dates.TRUNCATIONS:
         raise NotAllowed("DATE_TRUNC requires one of 'year', 'quarter', 'month', 'week' or 'day'")
-    return dates.truncated(str(unit), given[1])
+    return dates.truncate_to(str(unit), given[1])
 
 
-def _part(name: str) -> Function:
+def part(name: str) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         _expect(given, 1, 1)
         return dates.part(name, given[0])
@@ -292,57 +292,16 @@ def _part(name: str) -> Function:
     return apply
 
 
-def _cast_number(given: Sequence[Term], _: Sequence[Expression]) -> Term:
+def cast_number(given: Sequence[Term], _: Sequence[Expression]) -> Term:
     term = as_number(given[0])
     terms.number_node(term)
     return term
 
 
-def _cast_same(kind: type, name: str) -> Function:
+def cast_same(kind: type, name: str) -> Rule:
     def apply(given: Sequence[Term], _: Sequence[Expression]) -> Term:
         if not isinstance(given[0].type, kind):
             raise WrongType(f"a cast to {name} of {terms.word(given[0].type)} is not supported")
         return given[0]
 
     return apply
-
-
-FUNCTIONS: dict[str, Function] = {
-    "+": _add,
-    "-": _subtract,
-    "*": _numbers(terms.multiply, 2),
-    "/": _numbers(terms.divide, 2),
-    "%": _numbers(terms.modulo, 2),
-    "negate": _numbers(terms.negate, 1),
-    "abs": _numbers(terms.absolute, 1),
-    "sign": _numbers(terms.sign, 1),
-    "floor": _numbers(terms.floor, 1),
-    "ceil": _numbers(terms.ceil, 1),
-    "round": _round,
-    "power": _power,
-    "sqrt": _numbers(curves.root, 1),
-    "ln": _numbers(curves.logarithm("e"), 1),
-    "log10": _numbers(curves.logarithm("10"), 1),
-    "exp": _numbers(curves.exponential, 1),
-    "width_bucket": _bucket,
-    "nullif": _nullif,
-    "coalesce": _coalesce,
-    "least": _extreme(greatest=False),
-    "greatest": _extreme(greatest=True),
-    "interval": _interval,
-    "lower": _of_values(str.lower),
-    "upper": _of_values(str.upper),
-    "trim": _of_values(str.strip),
-    "length": _of_values(len),
-    "substring": _of_values(_substring),
-    "concat": lambda given, _: joined(given),
-    "concat_all": lambda given, _: joined_whole(given),
-    "strftime": strftime,
-    "date_trunc": _truncate,
-    **{name: _part(name) for name in dates.PARTS},
-    "cast_integer": _numbers(terms.rounded, 1),
-    "cast_number": _cast_number,
-    "cast_date": _cast_same(DateType, "DATE"),
-    "cast_text": lambda given, _: as_text(given[0]),
-    "cast_boolean": _cast_same(BooleanType, "BOOLEAN"),
-}

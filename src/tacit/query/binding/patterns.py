@@ -8,9 +8,7 @@ declared values, which are public.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from unicodedata import normalize
@@ -35,8 +33,8 @@ from tacit.query.binding.regular import (
     too_much,
 )
 from tacit.query.language.syntax import Constant, Expression
-from tacit.query.pauses import pause
 from tacit.query.plan import CategoryType, Condition, Term, TextColumn, TextLike
+from tacit.query.question import WORKED, pause
 
 PARTS: dict[str, tuple[str, Callable[[str, str], bool]]] = {
     "starts_with": ("{}%", str.startswith),
@@ -52,13 +50,13 @@ def pattern_text(expression: Expression, function: str) -> str:
     raise NotAllowed(f"{function.upper()} requires a constant pattern", remedy="write the pattern as text")
 
 
-def found(function: str, term: Term, pattern: str) -> Condition:
+def pattern_condition(function: str, term: Term, pattern: str) -> Condition:
     """The condition that a text has a form; `function` is one of PARTS, like, ilike, regexp_matches or regexp_like."""
     if function in ("like", "ilike"):
         return like(term, pattern, function == "ilike")
     if function in PARTS:
         return _part(function, term, pattern)
-    return _matched(function, term, pattern)
+    return _match_condition(function, term, pattern)
 
 
 def _part(function: str, term: Term, text: str) -> Condition:
@@ -70,7 +68,7 @@ def _part(function: str, term: Term, text: str) -> Condition:
     return terms.among(term, [value for value in _values(term, function) if holds(value, text)])
 
 
-def _matched(function: str, term: Term, pattern: str) -> Condition:
+def _match_condition(function: str, term: Term, pattern: str) -> Condition:
     """A part of the text matches; REGEXP_LIKE and RLIKE, which some dialects match with the whole, only where it is the same."""
     if isinstance(term.node, TextColumn):
         raise NotAllowed("a regular expression on private text is not supported", remedy="use LIKE, or declare the column's values")
@@ -96,37 +94,26 @@ LONGEST_PATTERN = 500
 MOST_STEPS = 5_000  # of a program
 MOST_WORK = 1_000_000  # steps of all patterns of a question, a character in a known state counting an eighth: about a second
 MOST_KEPT = 300_000  # steps in states that are remembered: some 30 MB
-WORKED: ContextVar[list[int]] = ContextVar("the work on the patterns of this question")
 
 
 def matching(texts: Sequence[str], pattern: str) -> list[str]:
-    """Those of the texts of which some part matches.
+    """The texts with a part that matches.
 
     >>> matching(["north", "south", "east"], "^(n|s).*th$")
     ['north', 'south']
     """
     if len(pattern) > LONGEST_PATTERN:
         raise NotAllowed(f"a regular expression has at most {LONGEST_PATTERN} characters", remedy="write a shorter one")
-    found, work = _matching(tuple(texts), pattern)
+    matches, work = _matches_of(tuple(texts), pattern)
     worked = WORKED.get([0])
     worked[0] += work  # whether it was remembered or not: so every process decides alike
     if worked[0] > MOST_WORK:
         raise too_much("and those beside it take too much work on the declared values")
-    return list(found)
-
-
-@contextmanager
-def one_question() -> Iterator[None]:
-    """All patterns inside share one limit of work."""
-    before = WORKED.set([0])
-    try:
-        yield
-    finally:
-        WORKED.reset(before)
+    return list(matches)
 
 
 @lru_cache(maxsize=64)
-def _matching(texts: tuple[str, ...], pattern: str) -> tuple[tuple[str, ...], int]:
+def _matches_of(texts: tuple[str, ...], pattern: str) -> tuple[tuple[str, ...], int]:
     """The texts, and the work that it took to find them."""
     machine = Machine(program_of(Parser(pattern).whole()))
     return tuple(text for text in texts if machine.finds(text)), machine.work + len(machine.steps)
@@ -140,40 +127,40 @@ Program = list[tuple[Step, int]]  # each step, and the one that follows it
 def program_of(tree: Node) -> Program:
     """The program of a tree. Its first step is the last one; MATCH is the end."""
     steps: Program = []
-    start = _written(tree, MATCH, steps)
+    start = _write(tree, MATCH, steps)
     steps.append(((start,), MATCH))
     return steps
 
 
-def _written(node: Node, then: int, steps: Program) -> int:
+def _write(node: Node, then: int, steps: Program) -> int:
     """Write what stands before the step `then`; returns where it begins."""
     if len(steps) > MOST_STEPS:
         raise too_much(f"has more than {MOST_STEPS:,} steps when its repetitions are written out")
     match node:
         case Row():
             for part in reversed(node.parts):
-                then = _written(part, then, steps)
+                then = _write(part, then, steps)
             return then
         case Either():
-            return _step(tuple(_written(part, then, steps) for part in node.parts), MATCH, steps)
+            return _step(tuple(_write(part, then, steps) for part in node.parts), MATCH, steps)
         case Repeat():
-            return _repeated(node, then, steps)
+            return _repeat(node, then, steps)
         case _:
             return _step(node, then, steps)
 
 
-def _repeated(node: Repeat, then: int, steps: Program) -> int:
+def _repeat(node: Repeat, then: int, steps: Program) -> int:
     if node.most is None:
         again = _step((), MATCH, steps)
-        begin = _written(node.part, again, steps)
+        begin = _write(node.part, again, steps)
         steps[again] = (begin, then), MATCH
         then = again
     else:
         after = then
         for _ in range(node.most - node.least):
-            then = _step((_written(node.part, then, steps), after), MATCH, steps)
+            then = _step((_write(node.part, then, steps), after), MATCH, steps)
     for _ in range(node.least):
-        then = _written(node.part, then, steps)
+        then = _write(node.part, then, steps)
     return then
 
 
@@ -197,7 +184,7 @@ class Machine:
     def finds(self, text: str) -> bool:
         """Whether some part of a text matches."""
         pause()
-        self._worked(1 + len(text) // 8)
+        self._work_on(1 + len(text) // 8)
         state: State | None = (frozenset(), "")
         for symbol in (*text, ""):
             assert state is not None  # noqa: S101  # a match has returned
@@ -209,33 +196,33 @@ class Machine:
 
     def _after(self, state: State, symbol: str) -> State | None:
         """The state after one more character; "" is the end."""
-        reached = self._reached(state, _places(state[1], symbol))
-        found: State | None = None
+        reached = self._reach(state, _places(state[1], symbol))
+        following: State | None = None
         if MATCH not in reached:
             after = frozenset(then for step, then in map(self.steps.__getitem__, reached) if self._reads(step, symbol))
-            found = after, "\n" if symbol == "\n" else "w" if _is_word(symbol) else "."
+            following = after, "\n" if symbol == "\n" else "w" if _is_word(symbol) else "."
             self.kept += 1 + len(after)
         if self.kept > MOST_KEPT:
             self.kept = 0
             self.known.clear()
-        self.known[state, symbol] = found
-        return found
+        self.known[state, symbol] = following
+        return following
 
     def _reads(self, step: Step, symbol: str) -> bool:
         if not isinstance(step, One):
             return False
-        self._worked(sum(2 + len(kind.ranges) // 4 for kind in step.kinds))
+        self._work_on(sum(2 + len(kind.ranges) // 4 for kind in step.kinds))
         return symbol != "" and step.holds(symbol)
 
-    def _reached(self, state: State, places: int) -> set[int]:
+    def _reach(self, state: State, places: int) -> set[int]:
         """Every step that is reached without another character; a match may begin anywhere."""
-        found, waiting = set[int](), [*state[0], len(self.steps) - 1]
+        reached, waiting = set[int](), [*state[0], len(self.steps) - 1]
         while waiting:
             at = waiting.pop()
-            if at in found:
+            if at in reached:
                 continue
-            found.add(at)
-            self._worked(1)
+            reached.add(at)
+            self._work_on(1)
             if at == MATCH:
                 break
             step, then = self.steps[at]
@@ -243,9 +230,9 @@ class Machine:
                 waiting += step
             elif isinstance(step, Place) and step.what & places:
                 waiting.append(then)
-        return found
+        return reached
 
-    def _worked(self, steps: int) -> None:
+    def _work_on(self, steps: int) -> None:
         self.work += steps
         if self.work > MOST_WORK:
             raise too_much("takes too much work on the declared values")

@@ -58,8 +58,8 @@ class Kind:
 
     def _has(self, symbol: str) -> bool:
         if self.category:
-            found = category(symbol)
-            return found != "Cn" and found.startswith(self.category)  # RE2 counts no unassigned letter in C
+            letters = category(symbol)
+            return letters != "Cn" and letters.startswith(self.category)  # RE2 counts no unassigned letter in C
         code = ord(symbol)
         return any(low <= code <= high for low, high in self.ranges)
 
@@ -67,20 +67,20 @@ class Kind:
 @cache
 def _cases() -> dict[str, str]:
     """Letters that differ in case alone, by the one that Unicode folds them to."""
-    found: dict[str, str] = {}
+    cases: dict[str, str] = {}
     for symbol in map(chr, range(0x1E944)):  # no letter beyond has two cases
-        if (folded := _folded(symbol)) != symbol:
-            found[folded] = found.get(folded, folded) + symbol
-    return found
+        if (folded := _fold(symbol)) != symbol:
+            cases[folded] = cases.get(folded, folded) + symbol
+    return cases
 
 
-def _folded(symbol: str) -> str:
+def _fold(symbol: str) -> str:
     """The simple case folding of Unicode: one letter for one letter."""
     return next((one for one in (symbol.casefold(), symbol.lower()) if len(one) == 1), symbol)
 
 
 def _same_letters(symbol: str) -> str:
-    folded = _folded(symbol)
+    folded = _fold(symbol)
     return _cases().get(folded, symbol)
 
 
@@ -121,7 +121,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """So many times; `most` is None for any number."""
+    """A repetition from `least` to `most` times; `most` is None for any number."""
 
     part: Node
     least: int
@@ -134,7 +134,7 @@ ANY = Kind(((0, LAST),))
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What (?i), (?m) and (?s) change; U changes which match is found, and not whether there is one."""
+    """The changes of (?i), (?m) and (?s); U changes which match is found, and not whether there is one."""
 
     i: bool = False
     m: bool = False
@@ -152,10 +152,10 @@ class Parser:
     depth: int = 0
 
     def whole(self) -> Node:
-        found = self._either()
+        tree = self._either()
         if self.at < len(self.text):
             raise _invalid()
-        return found
+        return tree
 
     def _either(self) -> Node:
         """Up to the end, or to the bracket that closes; flags that are set inside end there."""
@@ -168,7 +168,7 @@ class Parser:
             elif (times := self._times()) is not None:
                 if not row or repeated:
                     raise _invalid()
-                row[-1], repeated = self._repeated(row[-1], *times), True
+                row[-1], repeated = self._repeat(row[-1], *times), True
             else:
                 row += self._next()
                 repeated = False
@@ -177,9 +177,9 @@ class Parser:
         return parts[0] if len(parts) == 1 else Either(parts)
 
     def _takes(self, wanted: str) -> bool:
-        found = self.text.startswith(wanted, self.at)
-        self.at += len(wanted) if found else 0
-        return found
+        is_next = self.text.startswith(wanted, self.at)
+        self.at += len(wanted) if is_next else 0
+        return is_next
 
     def _symbol(self) -> str:
         if self.at >= len(self.text):
@@ -190,8 +190,8 @@ class Parser:
     def _times(self) -> tuple[int, int | None] | None:
         """How often what stands before is repeated; None if no repetition is written here."""
         signs: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-        begun, found = self.at, signs.get(self.text[self.at])
-        if found is not None:
+        begun, ends = self.at, signs.get(self.text[self.at])
+        if ends is not None:
             self.at += 1
         elif self._takes("{"):
             least = self._number()
@@ -199,11 +199,11 @@ class Parser:
             if least is None or most is None or not self._takes("}"):
                 self.at = begun
                 return None  # a bracket like any other character
-            found = (least, None if most == -1 else most)
+            ends = (least, None if most == -1 else most)
         else:
             return None
         self._takes("?")
-        return found
+        return ends
 
     def _digit(self) -> bool:
         return self.text[self.at : self.at + 1] in DIGITS
@@ -215,23 +215,23 @@ class Parser:
         digits = self.text[begun : self.at]
         return None if not digits or len(digits) > 9 or (digits[0] == "0" and len(digits) > 1) else int(digits)
 
-    def _repeated(self, part: Node, least: int, most: int | None) -> Node:
+    def _repeat(self, part: Node, least: int, most: int | None) -> Node:
         if least > MOST_REPEATED or (most is not None and (most > MOST_REPEATED or most < least)):
             raise _invalid()
-        found = Repeat(part, least, most)
-        if max(least, most or 0) >= 2 and not _room(found, MOST_REPEATED):
+        repeat = Repeat(part, least, most)
+        if max(least, most or 0) >= 2 and not _room(repeat, MOST_REPEATED):
             raise _invalid()
-        return found
+        return repeat
 
     def _next(self) -> list[Node]:
-        """What stands here; nothing for flags."""
+        """The node that stands here; nothing for flags."""
         symbol = self._symbol()
         if symbol == "(":
             return self._group()
         if symbol == "[":
             return [self._among()]
         if symbol == "\\":
-            return self._escaped()
+            return self._escape()
         if symbol == ".":
             return [One((ANY,) if self.flags.s else (Kind(((0, 9), (11, LAST))),))]
         if symbol in "^$":
@@ -246,8 +246,8 @@ class Parser:
         before = self.flags
         if self._takes("?"):
             if self._takes("P<"):
-                self._named()
-            elif not self._flagged():
+                self._read_name()
+            elif not self._flags():
                 return []
         self.depth += 1
         if self.depth > DEEPEST:
@@ -259,13 +259,13 @@ class Parser:
         self.flags = before
         return [inside]
 
-    def _named(self) -> None:
+    def _read_name(self) -> None:
         name, closed, _ = self.text[self.at :].partition(">")
         if not closed or not all(symbol == "_" or symbol.isalnum() for symbol in name) or not name:
             raise _invalid()
         self.at += len(name) + 1
 
-    def _flagged(self) -> bool:
+    def _flags(self) -> bool:
         """Read flags; whether a group follows them, and not what is left of the one around it."""
         wanted, said = True, 0
         while (symbol := self._symbol()) not in ":)":
@@ -281,7 +281,7 @@ class Parser:
 
     # --- escapes and classes ---------------------------------------------------------------------------------------------------
 
-    def _escaped(self) -> list[Node]:
+    def _escape(self) -> list[Node]:
         places = {"A": BEGIN_TEXT, "z": END_TEXT, "b": BOUNDARY, "B": NO_BOUNDARY}
         symbol = self.text[self.at : self.at + 1]
         if symbol in places:
@@ -341,7 +341,7 @@ class Parser:
         return self.text[begun : self.at]
 
     def _among(self) -> One:
-        """A class in square brackets, of which the first is read."""
+        """A class in square brackets; the first bracket is read already."""
         out, kinds, first = self._takes("^"), list[Kind](), True
         while first or not self._takes("]"):
             first = False
@@ -350,7 +350,7 @@ class Parser:
                 kind = self._kind()
                 self.at -= kind is None
             kinds.append(self._range() if kind is None else kind)
-        return One(_joined(kinds), out)
+        return One(_join(kinds), out)
 
     def _posix(self) -> Kind | None:
         if not self.text.startswith("[:", self.at) or (end := self.text.find(":]", self.at + 2)) < 0:
@@ -375,7 +375,7 @@ class Parser:
         return self._code() if self._takes("\\") else ord(self._symbol())
 
 
-def _joined(kinds: list[Kind]) -> tuple[Kind, ...]:
+def _join(kinds: list[Kind]) -> tuple[Kind, ...]:
     """The same characters in fewer kinds: all ranges of either case are one."""
     plain = {fold: [kind for kind in kinds if kind.ranges and not kind.out and kind.fold is fold] for fold in (False, True)}
     one = [Kind(tuple(sorted({pair for kind in some for pair in kind.ranges})), fold=fold) for fold, some in plain.items() if some]
@@ -383,7 +383,7 @@ def _joined(kinds: list[Kind]) -> tuple[Kind, ...]:
 
 
 def _room(node: Node, most: int) -> int:
-    """What is left of the limit of repetitions in the innermost of them; 0 if there are too many."""
+    """The rest of the limit of repetitions in the innermost of them; 0 if there are too many."""
     if isinstance(node, Repeat):
         most //= max(1, node.least if node.most is None else node.most)
     parts = (node.part,) if isinstance(node, Repeat) else node.parts if isinstance(node, Row | Either) else ()

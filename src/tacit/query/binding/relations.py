@@ -15,25 +15,25 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Table
 from tacit.query.binding import terms
 from tacit.query.binding.binder import Binder, has_aggregate
-from tacit.query.binding.possible import possible
-from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared
-from tacit.query.binding.ties import (
+from tacit.query.binding.conditions import (
     codes,
     conjuncts,
     equal,
     identities_of,
     is_equality,
     join_column,
-    matching,
+    join_row,
     names_in,
+    no_tie,
     not_of_the_unit,
+    possible,
     public_numbers,
     same_key,
     sides,
     tie,
     ties_in,
-    untied,
 )
+from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared_columns
 from tacit.query.language.syntax import Apply, At, Exists, Expression, From, InQuery, Joined, Name, Nested, Select
 from tacit.query.plan import (
     Bound,
@@ -113,11 +113,11 @@ def _exists(relations: Relations, rows: Rows, scope: Scope, asked: Exists, negat
 def _among(relations: Relations, rows: Rows, scope: Scope, asked: InQuery, negated: bool) -> Rows:
     """IN: the unit or a key of it among those of the inner rows, or a value among those of a public table.
 
-    NOT IN is read as NOT EXISTS: a NULL among the inner values excludes nobody.
+    NOT IN is read as NOT EXISTS: a NULL among the inner values excludes no row.
     """
-    from tacit.query.binding.subqueries import nested
+    from tacit.query.binding.subqueries import nested_part
 
-    part = nested(relations, Nested(asked.query, "the sub-query", asked.at))
+    part = nested_part(relations, Nested(asked.query, "the sub-query", asked.at))
     if len(part.source.names) != 1:
         raise NotAllowed("the sub-query of IN has one column", remedy="write IN (SELECT id FROM ...)", at=asked.at)
     (name,) = part.source.names
@@ -183,31 +183,31 @@ class Relations:
         parts = [self.part(select.table), *(self.part(joined.table) for joined in select.joins)]
         self._count_joins(select)
         pool = list(conjuncts(select.where))
-        first, rest = self._ordered(parts, select.joins, pool)
+        first, rest = self._in_order(parts, select.joins, pool)
         rows, scope, public = first.rows, Scope((first.source,)), first.public
         while rest:
             part, joined = self._next(scope, rest, pool)
             rest.remove((part, joined))
-            rows, scope = self._attached(rows, scope, part, joined, pool)
+            rows, scope = self._attach(rows, scope, part, joined, pool)
         outer = [each for each in pool if around is not None and not all(map(scope.has, names_in(each)))]
         inner = [each for each in pool if each not in outer]
         plain = first.plain and len(parts) == 1
-        return Built(self._filtered(rows, scope, inner, public), scope, public, plain, tuple(outer))
+        return Built(self._filter(rows, scope, inner, public), scope, public, plain, tuple(outer))
 
     def part(self, item: From | Nested) -> Part:
         """A table or a sub-query of FROM."""
         if isinstance(item, Nested):
-            from tacit.query.binding.subqueries import nested
+            from tacit.query.binding.subqueries import nested_part
 
-            return nested(self, item)
+            return nested_part(self, item)
         table, number = self._table(item), next(self.numbers)
         columns = self.public.columns(table.name) if table.public else table.columns
-        known = declared(number, columns)
+        held = declared_columns(number, columns)
         if table.public:
             scan = PublicScan(table, number, self.public.size(table.name), len(columns))
-            return Part(scan, Source(item.alias, known, table=table), True, item.at)
+            return Part(scan, Source(item.alias, held, table=table), True, item.at)
         rows = Bound(Scan(table, number), table.max_rows)
-        source = Source(item.alias, known, identities_of(self.catalog, table, number), table)
+        source = Source(item.alias, held, identities_of(self.catalog, table, number), table)
         return Part(rows, source, False, item.at)
 
     def _table(self, written: From) -> Table:
@@ -228,7 +228,7 @@ class Relations:
                 at=select.joins[-1].table.at if select.joins else None,
             )
 
-    def _ordered(
+    def _in_order(
         self, parts: Sequence[Part], joins: Sequence[Joined], pool: list[Expression]
     ) -> tuple[Part, list[tuple[Part, Joined]]]:
         """The part to begin with, a private one if there is any, and the rest. Conditions of inner joins go to WHERE's."""
@@ -263,7 +263,7 @@ class Relations:
 
     # --- joins ---
 
-    def _attached(
+    def _attach(
         self, rows: Rows | PublicScan, scope: Scope, part: Part, joined: Joined, pool: list[Expression]
     ) -> tuple[Rows | PublicScan, Scope]:
         alias = part.source.alias.lower()
@@ -273,13 +273,13 @@ class Relations:
             raise NotAllowed(
                 "public tables can be joined to private rows only", remedy="begin FROM with a private table", at=part.at
             )
-        shared = self._shared(scope, part, joined)
+        shared = self._common_names(scope, part, joined)
         conditions = pool if joined.kind == "inner" else list(conjuncts(joined.on))
         if part.public:
             return self._with_public(rows, scope, part, joined, conditions, shared)
         return self._with_private(rows, scope, part, joined, conditions, shared)
 
-    def _shared(self, scope: Scope, part: Part, joined: Joined) -> tuple[str, ...]:
+    def _common_names(self, scope: Scope, part: Part, joined: Joined) -> tuple[str, ...]:
         """The columns of USING, or those that both sides of a NATURAL join have."""
         if not joined.natural:
             return tuple(name.lower() for name in joined.using)
@@ -296,7 +296,7 @@ class Relations:
         left, column = join_column(scope, part.source, conditions, shared, part.at)
         condition = None if joined.kind == "inner" else self._of_right(part, conditions, scope)
         fan_out = max(1, self.public.fan_out(part.source.table.name, column.name.lower()))
-        node = matching(Binder(scope).term(left), column, scan.source, public_numbers(scope), part.at)
+        node = join_row(Binder(scope).term(left), column, scan.source, public_numbers(scope), part.at)
         joined_rows = Join(
             rows, scan.table, node, column.name.lower(), joined.kind, fan_out, scan.size, scan.width, scan.source, condition
         )
@@ -308,7 +308,7 @@ class Relations:
     ) -> tuple[Rows, Scope]:
         ties = [*self._ties_of(scope, part, shared), *ties_in(scope, part.source, conditions)]
         if not ties:
-            raise untied(scope, part.source, part.at)
+            raise no_tie(scope, part.source, part.at)
         pairs = [pair for left, right in ties if (pair := codes(left, right)) is not None]
         pairs += self._equal_columns(scope, part, shared)
         other = part.rows
@@ -318,10 +318,10 @@ class Relations:
             other = Where(other, of_right) if of_right is not None else other
         here = next(self.numbers)
         once = any(right.unique for _, right in ties)
-        found = UnitJoin(rows, other, tuple(pairs), joined.kind, once, here)  # type: ignore[arg-type]
+        step = UnitJoin(rows, other, tuple(pairs), joined.kind, once, here)  # type: ignore[arg-type]
         is_here = Negation(IsNull(PlanColumn(here, "here", 1, 1, True)))
         source = replace(part.source, optional=joined.kind == "left", using=frozenset(shared), here=is_here)
-        return found, Scope((*scope.sources, source))
+        return step, Scope((*scope.sources, source))
 
     def _ties_of(self, scope: Scope, part: Part, shared: tuple[str, ...]) -> Iterator[tuple[Identity, Identity]]:
         for name in shared:
@@ -351,7 +351,7 @@ class Relations:
                 yield equal(Binder(scope).term(compared[0]), Binder(alone).term(compared[1]))
 
     def _of_right(self, part: Part, conditions: list[Expression], scope: Scope) -> Condition | None:
-        """What is left of the ON of a left join: a filter of the right side, before the join."""
+        """The rest of the ON of a left join: a filter of the right side, before the join."""
         alone = Scope((part.source,))
         for each in conditions:
             if not all(map(alone.has, names_in(each))) or any(scope.has(name) and len(name.parts) == 1 for name in names_in(each)):
@@ -365,7 +365,7 @@ class Relations:
 
     # --- WHERE ---
 
-    def _filtered(self, rows: Rows | PublicScan, scope: Scope, conditions: Sequence[Expression], public: bool) -> Rows | PublicScan:
+    def _filter(self, rows: Rows | PublicScan, scope: Scope, conditions: Sequence[Expression], public: bool) -> Rows | PublicScan:
         """The rows that meet all conditions; sub-queries among them are looked up last."""
         binder = Binder(scope)
         plain = [each for each in conditions if looked_up(each) is None and tie(each, scope, scope) is None]

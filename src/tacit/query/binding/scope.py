@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Protocol
 
 from tacit.errors import NoBounds, NotAllowed, UnknownName
 from tacit.privacy import catalog
 from tacit.privacy.catalog import Table
 from tacit.query.binding import terms
-from tacit.query.language.syntax import At, Name
+from tacit.query.language.syntax import Apply, At, Constant, Expression, Item, Name, Scalar, Star, unplaced_query
 from tacit.query.plan import (
     CategoryType,
     Column,
@@ -27,7 +28,7 @@ from tacit.query.plan import (
 
 
 class PublicFacts(Protocol):
-    """What is known of the public tables, from their contents."""
+    """Facts about the public tables, from their contents."""
 
     def columns(self, table: str) -> Mapping[str, catalog.Column]:
         """Every column of a public table, declared or found."""
@@ -89,7 +90,7 @@ class Source:
         return tuple(name for name, each in self.identities.items() if each.space is None)
 
 
-def declared(number: int, columns: Mapping[str, catalog.Column]) -> dict[str, Declared | Term]:
+def declared_columns(number: int, columns: Mapping[str, catalog.Column]) -> dict[str, Declared | Term]:
     """The columns of a table, by their names in lower case."""
     return {name.lower(): Declared(number, column) for name, column in columns.items()}
 
@@ -100,7 +101,7 @@ class Scope:
 
     sources: tuple[Source, ...]
 
-    def _called(self, name: Name) -> list[Source]:
+    def _source_named(self, name: Name) -> list[Source]:
         """The sources that a name can mean."""
         if len(name.parts) == 1:
             return list(self.sources)
@@ -108,48 +109,48 @@ class Scope:
 
     def has(self, name: Name) -> bool:
         """Whether some source has such a column."""
-        return any(name.parts[-1].lower() in source.names for source in self._called(name))
+        return any(name.parts[-1].lower() in source.names for source in self._source_named(name))
 
     def find(self, name: Name) -> tuple[Source, Declared | Term]:
         """The source and the column that a name means; unique, or refused."""
         wanted = name.parts[-1].lower()
-        sources = self._called(name)
+        sources = self._source_named(name)
         if not sources:
             raise UnknownName(
                 f"unknown table {name.parts[0][:60]!r} in the question", remedy=_nearest(name.parts[0], self._aliases()), at=name.at
             )
-        found = [source for source in sources if wanted in source.names]
-        if not found:
-            known = [word for source in sources for word in _spelled(source)]
-            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], known), at=name.at)
-        if len(found) > 1 and len(name.parts) == 1:
-            found = [source for source in found if wanted not in source.using]
-        if len(found) > 1:
+        holders = [source for source in sources if wanted in source.names]
+        if not holders:
+            words = [word for source in sources for word in _names_of(source)]
+            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], words), at=name.at)
+        if len(holders) > 1 and len(name.parts) == 1:
+            holders = [source for source in holders if wanted not in source.using]
+        if len(holders) > 1:
             raise UnknownName(f"ambiguous column {wanted[:60]!r}: several tables have it", remedy="write table.column", at=name.at)
-        column = found[0].columns.get(wanted)
+        column = holders[0].columns.get(wanted)
         if column is None:
             raise identifies(name)
-        return found[0], column
+        return holders[0], column
 
     def identity(self, name: Name) -> tuple[Source, Identity] | None:
         """The source and the identity that a name means; None where it means none, or could mean several.
 
         The unit of a row that a left join did not find is NULL, while the row still has its unit: that column is refused.
         """
-        found = self.named(name)
-        if found is not None and found[0].optional and found[1].space is None:
+        holder = self.named(name)
+        if holder is not None and holder[0].optional and holder[1].space is None:
             raise self._may_be_missing(name)
-        return found
+        return holder
 
     def named(self, name: Name) -> tuple[Source, Identity] | None:
         """The same, also for what a left join may not have found."""
         wanted = name.parts[-1].lower()
-        found = [source for source in self._called(name) if wanted in source.names]
-        if len(found) > 1:
-            found = [source for source in found if wanted not in source.using]
-        if len(found) != 1 or wanted not in found[0].identities:
+        holders = [source for source in self._source_named(name) if wanted in source.names]
+        if len(holders) > 1:
+            holders = [source for source in holders if wanted not in source.using]
+        if len(holders) != 1 or wanted not in holders[0].identities:
             return None
-        return found[0], found[0].identities[wanted]
+        return holders[0], holders[0].identities[wanted]
 
     def _may_be_missing(self, name: Name) -> NotAllowed:
         kept = (f"{each.alias}.{word}" for each in self.sources if not each.optional for word in each.unit_names)
@@ -162,8 +163,8 @@ class Scope:
     def owner(self, name: Name) -> str | None:
         """The alias of the one source that a name without a table can mean."""
         wanted = name.parts[-1].lower()
-        found = [source for source in self.sources if wanted in source.names and wanted not in source.using]
-        return found[0].alias.lower() if len(found) == 1 else None
+        owners = [source for source in self.sources if wanted in source.names and wanted not in source.using]
+        return owners[0].alias.lower() if len(owners) == 1 else None
 
     def _aliases(self) -> list[str]:
         return [source.alias for source in self.sources]
@@ -204,7 +205,7 @@ def identifies(name: Name) -> NotAllowed:
     )
 
 
-def _spelled(source: Source) -> list[str]:
+def _names_of(source: Source) -> list[str]:
     return [held.column.name if isinstance(held, Declared) else word for word, held in source.columns.items()]
 
 
@@ -230,9 +231,65 @@ def _no_bounds(source: Source, column: catalog.Column, at: At) -> NoBounds:
     )
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name.lower(), [word.lower() for word in known], n=1)
-    spelled = next((word for word in known if close and word.lower() == close[0]), None)
+def _nearest(name: str, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name.lower(), [word.lower() for word in names], n=1)
+    spelled = next((word for word in names if close and word.lower() == close[0]), None)
     if spelled:
         return f"did you mean {spelled}?"
-    return f"declared are: {', '.join(sorted(known)[:20])}" if known else "nothing is declared there"
+    return f"declared are: {', '.join(sorted(names)[:20])}" if names else "nothing is declared there"
+
+
+# --- names of columns, and the expression that GROUP BY means ----------------------------------------------------------------
+
+
+WORDS = {
+    "+": "plus", "-": "minus", "*": "times", "/": "per", "%": "modulo",
+    "=": "is", "<>": "is_not", "<": "below", "<=": "up_to", ">": "above", ">=": "from",
+}  # fmt: skip
+
+
+def of_group(written: Expression, items: tuple[Item, ...], scope: Scope) -> tuple[Expression, str | None]:
+    """GROUP BY may name a place in SELECT, or an alias that is not a column."""
+    if isinstance(written, Constant) and isinstance(written.value, Fraction):
+        place = written.value
+        if place.denominator != 1 or not 1 <= place <= len(items):
+            raise UnknownName(f"GROUP BY {place} is not a position in SELECT", remedy=f"use 1 to {len(items)}", at=written.at)
+        item = items[int(place) - 1]
+        return item.expression, item.name
+    for item in items:
+        alias = item.name and isinstance(written, Name) and plain(written) == (item.name.lower(),)
+        if alias and isinstance(written, Name) and not scope.has(written):
+            return item.expression, item.name
+    named = next((item.name for item in items if item.name and plain(item.expression) == plain(written)), None)
+    return written, named
+
+
+def keys_of(written: tuple[Expression, ...], items: tuple[Item, ...], aggregates: Callable[[Expression], bool]) -> list[Expression]:
+    """The expressions of GROUP BY; ALL is every item of SELECT without an aggregate."""
+    if not any(isinstance(each, Star) for each in written):
+        return list(written)
+    return [item.expression for item in items if not isinstance(item.expression, Constant) and not aggregates(item.expression)]
+
+
+def plain(expression: Expression, scope: Scope | None = None) -> object:
+    """An expression without its places, to tell whether two say the same; in a scope, x and t.x may be the same column."""
+    if isinstance(expression, Apply):
+        return (expression.function, *(plain(argument, scope) for argument in expression.arguments))
+    if isinstance(expression, Name):
+        parts = tuple(part.lower() for part in expression.parts)
+        owner = scope.owner(expression) if scope is not None and len(parts) == 1 else None
+        return (owner, *parts) if owner is not None else parts
+    if isinstance(expression, Scalar):
+        return unplaced_query(expression.query)
+    return expression.value if isinstance(expression, Constant) else "*"
+
+
+def name_of(expression: Expression) -> str:
+    """The name of a column of the answer if the question gives none."""
+    if isinstance(expression, Name):
+        return expression.parts[-1].lower()
+    if isinstance(expression, Apply):
+        words = [name_of(argument) for argument in expression.arguments if not isinstance(argument, Constant | Star)]
+        symbol = WORDS.get(expression.function)
+        return f"_{symbol}_".join(words or [symbol]) if symbol else "_".join([expression.function, *words])
+    return "value"

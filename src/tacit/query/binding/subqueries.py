@@ -1,7 +1,8 @@
 """Sub-queries in FROM and IN: they filter, rename and compute, stack tables, or make one row of each unit (stability.md).
 
-What only filters, renames or computes is written in place: its columns are terms over the tables inside. A GROUP BY must keep the
-unit, or a key that leads to it; its aggregates are then numbers of one unit, with ranges that follow from the row limit.
+A sub-query that only filters, renames or computes is written in place: its columns are terms over the tables inside. A GROUP BY
+must keep the unit, or a key that leads to it; its aggregates are then numbers of one unit, with ranges that follow from the row
+limit.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from typing import Literal as Choice
 
 from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, Binder, has_aggregate
+from tacit.query.binding.binder import Binder, has_aggregate
 from tacit.query.binding.comparisons import as_number
+from tacit.query.binding.conditions import possible
 from tacit.query.binding.curves import public_step
-from tacit.query.binding.naming import keys_of, name_of, of_group, plain
-from tacit.query.binding.possible import possible
 from tacit.query.binding.relations import Built, Part, Relations
-from tacit.query.binding.scope import Declared, Identity, Scope, Source, identifies
+from tacit.query.binding.scope import Declared, Identity, Scope, Source, identifies, keys_of, name_of, of_group, plain
+from tacit.query.intervals.aggregates import WRITTEN
 from tacit.query.language.syntax import Apply, At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
 from tacit.query.plan import (
     BooleanType,
@@ -53,7 +54,7 @@ Kind = Choice["rows", "sum", "least", "largest", "mean", "distinct"]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A total as the engine makes it, the column that holds it, and what its integers mean: `low` plus so many steps."""
+    """A total as the engine makes it, the column that holds it, and the meaning of its integers: `low` plus a number of steps."""
 
     total: Total
     column: Column
@@ -85,7 +86,7 @@ class Totals:
         """The expression over the rows of the sub-query: aggregates and keys are names of its columns."""
         if (key := self.keys.get(plain(expression, self.binder.scope))) is not None:
             return Name((key[0],), expression.at)
-        if isinstance(expression, Apply) and expression.function in AGGREGATES:
+        if isinstance(expression, Apply) and expression.function in WRITTEN:
             return Name((self.total(expression),), expression.at)
         if isinstance(expression, Apply):
             return replace(expression, arguments=tuple(map(self.written, expression.arguments)))
@@ -101,10 +102,10 @@ class Totals:
 
     def total(self, expression: Apply) -> str:
         """The name of the column that holds an aggregate."""
-        made = self._made(expression)
+        made = self._total_of(expression)
         return self.found.setdefault(made.total, made.named(f"total {len(self.found)}")).column.name
 
-    def _made(self, expression: Apply) -> Made:
+    def _total_of(self, expression: Apply) -> Made:
         function, (argument, *_) = expression.function, expression.arguments
         if function == "count" and isinstance(argument, Star):
             return self._column(Total("", "rows", None, 1), self.rows, False)
@@ -228,7 +229,7 @@ def union(relations: Relations, query: UnionAll, of: Callable[[Relations, Query]
             continue
         if not all(isinstance(each, Term) or (isinstance(each, Declared) and each.column.kind != "presence") for each in held):
             raise _apart(name, query.at)
-        aligned, meaning = _aligned([_term(each) for each in held])
+        aligned, meaning = _align_types([_term(each) for each in held])
         low, high = min(row.low for row in aligned), max(row.high for row in aligned)
         names.append(name)
         lows.append(low)
@@ -262,32 +263,32 @@ def _term(held: Held) -> Term:
     return Binder(Scope((Source("t", {"x": held}),))).term(Name(("x",)))
 
 
-def _aligned(found: list[Term]) -> tuple[list[Row], NumberType | CategoryType | DateType | BooleanType]:
+def _align_types(columns: list[Term]) -> tuple[list[Row], NumberType | CategoryType | DateType | BooleanType]:
     """Terms as integers of one meaning."""
-    meaning = found[0]
-    for term in found[1:]:
-        _, node, kind = terms.aligned(meaning, term)
+    meaning = columns[0]
+    for term in columns[1:]:
+        _, node, kind = terms.on_one_step(meaning, term)
         meaning = Term(node, kind)
-    return [terms.aligned(meaning, term)[1] for term in found], meaning.type  # type: ignore[return-value]
+    return [terms.on_one_step(meaning, term)[1] for term in columns], meaning.type  # type: ignore[return-value]
 
 
 # --- sub-queries -------------------------------------------------------------------------------------------------------------
 
 
-def nested(relations: Relations, item: Nested) -> Part:
+def nested_part(relations: Relations, item: Nested) -> Part:
     """A sub-query as an item of FROM."""
     relations.count_query(item.at)
     rows, columns, public, is_plain = _of(relations, item.query)
-    known: dict[str, Declared | Term] = {}
+    names: dict[str, Declared | Term] = {}
     identities: dict[str, Identity] = {}
     for name, held in columns:
-        if name in known or name in identities:
+        if name in names or name in identities:
             raise NotAllowed(f"duplicate column name in the sub-query: {name[:60]!r}", remedy="give one a name with AS", at=item.at)
         if isinstance(held, Identity):
             identities[name] = held
         else:
-            known[name] = held
-    return Part(rows, Source(item.alias, known, identities), public, item.at, is_plain)
+            names[name] = held
+    return Part(rows, Source(item.alias, names, identities), public, item.at, is_plain)
 
 
 def _of(relations: Relations, query: Query) -> Found:
@@ -320,28 +321,28 @@ def _columns(item: Item, built: Built) -> Iterator[tuple[str, Held]]:
                 yield from _all_of(source, built)
         return
     name = (item.name or name_of(item.expression)).lower()
-    found = built.scope.identity(item.expression) if isinstance(item.expression, Name) else None
-    if found is not None:
-        yield name, _kept(found[1], built)
+    holder = built.scope.identity(item.expression) if isinstance(item.expression, Name) else None
+    if holder is not None:
+        yield name, _identity_of(holder[1], built)
     else:
-        yield name, _held(item.expression, built.scope)
+        yield name, _column_of(item.expression, built.scope)
 
 
 def _all_of(source: Source, built: Built) -> Iterator[tuple[str, Held]]:
     for name, identity in source.identities.items():
         if name not in source.using and not (source.optional and name in source.unit_names):
-            yield name, _kept(identity, built)
+            yield name, _identity_of(identity, built)
     for name, held in source.columns.items():
         if name not in source.identities and name not in source.using:
             alone = Scope((source,))
-            yield name, held if isinstance(held, Declared) and not source.optional else _held(Name((name,)), alone)
+            yield name, held if isinstance(held, Declared) and not source.optional else _column_of(Name((name,)), alone)
 
 
-def _kept(identity: Identity, built: Built) -> Identity:
+def _identity_of(identity: Identity, built: Built) -> Identity:
     return identity if built.plain else replace(identity, unique=False)
 
 
-def _held(expression: Expression, scope: Scope) -> Held:
+def _column_of(expression: Expression, scope: Scope) -> Held:
     if isinstance(expression, Name):
         source, held = scope.find(expression)
         if isinstance(held, Declared) and held.column.kind == "presence" and not source.optional:

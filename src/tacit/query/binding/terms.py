@@ -165,7 +165,7 @@ def constant_of(term: Term) -> Fraction | None:
 
 
 def common_step(one: Fraction, other: Fraction) -> Fraction:
-    """The largest step of which both are whole multiples.
+    """The largest step such that both are whole multiples of it.
 
     >>> common_step(Fraction(1, 2), Fraction(1, 3))
     Fraction(1, 6)
@@ -308,13 +308,13 @@ def extreme(terms: Sequence[Term], greatest: bool) -> Term:
     if not terms[1:]:
         return terms[0]
     half = len(terms) // 2
-    left, right, meaning = aligned(extreme(terms[:half], greatest), extreme(terms[half:], greatest))
+    left, right, meaning = on_one_step(extreme(terms[:half], greatest), extreme(terms[half:], greatest))
     missing = [(IsNull(one), other) for one, other in ((left, right), (right, left)) if one.nullable]
     test = Compare("<=", right, left) if greatest else Compare("<=", left, right)
     keep = choose([*missing, (test, left)], right)
-    known = [row for row in (left, right) if not row.nullable]
-    low = max([keep.low, *(row.low for row in known)]) if greatest else keep.low
-    high = keep.high if greatest else min([keep.high, *(row.high for row in known)])
+    never_null = [row for row in (left, right) if not row.nullable]
+    low = max([keep.low, *(row.low for row in never_null)]) if greatest else keep.low
+    high = keep.high if greatest else min([keep.high, *(row.high for row in never_null)])
     return Term(replace(keep, low=low, high=high, nullable=left.nullable and right.nullable), meaning)
 
 
@@ -322,9 +322,9 @@ def first_known(terms: Sequence[Term]) -> Term:
     """The first of several terms that is not NULL."""
     if not terms[1:]:
         return terms[0]
-    found = cases([(Negation(IsNull(term.node)), term) for term in terms[:-1]], terms[-1])
-    known = isinstance(found.node, Choose) and not all(term.nullable for term in terms)
-    return replace(found, node=replace(found.node, nullable=False)) if known else found  # type: ignore[arg-type]
+    chosen = cases([(Negation(IsNull(term.node)), term) for term in terms[:-1]], terms[-1])
+    never_null = isinstance(chosen.node, Choose) and not all(term.nullable for term in terms)
+    return replace(chosen, node=replace(chosen.node, nullable=False)) if never_null else chosen  # type: ignore[arg-type]
 
 
 def width_bucket(term: Term, low: Fraction, high: Fraction, buckets: int) -> Term:
@@ -341,7 +341,7 @@ def width_bucket(term: Term, low: Fraction, high: Fraction, buckets: int) -> Ter
 # --- meeting of two terms ----------------------------------------------------------------------------------------------------
 
 
-def aligned(left: Term, right: Term) -> tuple[Row, Row, Type]:
+def on_one_step(left: Term, right: Term) -> tuple[Row, Row, Type]:
     """Two terms as integers of one meaning, so that they can be compared or chosen between."""
     one, other = left.type, right.type
     if left.node == Literal(None) or right.node == Literal(None):
@@ -350,11 +350,11 @@ def aligned(left: Term, right: Term) -> tuple[Row, Row, Type]:
         step = common_step(one.step, other.step)
         return on_step(left, step), on_step(right, step), NumberType(step)
     if isinstance(one, CategoryType) and isinstance(other, CategoryType):
-        places = {typed(value): code for code, value in enumerate(one.values)}
+        places = {kind_and_value(value): code for code, value in enumerate(one.values)}
         for value in other.values:
-            places.setdefault(typed(value), len(places))
-        moved = lookup(right, [places[typed(value)] for value in other.values])
-        added = tuple(value for value in other.values if places[typed(value)] >= len(one.values))
+            places.setdefault(kind_and_value(value), len(places))
+        moved = lookup(right, [places[kind_and_value(value)] for value in other.values])
+        added = tuple(value for value in other.values if places[kind_and_value(value)] >= len(one.values))
         return _row(left), moved, CategoryType((*one.values, *added))
     if type(one) is type(other) and isinstance(one, DateType | BooleanType):
         return _row(left), _row(right), one
@@ -362,7 +362,7 @@ def aligned(left: Term, right: Term) -> tuple[Row, Row, Type]:
 
 
 def word(meaning: Type) -> str:
-    """What a type is called in a message."""
+    """The word for a type in a message."""
     return {"NumberType": "a number", "CategoryType": "a category", "DateType": "a date", "BooleanType": "a condition"}.get(
         type(meaning).__name__, "private text"
     )
@@ -392,7 +392,7 @@ def compare(operator: str, left: Term, right: Term) -> Condition:
         value = constant_of(constant_side)
         if value is not None and isinstance(other.type, NumberType):
             return _against_constant(operator, other, value, constant_side is left)
-    one, two, _ = aligned(left, right)
+    one, two, _ = on_one_step(left, right)
     return Compare(operator, one, two)  # type: ignore[arg-type]
 
 
@@ -415,12 +415,12 @@ def among(term: Term, values: Iterable[Constant]) -> Condition:
     """A category is one of `values`, by equality of the public values."""
     if not isinstance(term.type, CategoryType):
         raise WrongType("a category is required here", remedy="use a column with declared values")
-    wanted = {typed(value) for value in values}
-    codes = [code for code, value in enumerate(term.type.values) if typed(value) in wanted]
+    wanted = {kind_and_value(value) for value in values}
+    codes = [code for code, value in enumerate(term.type.values) if kind_and_value(value) in wanted]
     return Among(_row(term), tuple(codes)) if codes else never(term)
 
 
-def typed(value: Constant) -> tuple[str, Constant]:
+def kind_and_value(value: Constant) -> tuple[str, Constant]:
     """A public value that equals another only where both are texts, truths or numbers: in Python 1 is True.
 
     >>> typed(1) == typed(True), typed(1) == typed(Fraction(1))
@@ -447,10 +447,10 @@ def holds(term: Term) -> Condition:
 def cases(branches: Sequence[tuple[Condition, Term]], otherwise: Term) -> Term:
     """CASE: all results brought to one meaning; constants only give a finite list of points."""
     results = [term for _, term in branches] + [otherwise]
-    known = [term for term in results if term.node != Literal(None)] or results
-    meaning = known[0]
-    for term in known[1:]:
-        _, node, kind = aligned(meaning, term)
+    typed_results = [term for term in results if term.node != Literal(None)] or results
+    meaning = typed_results[0]
+    for term in typed_results[1:]:
+        _, node, kind = on_one_step(meaning, term)
         meaning = Term(node, kind)
     rows = [_as(term, meaning.type) for term in results]
     node = choose([(condition, row) for (condition, _), row in zip(branches, rows, strict=False)], rows[-1])
@@ -466,8 +466,8 @@ def _as(term: Term, meaning: Type) -> Row:
     if isinstance(meaning, NumberType):
         return on_step(term, meaning.step)
     if isinstance(meaning, CategoryType) and isinstance(term.type, CategoryType):
-        places = {typed(value): code for code, value in enumerate(meaning.values)}
-        codes = [places[typed(value)] for value in term.type.values]
+        places = {kind_and_value(value): code for code, value in enumerate(meaning.values)}
+        codes = [places[kind_and_value(value)] for value in term.type.values]
         if isinstance(term.node, Literal):
             return Literal(codes[term.node.value or 0])
         return lookup(term, codes)

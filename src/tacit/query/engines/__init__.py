@@ -28,10 +28,10 @@ class Kind:
 
 
 def opening(catalog: Catalog, version: str | None = None, limits: Limits | None = None) -> Opening:
-    """What an engine, in this process or in another, needs to know about the prepared data of a catalog."""
+    """The facts about the prepared data of a catalog that an engine needs, in this process or in another."""
     tables = tuple(name.lower() for name in catalog.tables)
-    known = (store_file(catalog), catalog.store_engine, version, limits or Limits(), catalog.store_master)
-    return Opening(*known, tables=tables, seconds_to_reach=catalog.reach_seconds)
+    store = (store_file(catalog), catalog.store_engine, version, limits or Limits(), catalog.store_master)
+    return Opening(*store, tables=tables, seconds_to_reach=catalog.reach_seconds)
 
 
 def engine_at(wanted: Opening) -> Engine:
@@ -76,11 +76,10 @@ def _duckdb(wanted: Opening) -> Engine:
 
 
 def _load_duckdb() -> None:
-    from tacit.query.engines.dialects import duckdb_backend
+    from tacit.query.engines.duckdb import duckdb_backend
 
     duckdb_backend()
-    import tacit.query.engines.compile
-    import tacit.query.engines.duckdb  # noqa: F401
+    import tacit.query.engines.compile  # noqa: F401
 
 
 def _spark(wanted: Opening) -> Engine:

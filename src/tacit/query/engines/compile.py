@@ -15,7 +15,7 @@ import ibis
 import ibis.expr.types as ir
 
 from tacit.query.engines.engine import TALLY
-from tacit.query.engines.rows import above, computed, stored_name, value, whole, without_parts
+from tacit.query.engines.rows import above, compute_columns, stored_name, value, whole, without_parts
 from tacit.query.named_parts import NAME, in_list
 from tacit.query.plan import (
     Bound,
@@ -37,7 +37,7 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
-from tacit.query.size_limit import below, expressions_of, nodes_of
+from tacit.query.trees import below, expressions_of, nodes_of
 
 LIMB = 28
 MASK = 2**LIMB - 1
@@ -68,7 +68,7 @@ class Reading:
 
     @classmethod
     def of(cls, group: Group, tables: Tables) -> Reading:
-        """What a plan reads: the columns of its expressions, and ranks if the rows of a group are limited."""
+        """The inputs of a plan: the columns of its expressions, and ranks if the rows of a group are limited."""
         nodes = (node for whole in expressions_of(group) for node in nodes_of(whole))
         columns = {stored_name(node.source, node.name) for node in nodes if isinstance(node, Column | TextColumn)}
         ranks = {stored_name(step.source, RANK) for step in below(group) if isinstance(step, Scan)} if group.per_group else set()
@@ -107,13 +107,13 @@ def _(node: Join, reading: Reading) -> ir.Table:
     public, columns = reading.stored(node.table.name, node.source)
     public = public.select(**{**columns, key: public[node.right]})
     if node.condition is not None:
-        public = _filtered(public, node.condition)
+        public = _filter(public, node.condition)
     rows, (left,) = _side(rows, [node.left])
     return without_parts(rows.join(public, left == public[key], how=node.kind))
 
 
-def _filtered(rows: ir.Table, condition: Condition) -> ir.Table:
-    rows, (tested,) = computed(rows, [condition])
+def _filter(rows: ir.Table, condition: Condition) -> ir.Table:
+    rows, (tested,) = compute_columns(rows, [condition])
     return without_parts(rows.filter(value(tested, rows)))
 
 
@@ -124,13 +124,13 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
     here = stored_name(node.here, "here")
     marked = {here: whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
-    rows, other, on = _compared(rows, other, node.pairs)
+    rows, other, on = _equal_sides(rows, other, node.pairs)
     if not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[OTHER])
     return without_parts(rows.join(other, on, how=node.kind).drop(OTHER))
 
 
-def _compared(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
+def _equal_sides(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
     """Both sides of a join, with what is compared of them, and the comparisons."""
     rows, lefts = _side(rows, [left for left, _ in pairs])
     other, rights = _side(other, [right for _, right in pairs], "other_")
@@ -139,7 +139,7 @@ def _compared(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]])
 
 def _side(rows: ir.Table, nodes: Sequence[Row], mark: str = "") -> tuple[ir.Table, list[Any]]:
     """Rows, and what a join compares of them; a lookup in a list is a column first, since a join may not look into a list."""
-    rows, compared = computed(rows, nodes, mark)
+    rows, compared = compute_columns(rows, nodes, mark)
     made = {place: f"{NAME}{mark}on_{place}" for place, node in enumerate(compared) if any(map(in_list, nodes_of(node)))}
     rows = rows.mutate(**{name: value(compared[place], rows) for place, name in made.items()}) if made else rows
     return rows, [rows[made[place]] if place in made else value(node, rows) for place, node in enumerate(compared)]
@@ -149,7 +149,7 @@ def _side(rows: ir.Table, nodes: Sequence[Row], mark: str = "") -> tuple[ir.Tabl
 def _(node: Semi, reading: Reading) -> ir.Table:
     """A semi- or anti-join: on the unit, if the other rows have one. NULL equals nothing."""
     rows, other = relation(node.child, reading), relation(node.other, reading).view()  # both may be the same rows
-    rows, other, on = _compared(rows, other, node.pairs)
+    rows, other, on = _equal_sides(rows, other, node.pairs)
     if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
     return without_parts(rows.anti_join(other, on) if node.negated else rows.semi_join(other, on))
@@ -167,7 +167,7 @@ def implies_unit(pairs: Sequence[tuple[Row, Row]]) -> bool:
 def _(node: PerUnit, reading: Reading) -> ir.Table:
     rows = relation(node.child, reading)
     totals = [total for total in node.totals if total.value is not None]
-    rows, found = computed(rows, [*(row for _, row in node.keys), *(total.value for total in totals)])
+    rows, found = compute_columns(rows, [*(row for _, row in node.keys), *(total.value for total in totals)])
     values = [value(each, rows) for each in found]
     keys = {stored_name(node.source, name): made - whole(row.low) for (name, row), made in zip(node.keys, values, strict=False)}
     over = {total.name: made for total, made in zip(totals, values[len(keys) :], strict=True)}
@@ -183,24 +183,24 @@ def _total(total: Total, rows: ir.Table) -> Any:
     over = rows[total.name]
     match total.kind:
         case "rows":
-            found = over.count()
+            total_sum = over.count()
         case "distinct":
-            found = over.nunique()
+            total_sum = over.nunique()
         case "least":
-            found = over.min()
+            total_sum = over.min()
         case "largest":
-            found = over.max()
+            total_sum = over.max()
         case "sum":
-            found = _summed(over)
+            total_sum = _short_sum(over)
         case _:
             counted = over.count()
             below = ibis.cases((counted == whole(0), ibis.null("int64")), else_=counted) * whole(total.divisor)
-            offsets = _summed(over - whole(total.value.low)) * whole(total.times)
-            found = (offsets / below).floor()
-    return found - whole(total.low)
+            offsets = _short_sum(over - whole(total.value.low)) * whole(total.times)
+            total_sum = (offsets / below).floor()
+    return total_sum - whole(total.low)
 
 
-def _summed(over: Any) -> Any:
+def _short_sum(over: Any) -> Any:
     """A sum below 2^53 as 64 bits. The engine returns 128 bits, and Ibis, which assumes 64, would leave out a plain cast."""
     return over.sum().cast("float64").cast("int64")
 
@@ -210,7 +210,7 @@ def _(node: Union, reading: Reading) -> ir.Table:
     parts = []
     for part, values in node.parts:
         rows = relation(part, reading)
-        rows, values = computed(rows, values)
+        rows, values = compute_columns(rows, values)
         columns = zip(node.names, node.lows, values, strict=True)
         made = {stored_name(node.source, name): value(row, rows).cast("int64") - whole(low) for name, low, row in columns}
         parts.append(rows.select(rows[UNIT], **made))
@@ -219,13 +219,13 @@ def _(node: Union, reading: Reading) -> ir.Table:
 
 @relation.register
 def _(node: Where, reading: Reading) -> ir.Table:
-    return _filtered(relation(node.child, reading), node.condition)
+    return _filter(relation(node.child, reading), node.condition)
 
 
-def grouped(group: Group, tables: Tables) -> ir.Table:
+def group_rows(group: Group, tables: Tables) -> ir.Table:
     """The rows of a group with its keys as columns key_0, key_1, ..., limited in each group if that is declared."""
     rows = relation(group.child, Reading.of(group, tables))
-    rows, keys = computed(rows, [key.term.node for key in group.keys])
+    rows, keys = compute_columns(rows, [key.term.node for key in group.keys])
     rows = without_parts(rows.mutate(**{f"key_{place}": value(key, rows) for place, key in enumerate(keys)}))
     if group.per_group is None:
         return rows
@@ -239,11 +239,11 @@ def grouped(group: Group, tables: Tables) -> ir.Table:
 
 def sums(group: Group, tables: Tables) -> ir.Table:
     """One row per group, private groups in the order of their keys: the keys, and the parts m0_rows, m0_sum0, ... of every sum."""
-    rows = grouped(group, tables)
+    rows = group_rows(group, tables)
     summed = {place: moment for place, moment in enumerate(group.moments) if moment.kind != "list"}
     needed = dict.fromkeys(node for moment in summed.values() for node in moment.parts)
     values = {node: f"value_{place}" for place, node in enumerate(needed)}
-    rows, written = computed(rows, list(needed))
+    rows, written = compute_columns(rows, list(needed))
     rows = rows.mutate(**{f"value_{place}": value(node, rows) for place, node in enumerate(written)})
     parts: dict[str, Any] = {}
     for place, moment in summed.items():
@@ -258,12 +258,12 @@ def lists(group: Group, place: int, tables: Tables, singly: bool = True) -> ir.T
     """One row, unordered, per group and value of a moment of kind list: the keys, `value` (relative to its low end) and `rows`.
 
     Where there can be at least as many values as rows, grouping by them shortens no list for sure, and takes long: then each row
-    comes by itself, without `rows`, if `singly` allows it. What is declared decides it, not the data.
+    comes by itself, without `rows`, if `singly` allows it. Declarations decide it, not the data.
     """
     node = group.moments[place].value
-    rows = grouped(group, tables)
-    rows, found = computed(rows, [node, node] if node is not None else [])  # Ibis writes it again where it may be NULL
-    rows = rows.mutate(value=above(value(found[0], rows), node.low) if node is not None else whole(0))
+    rows = group_rows(group, tables)
+    rows, values = compute_columns(rows, [node, node] if node is not None else [])  # Ibis writes it again where it may be NULL
+    rows = rows.mutate(value=above(value(values[0], rows), node.low) if node is not None else whole(0))
     rows = rows.filter(rows["value"].notnull()) if node is not None and node.nullable else rows
     listed = [*(f"key_{place}" for place in range(len(group.keys))), "value"]
     most = max((step.table.most_rows for step in below(group) if isinstance(step, Scan)), default=0)
@@ -279,7 +279,7 @@ def stored(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
     return rows.select(**{name: rows[held] for name, held in named.items()})
 
 
-def tallied(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
+def tally_of(bound: Bound, columns: Sequence[str], tables: Tables) -> ir.Table:
     """Each combination of values in these rows that occurs, NULL among them, and under `TALLY` how many rows have it."""
     rows = stored(bound, columns, tables)
     return rows.group_by(list(columns)).aggregate(**{TALLY: rows.count()})

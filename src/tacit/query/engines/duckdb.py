@@ -7,11 +7,15 @@ time.
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tacit.data.deadline import stopped_after
@@ -20,11 +24,11 @@ from tacit.data.dialect import text
 from tacit.data.store import limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
-from tacit.query.canonical import canonical_text
 from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.exact import Build, Exact, Integers, answers_of, assemble, numbers, statements_of
 from tacit.query.plan import Bound, Group
 from tacit.query.planning import STEPS_PER_SECOND, size_of_group
+from tacit.query.trees import canonical_text
 
 MOST_COMPILED = 64  # plans whose SQL is cached, the oldest dropped first; one takes at most two megabytes, and most a few kilobytes
 LONG_LIST = 4000  # characters of a list that is worth a sub-query
@@ -52,7 +56,7 @@ class DuckDBEngine:
     def open(self) -> None:
         """Opens the store if it still has the expected version; reads no row."""
         with self._lock:
-            self._opened()
+            self._open()
 
     def run(self, group: Group) -> Exact:
         """The exact moments of every group, sealed; a time-out or an engine failure reveals nothing about the data."""
@@ -67,7 +71,7 @@ class DuckDBEngine:
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.tallied, bound, columns), canonical_text((bound, *columns))))
+            return Sealed(self._arrow(partial(compiled.tally_of, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = quoted(column.lower())
@@ -79,11 +83,11 @@ class DuckDBEngine:
 
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
-        with self._asked() as connection:
-            found = connection.sql(f"SELECT * FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
-            if any(name.startswith("tacit_") for name in found.columns):
+        with self._public_connection() as connection:
+            relation = connection.sql(f"SELECT * FROM {quoted(table.lower())}")  # noqa: S608  # a name of the catalog, quoted
+            if any(name.startswith("tacit_") for name in relation.columns):
                 raise TypeError("rows of private tables leave the engine sealed, or not at all")
-            return found.to_arrow_table()
+            return relation.to_arrow_table()
 
     def close(self) -> None:
         """Lets go of the store."""
@@ -95,16 +99,16 @@ class DuckDBEngine:
 
     def _fact(self, query: str) -> int:
         """One number about a public table."""
-        with self._asked() as connection:
+        with self._public_connection() as connection:
             ((number,),) = connection.execute(query).fetchall()
         return int(number)
 
     @contextmanager
-    def _asked(self) -> Iterator[Any]:
+    def _public_connection(self) -> Iterator[Any]:
         """A connection for public tables, within the limits; without the backend, which takes long to load."""
         with self._lock:
             if self._connection is None and self._public is None:
-                self._public = _locked(_attached(self.path, self.limits, self.version))
+                self._public = _lock_down(_attach(self.path, self.limits, self.version))
             connection = self._connection or self._public
             with self._deadline(self.limits.seconds, connection):
                 yield connection
@@ -135,7 +139,7 @@ class DuckDBEngine:
         """The SQL of what is built, cached by `key`, the plan, since Ibis takes as long as the engine."""
         import tacit.query.engines.compile as compiled
 
-        backend = self._opened()
+        backend = self._open()
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 oldest = next(iter(self._compiled))
@@ -148,10 +152,10 @@ class DuckDBEngine:
     def _table(self, name: str) -> Any:
         """A stored table; its columns are read once, since an open store never changes."""
         if name not in self._tables:
-            self._tables[name] = self._opened().table(name)
+            self._tables[name] = self._open().table(name)
         return self._tables[name]
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         if self._backend is None:
             self._connection, self._backend = _connect(self.path, self.limits, self.version)
             self._limits = _limits(self._connection)
@@ -163,7 +167,7 @@ class DuckDBEngine:
         import duckdb
         import pyarrow
 
-        connection = connection or self._opened().con
+        connection = connection or self._open().con
         try:
             with stopped_after(seconds, connection.interrupt) as late:  # one query is several statements
                 yield late
@@ -182,14 +186,14 @@ def with_lists_once(tree: Any) -> Any:
 
 
 def _connect(path: Path, limits: Limits, version: str | None) -> tuple[Any, Any]:
-    from tacit.query.engines.dialects import duckdb_backend
+    from tacit.query.engines.duckdb import duckdb_backend
 
-    connection = _attached(path, limits, version)
+    connection = _attach(path, limits, version)
     backend = duckdb_backend().from_connection(connection)  # it changes settings, so they are locked afterwards
-    return _locked(connection), backend
+    return _lock_down(connection), backend
 
 
-def _attached(path: Path, limits: Limits, version: str | None) -> Any:
+def _attach(path: Path, limits: Limits, version: str | None) -> Any:
     """A connection to the store alone, of one version if named."""
     import duckdb
 
@@ -225,9 +229,50 @@ def _limits(connection: Any) -> Mapping[str, int]:
         return {}
 
 
-def _locked(connection: Any) -> Any:
+def _lock_down(connection: Any) -> Any:
     """The connection, isolated from everything outside the store, with its configuration locked."""
     connection.execute(f"SET disabled_optimizers = '{AS_WRITTEN}'")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")
     return connection
+
+
+# --- Ibis with the dialect of one engine: its package of dialects imports all twenty, a tenth of a cold start ----------------
+
+
+PACKAGE = "ibis.backends.sql.compilers"
+
+
+def duckdb_backend() -> Any:
+    """Ibis for DuckDB, without importing the dialects of other engines."""
+    dialects_on_demand()
+    import ibis
+
+    return ibis.duckdb
+
+
+def dialects_on_demand() -> None:
+    """Let Ibis import each dialect when it is used; without effect if its package of dialects is imported already."""
+    if PACKAGE in sys.modules:
+        return
+    spec = find_spec(PACKAGE)
+    if spec is None:  # a version of Ibis that keeps them elsewhere
+        return
+    package = module_from_spec(spec)
+    package.__getattr__ = lambda name: _part(package, name)  # type: ignore[method-assign]
+    parent, _, own_name = PACKAGE.rpartition(".")
+    sys.modules[PACKAGE] = package
+    setattr(sys.modules[parent], own_name, package)
+
+
+def _part(package: ModuleType, name: str) -> Any:
+    """A dialect, by its name. Anything else is defined by the package itself, which is then run whole."""
+    if not name.startswith("_"):
+        if find_spec(f"{PACKAGE}.{name}") is not None:
+            return import_module(f"{PACKAGE}.{name}")
+        loader = package.__spec__.loader if package.__spec__ else None
+        if loader is not None and "__all__" not in vars(package):
+            loader.exec_module(package)
+        if name in vars(package):
+            return vars(package)[name]
+    raise AttributeError(f"module {PACKAGE!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """The engine protocol: the seam between plans and the prepared data. Nothing outside this folder opens a store.
 
-What an engine returns from private tables is sealed. Its own error messages go no further: the analyst gets one of a closed list of
+Results from private tables are sealed. Its own error messages go no further: the analyst gets one of a closed list of
 errors. `__init__.py` makes engines by name.
 """
 

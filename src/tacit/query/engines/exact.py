@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.privacy.sealed import Sealed
-from tacit.query.canonical import canonical_text
 from tacit.query.plan import Group, Moment, TextColumn
 from tacit.query.question import domain
+from tacit.query.trees import canonical_text
 
 Integers = NDArray[Any]
 Listed = tuple[Integers, Integers | None]
@@ -58,7 +58,7 @@ def assemble(group: Group, answers: Answers) -> Exact:
     moments: list[Sealed[Any] | tuple[Sealed[Any], ...]] = []
     for at, moment in enumerate(group.moments):
         if moment.kind == "list":
-            moments.append(tuple(map(Sealed, _listed(group, answers.lists[at], cells))))
+            moments.append(tuple(map(Sealed, _lists_of(group, answers.lists[at], cells))))
         else:
             moments.append(Sealed(_spread(_whole(moment, at, answers.sums), places, cells)))
     return Exact(tuple(moments))
@@ -79,14 +79,14 @@ def _places(group: Group, columns: Mapping[str, Integers]) -> NDArray[np.int64]:
 
 
 def _position(column: Integers, points: Sequence[int | None]) -> NDArray[np.int64]:
-    """The position of each value in a sorted list of points, of which NULL is the last; -1 for any other value."""
-    known = np.array([point for point in points if point is not None], dtype=np.int64)
+    """The position of each value in a sorted list of points with NULL last; -1 for any other value."""
+    listed = np.array([point for point in points if point is not None], dtype=np.int64)
     values = np.ma.getdata(column)
-    place = np.searchsorted(known, values).astype(np.int64)
-    found = np.append(known, 0)[place] == values
-    found &= place < len(known)
-    null = len(known) if len(known) < len(points) else -1
-    return np.where(np.ma.getmaskarray(column), null, np.where(found, place, -1))
+    place = np.searchsorted(listed, values).astype(np.int64)
+    is_listed = np.append(listed, 0)[place] == values
+    is_listed &= place < len(listed)
+    null = len(listed) if len(listed) < len(points) else -1
+    return np.where(np.ma.getmaskarray(column), null, np.where(is_listed, place, -1))
 
 
 def _spread(values: Integers, places: NDArray[np.int64], cells: int) -> Integers:
@@ -118,15 +118,15 @@ def _whole(moment: Moment, at: int, columns: Mapping[str, Integers]) -> Any:
     largest = {"sum": max(abs(low), spread), "centred": 2 * spread}.get(moment.kind, 4 * spread * most)
     fits = largest * INT64_ROWS < 2**62
     count = rows if fits else rows.astype(object)
-    total = _combined(columns, f"m{at}_sum", fits)
+    total = _combine(columns, f"m{at}_sum", fits)
     if moment.kind == "sum":
         return total + low * count
     if moment.kind == "centred":
         return 2 * total - spread * count
     if moment.kind == "products":
-        other = _combined(columns, f"m{at}_other", fits)
+        other = _combine(columns, f"m{at}_other", fits)
         return 4 * _product(columns, f"m{at}_product", fits) - 2 * most * total - 2 * spread * other + spread * most * count
-    squares = _combined(columns, f"m{at}_square", fits)
+    squares = _combine(columns, f"m{at}_square", fits)
     of_y = 4 * squares - 4 * spread * total + spread**2 * count
     return 2 * of_y - spread**2 * count
 
@@ -134,10 +134,10 @@ def _whole(moment: Moment, at: int, columns: Mapping[str, Integers]) -> Any:
 def _product(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
     """The sum of products, from those of the limbs of both: A of the low ones, D of the high ones, B and C of one of each."""
     made = [(letter, weight) for letter, weight in PRODUCTS if any(name.startswith(f"{prefix}{letter}") for name in columns)]
-    return sum(_combined(columns, f"{prefix}{letter}", fits) * 2**weight for letter, weight in made)
+    return sum(_combine(columns, f"{prefix}{letter}", fits) * 2**weight for letter, weight in made)
 
 
-def _combined(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
+def _combine(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
     parts: Iterator[Integers] = (
         (_column(columns, name) if fits else _column(columns, name).astype(object)) * 2 ** int(name.removeprefix(prefix))
         for name in columns
@@ -149,7 +149,7 @@ def _combined(columns: Mapping[str, Integers], prefix: str, fits: bool) -> Any:
     return total
 
 
-def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[Listed]:
+def _lists_of(group: Group, columns: Mapping[str, Integers], cells: int) -> list[Listed]:
     """For each public group, the values, relative to the low end and unordered, and how many rows have each, if counted."""
     values, rows = _values(columns)
     if not group.keys:
@@ -157,14 +157,14 @@ def _listed(group: Group, columns: Mapping[str, Integers], cells: int) -> list[L
     places = _places(group, columns)
     order = np.argsort(places, kind="stable")
     starts = np.searchsorted(places[order], np.arange(cells + 1))
-    return [_taken(values, rows, order[start:end]) for start, end in pairwise(starts)]
+    return [_take(values, rows, order[start:end]) for start, end in pairwise(starts)]
 
 
 def _values(columns: Mapping[str, Integers]) -> Listed:
     return _column(columns, "value"), _column(columns, "rows") if "rows" in columns else None
 
 
-def _taken(values: Integers, rows: Integers | None, at: Integers) -> Listed:
+def _take(values: Integers, rows: Integers | None, at: Integers) -> Listed:
     return values[at], None if rows is None else rows[at]
 
 
@@ -174,13 +174,13 @@ def _taken(values: Integers, rows: Integers | None, at: Integers) -> Listed:
 def _private(group: Group, answers: Answers) -> Exact:
     """The groups that occur, in the order of their keys, with their moments. A threshold decides which are shown."""
     keys = [_plain(answers.sums[f"key_{place}"]) for place in range(len(group.keys))]
-    found = tuple(zip(*keys, strict=True))
-    place_of = {key: place for place, key in enumerate(found)} if answers.lists else {}
+    groups = tuple(zip(*keys, strict=True))
+    place_of = {key: place for place, key in enumerate(groups)} if answers.lists else {}
     moments: tuple[Any, ...] = tuple(
         _listed_private(group, answers.lists[at], place_of) if moment.kind == "list" else _whole(moment, at, answers.sums)
         for at, moment in enumerate(group.moments)
     )
-    return Exact(tuple(map(Sealed, moments)), Sealed(found))
+    return Exact(tuple(map(Sealed, moments)), Sealed(groups))
 
 
 def _plain(column: Integers) -> list[Any]:
@@ -194,7 +194,7 @@ def _listed_private(group: Group, columns: Mapping[str, Integers], place_of: Map
     members: list[list[int]] = [[] for _ in place_of]
     for at, key in enumerate(keys):
         members[place_of[key]].append(at)
-    return [_taken(values, rows, np.array(sorted(at, key=lambda i: values[i]), dtype=np.int64)) for at in members]
+    return [_take(values, rows, np.array(sorted(at, key=lambda i: values[i]), dtype=np.int64)) for at in members]
 
 
 # --- an engine's Arrow results as arrays of integers, whichever SQL it ran ---------------------------------------------------
@@ -205,7 +205,7 @@ Fetch = Callable[[Build, str], Mapping[str, Integers]]
 
 
 def statements_of(group: Group, singly: bool = True) -> Iterator[tuple[int | None, Build, str]]:
-    """What is built for a plan, each with a text that names it: its sums, and each list with the place of its moment.
+    """The statements of a plan, each with a text that names it: its sums, and each list with the place of its moment.
 
     Without `singly`, a list is always a histogram, and never one value for each row.
     """
@@ -221,8 +221,8 @@ def statements_of(group: Group, singly: bool = True) -> Iterator[tuple[int | Non
 
 def answers_of(group: Group, fetch: Fetch, singly: bool = True) -> Answers:
     """The sums of a plan and its lists; `fetch` runs what is built, and may keep its SQL by the plan's text."""
-    found = {place: fetch(build, key) for place, build, key in statements_of(group, singly)}
-    return Answers(found.get(None, {}), {place: columns for place, columns in found.items() if place is not None})
+    fetched = {place: fetch(build, key) for place, build, key in statements_of(group, singly)}
+    return Answers(fetched.get(None, {}), {place: columns for place, columns in fetched.items() if place is not None})
 
 
 def numbers(column: Any) -> Integers:

@@ -79,8 +79,8 @@ def _run(text: str, tables: Mapping[str, PublicTable], seconds: float) -> tuple[
                 _fill(engine, name, table)
             engine.execute("SET enable_external_access = false")
             engine.execute("SET lock_configuration = true")
-            found = engine.execute(text)
-            return [each[0] for each in found.description or ()], found.fetchmany(MOST_ROWS + 1)
+            result = engine.execute(text)
+            return [each[0] for each in result.description or ()], result.fetchmany(MOST_ROWS + 1)
 
 
 def _fill(engine: Any, name: str, table: PublicTable) -> None:
@@ -116,7 +116,7 @@ def _value(code: str, column: Column, values: list[Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What an answer holds: dates as texts, and NULL for what is not a number, such as a division by zero."""
+    """The values of an answer: dates as texts, and NULL in place of NaN, such as a division by zero."""
     if isinstance(value, float) and not isfinite(value):
         return None
     if isinstance(value, datetime):

@@ -106,8 +106,8 @@ def _(node: Clipped, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: Choose, rows: ir.Table) -> Any:
-    if isinstance(found := in_steps(node), Stairs):
-        return value(found, rows)
+    if isinstance(steps := in_steps(node), Stairs):
+        return value(steps, rows)
     branches = [(value(test, rows), value(result, rows)) for test, result in node.branches]
     return ibis.cases(*branches, else_=value(node.otherwise, rows))
 
@@ -133,8 +133,8 @@ def _(node: Stairs, rows: ir.Table) -> Any:
     offset = above(row, node.row.low)
     at = offset >> buckets.power
     below = offset < _in_list(buckets.borders, at)
-    found = ibis.cases((below, _in_list(buckets.first, at)), else_=_in_list(buckets.then, at))
-    return _where_known(found, row, node.row.nullable)
+    step = ibis.cases((below, _in_list(buckets.first, at)), else_=_in_list(buckets.then, at))
+    return _where_known(step, row, node.row.nullable)
 
 
 def _in_list(images: Sequence[int | None], place: Any) -> Any:
@@ -144,13 +144,13 @@ def _in_list(images: Sequence[int | None], place: Any) -> Any:
     """
     unknown = max((image for image in images if image is not None), default=0) + 1
     written = ibis.literal(",".join(str(unknown if image is None else image) for image in images))
-    found = written.split(",").cast("array<int64>")[place.cast("int32")]  # which Spark requires; a place is always in the list
-    return found.nullif(whole(unknown)) if None in images else found
+    entry = written.split(",").cast("array<int64>")[place.cast("int32")]  # which Spark requires; a place is always in the list
+    return entry.nullif(whole(unknown)) if None in images else entry
 
 
-def _where_known(found: Any, row: Any, nullable: bool) -> Any:
-    """What was found in a list, NULL where the row is: Spark with ANSI errors takes what is found for known."""
-    return ibis.cases((row.isnull(), ibis.null("int64")), else_=found) if nullable else found
+def _where_known(entry: Any, row: Any, nullable: bool) -> Any:
+    """The entry of a list, NULL where the row is: Spark with ANSI errors takes an entry for not NULL."""
+    return ibis.cases((row.isnull(), ibis.null("int64")), else_=entry) if nullable else entry
 
 
 @value.register
@@ -213,12 +213,12 @@ def _(node: IsNull, rows: ir.Table) -> Any:
 
 @value.register
 def _(node: All, rows: ir.Table) -> Any:
-    return _halved(operator.and_, [value(part, rows) for part in node.parts])
+    return _in_halves(operator.and_, [value(part, rows) for part in node.parts])
 
 
 @value.register
 def _(node: Either, rows: ir.Table) -> Any:
-    return _halved(operator.or_, [value(part, rows) for part in node.parts])
+    return _in_halves(operator.or_, [value(part, rows) for part in node.parts])
 
 
 @value.register
@@ -241,12 +241,12 @@ def _(node: TextLike, rows: ir.Table) -> Any:
     return value(node.child, rows).like(node.pattern)
 
 
-def _halved(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
+def _in_halves(joined: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
     """All parts joined in halves: one after another, a list of a thousand would be nested a thousand deep."""
     if len(parts) == 1:
         return parts[0]
     half = len(parts) // 2
-    return joined(_halved(joined, parts[:half]), _halved(joined, parts[half:]))
+    return joined(_in_halves(joined, parts[:half]), _in_halves(joined, parts[half:]))
 
 
 def whole(number: int | None) -> Any:
@@ -259,15 +259,15 @@ def above(number: Any, low: int) -> Any:
     return number - whole(low) if low else number
 
 
-def computed(rows: ir.Table, nodes: Sequence[Any], mark: str = "") -> tuple[ir.Table, tuple[Any, ...]]:
+def compute_columns(rows: ir.Table, nodes: Sequence[Any], mark: str = "") -> tuple[ir.Table, tuple[Any, ...]]:
     """Rows with a column for each part of some expressions that gets a name, and the expressions with these names in them.
 
     A view keeps Ibis from putting the queries together again.
     """
-    found, columns = named(nodes, mark), rows.columns
-    for level in found.levels:
+    parts, columns = named(nodes, mark), rows.columns
+    for level in parts.levels:
         rows = rows.select(*columns, *level.kept, **{name: value(node, rows) for name, node in level.parts}).view()
-    return rows, found.nodes
+    return rows, parts.nodes
 
 
 def without_parts(rows: ir.Table) -> ir.Table:

@@ -56,28 +56,28 @@ class Band:
             value = np.where(other.value == 0, np.nan, self.value / other.value)
         return _between(value, [np.where(open_ended, np.nan, corner) for corner in corners])
 
-    def scaled(self, factor: float) -> Band:
+    def scaled_by(self, factor: float) -> Band:
         """Every number times a constant."""
         ends = (self.low * factor, self.high * factor)
         return Band(self.value * factor, np.minimum(*ends), np.maximum(*ends))
 
-    def divided(self, divisor: float) -> Band:
+    def divided_by(self, divisor: float) -> Band:
         """Every number divided by a positive constant: for integers the nearest double, which times 1 / divisor may miss."""
         return Band(self.value / divisor, self.low / divisor, self.high / divisor)
 
-    def shifted(self, constant: float) -> Band:
+    def shifted_by(self, constant: float) -> Band:
         """Every number plus a constant."""
         return Band(self.value + constant, self.low + constant, self.high + constant)
 
-    def clamped(self, low: float, high: float) -> Band:
+    def clamped_to(self, low: float, high: float) -> Band:
         """Every number clamped to a range that is known to contain the exact one."""
-        return self.mapped(lambda numbers: np.clip(numbers, low, high))
+        return self.mapped_by(lambda numbers: np.clip(numbers, low, high))
 
-    def mapped(self, increasing: Callable[[Floats], Floats]) -> Band:
+    def mapped_by(self, increasing: Callable[[Floats], Floats]) -> Band:
         """An increasing function of every number."""
         return Band(increasing(self.value), increasing(self.low), increasing(self.high))
 
-    def squared(self) -> Band:
+    def square(self) -> Band:
         """Every number squared: non-negative, and as small as zero if the ends have different signs."""
         ends = (self.low**2, self.high**2)
         crosses = (self.low <= 0) & (self.high >= 0)
@@ -100,9 +100,9 @@ def divisor(rows: Band) -> Band:
 def population(spread: float, rows: Band, centred: Band, squares: Band) -> Band:
     """E[y^2] - E[y]^2 in half steps, from the sums of y and of 2 y^2 - R^2, R the range in steps."""
     count = divisor(rows)
-    second = (squares / count).shifted(spread**2).scaled(0.5).clamped(0.0, spread**2)
-    mean = (centred / count).clamped(-spread, spread)
-    return (second - mean.squared()).clamped(0.0, spread**2)
+    second = (squares / count).shifted_by(spread**2).scaled_by(0.5).clamped_to(0.0, spread**2)
+    mean = (centred / count).clamped_to(-spread, spread)
+    return (second - mean.square()).clamped_to(0.0, spread**2)
 
 
 def sample_correction(rows: Band) -> Band:
@@ -209,7 +209,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """A sum that is not measured: over the groups of another part, of which it adds up the sums at place `of`."""
+    """A sum that is not measured: it adds up the sums at place `of` over the groups of another part."""
 
     place: int
     moment: Moment
@@ -289,7 +289,7 @@ def certain(value: Floats) -> Numbers:
     return Numbers(value, value, value, np.isnan(value))
 
 
-def settled(band: Band, null: Flags, empty: Flags | None = None) -> Numbers:
+def settle(band: Band, null: Flags, empty: Flags | None = None) -> Numbers:
     """Numbers from a computed band: what is too large for a double is NULL, and ends that are not numbers are open."""
     value = np.where(np.isfinite(band.value), band.value, np.nan)
     low, high = np.where(np.isnan(band.low), -np.inf, band.low), np.where(np.isnan(band.high), np.inf, band.high)
@@ -347,7 +347,9 @@ def listed(cells: Cells) -> list[Any]:
     """The values as plain objects, None for NULL."""
     if isinstance(cells, Words):
         return list(cells.values)
-    return [None if known else number for number, known in zip(cells.value.tolist(), np.isnan(cells.value).tolist(), strict=True)]
+    return [
+        None if is_null else number for number, is_null in zip(cells.value.tolist(), np.isnan(cells.value).tolist(), strict=True)
+    ]
 
 
 def chosen_words(tests: Sequence[Truths], values: Sequence[Cells], certain: bool) -> Words:

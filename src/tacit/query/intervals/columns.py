@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.weighted import Draws, weighted_error
+from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals import functions
-from tacit.query.intervals.aggregates import finished, moments_of, row_of, spread, step_of
+from tacit.query.intervals.aggregates import finish_call, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import (
     Band,
     Cells,
@@ -35,7 +36,7 @@ from tacit.query.intervals.bands import (
     missing,
     negated,
     noises_of,
-    settled,
+    settle,
 )
 from tacit.query.intervals.misses import (
     COVARIANCES,
@@ -50,12 +51,12 @@ from tacit.query.intervals.misses import (
 )
 from tacit.query.intervals.ratios import ROUNDING, Ends, Quotient, Released, covariance_ends, mean_ends, ratio_ends, variance_ends
 from tacit.query.intervals.regressions import correlation_ends, intercept_ends, slope_ends
-from tacit.query.intervals.windows import Members, windowed
+from tacit.query.intervals.windows import Members, window_ends
 from tacit.query.plan import DateType, Moment
-from tacit.query.question import Call, key_value
-from tacit.query.released.numbers import (
+from tacit.query.question import (
     Arithmetic,
     Beside,
+    Call,
     Chosen,
     Coalesced,
     Day,
@@ -72,6 +73,7 @@ from tacit.query.released.numbers import (
     Rounded,
     Test,
     Window,
+    key_value,
 )
 
 NEVER_NULL = ("count", "units", "distinct", "sum")  # the others have no value in a group without one
@@ -79,8 +81,8 @@ NEVER_NULL = ("count", "units", "distinct", "sum")  # the others have no value i
 
 def band_of(out: Out, quote: Priced, noisy: Noisy) -> Band:
     """An output of the question for every group; all of its released parts miss together with at most 1 - confidence."""
-    found = Columns(quote, noisy, missed_in(out, quote, noisy)).numbers(out)
-    return found.band
+    numbers = Columns(quote, noisy, missed_in(out, quote, noisy)).numbers(out)
+    return numbers.band
 
 
 def missed_in(out: Out, quote: Priced, noisy: Noisy) -> Fraction:
@@ -95,7 +97,7 @@ def cells_of(out: Out, quote: Priced, noisy: Noisy) -> Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Computes columns from released numbers, of which each may miss its ends with the chance `missed`."""
+    """Computes columns from released numbers; each may miss its ends with the chance `missed`."""
 
     quote: Priced
     noisy: Noisy
@@ -113,10 +115,10 @@ class Columns:
 
     def numbers(self, out: Out) -> Numbers:
         """A column of numbers; a NULL is one that is missing."""
-        found = self.of(out)
-        if isinstance(found, Numbers):
-            return found
-        assert all(value is None for value in found.values)  # noqa: S101  # the binder has looked at kinds
+        cells = self.of(out)
+        if isinstance(cells, Numbers):
+            return cells
+        assert all(value is None for value in cells.values)  # noqa: S101  # the binder has looked at kinds
         return certain(np.full(self.size, np.nan))
 
     def test(self, test: Out) -> Truths:
@@ -135,7 +137,7 @@ class Columns:
                 return missing(self.of(test.parts[0]))
             case operator:
                 left, right = (self.of(part) for part in test.parts)
-                return functions.compared(operator, left, right)
+                return functions.compare(operator, left, right)
 
     @property
     def members(self) -> Members:
@@ -168,31 +170,31 @@ class Columns:
     def result(self, call: Call) -> Numbers:
         """A released aggregate."""
         if call.name == "quantile":
-            band = finished(call, self.quote.question.calls, (Band(*self.noisy.ranks[call]),))
-            return settled(band, np.ones(self.size, dtype=np.bool_))
+            band = finish_call(call, self.quote.question.calls, (Band(*self.noisy.ranks[call]),))
+            return settle(band, np.ones(self.size, dtype=np.bool_))
         bands = [self.moment(place) for place in self.places(call)]
-        band = finished(call, self.quote.question.calls, tuple(bands))
+        band = finish_call(call, self.quote.question.calls, tuple(bands))
         null = np.zeros(self.size, dtype=np.bool_) if call.name in NEVER_NULL else bands[0].low <= 0
         match statement_of(Result(self.quote.question.calls.index(call)), self.quote.question):
             case Moments():
-                band = self.stated.moments(call, band)
+                band = self.statements.moments(call, band)
             case Linear() as form:
-                band = self.stated.linear(form, band)
-        return settled(band, null)
+                band = self.statements.linear(form, band)
+        return settle(band, null)
 
     def arithmetic(self, out: Arithmetic) -> Numbers:
         """The four operators."""
         made = functions.arithmetic(out.operator, self.numbers(out.left), self.numbers(out.right))
         match statement_of(out, self.quote.question):
             case Linear() as form:
-                return settled(self.stated.linear(form, made.band), made.null, made.empty)
+                return settle(self.statements.linear(form, made.band), made.null, made.empty)
             case Ratio() as form:
-                return settled(self.stated.ratio(form, made.band), made.null, made.empty)
+                return settle(self.statements.ratio(form, made.band), made.null, made.empty)
             case _:
                 return made
 
     @property
-    def stated(self) -> Stated:
+    def statements(self) -> Stated:
         """The ends of what one statement holds."""
         return Stated(self.quote, self.noisy, self.missed)
 
@@ -209,7 +211,7 @@ class Columns:
         values, width = _floats(released), half_width(part, self.missed)
         return Band(values, values - width.below, values + width.above)
 
-    def fixed(self, value: str | bool | None) -> Cells:
+    def constant_cells(self, value: str | bool | None) -> Cells:
         """A constant text or truth in every row; NULL is a number that is missing."""
         return certain(np.full(self.size, np.nan)) if value is None else Words((value,) * self.size, certain=True)
 
@@ -221,20 +223,20 @@ class Columns:
 
     # --- of several, one ---
 
-    def chosen(self, tests: Sequence[Truths], parts: Sequence[Out], out: Out) -> Cells:
+    def choose(self, tests: Sequence[Truths], parts: Sequence[Out], out: Out) -> Cells:
         """CASE over numbers, or over texts and truths."""
         values = [self.of(part) for part in parts]
         numbers = [each for each in values if isinstance(each, Numbers)]
         if len(numbers) == len(values):
-            return functions.chosen(tests, numbers)
+            return functions.choose(tests, numbers)
         return chosen_words(tests, values, is_exact(out, self.quote.question))
 
-    def coalesced(self, out: Coalesced) -> Cells:
+    def coalesce(self, out: Coalesced) -> Cells:
         """COALESCE."""
         values = [self.of(part) for part in out.parts]
         numbers = [each for each in values if isinstance(each, Numbers)]
         if len(numbers) == len(values):
-            return functions.coalesced(numbers)
+            return functions.coalesce(numbers)
         tests = [negated(missing(each)) for each in values[:-1]]
         return chosen_words(tests, values, is_exact(out, self.quote.question))
 
@@ -249,26 +251,32 @@ def _power(columns: Columns, out: Power) -> Cells:
     return functions.power(columns.numbers(out.base), columns.numbers(out.exponent), constant)
 
 
+def _ends(function: str) -> Callable[..., Numbers]:
+    ends = FUNCTIONS[function].ends
+    assert ends is not None  # noqa: S101  # as the binder makes them
+    return ends
+
+
 COMPUTED: Mapping[type, Callable[[Columns, Any], Cells]] = {
     KeyValue: lambda columns, out: columns.key(out.index),
     Result: lambda columns, out: columns.result(columns.quote.question.calls[out.index]),
     Beside: lambda columns, out: columns.beside(out.index),
     Number: lambda columns, out: functions.constant(float(out.value), columns.size),
     Day: lambda columns, out: functions.constant(float(out.number), columns.size),
-    Fixed: lambda columns, out: columns.fixed(out.value),
+    Fixed: lambda columns, out: columns.constant_cells(out.value),
     Arithmetic: Columns.arithmetic,
-    Rounded: lambda columns, out: functions.rounded(columns.numbers(out.child), out.decimals),
-    Mapped: lambda columns, out: functions.MAPPED[out.function](columns.numbers(out.child)),
+    Rounded: lambda columns, out: functions.round_to(columns.numbers(out.child), out.decimals),
+    Mapped: lambda columns, out: _ends(out.function)(columns.numbers(out.child)),
     Power: _power,
-    Extreme: lambda columns, out: functions.extreme(out.function, [columns.numbers(part) for part in out.parts]),
-    Coalesced: Columns.coalesced,
-    NullIf: lambda columns, out: columns.chosen([columns.test(out.test)], [Fixed(None), out.child], out),
-    Fitted: lambda columns, out: functions.fitted(columns.numbers(out.child), out.limit),
-    Chosen: lambda columns, out: columns.chosen(
+    Extreme: lambda columns, out: _ends(out.function)([columns.numbers(part) for part in out.parts]),
+    Coalesced: Columns.coalesce,
+    NullIf: lambda columns, out: columns.choose([columns.test(out.test)], [Fixed(None), out.child], out),
+    Fitted: lambda columns, out: functions.fit_digits(columns.numbers(out.child), out.limit),
+    Chosen: lambda columns, out: columns.choose(
         [columns.test(test) for test, _ in out.branches], [*(value for _, value in out.branches), out.otherwise], out
     ),
     Test: Columns.truth,
-    Window: windowed,
+    Window: window_ends,
 }
 
 
@@ -304,13 +312,13 @@ class Stated:
 
     def linear(self, form: Linear, made: Band) -> Band:
         """A weighted sum, by the law of the weighted sum of the noises."""
-        value, rounding = self._added(form)
+        value, rounding = self._sum_of(form)
         parts = [(self.released(moment).noise, float(weight)) for moment, weight in form.weights]
         parts.sort(key=lambda part: part[0].scale, reverse=True)
         width = weighted_error([noise for noise, _ in parts], np.array([[weight for _, weight in parts]]), self.missed)[0]
         return _around(made.value, value - width - rounding, value + width + rounding)
 
-    def _added(self, form: Linear) -> Ends:
+    def _sum_of(self, form: Linear) -> Ends:
         """The released value, and a bound on what doubles lose."""
         parts = [float(weight) * self.released(moment).value for moment, weight in form.weights]
         value = np.sum(parts, axis=0) + float(form.constant)
@@ -324,7 +332,7 @@ class Stated:
         moments = list(dict.fromkeys(moment for moment, _ in (divided[0], *form.above.weights, *divided[1:])))[::-1]
         above, below = (tuple(float(dict(part.weights).get(each, 0)) for each in moments) for part in (form.above, form.below))
         noise = Quotient(tuple(self.released(moment).noise for moment in moments), above, below)
-        low, high = ratio_ends(self._added(form.above)[0], self._added(form.below)[0], noise, self.missed)
+        low, high = ratio_ends(self._sum_of(form.above)[0], self._sum_of(form.below)[0], noise, self.missed)
         return _around(made.value, low, high)
 
     # --- means, variances, covariances ---
@@ -374,11 +382,11 @@ def _regression(call: Call, sums: list[Released], missed: Fraction) -> Ends:
 
 
 def _outward(low: Floats, high: Floats) -> Ends:
-    """What doubles lose, added on both sides."""
+    """Both ends, further out by the most that doubles lose."""
     return low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
 
 
 def _around(value: Floats, low: Floats, high: Floats) -> Band:
     """The ends, with the released value between them."""
-    known = np.isfinite(value)
-    return Band(value, np.where(known, np.fmin(low, value), low), np.where(known, np.fmax(high, value), high))
+    finite = np.isfinite(value)
+    return Band(value, np.where(finite, np.fmin(low, value), low), np.where(finite, np.fmax(high, value), high))

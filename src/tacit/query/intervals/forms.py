@@ -17,18 +17,20 @@ import numpy as np
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.catalog import day_of
 from tacit.privacy.rounding import decimal_near
+from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import moments_of, weights_of
 from tacit.query.intervals.bands import Floats, Integers, Noisy, Priced, half_width
 from tacit.query.plan import DateType, NumberType
-from tacit.query.question import Call, Question
-from tacit.query.released.numbers import (
+from tacit.query.question import (
     Arithmetic,
+    Call,
     Day,
     Fixed,
     KeyValue,
     Mapped,
     Number,
     Out,
+    Question,
     Result,
     Rounded,
     Window,
@@ -71,7 +73,7 @@ def is_whole(out: Out, question: Question) -> bool:
         case Rounded():
             return out.decimals <= 0
         case Mapped():
-            return out.function in ("floor", "ceil", "sign")
+            return FUNCTIONS[out.function].whole
         case Arithmetic():
             return out.operator != "/" and is_whole(out.left, question) and is_whole(out.right, question)
         case Window(function="count" | "rank" | "dense_rank" | "row_number"):
@@ -90,9 +92,9 @@ def plain(numbers: Floats) -> list[float | None]:
 
 def counts(numbers: Floats) -> list[int | None]:
     """Whole numbers, however large."""
-    known = np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
-    short = bool((np.abs(known) < 2.0**62).all())
-    return _where_finite(numbers, known.astype(np.int64).tolist() if short else [int(number) for number in known.tolist()])
+    filled = np.nan_to_num(numbers, nan=0.0, posinf=0.0, neginf=0.0)
+    short = bool((np.abs(filled) < 2.0**62).all())
+    return _where_finite(numbers, filled.astype(np.int64).tolist() if short else [int(number) for number in filled.tolist()])
 
 
 def dates(numbers: Floats) -> list[str | None]:
@@ -104,7 +106,7 @@ def _where_finite(numbers: Floats, values: list[Plain]) -> list[Plain | None]:
     finite = np.isfinite(numbers)
     if finite.all():
         return list(values)
-    return [value if known else None for value, known in zip(values, finite.tolist(), strict=True)]
+    return [value if is_finite else None for value, is_finite in zip(values, finite.tolist(), strict=True)]
 
 
 # --- sums and counts that doubles cannot represent ---------------------------------------------------------------------------
@@ -124,8 +126,8 @@ def large_numbers(call: Call, quote: Priced, noisy: Noisy, missed: Fraction) -> 
     if not any(map(_is_large, released)):
         return None
     each = missed / len(moments)  # one statement holds the sum elsewhere; here the ends of its parts do
-    parts = [_scaled(_part(place, quote, noisy, each), weight) for place, weight in zip(moments, weights, strict=True)]
-    value, low, high = (_added([part[at] for part in parts]) for at in range(3))
+    parts = [_times(_part(place, quote, noisy, each), weight) for place, weight in zip(moments, weights, strict=True)]
+    value, low, high = (_sums_of([part[at] for part in parts]) for at in range(3))
     if call.name in ("count", "units", "distinct"):
         return [int(number) for number in value], [number.__floor__() for number in low], [number.__ceil__() for number in high]
     near = zip((value, low, high), (ROUND_HALF_EVEN, ROUND_FLOOR, ROUND_CEILING), strict=True)
@@ -133,7 +135,7 @@ def large_numbers(call: Call, quote: Priced, noisy: Noisy, missed: Fraction) -> 
     return decimals[0], decimals[1], decimals[2]
 
 
-def _added(parts: Sequence[Sequence[Fraction]]) -> list[Fraction]:
+def _sums_of(parts: Sequence[Sequence[Fraction]]) -> list[Fraction]:
     return [sum(numbers, start=Fraction(0)) for numbers in zip(*parts, strict=True)]
 
 
@@ -158,7 +160,7 @@ def _fractions(numbers: Any) -> list[Fraction]:
     return [Fraction(int(number)) for number in numbers]
 
 
-def _scaled(part: Exact, weight: Fraction) -> Sequence[Sequence[Fraction]]:
+def _times(part: Exact, weight: Fraction) -> Sequence[Sequence[Fraction]]:
     """Every number times a constant; a negative constant swaps the ends."""
     value, low, high = ([number * weight for number in numbers] for numbers in part)
     return (value, low, high) if weight >= 0 else (value, high, low)

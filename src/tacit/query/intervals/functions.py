@@ -1,4 +1,4 @@
-"""Functions of released numbers, with the range of the exact ones: what has no value is NULL, never an error."""
+"""Values and both ends of functions of released numbers; query/functions.py lists them. A missing value is NULL, never an error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.query.intervals.bands import Band, Cells, Flags, Floats, Numbers, Truths, Words, certain, listed, settled
+from tacit.query.intervals.bands import Band, Cells, Flags, Floats, Numbers, Truths, Words, certain, listed, settle
 
 Map = Callable[[Numbers], Numbers]
 
@@ -18,10 +18,10 @@ def arithmetic(operator: str, one: Numbers, two: Numbers) -> Numbers:
         left, right = one.band, two.band
         made = {"+": left.__add__, "-": left.__sub__, "*": left.__mul__, "/": left.__truediv__}[operator](right)
     by_zero = (two.low <= 0) & (two.high >= 0) if operator == "/" else np.zeros_like(one.null)
-    return settled(made, one.null | two.null | by_zero, one.empty | two.empty)
+    return settle(made, one.null | two.null | by_zero, one.empty | two.empty)
 
 
-def rounded(child: Numbers, decimals: int) -> Numbers:
+def round_to(child: Numbers, decimals: int) -> Numbers:
     """Rounded to decimals, halves away from zero."""
     unit = 10.0**decimals
 
@@ -30,33 +30,33 @@ def rounded(child: Numbers, decimals: int) -> Numbers:
             scaled = np.sign(numbers) * np.floor(np.abs(numbers) * unit + 0.5) / unit
         return np.where(np.isfinite(scaled), scaled, numbers)
 
-    return settled(child.band.mapped(nearest), child.null, child.empty)
+    return settle(child.band.mapped_by(nearest), child.null, child.empty)
 
 
-def fitted(child: Numbers, limit: int) -> Numbers:
+def fit_digits(child: Numbers, limit: int) -> Numbers:
     """NULL where a number has more digits than fit."""
     most = float(limit)
     inside = np.abs(child.value) < most
     outside = (child.low <= -most) | (child.high >= most)
     gone = child.empty | (child.low >= most) | (child.high <= -most)
     low, high = np.clip(child.low, -most, most), np.clip(child.high, -most, most)
-    return settled(Band(np.where(inside, child.value, np.nan), low, high), child.null | outside, gone)
+    return settle(Band(np.where(inside, child.value, np.nan), low, high), child.null | outside, gone)
 
 
 # --- functions of one number -------------------------------------------------------------------------------------------------
 
 
-def _rising(function: Callable[[Floats], Floats]) -> Map:
+def rising(function: Callable[[Floats], Floats]) -> Map:
     """A function that grows, and has a value everywhere."""
 
     def of(child: Numbers) -> Numbers:
         with np.errstate(all="ignore"):
-            return settled(child.band.mapped(function), child.null, child.empty)
+            return settle(child.band.mapped_by(function), child.null, child.empty)
 
     return of
 
 
-def _from_zero(function: Callable[[Floats], Floats], zero: bool) -> Map:
+def from_zero(function: Callable[[Floats], Floats], zero: bool) -> Map:
     """A function that grows, and has a value above zero alone; at zero too, if `zero`."""
 
     def inside(numbers: Floats) -> Flags:
@@ -66,27 +66,16 @@ def _from_zero(function: Callable[[Floats], Floats], zero: bool) -> Map:
         with np.errstate(all="ignore"):
             value = np.where(inside(child.value), function(child.value), np.nan)
             low, high = function(np.maximum(child.low, 0.0)), function(np.maximum(child.high, 0.0))
-        return settled(Band(value, low, high), child.null | ~inside(child.low), child.empty | ~inside(child.high))
+        return settle(Band(value, low, high), child.null | ~inside(child.low), child.empty | ~inside(child.high))
 
     return of
 
 
-def _absolute(child: Numbers) -> Numbers:
+def absolute(child: Numbers) -> Numbers:
+    """ABS."""
     ends = (np.abs(child.low), np.abs(child.high))
     low = np.where((child.low <= 0) & (child.high >= 0), 0.0, np.minimum(*ends))
-    return settled(Band(np.abs(child.value), low, np.maximum(*ends)), child.null, child.empty)
-
-
-MAPPED: Mapping[str, Map] = {
-    "abs": _absolute,
-    "sqrt": _from_zero(np.sqrt, zero=True),
-    "ln": _from_zero(np.log, zero=False),
-    "log10": _from_zero(np.log10, zero=False),
-    "exp": _rising(np.exp),
-    "floor": _rising(np.floor),
-    "ceil": _rising(np.ceil),
-    "sign": _rising(np.sign),
-}
+    return settle(Band(np.abs(child.value), low, np.maximum(*ends)), child.null, child.empty)
 
 
 def power(base: Numbers, exponent: Numbers, constant: Fraction | None) -> Numbers:
@@ -101,33 +90,35 @@ def power(base: Numbers, exponent: Numbers, constant: Fraction | None) -> Number
         corners = [np.power(one, two) for one in (base.low, base.high) for two in (exponent.low, exponent.high)]
     if whole and constant:
         corners.append(np.where((base.low <= 0) & (base.high >= 0), 0.0, corners[0]))
-    known = np.ones_like(base.null) if whole else base.low > 0
-    low = np.where(known, np.minimum.reduce(corners), -np.inf)
-    high = np.where(known, np.maximum.reduce(corners), np.inf)
-    return settled(Band(value, low, high), base.null | exponent.null | ~known, base.empty | exponent.empty)
+    bounded = np.ones_like(base.null) if whole else base.low > 0
+    low = np.where(bounded, np.minimum.reduce(corners), -np.inf)
+    high = np.where(bounded, np.maximum.reduce(corners), np.inf)
+    return settle(Band(value, low, high), base.null | exponent.null | ~bounded, base.empty | exponent.empty)
 
 
 # --- of several, one ---------------------------------------------------------------------------------------------------------
 
 
-def extreme(function: str, parts: Sequence[Numbers]) -> Numbers:
-    """LEAST or GREATEST of those that are not NULL."""
-    if function == "least":
-        flipped = extreme("greatest", [_negative(part) for part in parts])
-        return _negative(flipped)
+def least(parts: Sequence[Numbers]) -> Numbers:
+    """The least of those that are not NULL."""
+    return _negative(greatest([_negative(part) for part in parts]))
+
+
+def greatest(parts: Sequence[Numbers]) -> Numbers:
+    """The greatest of those that are not NULL."""
     value: Floats = np.fmax.reduce([part.value for part in parts])
     high: Floats = np.fmax.reduce([part.high for part in parts])
     sure: Floats = np.fmax.reduce([np.where(part.null, np.nan, part.low) for part in parts])
     low: Floats = np.where(np.isnan(sure), np.fmin.reduce([part.low for part in parts]), sure)
     null, empty = np.all([part.null for part in parts], axis=0), np.all([part.empty for part in parts], axis=0)
-    return settled(Band(value, low, high), null, empty)
+    return settle(Band(value, low, high), null, empty)
 
 
 def _negative(part: Numbers) -> Numbers:
     return Numbers(-part.value, -part.high, -part.low, part.null)
 
 
-def chosen(tests: Sequence[Truths], values: Sequence[Numbers]) -> Numbers:
+def choose(tests: Sequence[Truths], values: Sequence[Numbers]) -> Numbers:
     """CASE; the last value is that of ELSE. The range is that of all values that may be chosen."""
     size = len(values[-1].value)
     value, low, high = (np.full(size, np.nan) for _ in range(3))
@@ -142,21 +133,21 @@ def chosen(tests: Sequence[Truths], values: Sequence[Numbers]) -> Numbers:
         null |= possible & (each.null | each.empty)
         if test is not None:
             waiting, reached = waiting & (test.value != 1), reached & (test.false | test.unknown)
-    return settled(Band(value, low, high), null, np.isnan(low))
+    return settle(Band(value, low, high), null, np.isnan(low))
 
 
-def coalesced(parts: Sequence[Numbers]) -> Numbers:
+def coalesce(parts: Sequence[Numbers]) -> Numbers:
     """The first that is not NULL."""
     tests = [Truths(np.where(np.isnan(part.value), 0, 1).astype(np.int8), ~part.empty, part.null, np.zeros_like(part.null))
              for part in parts[:-1]]  # fmt: skip
     present = [Numbers(part.value, part.low, part.high, part.empty) for part in parts[:-1]]
-    return chosen(tests, [*present, parts[-1]])
+    return choose(tests, [*present, parts[-1]])
 
 
 # --- comparisons -------------------------------------------------------------------------------------------------------------
 
 
-def compared(operator: str, one: Cells, two: Cells) -> Truths:
+def compare(operator: str, one: Cells, two: Cells) -> Truths:
     """A comparison; unknown where one side is NULL."""
     if isinstance(one, Numbers) and isinstance(two, Numbers):
         return _of_numbers(operator, one, two)

@@ -20,16 +20,29 @@ from fractions import Fraction
 from typing import Literal
 
 from tacit.errors import NotAllowed
-from tacit.query.intervals.aggregates import moments_of, row_of, spread, step_of, weights_of
+from tacit.query.intervals.aggregates import moments_of, row_of, shown_at_most, spread, step_of, weights_of
 from tacit.query.intervals.bands import Asked
 from tacit.query.plan import Moment
-from tacit.query.question import Call, Question, cells_of, private, shown_at_most
-from tacit.query.released.numbers import Arithmetic, Beside, Number, Out, Result, Window, inner, is_noisy, nodes
+from tacit.query.question import (
+    Arithmetic,
+    Beside,
+    Call,
+    Number,
+    Out,
+    Question,
+    Result,
+    Window,
+    cells_of,
+    inner,
+    is_noisy,
+    nodes,
+    private,
+)
 
 SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 COVARIANCES = frozenset({"covar_pop", "covar_samp"})
 REGRESSIONS = frozenset({"corr", "regr_slope", "regr_intercept"})
-DECLARED = frozenset({"avg"}) | SPREADS | COVARIANCES  # of which the bounds of a column declare the range
+DECLARED = frozenset({"avg"}) | SPREADS | COVARIANCES  # their range follows from the bounds of a column
 Weights = tuple[tuple[Moment, Fraction], ...]
 
 
@@ -119,10 +132,10 @@ def linear(node: object, question: Question) -> Linear | None:
     left, right = linear(node.left, question), linear(node.right, question)
     if left is None or right is None:
         return None
-    return _combined(node.operator, left, right)
+    return _combine(node.operator, left, right)
 
 
-def _combined(operator: str, left: Linear, right: Linear) -> Linear | None:
+def _combine(operator: str, left: Linear, right: Linear) -> Linear | None:
     match operator:
         case "+":
             return left.plus(right, Fraction(1))
@@ -226,7 +239,7 @@ def _is_sum(child: object, question: Question) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What one output draws on: cells and statements of its own row, of other rows, sums over rows, and those of all rows."""
+    """The sources of one output: cells and statements of its own row, of other rows, sums over rows, and those of all rows."""
 
     question: Question
     own: set[Cell] = field(default_factory=set)
@@ -238,7 +251,7 @@ class _Drawn:
     def look(self, node: object) -> None:
         """Adds what a node draws on."""
         if isinstance(node, Result) or statement_of(node, self.question) is not None:
-            self.own.update(_held(node, self.question))
+            self.own.update(_cells_in(node, self.question))
         elif isinstance(node, Window):
             self._window(node)
         elif isinstance(node, Beside):
@@ -257,7 +270,7 @@ class _Drawn:
             self.others.update((window, cell) for cell in cells)
         elif kind == "box":
             having = self.question.having
-            self.everywhere.update(cells, _held(having, self.question) if having is not None else ())
+            self.everywhere.update(cells, _cells_in(having, self.question) if having is not None else ())
             self.beside.update(beside_in(having) if having is not None else ())
 
     def count(self, groups: int, together: bool) -> int:
@@ -271,8 +284,8 @@ class _Drawn:
         return len(self.everywhere) * groups + single * (groups if together else 1) + sums + alone
 
 
-def _held(node: object, question: Question) -> Iterator[Cell]:
-    """What holds the numbers inside a node: statements as high up as there are, else cells. A window counts all of its cells."""
+def _cells_in(node: object, question: Question) -> Iterator[Cell]:
+    """The statements inside a node, as high up as there are, else its cells. A window counts all of its cells."""
     if (statement := statement_of(node, question)) is not None:
         yield statement
     elif isinstance(node, Result):
@@ -283,7 +296,7 @@ def _held(node: object, question: Question) -> Iterator[Cell]:
 
 def _inside(node: object, question: Question) -> Iterator[Cell]:
     for part in inner(node):
-        yield from _held(part, question)
+        yield from _cells_in(part, question)
         if isinstance(part, Window):
             yield from _cells(part, question)
 

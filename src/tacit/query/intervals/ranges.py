@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.query.intervals.bands import Cells, Flags, Floats, Numbers, Words
-from tacit.query.released.numbers import RowFrame, Window
+from tacit.query.question import RowFrame, Window
 
 Ends = tuple[Floats, Floats, Flags]
 
@@ -37,7 +37,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Added:
-    """What each row adds: its ends, and whether it certainly has a value and is there."""
+    """The summands, one for each row: its ends, and whether it certainly has a value and is there."""
 
     low: Floats
     high: Floats
@@ -57,18 +57,18 @@ def ordered(window: Window, child: Numbers, rows: Rows, sorts: Sequence[Floats])
         fewest = total(rows.sure[seen.rows].astype(np.float64), seen.first, until)
         low = 1 + (np.minimum(fewest, 1) if window.function == "dense_rank" else fewest)
         high = 1 + (until - seen.first).astype(np.float64)
-        return _placed(seen, low, high, np.zeros(len(low), dtype=np.bool_), len(rows.sure))
+        return _by_place(seen, low, high, np.zeros(len(low), dtype=np.bool_), len(rows.sure))
     if window.function in ("shift", "first", "last"):
         return anywhere(window, child, rows)
     added = _Added.of(child, rows)
     inside = _Added(added.low[seen.rows], added.high[seen.rows], added.sure[seen.rows])
     unknown = np.full(len(seen.rows), np.nan)
     nothing = _Added(unknown, unknown, np.zeros(len(seen.rows), dtype=np.bool_))
-    found = _aggregated(window, _Set(inside, start, end), _Set(inside, start, end), nothing)
-    return _placed(seen, *found, len(rows.sure))
+    ends = _aggregate_ends(window, _Set(inside, start, end), _Set(inside, start, end), nothing)
+    return _by_place(seen, *ends, len(rows.sure))
 
 
-def unordered(window: Window, child: Numbers, rows: Rows, ends: tuple[Floats, Floats]) -> Ends:
+def ends_of_all(window: Window, child: Numbers, rows: Rows, ends: tuple[Floats, Floats]) -> Ends:
     """Where released numbers order the rows, each up to itself: some rows certainly come before it, some may."""
     if window.function in ("shift", "first", "last"):
         return anywhere(window, child, rows)
@@ -83,12 +83,12 @@ def unordered(window: Window, child: Numbers, rows: Rows, ends: tuple[Floats, Fl
         fewest = total(rows.sure[by_high.rows].astype(np.float64), by_low.first, surely)
         most = (maybe - by_low.first).astype(np.float64) - 1
         low = 1 + (np.minimum(fewest, 1) if window.function == "dense_rank" else fewest)
-        return _placed(by_low, low, 1 + most, np.zeros(len(own), dtype=np.bool_), len(rows.sure))
+        return _by_place(by_low, low, 1 + most, np.zeros(len(own), dtype=np.bool_), len(rows.sure))
     added = _Added.of(child, rows)
     certain = _Set(_Added(added.low[by_high.rows], added.high[by_high.rows], added.sure[by_high.rows]), by_low.first, surely)
     possible = _Set(_Added(added.low[own], added.high[own], added.sure[own]), by_low.first, maybe)
     itself = _Added(added.low[own], added.high[own], (~child.null & ~child.empty)[own])
-    return _placed(by_low, *_aggregated(window, certain, possible, itself), len(rows.sure))
+    return _by_place(by_low, *_aggregate_ends(window, certain, possible, itself), len(rows.sure))
 
 
 def anywhere(window: Window, child: Numbers, rows: Rows) -> Ends:
@@ -107,7 +107,7 @@ def anywhere(window: Window, child: Numbers, rows: Rows) -> Ends:
         elif window.function == "count":
             low, high = np.zeros_like(most), most
     unsure = np.full(len(low), window.function != "count")
-    return _placed(seen, low, high, unsure, len(rows.sure))
+    return _by_place(seen, low, high, unsure, len(rows.sure))
 
 
 def sort_ends(cells: Cells, descending: bool) -> tuple[Floats, Floats]:
@@ -119,10 +119,10 @@ def sort_ends(cells: Cells, descending: bool) -> tuple[Floats, Floats]:
     return np.where(cells.empty, np.inf, low), np.where(cells.null | cells.empty, np.inf, high)
 
 
-def _placed(seen: Arranged, low: Floats, high: Floats, null: Flags, size: int) -> Ends:
+def _by_place(seen: Arranged, low: Floats, high: Floats, null: Flags, size: int) -> Ends:
     spread = np.ones(size, dtype=np.bool_)
     spread[seen.rows] = null
-    return seen.unsorted(low, size), seen.unsorted(high, size), spread
+    return seen.without_order(low, size), seen.without_order(high, size), spread
 
 
 def _segments(rows: Rows) -> Floats:
@@ -138,14 +138,14 @@ def _until(seen: Arranged, segments: Floats, sorted_by: Floats, borders: Floats,
 
     Both orders have the same rows in the same partitions and segments, so that a segment has the same places in both.
     """
-    found = np.zeros(len(borders), dtype=np.int64)
+    places = np.zeros(len(borders), dtype=np.int64)
     keys = segments[seen.rows]
     differs = (keys[1:] != keys[:-1]) | (seen.first[1:] != seen.first[:-1])
     starts = [*([0] if len(keys) else []), *(np.flatnonzero(differs) + 1).tolist()]
     for start, end in zip(starts, [*starts[1:], len(keys)][: len(starts)], strict=True):
         inside = sorted_by[seen.rows[start:end]]
-        found[start:end] = start + np.searchsorted(inside, borders[start:end], side=side)  # type: ignore[call-overload]
-    return found
+        places[start:end] = start + np.searchsorted(inside, borders[start:end], side=side)  # type: ignore[call-overload]
+    return places
 
 
 # --- totals over some rows and perhaps others ------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ class _Set:
         return total(flags.astype(np.float64), self.start, self.end)
 
 
-def _aggregated(window: Window, certain: _Set, possible: _Set, itself: _Added) -> Ends:
+def _aggregate_ends(window: Window, certain: _Set, possible: _Set, itself: _Added) -> Ends:
     """Ends of a total over the certain rows, the row itself where it is certain, and any of the possible ones."""
     here = certain.added
     surely = certain.count(here.sure) + itself.sure
@@ -237,7 +237,7 @@ class Arranged:
         end = self.last if frame.end is None else np.clip(self.here + frame.end + 1, self.first, self.last)
         return start, np.maximum(start, end)
 
-    def unsorted(self, numbers: Floats, size: int) -> Floats:
+    def without_order(self, numbers: Floats, size: int) -> Floats:
         """Numbers of sorted rows, at the places of the rows; NaN for rows that are not among them."""
         placed = np.full(size, np.nan)
         placed[self.rows] = numbers
@@ -271,29 +271,29 @@ def _runs(keys: Sequence[Floats]) -> tuple[Places, Places]:
 def total(numbers: Floats, start: Places, end: Places) -> Floats:
     """The sum over each range; infinite where an infinite number is in it. NaN does not count."""
     finite = np.where(np.isfinite(numbers), numbers, 0.0)
-    found = _ranged(finite, start, end)
+    sums = _range_sums(finite, start, end)
     for sign in (1.0, -1.0):
         if (numbers == sign * np.inf).any():
-            found = np.where(_ranged((numbers == sign * np.inf).astype(np.float64), start, end) > 0, sign * np.inf, found)
-    return found
+            sums = np.where(_range_sums((numbers == sign * np.inf).astype(np.float64), start, end) > 0, sign * np.inf, sums)
+    return sums
 
 
-def _ranged(numbers: Floats, start: Places, end: Places) -> Floats:
+def _range_sums(numbers: Floats, start: Places, end: Places) -> Floats:
     summed = np.concatenate([[0.0], np.cumsum(numbers)])
     return np.asarray(summed[end] - summed[start])
 
 
 def least(numbers: Floats, start: Places, end: Places) -> Floats:
     """The least number in each range, NaN in an empty one; from the least of every run of 1, 2, 4, ... places."""
-    found = np.full(len(start), np.nan)
+    minima = np.full(len(start), np.nan)
     level, width = np.where(np.isnan(numbers), np.inf, numbers), 1
     length = end - start
     while width <= (length.max() if len(length) else 0):
         here = (length >= width) & (length < 2 * width)
-        found[here] = np.minimum(level[start[here]], level[end[here] - width])
+        minima[here] = np.minimum(level[start[here]], level[end[here] - width])
         level, width = np.minimum(level[: max(0, len(level) - width)], level[width:]), 2 * width
-    known = _ranged((~np.isnan(numbers)).astype(np.float64), start, end) > 0
-    return np.where(known, found, np.nan)
+    has_value = _range_sums((~np.isnan(numbers)).astype(np.float64), start, end) > 0
+    return np.where(has_value, minima, np.nan)
 
 
 def greatest(numbers: Floats, start: Places, end: Places) -> Floats:

@@ -37,7 +37,7 @@ class Released:
 def mean_ends(summed: Released, rows: Released, bounds: tuple[float, float], missed: Fraction) -> Ends:
     """The ends of a mean within its bounds; where no candidate is left, or the count may be anything, the bounds."""
     edges, widths = _mean_widths(summed.noise, rows.noise, bounds, missed)
-    low, high = _kept(summed.value, rows.value, edges, widths)
+    low, high = _ratios_kept(summed.value, rows.value, edges, widths)
     none = low > high
     return np.where(none, bounds[0], low), np.where(none, bounds[1], high)
 
@@ -51,7 +51,7 @@ def _mean_widths(summed: Draws, rows: Draws, bounds: tuple[float, float], missed
     return edges, widths[back]
 
 
-def _kept(above: Floats, below: Floats, edges: Floats, widths: Floats) -> Ends:
+def _ratios_kept(above: Floats, below: Floats, edges: Floats, widths: Floats) -> Ends:
     """The least and the largest r between the edges with |above - r below| <= width; low above high if no r is kept.
 
     First by blocks of cells, each with its largest width; then by the cells of the first and of the last block that is left.
@@ -106,7 +106,7 @@ class Quotient:
 
     @property
     def least(self) -> tuple[float, ...]:
-        """What the weights are at least, whatever the ratio."""
+        """The least that the weights can be, whatever the ratio."""
         return tuple(0.0 if below else abs(above) for above, below in zip(self.above, self.below, strict=True))
 
 
@@ -115,7 +115,7 @@ def ratio_ends(above: Floats, below: Floats, noise: Quotient, missed: Fraction) 
     if noise.size in (0.0, np.inf):
         return _by_parts(above, below, noise, missed)
     edges, widths, slope = _ratio_widths(noise, missed)
-    low, high = _kept(above, below, edges, widths)
+    low, high = _ratios_kept(above, below, edges, widths)
     with np.errstate(all="ignore"):
         far = np.where(below < 0, -above, above) / (np.abs(below) - slope)
     beyond, unbounded = edges[-1], np.abs(below) <= slope
@@ -245,12 +245,12 @@ class _Numbers:
         `apart` is what the exact means add for every row, at least and at most. Nothing is known where the divisor may be zero.
         """
         low, high = (np.full_like(self.rows, bound) for bound in bounds)
-        known, divisor = self.divisor > 0, np.maximum(self.divisor, 1e-300)
+        positive, divisor = self.divisor > 0, np.maximum(self.divisor, 1e-300)
         for _ in range(ROUNDS):
             width = reach(low, high)
             with np.errstate(over="ignore"):
                 inner = (self.low + self.rows * apart[0] - width) / divisor, (self.high + self.rows * apart[1] + width) / divisor
-            low, high = np.where(known, np.maximum(low, inner[0]), low), np.where(known, np.minimum(high, inner[1]), high)
+            low, high = np.where(positive, np.maximum(low, inner[0]), low), np.where(positive, np.minimum(high, inner[1]), high)
         none = low > high
         return np.where(none, bounds[0], low), np.where(none, bounds[1], high)
 
@@ -272,5 +272,5 @@ def shared_error(noises: Sequence[Draws], weights: Floats, missed: Fraction) -> 
             break
         coarser = coarser**2
     rows = largest / coarser ** (codes[:, None] // LEVELS ** np.arange(levels.shape[1]) % LEVELS)
-    found = [weighted_error(noises, rows[at : at + AT_ONCE], missed, least) for at in range(0, len(rows), AT_ONCE)]
-    return np.concatenate(found)[back]
+    errors = [weighted_error(noises, rows[at : at + AT_ONCE], missed, least) for at in range(0, len(rows), AT_ONCE)]
+    return np.concatenate(errors)[back]

@@ -55,7 +55,7 @@ class Pair:
         around = (squares.value + most**2 * self.rows.value) / 2 - summed.value * self.means[at].released
         terms = np.abs(squares.value) + np.abs(summed.value * self.means[at].released)
         rounding = ROUNDING * (terms + most**2 * np.abs(self.rows.value))
-        return _band(around - rounding, around + rounding) + self._off(at).squared() * _band(self.rows.value, self.rows.value)
+        return _band(around - rounding, around + rounding) + self._off(at).square() * _band(self.rows.value, self.rows.value)
 
     def _off(self, at: int) -> Band:
         mean = self.means[at]
@@ -79,21 +79,21 @@ def slope_ends(sums: Sequence[Released], spreads: tuple[float, float], missed: F
     above, below = both.products, both.squares(1, squares)
     rest = missed * (1 - FOR_MEANS)
     far = _farthest(both, squares, (above, below), rest)
-    found = _band(-far, far)
-    known = np.isfinite(far)
+    slope = _band(-far, far)
+    finite = np.isfinite(far)
     for _ in range(ROUNDS):
-        width = _slope_reach(both, squares, _band(np.where(known, found.low, 0.0), np.where(known, found.high, 0.0)), rest)
+        width = _slope_reach(both, squares, _band(np.where(finite, slope.low, 0.0), np.where(finite, slope.high, 0.0)), rest)
         inner = (above + _band(-width, width)) / below
-        found = _band(np.fmax(found.low, inner.low), np.fmin(found.high, inner.high))
-    none = ~known | (found.low > found.high)
-    return np.where(none, -np.inf, found.low), np.where(none, np.inf, found.high)
+        slope = _band(np.fmax(slope.low, inner.low), np.fmin(slope.high, inner.high))
+    none = ~finite | (slope.low > slope.high)
+    return np.where(none, -np.inf, slope.low), np.where(none, np.inf, slope.high)
 
 
 def _slope_reach(both: Pair, squares: Released, slope: Band, missed: Fraction) -> Floats:
     """How far the noise of the products less the slope times that of the squares goes, for all slopes and means in their ends."""
     one, other = both.means_known
-    of_rows = one * other - slope * other.squared().shifted(both.spreads[1] ** 2 / 2)
-    weights = [_band(*np.ones((2, len(one.low)))), other, one - (slope * other).scaled(2), slope.scaled(0.5), of_rows]
+    of_rows = one * other - slope * other.square().shifted_by(both.spreads[1] ** 2 / 2)
+    weights = [_band(*np.ones((2, len(one.low)))), other, one - (slope * other).scaled_by(2), slope.scaled_by(0.5), of_rows]
     noises = both.product, both.one, both.other, squares, both.rows
     return shared_error([each.noise for each in noises], np.stack([_largest(each) for each in weights], axis=1), missed)
 
@@ -103,7 +103,7 @@ def _farthest(both: Pair, squares: Released, sides: tuple[Band, Band], missed: F
     one, other = both.means_known
     above, below = _largest(sides[0]), sides[1].low
     alone = [np.ones_like(above), _largest(other), _largest(one), 0 * above, _largest(one * other)]
-    times = [0 * above, 0 * above, 2 * _largest(other), 0 * above + 0.5, other.squared().high + both.spreads[1] ** 2 / 2]
+    times = [0 * above, 0 * above, 2 * _largest(other), 0 * above + 0.5, other.square().high + both.spreads[1] ** 2 / 2]
     noises = [NO_NOISE, *(each.noise for each in (both.product, both.one, both.other, squares, both.rows))]
     far = np.full_like(above, np.inf)
     for factor in FARTHER:
@@ -121,9 +121,9 @@ def intercept_ends(sums: Sequence[Released], spreads: tuple[float, float], middl
     both, rows = pair(four, spreads, missed * FOR_MEANS), sums[0].value
     slopes = slope_ends(sums, spreads, missed * FOR_SLOPE)
     least, most = variance_ends((sums[0], sums[2], squares), spreads[1], False, missed * FOR_DEVIATIONS)
-    known = np.isfinite(slopes[0]) & np.isfinite(slopes[1]) & (least > 0) & (rows > 0)
-    slope = _band(*(np.where(known, end, 0.0) for end in slopes))
-    tilt = -both.means_known[1].shifted(middle) / _band(np.where(known, least, 1.0), np.where(known, most, 1.0))
+    finite = np.isfinite(slopes[0]) & np.isfinite(slopes[1]) & (least > 0) & (rows > 0)
+    slope = _band(*(np.where(finite, end, 0.0) for end in slopes))
+    tilt = -both.means_known[1].shifted_by(middle) / _band(np.where(finite, least, 1.0), np.where(finite, most, 1.0))
     width = _intercept_reach(both, squares, slope, tilt, missed * (1 - FOR_MEANS - FOR_SLOPE - FOR_DEVIATIONS))
     moved = sums[2].value + middle * rows
     products, squared = both.products, both.squares(1, squares)
@@ -136,17 +136,17 @@ def intercept_ends(sums: Sequence[Released], spreads: tuple[float, float], middl
     ]
     width = width + ROUNDING * (np.abs(sums[1].value) + _largest(slope) * (np.abs(sums[2].value) + abs(middle * rows)))
     width = width + ROUNDING * _largest(tilt) * (_largest(products) + _largest(slope) * _largest(squared))
-    divisor = np.where(known, rows, 1.0)
+    divisor = np.where(finite, rows, 1.0)
     low, high = (np.minimum.reduce(corners) - width) / divisor, (np.maximum.reduce(corners) + width) / divisor
-    return np.where(known, low, -np.inf), np.where(known, high, np.inf)
+    return np.where(finite, low, -np.inf), np.where(finite, high, np.inf)
 
 
 def _intercept_reach(both: Pair, squares: Released, slope: Band, tilt: Band, missed: Fraction) -> Floats:
     """How far the noise of the mean and of `tilt` times that of the slope goes, for all slopes, tilts and means in their ends."""
     one, other = both.means_known
-    of_rows = slope * other - one + tilt * (one * other - slope * other.squared().shifted(both.spreads[1] ** 2 / 2))
-    of_other = slope + tilt * (one - (slope * other).scaled(2))
-    weights = [tilt, -(tilt * other).shifted(-1.0), of_other, (tilt * slope).scaled(0.5), of_rows]
+    of_rows = slope * other - one + tilt * (one * other - slope * other.square().shifted_by(both.spreads[1] ** 2 / 2))
+    of_other = slope + tilt * (one - (slope * other).scaled_by(2))
+    weights = [tilt, -(tilt * other).shifted_by(-1.0), of_other, (tilt * slope).scaled_by(0.5), of_rows]
     noises = [NO_NOISE, *(each.noise for each in (both.product, both.one, both.other, squares, both.rows))]
     return shared_error(noises, np.stack([0 * one.low, *map(_largest, weights)], axis=1), missed)
 
@@ -158,17 +158,17 @@ def correlation_ends(sums: Sequence[Released], spreads: tuple[float, float], mis
     """The ends of a correlation; -1 and 1 where a variance may be zero."""
     *four, one, other = sums
     squares, both = (one, other), pair(four, spreads, missed * FOR_MEANS)
-    ratio, known = _ratio(sums, spreads, missed * FOR_DEVIATIONS)
+    ratio, finite = _ratio(sums, spreads, missed * FOR_DEVIATIONS)
     above = both.products
     below = _in_between(both.squares(0, squares[0]), both.squares(1, squares[1]), ratio)
     rest = missed * (1 - FOR_MEANS - FOR_DEVIATIONS)
-    found = _band(np.full_like(ratio.low, -1.0), np.full_like(ratio.low, 1.0))
+    correlation = _band(np.full_like(ratio.low, -1.0), np.full_like(ratio.low, 1.0))
     for _ in range(ROUNDS):
-        width = _correlation_reach(both, squares, found, ratio, rest)
+        width = _correlation_reach(both, squares, correlation, ratio, rest)
         inner = (above + _band(-width, width)) / below
-        found = _band(np.fmax(found.low, inner.low), np.fmin(found.high, inner.high))
-    none = ~known | (below.low <= 0) | (found.low > found.high)
-    return np.where(none, -1.0, found.low), np.where(none, 1.0, found.high)
+        correlation = _band(np.fmax(correlation.low, inner.low), np.fmin(correlation.high, inner.high))
+    none = ~finite | (below.low <= 0) | (correlation.low > correlation.high)
+    return np.where(none, -1.0, correlation.low), np.where(none, 1.0, correlation.high)
 
 
 def _ratio(sums: Sequence[Released], spreads: tuple[float, float], missed: Fraction) -> tuple[Band, NDArray[np.bool_]]:
@@ -176,22 +176,25 @@ def _ratio(sums: Sequence[Released], spreads: tuple[float, float], missed: Fract
     rows, one, other, _, *squares = sums
     low, high = variance_ends((rows, one, squares[0]), spreads[0], False, missed / 2)
     least, most = variance_ends((rows, other, squares[1]), spreads[1], False, missed / 2)
-    known = (low > 0) & (least > 0) & (rows.value > 0)
-    ends = np.where(known, low, 1.0) / np.where(known, most, 1.0), np.where(known, high, 1.0) / np.where(known, least, 1.0)
-    return _band(np.sqrt(ends[0]) * (1 - ROUNDING), np.sqrt(ends[1]) * (1 + ROUNDING)), known
+    positive = (low > 0) & (least > 0) & (rows.value > 0)
+    ends = (
+        np.where(positive, low, 1.0) / np.where(positive, most, 1.0),
+        np.where(positive, high, 1.0) / np.where(positive, least, 1.0),
+    )
+    return _band(np.sqrt(ends[0]) * (1 - ROUNDING), np.sqrt(ends[1]) * (1 + ROUNDING)), positive
 
 
-def _correlation_reach(both: Pair, squares: Sequence[Released], found: Band, ratio: Band, missed: Fraction) -> Floats:
+def _correlation_reach(both: Pair, squares: Sequence[Released], correlation: Band, ratio: Band, missed: Fraction) -> Floats:
     """How far the noise goes for all correlations, ratios of deviations and means in their ends."""
     one, other = both.means_known
-    halves = [found.scaled(0.5) / ratio, found.scaled(0.5) * ratio]
-    turned = [mean.squared().shifted(most**2 / 2) for mean, most in zip((one, other), both.spreads, strict=True)]
+    halves = [correlation.scaled_by(0.5) / ratio, correlation.scaled_by(0.5) * ratio]
+    turned = [mean.square().shifted_by(most**2 / 2) for mean, most in zip((one, other), both.spreads, strict=True)]
     weights = [
         _band(*np.ones((2, len(one.low)))),
-        other - (halves[0] * one).scaled(2),
-        one - (halves[1] * other).scaled(2),
-        halves[0].scaled(0.5),
-        halves[1].scaled(0.5),
+        other - (halves[0] * one).scaled_by(2),
+        one - (halves[1] * other).scaled_by(2),
+        halves[0].scaled_by(0.5),
+        halves[1].scaled_by(0.5),
         one * other - halves[0] * turned[0] - halves[1] * turned[1],
     ]
     noises = both.product, both.one, both.other, *squares, both.rows

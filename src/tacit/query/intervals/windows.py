@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from tacit.query.intervals import ranges
-from tacit.query.intervals.aggregates import finished
+from tacit.query.intervals.aggregates import finish_call
 from tacit.query.intervals.bands import (
     Band,
     Cells,
@@ -26,12 +26,11 @@ from tacit.query.intervals.bands import (
     certain,
     half_width_of_sum,
     noises_of,
-    settled,
+    settle,
 )
 from tacit.query.intervals.misses import window_kind
 from tacit.query.intervals.ranges import Arranged, Places, arranged, greatest, least, total
-from tacit.query.question import Call
-from tacit.query.released.numbers import Out, Result, Window, is_noisy
+from tacit.query.question import Call, Out, Result, Window, is_noisy
 
 MOST_LAWS = 64  # different numbers of rows for which a law is computed; of more, a simpler bound is
 
@@ -46,7 +45,7 @@ class Members:
 
 
 class Released(Protocol):
-    """What a window needs of the columns around it."""
+    """The columns around a window, as it reads them."""
 
     @property
     def quote(self) -> Priced: ...
@@ -64,19 +63,19 @@ class Released(Protocol):
     def places(self, call: Call) -> list[int]: ...
 
 
-def windowed(columns: Released, window: Window) -> Numbers:
+def window_ends(columns: Released, window: Window) -> Numbers:
     """A window in every row that it sees; NULL in the others."""
     child = _child(columns, window)
     partition = _codes([tuple(group[key.index] for key in window.partition) for group in columns.noisy.groups])
     orders = [(columns.sortable(order.by), order.descending) for order in window.order]
     sorts = [ascending(cells, down) for cells, down in orders]
     seen = arranged(np.flatnonzero(columns.members.inside), partition, sorts)
-    value = seen.unsorted(_value(window, columns, child, seen), columns.size)
+    value = seen.without_order(_value(window, columns, child, seen), columns.size)
     match window_kind(window, columns.quote.question):
         case "exact":
             return certain(value)
         case "moved":
-            return _moved(window, columns, child, seen)
+            return _shift(window, columns, child, seen)
         case "linear":
             return _of_sums(window, columns, seen)
     noisy = next((at for at, order in enumerate(window.order) if is_noisy(order.by)), None)
@@ -85,26 +84,26 @@ def windowed(columns: Released, window: Window) -> Numbers:
         low, high, null = ranges.ordered(window, child, rows, sorts)
     elif noisy is not None and window.frame is None:
         cells, down = orders[noisy]
-        low, high, null = ranges.unordered(window, child, rows, ranges.sort_ends(cells, down))
+        low, high, null = ranges.ends_of_all(window, child, rows, ranges.sort_ends(cells, down))
     else:
         low, high, null = ranges.anywhere(window, child, rows)
-    return settled(Band(value, low, high), null)
+    return settle(Band(value, low, high), null)
 
 
 def _child(columns: Released, window: Window) -> Numbers:
-    """What is added up or looked at; of COUNT of texts only whether they are there."""
-    found = columns.of(window.child) if window.child is not None else certain(np.ones(columns.size))
-    if isinstance(found, Words):
-        there = np.array([np.nan if value is None else 1.0 for value in found.values])
-        unsure = np.full(columns.size, not found.certain)
+    """The numbers that a window adds up or compares; of COUNT of texts only whether they are there."""
+    cells = columns.of(window.child) if window.child is not None else certain(np.ones(columns.size))
+    if isinstance(cells, Words):
+        there = np.array([np.nan if value is None else 1.0 for value in cells.values])
+        unsure = np.full(columns.size, not cells.certain)
         return Numbers(there, np.where(unsure, 1.0, there), np.where(unsure, 1.0, there), np.isnan(there) | unsure)
-    return found
+    return cells
 
 
 def _codes(values: list[object]) -> Places:
     """Whole numbers that are equal where the values are, in the order of their first appearance."""
-    known: dict[object, int] = {}
-    return np.array([known.setdefault(value, len(known)) for value in values], dtype=np.int64)
+    codes: dict[object, int] = {}
+    return np.array([codes.setdefault(value, len(codes)) for value in values], dtype=np.int64)
 
 
 def ascending(cells: Cells, descending: bool) -> Floats:
@@ -168,14 +167,14 @@ def _elsewhere(window: Window, seen: Arranged) -> tuple[Places, Flags]:
 # --- ends, where keys decide which rows count ----------------------------------------------------------------------------------
 
 
-def _moved(window: Window, columns: Released, child: Numbers, seen: Arranged) -> Numbers:
+def _shift(window: Window, columns: Released, child: Numbers, seen: Arranged) -> Numbers:
     """The number of another row with its own ends; else the given one."""
     other, absent = _elsewhere(window, seen)
     nothing = certain(np.full(columns.size, np.nan))
     given = nothing if window.otherwise is None or window.function != "shift" else columns.numbers(window.otherwise)
     there, instead = child.at(other), given.at(seen.rows)
     parts = [
-        seen.unsorted(np.where(absent, two, one), columns.size)
+        seen.without_order(np.where(absent, two, one), columns.size)
         for one, two in ((there.value, instead.value), (there.low, instead.low), (there.high, instead.high))
     ]
     null = np.ones(columns.size, dtype=np.bool_)
@@ -199,9 +198,9 @@ def _of_sums(window: Window, columns: Released, seen: Arranged) -> Numbers:
         widths = np.array([half_width_of_sum(noise, each * int(size), columns.missed, by_law) for size in sizes])
         width = widths[which] if len(counts) else np.zeros(0)
         bands.append(Band(summed, summed - width, summed + width))
-    band = finished(call, columns.quote.question.calls, tuple(bands))
+    band = finish_call(call, columns.quote.question.calls, tuple(bands))
     with np.errstate(all="ignore"):
         divisor = counts.astype(np.float64) if window.function == "avg" else np.ones(len(counts))
         parts = [np.where(counts > 0, numbers / divisor, np.nan) for numbers in (band.value, band.low, band.high)]
-    value, low, high = (seen.unsorted(numbers, columns.size) for numbers in parts)
-    return settled(Band(value, low, high), np.isnan(value), np.isnan(low))
+    value, low, high = (seen.without_order(numbers, columns.size) for numbers in parts)
+    return settle(Band(value, low, high), np.isnan(value), np.isnan(low))

@@ -50,17 +50,17 @@ def of_strftime(form: str, letters: frozenset[str] = frozenset(WRITTEN)) -> str:
     '%Y-%m-%d (week %V)'
     """
     _check_length(form)
-    found = re.sub("%(.?)", lambda code: SHORT.get(code[1], code[0]), form, flags=re.DOTALL)
-    for code in re.findall("%(.?)", found, flags=re.DOTALL):
+    spelling = re.sub("%(.?)", lambda code: SHORT.get(code[1], code[0]), form, flags=re.DOTALL)
+    for code in re.findall("%(.?)", spelling, flags=re.DOTALL):
         if code not in letters:
-            known = ", ".join(f"%{letter}" for letter in sorted(letters - {"%"}, key=str.lower))
-            raise NotAllowed(f"%{code} in a date format is not supported", remedy=f"supported are: {known}")
-    return found
+            supported = ", ".join(f"%{letter}" for letter in sorted(letters - {"%"}, key=str.lower))
+            raise NotAllowed(f"%{code} in a date format is not supported", remedy=f"supported are: {supported}")
+    return spelling
 
 
 def of_date_format(form: str) -> str:
     """The form of DATE_FORMAT: MySQL's letters, or Spark's, whichever it is written with."""
-    return of_strftime(form, OF_MYSQL) if "%" in form else _translated(form, OF_SPARK)
+    return of_strftime(form, OF_MYSQL) if "%" in form else _translate(form, OF_SPARK)
 
 
 def of_to_char(form: str) -> str:
@@ -69,33 +69,33 @@ def of_to_char(form: str) -> str:
     >>> of_to_char('YYYY"-Q"Q'), of_to_char("Mon YYYY")
     ('%Y-Q%Q', '%b %Y')
     """
-    return _translated(form, OF_POSTGRES)
+    return _translate(form, OF_POSTGRES)
 
 
-def _translated(form: str, known: Mapping[str, str]) -> str:
+def _translate(form: str, codes: Mapping[str, str]) -> str:
     _check_length(form)
     parts = []
     for token in TOKENS.findall(form):
         if len(token) > 1 and token[0] == '"':
             parts.append(token[1:-1].replace("%", "%%"))
         elif token[0].isalpha():
-            parts += _letters(token, known)
+            parts += _letters(token, codes)
         else:
             parts.append(token.replace("%", "%%"))
     return "".join(parts)
 
 
-def _letters(token: str, known: Mapping[str, str]) -> list[str]:
+def _letters(token: str, codes: Mapping[str, str]) -> list[str]:
     """Patterns that stand side by side, such as YYYYMM: the longest first."""
-    found = []
+    letters = []
     while token:
-        pattern = next((each for each in sorted(known, key=len, reverse=True) if token.startswith(each)), None)
+        pattern = next((each for each in sorted(codes, key=len, reverse=True) if token.startswith(each)), None)
         if pattern is None:
-            remedy = f"supported are: {', '.join(known)}"
+            remedy = f"supported are: {', '.join(codes)}"
             raise NotAllowed(f"{token!r} in a date format is not supported", remedy=remedy)
-        found.append(known[pattern])
+        letters.append(codes[pattern])
         token = token.removeprefix(pattern)
-    return found
+    return letters
 
 
 def _check_length(form: str) -> None:

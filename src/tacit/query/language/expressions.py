@@ -15,7 +15,8 @@ from typing import Protocol
 from sqlglot import exp
 
 from tacit.errors import NotAllowed
-from tacit.query.language.nodes import BINARY, MANY, NAMED, SCHEMAS, UNARY
+from tacit.query.functions import FORMS, OF_ONE_COLUMN
+from tacit.query.language.nodes import BINARY, CALLS, NAMED, SCHEMAS, UNARY
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Ordering, Scalar, Star
 from tacit.query.language.values import Values
 from tacit.query.language.words import WORDS
@@ -32,7 +33,7 @@ DEFAULT = Apply("default frame", ())
 
 
 class Reads(Protocol):
-    """What reading a window needs of the reader."""
+    """The part of the reader that reads windows need."""
 
     def expression(self, node: exp.Expr) -> Expression: ...
     def orderings(self, node: exp.Expr | None) -> tuple[Ordering, ...]: ...
@@ -110,14 +111,14 @@ def window_text(expression: Apply, text: Callable[[Expression], str]) -> str:
     assert isinstance(partition, Apply) and isinstance(order, Apply) and isinstance(frame, Apply)  # noqa: S101, PT018
     parts = [f"PARTITION BY {', '.join(map(text, partition.arguments))}"] if partition.arguments else []
     if order.arguments:
-        parts.append(f"ORDER BY {', '.join(_sorted(each, text) for each in order.arguments)}")
+        parts.append(f"ORDER BY {', '.join(_order_text(each, text) for each in order.arguments)}")
     if frame.function == "rows":
         start, end = (_end(part, word) for part, word in zip(frame.arguments, ("PRECEDING", "FOLLOWING"), strict=True))
         parts.append(f"ROWS BETWEEN {start} AND {end}")
     return f"{text(call)} OVER ({' '.join(parts)})"
 
 
-def _sorted(each: Expression, text: Callable[[Expression], str]) -> str:
+def _order_text(each: Expression, text: Callable[[Expression], str]) -> str:
     assert isinstance(each, Apply)  # noqa: S101
     return text(each.arguments[0]) + " DESC" * (each.function == "desc")
 
@@ -132,9 +133,6 @@ def _end(part: Expression, side: str) -> str:
 # --- every class of node -----------------------------------------------------------------------------------------------------
 
 
-_FILTERED = frozenset({UNARY[kind] for kind in UNARY if issubclass(kind, exp.AggFunc)} | {"count", "count_distinct"})
-
-
 class Expressions(Values):
     """Reads any expression; a node whose class is not listed is refused."""
 
@@ -146,9 +144,9 @@ class Expressions(Values):
 
     def binary(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
-        found = self.apply(BINARY[type(node)], node, node.this, node.expression)
-        left, right = found.arguments
-        return self.shifted(found.function, left, right, found.at) if found.function in ("+", "-") else found
+        call = self.apply(BINARY[type(node)], node, node.this, node.expression)
+        left, right = call.arguments
+        return self.shift_day(call.function, left, right, call.at) if call.function in ("+", "-") else call
 
     def unary(self, node: exp.Expr) -> Expression:
         self.only(node, "this")
@@ -156,9 +154,15 @@ class Expressions(Values):
             raise self.refuse(node.this, f"{UNARY[type(node)].upper()}(DISTINCT ...) is not supported")
         return self.apply(UNARY[type(node)], node, node.this)
 
-    def many(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "expressions")
-        return self.apply(MANY[type(node)], node, node.this, *node.expressions)
+    def call(self, node: exp.Expr) -> Expression:
+        """A function of the table, with the arguments that its form lists."""
+        name = CALLS[type(node)]
+        fields = FORMS[name].fields
+        self.only(node, *fields)
+        if isinstance(node.this, exp.Distinct) and len(fields) == 1:
+            raise self.refuse(node.this, f"{name.upper()}(DISTINCT ...) is not supported")
+        given = [node.args.get(field) for field in fields]
+        return self.apply(name, node, *(part for each in given for part in (each if isinstance(each, list) else [each])))
 
     def column(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "table", "db")
@@ -183,9 +187,9 @@ class Expressions(Values):
         if node is None:
             return ()
         self.only(node, "expressions")
-        return tuple(self.ordering(part) for part in node.expressions)
+        return tuple(self.one_order(part) for part in node.expressions)
 
-    def ordering(self, node: exp.Expr) -> Ordering:
+    def one_order(self, node: exp.Expr) -> Ordering:
         self.only(node, "this", "desc")
         return Ordering(self.expression(node.this), bool(node.args.get("desc")))
 
@@ -213,8 +217,8 @@ class Expressions(Values):
 
     def like(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression", "negate")
-        found = self.apply("ilike" if isinstance(node, exp.ILike) else "like", node, node.this, node.expression)
-        return Apply("not", (found,), found.at) if node.args.get("negate") else found
+        call = self.apply("ilike" if isinstance(node, exp.ILike) else "like", node, node.this, node.expression)
+        return Apply("not", (call,), call.at) if node.args.get("negate") else call
 
     def is_(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
@@ -243,7 +247,7 @@ class Expressions(Values):
         last = self.expression(otherwise) if otherwise is not None else Constant(None)
         return Apply("case", (self.expression(node.this), self.expression(node.args["true"]), last), self.at(node))
 
-    def matched(self, node: exp.Expr) -> Expression:
+    def regular_match(self, node: exp.Expr) -> Expression:
         """`~`, `~*`, and RLIKE, which some dialects match with the whole text."""
         self.only(node, "this", "expression")
         if isinstance(node, exp.RegexpFullMatch):
@@ -255,23 +259,11 @@ class Expressions(Values):
 
     # --- functions ---
 
-    def round(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "decimals")
-        return self.apply("round", node, node.this, node.args.get("decimals"))
-
-    def substring(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "start", "length")
-        return self.apply("substring", node, node.this, node.args.get("start"), node.args.get("length"))
-
-    def left(self, node: exp.Expr) -> Expression:
+    def left_part(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         return Apply(
             "substring", (self.expression(node.this), Constant(Fraction(1)), self.expression(node.expression)), self.at(node)
         )
-
-    def bucket(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "min_value", "max_value", "num_buckets")
-        return self.apply("width_bucket", node, node.this, *(node.args.get(n) for n in ("min_value", "max_value", "num_buckets")))
 
     def log(self, node: exp.Expr) -> Expression:
         """LOG10(x), whose 10 has no place in the text; LOG(x) is LN in some dialects, and LOG(10, x) has base x in some."""
@@ -282,7 +274,7 @@ class Expressions(Values):
             )
         return self.apply("log10", node, node.expression)
 
-    def named(self, node: exp.Expr) -> Expression:
+    def call_named(self, node: exp.Expr) -> Expression:
         name = str(node.this).lower()
         if name.upper() in WORDS:
             return WORDS[name.upper()](self, node)
@@ -303,7 +295,7 @@ class Expressions(Values):
             return self.apply("count_distinct", node, *node.this.expressions)
         return self.apply("count", node, node.this)
 
-    def grouping(self, node: exp.Expr) -> Expression:
+    def grouping_call(self, node: exp.Expr) -> Expression:
         self.only(node, "expressions")
         return self.apply("grouping", node, *node.expressions)
 
@@ -311,21 +303,17 @@ class Expressions(Values):
         """AGG(x) FILTER (WHERE c) is AGG over x where c holds and NULL elsewhere."""
         self.only(node, "this", "expression")
         call, condition = self.expression(node.this), self.expression(node.expression.this)
-        if not isinstance(call, Apply) or call.function not in _FILTERED or len(call.arguments) != 1:
+        if not isinstance(call, Apply) or call.function not in OF_ONE_COLUMN or len(call.arguments) != 1:
             raise self.refuse(node, "FILTER is supported on aggregates of one column")
         over = Constant(Fraction(1)) if isinstance(call.arguments[0], Star) else call.arguments[0]
         return Apply(call.function, (Apply("case", (condition, over, Constant(None)), call.at),), call.at)
-
-    def quantile(self, node: exp.Expr) -> Expression:
-        self.only(node, "this", "quantile")
-        return self.apply("quantile", node, node.this, node.args["quantile"])
 
     def within_group(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "expression")
         call, order = node.this, node.expression
         if isinstance(call, exp.Mode) and call.this is None and len(order.expressions) == 1:
             self.only(order.expressions[0], "this", "nulls_first", "desc")
-            return self.apply("mode", node, order.expressions[0].this)
+            return self.apply(CALLS[exp.Mode], node, order.expressions[0].this)
         if not isinstance(call, exp.PercentileCont | exp.PercentileDisc) or len(order.expressions) != 1:
             raise self.refuse(node, "WITHIN GROUP is supported for PERCENTILE_CONT with one column")
         self.only(call, "this")
@@ -346,7 +334,7 @@ class Expressions(Values):
 READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     **dict.fromkeys(BINARY, Expressions.binary),
     **dict.fromkeys(UNARY, Expressions.unary),
-    **dict.fromkeys(MANY, Expressions.many),
+    **dict.fromkeys(CALLS, Expressions.call),
     exp.Column: Expressions.column,
     exp.Star: Expressions.star,
     exp.Literal: Expressions.literal,
@@ -357,8 +345,8 @@ READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     exp.In: Expressions.among,
     exp.Exists: Expressions.exists,
     exp.Subquery: Expressions.scalar,
-    exp.Grouping: Expressions.grouping,
-    exp.GroupingId: Expressions.grouping,
+    exp.Grouping: Expressions.grouping_call,
+    exp.GroupingId: Expressions.grouping_call,
     exp.Between: Expressions.between,
     exp.Like: Expressions.like,
     exp.ILike: Expressions.like,
@@ -368,21 +356,17 @@ READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     exp.Filter: Expressions.filter,
     exp.Cast: Expressions.cast,
     exp.Extract: Expressions.extract,
-    exp.RegexpLike: Expressions.matched,
-    exp.RegexpILike: Expressions.matched,
-    exp.RegexpFullMatch: Expressions.matched,
+    exp.RegexpLike: Expressions.regular_match,
+    exp.RegexpILike: Expressions.regular_match,
+    exp.RegexpFullMatch: Expressions.regular_match,
     exp.CurrentDate: Expressions.today,
     exp.Placeholder: Expressions.parameter,
     exp.Parameter: Expressions.parameter,
     exp.Interval: Expressions.interval,
-    exp.Round: Expressions.round,
-    exp.Substring: Expressions.substring,
-    exp.Left: Expressions.left,
-    exp.WidthBucket: Expressions.bucket,
-    exp.Quantile: Expressions.quantile,
+    exp.Left: Expressions.left_part,
     exp.WithinGroup: Expressions.within_group,
     exp.ApproxQuantiles: Expressions.quantiles,
     exp.Log: Expressions.log,
-    exp.Anonymous: Expressions.named,
+    exp.Anonymous: Expressions.call_named,
     exp.Window: read_window,
 }

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from tacit.errors import NotAllowed
 from tacit.privacy.arguments import text_of, truth_of, whole_of
-from tacit.query.language.given import Given
+from tacit.query.language.nodes import Given
 from tacit.query.language.sql import parse_expression, parse_item, readable
 from tacit.query.language.syntax import Apply, Expression, From, Item, Joined, Ordering, Select
 
@@ -78,7 +78,7 @@ class Frame(Generic[Released]):
         return self.ask(self.select, **budget)
 
     def explain(self, **budget: Any) -> Any:
-        """What an answer would cost and how good it would be; spends nothing, reads nothing."""
+        """The cost and the error of the answer; spends nothing, reads nothing."""
         return self.tell(self.select, **budget)
 
     def _with(self, **changes: Any) -> Frame[Released]:

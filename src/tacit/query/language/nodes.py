@@ -1,46 +1,108 @@
-"""One node of sqlglot's tree: the functions that are known, its name and place for a refusal, and each argument it carries."""
+"""One node of sqlglot's tree: its name and place for a refusal, each argument it carries, and the literal of a parameter."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from numbers import Integral
+from typing import Any
 
 from sqlglot import exp
 
-from tacit.errors import NotAllowed, WrongType
+from tacit.errors import InvalidInput, NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
-from tacit.query.language.given import Given
-from tacit.query.language.syntax import Apply, At, Expression, Query
+from tacit.query.functions import FORMS
+from tacit.query.language.syntax import Apply, At, Constant, Expression, Query
 
-# --- operators, functions and casts that are known, and how many arguments each takes ----------------------------------------
+# --- values of parameters and today's date: they become literals -------------------------------------------------------------
+
+
+Parameter = str | int | float | Decimal | Fraction | bool | date | None
+Parameters = Mapping[str, Any] | Sequence[Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Parameters by name, those of `?` and `$1` by their number from 1, and the date; `today` is None if it is not given."""
+
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    today: date | None = None
+
+
+def given(parameters: Parameters = None, today: date | None = None) -> Given:
+    """Parameters and the date, checked.
+
+    >>> given({"age": 65}).parameters, given([65, "F"]).parameters
+    ({'age': 65}, {'1': 65, '2': 'F'})
+    """
+    if parameters is None:
+        return Given({}, today)
+    if isinstance(parameters, Mapping):
+        named = {_name(name): value for name, value in parameters.items()}
+    elif isinstance(parameters, Sequence) and not isinstance(parameters, str | bytes):
+        named = {str(place): value for place, value in enumerate(parameters, 1)}
+    else:
+        raise InvalidInput(f"params must be a dictionary or a list, not {type(parameters).__name__}")
+    return Given({name: _plain(name, value) for name, value in named.items()}, today)
+
+
+def _name(name: object) -> str:
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise InvalidInput(f"the name of a parameter must be a text, not {type(name).__name__}")
+    return str(name).lower()
+
+
+def _plain(name: str, value: Any) -> Parameter:
+    value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
+    if isinstance(value, datetime) or not isinstance(value, str | bool | Integral | float | Decimal | Fraction | date | None):
+        raise InvalidInput(
+            f"the parameter {name!r} must be a text, a number, a date, True, False or None, not {type(value).__name__}"
+        )
+    return value if isinstance(value, str | bool | float | Decimal | Fraction | date | None) else int(value)
+
+
+def decimal_of(value: int | float | Decimal | Fraction) -> str | None:
+    """The decimal digits of a number, a float by its shortest form; None where they do not end."""
+    if isinstance(value, Fraction):
+        rest = value.denominator
+        for prime in (2, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest != 1:
+            return None
+        value = Decimal(value.numerator) / Decimal(value.denominator)
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def constant(value: Fraction | str | bool | date | None, at: At) -> Expression:
+    """A literal as the reader makes it from text: a number below zero is one with a sign."""
+    if isinstance(value, Fraction) and value < 0:
+        return Apply("negate", (Constant(-value, at),), at)
+    return Constant(value, at)
+
+
+# --- operators, functions and casts, and how many arguments each takes -------------------------------------------------------
 
 
 BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.And: "and", exp.Or: "or", exp.Nullif: "nullif", exp.Pow: "power", exp.DPipe: "concat",
-    exp.CovarPop: "covar_pop", exp.CovarSamp: "covar_samp", exp.Corr: "corr",
-    exp.RegrSlope: "regr_slope", exp.RegrIntercept: "regr_intercept",
+    exp.And: "and", exp.Or: "or", exp.DPipe: "concat",
 }  # fmt: skip
-UNARY: dict[type[exp.Expr], str] = {
-    exp.Neg: "negate", exp.Not: "not", exp.Abs: "abs", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sign: "sign",
-    exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
-    exp.Lower: "lower", exp.Upper: "upper", exp.Length: "length", exp.Trim: "trim",
-    exp.Year: "year", exp.Month: "month", exp.Day: "day", exp.Quarter: "quarter",
-    exp.DayOfWeek: "dayofweek", exp.DayOfYear: "dayofyear",
-    exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max", exp.Median: "median", exp.Mode: "mode",
-    exp.Variance: "var_samp", exp.VariancePop: "var_pop",
-    exp.Stddev: "stddev_samp", exp.StddevSamp: "stddev_samp", exp.StddevPop: "stddev_pop",
-}  # fmt: skip
-MANY: dict[type[exp.Expr], str] = {exp.Coalesce: "coalesce", exp.Least: "least", exp.Greatest: "greatest"}
-TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of what is not listed, one or more
+UNARY: dict[type[exp.Expr], str] = {exp.Neg: "negate", exp.Not: "not"}
+CALLS: dict[type[exp.Expr], str] = {  # the node of each function in sqlglot, which finds it by the same words
+    exp.FUNCTION_BY_NAME[word.upper()]: name for name, form in FORMS.items() if form.fields for word in (name, *form.also)
+}
+TAKES: dict[str, tuple[int, int]] = {  # the least and the most arguments; of any other function, one or more
     **dict.fromkeys(BINARY.values(), (2, 2)),
     **dict.fromkeys(UNARY.values(), (1, 1)),
-    "log10": (1, 1), "count": (1, 1), "quantile": (2, 2), "round": (1, 2), "substring": (2, 3), "width_bucket": (4, 4),
-}  # fmt: skip
+    **{name: (form.least, form.most) for name, form in FORMS.items() if form.most is not None},
+}
 CASTS = {
     "INT": "cast_integer", "BIGINT": "cast_integer", "SMALLINT": "cast_integer", "TINYINT": "cast_integer",
     "DOUBLE": "cast_number", "FLOAT": "cast_number", "DECIMAL": "cast_number",
@@ -48,11 +110,6 @@ CASTS = {
 }  # fmt: skip
 DATE_PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
 NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
-USAGE = {
-    "count": "write COUNT(*) or COUNT(column)",
-    "quantile": "write QUANTILE_CONT(column, 0.5)",
-    "substring": "write SUBSTRING(column, 1, 3)",
-}
 
 
 # --- names of constructs in a refusal: the words that people write -----------------------------------------------------------
@@ -217,7 +274,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 class Nodes(ABC):
-    """What every part of the reader shares; keeps the text, for places."""
+    """The base of every part of the reader; keeps the text, for places."""
 
     def __init__(self, text: str, given: Given | None = None) -> None:
         self.text, self.given = text, given or Given()
@@ -232,7 +289,7 @@ class Nodes(ABC):
 
     @abstractmethod
     def query(self, node: exp.Expr) -> Query:
-        """What stands in parentheses: a SELECT, or several with UNION ALL."""
+        """The query in parentheses: a SELECT, or several with UNION ALL."""
 
     def at(self, node: exp.Expr) -> At:
         start = self._start(node)
@@ -251,7 +308,7 @@ class Nodes(ABC):
         return NotAllowed(what or f"{self.word(node)} is not supported", remedy=remedy, at=self.at(node))
 
     def word(self, node: exp.Expr) -> str:
-        """What a construct is called, in the words of whoever wrote it; never by the name that the parser has for it."""
+        """The word for a construct as it is written in SQL; never the name that the parser has for it."""
         if isinstance(node, exp.Anonymous):
             return node.name.upper()[:40]
         if type(node) in CALLED:
@@ -276,7 +333,7 @@ class Nodes(ABC):
             expected = f"{least} to {most} arguments" if least < most else f"{least} argument{'s' * (least > 1)}"
             raise WrongType(
                 f"{function.upper()} takes {expected}, not {len(given)}",
-                remedy=USAGE.get(function, "see: tacit reference sql"),
+                remedy=FORMS[function].usage if function in FORMS else "see: tacit reference sql",
                 at=self.at(node),
             )
         return Apply(function, tuple(map(self.expression, given)), self.at(node))

@@ -171,14 +171,14 @@ class Reader(Expressions):
 
     def one_of_several(self, tree: exp.Select) -> Select:
         """One question of several; it has no order of its own."""
-        found = self.select(tree)
-        if found.order_by or found.limit is not None or found.offset:
+        select = self.select(tree)
+        if select.order_by or select.limit is not None or select.offset:
             raise NotAllowed(
                 "a part of UNION ALL has ORDER BY or LIMIT of its own: they apply to the whole answer",
                 remedy="write them once, after the last part",
                 at=self.at(tree),
             )
-        return found
+        return select
 
     def read_with(self, node: exp.Expr | None) -> None:
         """The queries of WITH: each may use those before it."""
@@ -193,7 +193,7 @@ class Reader(Expressions):
             self.named_queries[each.alias.lower()] = self.query(each.this)
 
     def query(self, node: exp.Expr) -> Query:
-        """What stands in parentheses: a SELECT, or several with UNION ALL."""
+        """The query in parentheses: a SELECT, or several with UNION ALL."""
         if isinstance(node, exp.Subquery):
             self.only(node, "this")
             return self.query(node.this)
@@ -207,14 +207,14 @@ class Reader(Expressions):
             raise self.refuse(node)
         if node.args.get("qualify"):
             raise NotAllowed("QUALIFY in a sub-query would choose among rows of all people", remedy=UNITS, at=self.at(node))
-        found = self.select(node)
-        if found.sets:
+        select = self.select(node)
+        if select.sets:
             raise NotAllowed(
                 "ROLLUP, CUBE and GROUPING SETS are not supported in a sub-query",
                 remedy="use them in the question itself",
                 at=self.at(node.args["group"]),
             )
-        return found
+        return select
 
     def items(self, node: exp.Expr) -> tuple[Item, ...]:
         """An expression of SELECT; APPROX_QUANTILES(x, n) is n + 1 of them, each with its number in its name."""

@@ -1,8 +1,8 @@
 """SQL text to a `syntax.Select`: limits on the text, the budget in it, one statement, and the place that a refusal points at.
 
-sqlglot parses, and nothing of its tree goes further than this package. What may be asked is the allow-list of `reader.py`. What a
-word means is decided by the reader alone (words.py). So the parser is kept from guessing: a function in `AS_WRITTEN` stays a call
-with its arguments in their order, where sqlglot would take `DATE_TRUNC(day, MONTH)` for a column MONTH, truncated to a day.
+sqlglot parses, and nothing of its tree goes further than this package. The allow-list is that of `reader.py`. The
+meaning of a word is decided by the reader alone (words.py). So the parser is kept from guessing: a function in `AS_WRITTEN` stays a
+call with its arguments in their order, where sqlglot would take `DATE_TRUNC(day, MONTH)` for a column MONTH, truncated to a day.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
 from tacit.errors import InvalidSQL, NotAllowed, Refused
-from tacit.query.language.given import Given
-from tacit.query.language.nodes import line_and_column, read_number
+from tacit.query.language.nodes import Given, line_and_column, read_number
 from tacit.query.language.reader import Reader
 from tacit.query.language.syntax import (
     Apply,
@@ -90,7 +89,7 @@ DEEPEST = 60
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a text asks. `filled` where parameters or today's date became literals: then the text alone does not say it."""
+    """The statement of a text. `filled` where parameters or today's date became literals: then the text alone does not say it."""
 
     statement: Statement
     filled: bool = False
@@ -109,8 +108,8 @@ def parse(text: str, given: Given | None = None) -> Select:
 
 
 def read(text: str, given: Given | None = None) -> Written:
-    """What `text` asks: a SELECT, DESCRIBE or SHOW TABLES."""
-    text, options = _budget_in(_checked(text))
+    """The statement of `text`: a SELECT, DESCRIBE or SHOW TABLES."""
+    text, options = _budget_in(_check(text))
     tree = _one_statement(text)
     if not isinstance(tree, exp.Select | exp.Union):
         return Written(_of_the_catalog(tree, text))
@@ -183,7 +182,7 @@ def _line_up(expression: Expression) -> Expression:
     return replace(expression, at=at)
 
 
-def _checked(text: str) -> str:
+def _check(text: str) -> str:
     if not isinstance(text, str):
         raise InvalidSQL(
             f"the question must be a string, not {type(text).__name__}", remedy="ask for example 'SELECT COUNT(*) ...'"
@@ -212,8 +211,8 @@ def readable(text: str) -> str:
     return text
 
 
-def _place(text: str, found: re.Match[str]) -> tuple[int, int]:
-    return line_and_column(text, found.start())
+def _place(text: str, match: re.Match[str]) -> tuple[int, int]:
+    return line_and_column(text, match.start())
 
 
 def quoted_name(name: str) -> str:
@@ -236,11 +235,11 @@ _OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*
 
 def _budget_in(text: str) -> tuple[str, tuple[tuple[str, Fraction], ...]]:
     """The text without its `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, ...)`, blanked so that places stay."""
-    found = _OPTIONS.match(text)
-    if not found:
+    match = _OPTIONS.match(text)
+    if not match:
         return text, ()
-    blank = re.sub(r"[^\n]", " ", text[found.end(1) : found.end()])
-    return found.group(1) + blank + text[found.end() :], tuple(_options(found.group(2)))
+    blank = re.sub(r"[^\n]", " ", text[match.end(1) : match.end()])
+    return match.group(1) + blank + text[match.end() :], tuple(_options(match.group(2)))
 
 
 def _options(text: str) -> Iterator[tuple[str, Fraction]]:

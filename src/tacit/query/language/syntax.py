@@ -1,8 +1,8 @@
-"""What was written, before anything is known about it: names, constants, functions. SQL and the Python builder both end here."""
+"""The tree of a question as it was written: names, constants, functions. SQL and the Python builder both end here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from typing import Literal
@@ -165,3 +165,74 @@ class ShowTables:
 
 
 Statement = Select | Describe | ShowTables
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a function is written: the fields of sqlglot's node of that name, fewest and most arguments, an example, other words.
+
+    Without fields, the function has a reader of its own. Without a most, it takes any number.
+    """
+
+    fields: tuple[str, ...] = ("this",)
+    least: int = 1
+    most: int | None = 1
+    usage: str = "see: tacit reference sql"
+    also: tuple[str, ...] = ()
+
+
+ONE, TWO, SEVERAL = Form(), Form(("this", "expression"), 2, 2), Form(("this", "expressions"), 1, None)
+
+
+# --- two trees of the same question, which differ in their places alone ------------------------------------------------------
+
+
+def without_places(select: Select) -> Select:
+    """The question without its places, to tell whether two say the same; an empty name counts as no name."""
+    return replace(
+        select,
+        items=tuple(Item(_without_place(item.expression), item.name or None) for item in select.items),
+        table=_unplaced_source(select.table),
+        joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
+        where=_maybe(select.where),
+        group_by=() if select.sets else tuple(map(_without_place, select.group_by)),
+        sets=tuple(tuple(map(_without_place, keys)) for keys in select.sets),
+        below=tuple(map(without_places, select.below)),
+        having=_maybe(select.having),
+        qualify=_maybe(select.qualify),
+        order_by=tuple(replace(order, expression=_without_place(order.expression)) for order in select.order_by),
+    )
+
+
+def _unplaced_source(source: From | Nested) -> From | Nested:
+    if isinstance(source, Nested):
+        return replace(source, query=unplaced_query(source.query), at=None)
+    return replace(source, at=None)
+
+
+def unplaced_query(query: Query) -> Query:
+    """A sub-query without its places."""
+    if isinstance(query, UnionAll):
+        return UnionAll(tuple(map(unplaced_query, _parts(query))))
+    return without_places(query)
+
+
+def _parts(query: Query) -> list[Query]:
+    """The queries of UNION ALL in order, however they were put together."""
+    return [each for part in query.parts for each in _parts(part)] if isinstance(query, UnionAll) else [query]
+
+
+def _maybe(expression: Expression | None) -> Expression | None:
+    return None if expression is None else _without_place(expression)
+
+
+def _without_place(expression: Expression) -> Expression:
+    if isinstance(expression, Apply):
+        return Apply(expression.function, tuple(map(_without_place, expression.arguments)))
+    if isinstance(expression, InQuery):
+        return InQuery(_without_place(expression.value), unplaced_query(expression.query))
+    if isinstance(expression, Exists):
+        return Exists(unplaced_query(expression.query))
+    if isinstance(expression, Scalar):
+        return Scalar(unplaced_query(expression.query))
+    return replace(expression, at=None)

@@ -10,16 +10,15 @@ from fractions import Fraction
 from sqlglot import exp
 
 from tacit.errors import NotAllowed
-from tacit.query.language.given import constant, decimal_of
-from tacit.query.language.nodes import CASTS, DATE_PARTS, MOST_DIGITS, NAMED, Nodes, read_number
+from tacit.query.language.nodes import CASTS, DATE_PARTS, MOST_DIGITS, NAMED, Nodes, constant, decimal_of, read_number
 from tacit.query.language.syntax import Apply, At, Constant, Expression
 from tacit.untrusted import UNSEEN
 
 MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
 
 
-def _moved(day: date, sign: str, months: int) -> date | None:
-    """The same day so many months away, or the last one of that month; None where it leaves the calendar."""
+def _months_away(day: date, sign: str, months: int) -> date | None:
+    """The same day a number of months away, or the last one of that month; None where it leaves the calendar."""
     place = day.year * 12 + day.month - 1 + (months if sign == "+" else -months)
     year, month = divmod(place, 12)
     if not 1 <= year < 9999:
@@ -58,7 +57,7 @@ class Values(Nodes):
         return self.apply(CASTS[kind], node, node.this)
 
     def decimal(self, node: exp.Expr, digits: list[exp.Expr]) -> Expression:
-        """A cast to a number of so many digits, some of them after the point."""
+        """A cast to a number with a limit of digits, some of them after the point."""
         wanted = node.args["to"]
         written = [str(part.this.this) for part in digits if isinstance(part.this, exp.Literal) and not part.this.is_string]
         whole = len(written) == len(digits) <= 2 and all(re.fullmatch("[0-9]{1,2}", text) for text in written)
@@ -136,12 +135,12 @@ class Values(Nodes):
             raise self.refuse(node, f"{name[:40]} is not a part of a date: supported are {', '.join(sorted(DATE_PARTS))}")
         return self.apply(NAMED.get(name, name), node, value)
 
-    def shifted(self, sign: str, day: Expression, by: Expression, at: At) -> Expression:
+    def shift_day(self, sign: str, day: Expression, by: Expression, at: At) -> Expression:
         """A date plus or minus an interval; a constant one is moved here, by months and years too."""
         if isinstance(day, Constant) and isinstance(day.value, date) and isinstance(by, Apply) and by.function == "interval":
             count, unit = (part.value if isinstance(part, Constant) else None for part in by.arguments)
             months = {"month": 1, "quarter": 3, "year": 12}.get(str(unit))
-            if isinstance(count, Fraction) and months is not None and (moved := _moved(day.value, sign, int(count) * months)):
+            if isinstance(count, Fraction) and months is not None and (moved := _months_away(day.value, sign, int(count) * months)):
                 return Constant(moved, at)
         return Apply(sign, (day, by), at)
 

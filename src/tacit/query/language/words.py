@@ -1,8 +1,8 @@
 """Words of other dialects, in terms of the plain ones; each is understood wherever it has one meaning.
 
-What fits two readings is refused, with both written out. Which argument of a word for dates is which goes by form: a quoted unit
-comes first, as in DATE_TRUNC('month', day); a bare one last, as in DATE_TRUNC(day, MONTH) and DATE_DIFF(a, b, DAY), or first, as in
-DATEDIFF(day, a, b). After the dates the unit says that the second is subtracted, before them that the first is.
+A form that fits two readings is refused, with both written out. Which argument of a word for dates is which goes by form: a quoted
+unit comes first, as in DATE_TRUNC('month', day); a bare one last, as in DATE_TRUNC(day, MONTH) and DATE_DIFF(a, b, DAY), or first,
+as in DATEDIFF(day, a, b). After the dates the unit says that the second is subtracted, before them that the first is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TIMES = ("hour", "minute", "second")
 PARTS = {"dow": "dayofweek", "doy": "dayofyear", "weekday": "dayofweek", "dayofweekiso": "isodow"}
 
 
-def _quoted(node: exp.Expr) -> str | None:
+def _unit_named(node: exp.Expr) -> str | None:
     """The unit that a text names, or None."""
     word = str(node.this).lower() if isinstance(node, exp.Literal) and node.args.get("is_string") else ""
     return word.removesuffix("s") if word.removesuffix("s") in UNITS else None
@@ -58,12 +58,12 @@ def _two_readings(reader: Expressions, node: exp.Expr, one: str, other: str) -> 
 
 def truncated(reader: Expressions, node: exp.Expr, first: exp.Expr, last: exp.Expr) -> Expression:
     """DATE_TRUNC, whichever argument is the unit."""
-    unit, value = _quoted(first), last
-    if unit is None and (unit := _quoted(last)) is not None:
+    unit, value = _unit_named(first), last
+    if unit is None and (unit := _unit_named(last)) is not None:
         value = first
     if unit is None and (unit := _bare(last)) is not None:
         value = first
-        if _bare(first) not in (None, "day"):  # nobody truncates a date to its day
+        if _bare(first) not in (None, "day"):  # a date truncated to its day is the date itself
             one, other = _bare(first), _text(reader, last)
             raise _two_readings(reader, node, f"DATE_TRUNC('{one}', {other})", f"DATE_TRUNC('{unit}', {_text(reader, first)})")
         if unit == "week":
@@ -98,7 +98,7 @@ def difference(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Express
     at, name = reader.at(node), node.name.upper()
     if len(given) == 2:
         return Apply("-", tuple(map(reader.expression, given)), at)
-    quoted, first, last = _quoted(given[0]), _bare(given[0]), _bare(given[2])
+    quoted, first, last = _unit_named(given[0]), _bare(given[0]), _bare(given[2])
     if name in UNIT_FIRST and first is not None:
         last = None
     if quoted is None and None not in (first, last) and given[0].name.lower() != given[2].name.lower():
@@ -125,11 +125,11 @@ def _between(later: Expression, earlier: Expression, unit: str, node: exp.Expr, 
             remedy="divide the days by 7, for example FLOOR(DATE_DIFF('day', a, b) / 7)",
             at=at,
         )
-    ends = [_counted(end, unit, reader.at(node)) for end in (later, earlier)]
+    ends = [_unit_count(end, unit, reader.at(node)) for end in (later, earlier)]
     return Apply("-", tuple(ends), at)
 
 
-def _counted(day: Expression, unit: str, at: tuple[int, int] | None) -> Expression:
+def _unit_count(day: Expression, unit: str, at: tuple[int, int] | None) -> Expression:
     year = Apply("year", (day,), at)
     if unit == "year":
         return year
@@ -143,8 +143,8 @@ def added(sign: str) -> Callable[..., Expression]:
     def read(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
         at = reader.at(node)
         if len(given) == 2:
-            return reader.shifted(sign, reader.expression(given[0]), reader.expression(given[1]), at)
-        unit = _quoted(given[0]) or _bare(given[0])
+            return reader.shift_day(sign, reader.expression(given[0]), reader.expression(given[1]), at)
+        unit = _unit_named(given[0]) or _bare(given[0])
         count = reader.expression(given[1])
         if isinstance(count, Apply) and count.function == "negate":
             count, sign_now = count.arguments[0], {"+": "-", "-": "+"}[sign]
@@ -152,7 +152,7 @@ def added(sign: str) -> Callable[..., Expression]:
             sign_now = sign
         if unit is None or not isinstance(count, Constant):
             raise NotAllowed(f"{node.name.upper()} requires a unit and a constant", remedy="write DATEADD(day, 7, x)", at=at)
-        return reader.shifted(sign_now, reader.expression(given[2]), Apply("interval", (count, Constant(unit)), at), at)
+        return reader.shift_day(sign_now, reader.expression(given[2]), Apply("interval", (count, Constant(unit)), at), at)
 
     return read
 
@@ -208,8 +208,8 @@ def moment(reader: Expressions, node: exp.Expr) -> Expression:
 Word = Callable[["Expressions", exp.Expr], Expression]
 
 
-def _taking(least: int, most: int, usage: str, read: Callable[..., Expression]) -> Word:
-    """A word that takes so many arguments."""
+def _word_of(least: int, most: int, usage: str, read: Callable[..., Expression]) -> Word:
+    """A word that takes from `least` to `most` arguments."""
 
     def checked(reader: Expressions, node: exp.Expr) -> Expression:
         given = node.expressions
@@ -224,8 +224,8 @@ def _taking(least: int, most: int, usage: str, read: Callable[..., Expression]) 
 # --- what only has another name ----------------------------------------------------------------------------------------------
 
 
-def _renamed(function: str, count: int, usage: str) -> Word:
-    return _taking(count, count, usage, lambda reader, node, *given: reader.apply(function, node, *given))
+def _synonym(function: str, count: int, usage: str) -> Word:
+    return _word_of(count, count, usage, lambda reader, node, *given: reader.apply(function, node, *given))
 
 
 def _if_null(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
@@ -245,21 +245,21 @@ def _count_if(reader: Expressions, node: exp.Expr, condition: exp.Expr) -> Expre
 
 
 def _many(function: str) -> Word:
-    return _taking(1, 50, "CONCAT(ward, '-', kind)", lambda reader, node, *given: reader.apply(function, node, *given))
+    return _word_of(1, 50, "CONCAT(ward, '-', kind)", lambda reader, node, *given: reader.apply(function, node, *given))
 
 
 def _pattern(function: str) -> Word:
-    return _renamed(function, 2, f"{function.upper()}(ward, 'n')")
+    return _synonym(function, 2, f"{function.upper()}(ward, 'n')")
 
 
 WORDS: Mapping[str, Word] = {
-    **dict.fromkeys(("COUNTIF", "COUNT_IF"), _taking(1, 1, "COUNTIF(urgent)", _count_if)),
-    **dict.fromkeys(("SAFE_DIVIDE",), _renamed("/", 2, "SAFE_DIVIDE(SUM(cost), COUNT(*))")),
-    "ISNULL": _taking(2, 2, "COALESCE(pulse, 0)", _if_null),
-    "ZEROIFNULL": _taking(1, 1, "COALESCE(pulse, 0)", _if_null),
-    "NULLIFZERO": _taking(1, 1, "NULLIF(pulse, 0)", _null_if_zero),
+    **dict.fromkeys(("COUNTIF", "COUNT_IF"), _word_of(1, 1, "COUNTIF(urgent)", _count_if)),
+    **dict.fromkeys(("SAFE_DIVIDE",), _synonym("/", 2, "SAFE_DIVIDE(SUM(cost), COUNT(*))")),
+    "ISNULL": _word_of(2, 2, "COALESCE(pulse, 0)", _if_null),
+    "ZEROIFNULL": _word_of(1, 1, "COALESCE(pulse, 0)", _if_null),
+    "NULLIFZERO": _word_of(1, 1, "NULLIF(pulse, 0)", _null_if_zero),
     **dict.fromkeys(
-        ("APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"), _renamed("count_distinct", 1, "APPROX_COUNT_DISTINCT(patient_id)")
+        ("APPROX_COUNT_DISTINCT", "APPROX_DISTINCT"), _synonym("count_distinct", 1, "APPROX_COUNT_DISTINCT(patient_id)")
     ),
     **dict.fromkeys(("STARTS_WITH", "STARTSWITH"), _pattern("starts_with")),
     **dict.fromkeys(("ENDS_WITH", "ENDSWITH"), _pattern("ends_with")),
@@ -269,20 +269,20 @@ WORDS: Mapping[str, Word] = {
     **dict.fromkeys(("REGEXP_LIKE", "RLIKE"), _pattern("regexp_like")),
     **dict.fromkeys(
         ("DATE_TRUNC", "TIMESTAMP_TRUNC", "DATETIME_TRUNC", "TRUNC"),
-        _taking(2, 2, "DATE_TRUNC('month', day)", truncated),
+        _word_of(2, 2, "DATE_TRUNC('month', day)", truncated),
     ),
-    "DATE_PART": _taking(2, 2, "DATE_PART('year', day)", part),
+    "DATE_PART": _word_of(2, 2, "DATE_PART('year', day)", part),
     **dict.fromkeys(
         ("DATE_DIFF", "DATEDIFF", "TIMESTAMP_DIFF", "TIMESTAMPDIFF", "DATETIME_DIFF"),
-        _taking(2, 3, "DATE_DIFF('day', earlier, later)", difference),
+        _word_of(2, 3, "DATE_DIFF('day', earlier, later)", difference),
     ),
-    **dict.fromkeys(("DATE_ADD", "DATEADD"), _taking(2, 3, "day + INTERVAL 7 DAY", added("+"))),
-    **dict.fromkeys(("DATE_SUB", "DATESUB"), _taking(2, 3, "day - INTERVAL 7 DAY", added("-"))),
-    "TO_CHAR": _taking(2, 2, "TO_CHAR(day, 'YYYY-MM')", formatted(of_to_char, 1)),
-    "FORMAT_DATE": _taking(2, 2, "FORMAT_DATE('%Y-%m', day)", formatted(of_strftime, 0)),
-    "STRFTIME": _taking(2, 2, "STRFTIME(day, '%Y-%m')", formatted(of_strftime, None)),
-    "DATE_FORMAT": _taking(2, 2, "DATE_FORMAT(day, '%Y-%m')", formatted(of_date_format, 1)),
-    "DATE": _taking(1, 3, "DATE '2024-05-01'", day_of),
-    **dict.fromkeys(("TODAY", "CURRENT_DATE"), _taking(0, 0, "CURRENT_DATE", today)),
-    **dict.fromkeys(("NOW", "GETDATE"), _taking(0, 0, "CURRENT_DATE", moment)),
+    **dict.fromkeys(("DATE_ADD", "DATEADD"), _word_of(2, 3, "day + INTERVAL 7 DAY", added("+"))),
+    **dict.fromkeys(("DATE_SUB", "DATESUB"), _word_of(2, 3, "day - INTERVAL 7 DAY", added("-"))),
+    "TO_CHAR": _word_of(2, 2, "TO_CHAR(day, 'YYYY-MM')", formatted(of_to_char, 1)),
+    "FORMAT_DATE": _word_of(2, 2, "FORMAT_DATE('%Y-%m', day)", formatted(of_strftime, 0)),
+    "STRFTIME": _word_of(2, 2, "STRFTIME(day, '%Y-%m')", formatted(of_strftime, None)),
+    "DATE_FORMAT": _word_of(2, 2, "DATE_FORMAT(day, '%Y-%m')", formatted(of_date_format, 1)),
+    "DATE": _word_of(1, 3, "DATE '2024-05-01'", day_of),
+    **dict.fromkeys(("TODAY", "CURRENT_DATE"), _word_of(0, 0, "CURRENT_DATE", today)),
+    **dict.fromkeys(("NOW", "GETDATE"), _word_of(0, 0, "CURRENT_DATE", moment)),
 }  # fmt: skip

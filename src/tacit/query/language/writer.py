@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -31,6 +30,7 @@ from tacit.query.language.syntax import (
     Select,
     Star,
     UnionAll,
+    without_places,
 )
 
 ATOM = 9
@@ -53,7 +53,7 @@ def written(select: Select) -> str:
     "SELECT COUNT(*) AS n FROM visits AS v WHERE cost * 2 > 10 OR ward = 'a' AND NOT a = b"
     """
     text = _select(select)
-    if unplaced(parse(text)) != unplaced(select):
+    if without_places(parse(text)) != without_places(select):
         raise NotAllowed("the question cannot be written as SQL, so it cannot be recorded", remedy="ask it with session.sql")
     return text
 
@@ -89,10 +89,10 @@ def _of_rows(select: Select) -> str:
 def _keys(select: Select) -> str:
     if not select.sets:
         return ", ".join(map(_key, select.group_by))
-    return f"GROUPING SETS ({', '.join(f'({_listed(keys)})' for keys in select.sets)})"
+    return f"GROUPING SETS ({', '.join(f'({_list(keys)})' for keys in select.sets)})"
 
 
-def _listed(expressions: Sequence[Expression]) -> str:
+def _list(expressions: Sequence[Expression]) -> str:
     return ", ".join(map(expression_text, expressions))
 
 
@@ -105,7 +105,7 @@ def _item(item: Item) -> str:
 
 
 def _query(query: Query) -> str:
-    """What stands in parentheses; a name of WITH is written in its place."""
+    """The query in parentheses; a name of WITH is written in its place."""
     if isinstance(query, UnionAll):
         return " UNION ALL ".join(map(_query, query.parts))
     return _select(query)
@@ -159,18 +159,18 @@ def _constant(value: Fraction | str | bool | date | None) -> str:
         case date():
             return f"DATE '{value.isoformat()}'"
         case text:
-            return _quoted(text)
+            return _quote(text)
 
 
 def _number(value: Fraction) -> str:
-    """A number that was read from at most MOST_DIGITS digits, in so many."""
+    """A number that was read from at most MOST_DIGITS digits, in as many."""
     digits = Context(prec=2 * MOST_DIGITS)
     exact = digits.normalize(digits.divide(Decimal(value.numerator), Decimal(value.denominator)))
     plain = f"{exact:f}"
     return plain if sum(map(str.isdigit, plain)) <= MOST_DIGITS else f"{exact:E}".replace("+", "")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -200,7 +200,7 @@ def _operands(expression: Apply) -> str:
     return f"{expression.function.upper()}({', '.join(_at_least(5, part) for part in expression.arguments)})"
 
 
-def _suffixed(expression: Apply) -> str:
+def _suffix(expression: Apply) -> str:
     return f"{_at_least(5, expression.arguments[0])} {SUFFIXES[expression.function]}"
 
 
@@ -208,7 +208,7 @@ def _not(expression: Apply) -> str:
     return f"NOT {_at_least(4, expression.arguments[0])}"
 
 
-def _negated(expression: Apply) -> str:
+def _negation(expression: Apply) -> str:
     return f"-{_at_least(ATOM, expression.arguments[0])}"
 
 
@@ -259,11 +259,11 @@ def _interval(expression: Apply) -> str:
 
 
 FORMS: Mapping[str, Callable[[Apply], str]] = {
-    **dict.fromkeys(SUFFIXES, _suffixed),
+    **dict.fromkeys(SUFFIXES, _suffix),
     **dict.fromkeys((f"cast_{kind}" for kind in CASTS), _cast),
     **dict.fromkeys(("substring", "trim"), _operands),
     "not": _not,
-    "negate": _negated,
+    "negate": _negation,
     "in": _in,
     "between": _between,
     "case": _case,
@@ -273,57 +273,3 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
     "cast_decimal": _decimal,
     "over": _window,
 }
-
-
-# --- what two trees of the same question share -------------------------------------------------------------------------------
-
-
-def unplaced(select: Select) -> Select:
-    """The question without its places, to tell whether two say the same; an empty name counts as no name."""
-    return replace(
-        select,
-        items=tuple(Item(_unplaced(item.expression), item.name or None) for item in select.items),
-        table=_unplaced_source(select.table),
-        joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
-        where=_maybe(select.where),
-        group_by=() if select.sets else tuple(map(_unplaced, select.group_by)),
-        sets=tuple(tuple(map(_unplaced, keys)) for keys in select.sets),
-        below=tuple(map(unplaced, select.below)),
-        having=_maybe(select.having),
-        qualify=_maybe(select.qualify),
-        order_by=tuple(replace(order, expression=_unplaced(order.expression)) for order in select.order_by),
-    )
-
-
-def _unplaced_source(source: From | Nested) -> From | Nested:
-    if isinstance(source, Nested):
-        return replace(source, query=unplaced_query(source.query), at=None)
-    return replace(source, at=None)
-
-
-def unplaced_query(query: Query) -> Query:
-    """A sub-query without its places."""
-    if isinstance(query, UnionAll):
-        return UnionAll(tuple(map(unplaced_query, _parts(query))))
-    return unplaced(query)
-
-
-def _parts(query: Query) -> list[Query]:
-    """The queries of UNION ALL in order, however they were put together."""
-    return [each for part in query.parts for each in _parts(part)] if isinstance(query, UnionAll) else [query]
-
-
-def _maybe(expression: Expression | None) -> Expression | None:
-    return None if expression is None else _unplaced(expression)
-
-
-def _unplaced(expression: Expression) -> Expression:
-    if isinstance(expression, Apply):
-        return Apply(expression.function, tuple(map(_unplaced, expression.arguments)))
-    if isinstance(expression, InQuery):
-        return InQuery(_unplaced(expression.value), unplaced_query(expression.query))
-    if isinstance(expression, Exists):
-        return Exists(unplaced_query(expression.query))
-    if isinstance(expression, Scalar):
-        return Scalar(unplaced_query(expression.query))
-    return replace(expression, at=None)

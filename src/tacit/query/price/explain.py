@@ -13,10 +13,9 @@ from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.rounding import as_text, counted
-from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.aggregates import CHOICES, moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
-from tacit.query.pauses import pause
 from tacit.query.plan import (
     Bound,
     Column,
@@ -39,9 +38,8 @@ from tacit.query.price.forecast import FORECAST, forecast_text
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
-from tacit.query.question import Call, Question, size
-from tacit.query.released.numbers import Output, Result, Window, is_word
-from tacit.query.size_limit import below, children, nodes_of
+from tacit.query.question import Call, Output, Question, Result, Window, is_word, pause, size
+from tacit.query.trees import below, children, nodes_of
 from tacit.untrusted import for_terminal
 
 
@@ -120,7 +118,10 @@ def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = ()) -> Expl
             for noise in _noise(part, uses[at])
         ),
         errors=tuple(
-            replace(_expected(output, part, uses[place]), column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}")
+            replace(
+                _expected_error(output, part, uses[place]),
+                column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}",
+            )
             for place, part, word in shown
             for at, output in enumerate(part.question.outputs)
             if not is_exact(output.value, part.question)
@@ -178,19 +179,19 @@ class _Uses:
 
 
 def _noise(quote: Quote, uses: _Uses) -> list[Noise]:
-    parts = [_shared(_of_sum(part, quote, uses), [part.moment], quote, uses) for part in quote.sums]
+    parts = [_with_share(_of_sum(part, quote, uses), [part.moment], quote, uses) for part in quote.sums]
     for ranks in released_together(quote.ranks):
-        parts.append(_shared(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote, uses))
-    parts += [_shared(_of_mode(part, quote), [part.call], quote, uses) for part in quote.modes]
+        parts.append(_with_share(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote, uses))
+    parts += [_with_share(_of_mode(part, quote), [part.call], quote, uses) for part in quote.modes]
     parts += [_of_margin(part, quote, uses) for part in quote.margins]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
-        return [_shared(what, ["keys"], quote, uses), *parts]
+        return [_with_share(what, ["keys"], quote, uses), *parts]
     return parts
 
 
-def _shared(noise: Noise, whats: Sequence[Moment | Call | str], quote: Quote, uses: _Uses) -> Noise:
+def _with_share(noise: Noise, whats: Sequence[Moment | Call | str], quote: Quote, uses: _Uses) -> Noise:
     """With its share of epsilon and the columns that use it, where it is not the only one with one use."""
     pause()
     shares = dict(quote.shares)
@@ -226,7 +227,7 @@ def _of_margin(part: Margin, quote: Quote, uses: _Uses) -> Noise:
 
 
 def _unit(moment: Moment, uses: _Uses) -> Fraction:
-    """What one unit of a moment is in the answer: a step of the column; if sums are centered, half of one, or its square."""
+    """The size of one unit of a moment in the answer: a step of the column; if sums are centered, half of one, or its square."""
     steps = {
         term.node: term.type.step for term in uses.terms.get(moment, ()) if term is not None and isinstance(term.type, NumberType)
     }
@@ -272,12 +273,12 @@ def _of_mode(part: Mode, quote: Quote) -> Noise:
     )
 
 
-def _expected(output: Output, quote: Quote, uses: _Uses) -> Expected:
+def _expected_error(output: Output, quote: Quote, uses: _Uses) -> Expected:
     """The error bar of a column where the data has no say in it."""
     pause()
     question, out = quote.question, output.value
     call = question.calls[out.index] if isinstance(out, Result) else None
-    if call is not None and call.name == "mode":
+    if call is not None and call.name in CHOICES:
         chosen = next(part for part in quote.modes if part.call == call)
         short = chosen.rows_short(missed_by(out, question, quote.request, quote.cells or 1))
         most = f"at most {short:.6g} rows below the most frequent at {float(quote.request.confidence):.4g} confidence"
@@ -293,7 +294,7 @@ def _expected(output: Output, quote: Quote, uses: _Uses) -> Expected:
         parts = [part for part in quote.noisy_sums if part.moment in moments]
         if len(moments) == 1 and parts:
             missed = missed_by(out, question, quote.request, quote.cells or 1)
-            rows = _added(out, quote) if isinstance(out, Window) else 1
+            rows = _rows_added(out, quote) if isinstance(out, Window) else 1
             noise = parts[0].mechanism
             alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
             width = alone * float(_unit(moments[0], uses))
@@ -305,7 +306,7 @@ def _expected(output: Output, quote: Quote, uses: _Uses) -> Expected:
     return Expected(output.name, "not known in advance; it is reported with the answer")
 
 
-def _added(window: Window, quote: Quote) -> int:
+def _rows_added(window: Window, quote: Quote) -> int:
     """How many released numbers a window adds up at most: the rows of a partition."""
     within = prod(size(quote.question.group.keys[key.index]) for key in set(window.partition))
     return (quote.cells or 1) // within
@@ -318,15 +319,15 @@ def tree(question: Question) -> list[str]:
     """The lines of the tree, from the groups down to the tables."""
     group = question.group
     keys = ", ".join(f"{key.name} ({'private' if isinstance(key.term.node, TextColumn) else size(key)})" for key in group.keys)
-    return [f"group by {keys}" if keys else "all rows together", *_drawn(group.child, 1)]
+    return [f"group by {keys}" if keys else "all rows together", *_step_lines(group.child, 1)]
 
 
-def _drawn(relation: Relation, depth: int) -> list[str]:
+def _step_lines(relation: Relation, depth: int) -> list[str]:
     """A step and those below it, each with the most rows that one unit has there."""
     if isinstance(relation, Scan | PublicScan):
         return [f"{'  ' * depth}scan {relation.table.name}"]
     has = f": at most {rows_text(rows_of(relation))} per unit" if is_private(relation) and not isinstance(relation, Bound) else ""
-    inner = [line for child in children(relation) for line in _drawn(child, depth + 1)]
+    inner = [line for child in children(relation) for line in _step_lines(child, depth + 1)]
     return [f"{'  ' * depth}{_step(relation)}{has}", *inner]
 
 
@@ -388,10 +389,10 @@ class Noise:
 
 def released_together(ranks: Sequence[Rank]) -> list[tuple[Rank, ...]]:
     """The quantiles that one release serves: those that are read from one tree, and each of the others alone."""
-    found: dict[int | Rank, list[Rank]] = {}
+    together: dict[int | Rank, list[Rank]] = {}
     for rank in ranks:
-        found.setdefault(rank.place if isinstance(rank.mechanism, FromTree) else rank, []).append(rank)
-    return [tuple(each) for each in found.values()]
+        together.setdefault(rank.place if isinstance(rank.mechanism, FromTree) else rank, []).append(rank)
+    return [tuple(each) for each in together.values()]
 
 
 def noise_of_ranks(parts: Sequence[Rank], confidence: Fraction) -> Noise:

@@ -17,17 +17,14 @@ from tacit.accounting import calibrate
 from tacit.accounting.calibrate import short_up
 from tacit.accounting.weighted import Draws, weighted_error
 from tacit.errors import ErrorNotPublic
-from tacit.query.intervals.aggregates import moments_of, row_of, spread, step_of
+from tacit.query.intervals.aggregates import CHOICES, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import SPREADS, calls_of, declared, missed_for
-from tacit.query.pauses import pause
 from tacit.query.plan import Moment, NumberType
 from tacit.query.price.needs import additive
-from tacit.query.price.quote import Quote, laplace, together
-from tacit.query.price.request import LEAST_EPSILON, Request
+from tacit.query.price.quote import LEAST_EPSILON, Quote, Request, laplace, together
 from tacit.query.price.stability import Reach, l1_sensitivity, tables_of
-from tacit.query.question import Call, Question, private
-from tacit.query.released.numbers import Out, Result
+from tacit.query.question import Call, Out, Question, Result, pause, private
 
 ROUNDS = 12
 EXAMPLE_ROWS = 1000  # of a group for which an error is forecast, where the catalog names no size
@@ -109,8 +106,8 @@ def forecast_text(call: Call, quote: Quote, missed: Fraction) -> str:
     parts = {part.moment: part.mechanism for part in quote.noisy_sums}
 
     def noise(moment: Moment) -> Draws:
-        found = parts[moment]
-        alone, count = (found.mechanism, found.count) if isinstance(found, Added) else (found, 1)
+        part = parts[moment]
+        alone, count = (part.mechanism, part.count) if isinstance(part, Added) else (part, 1)
         return Draws(alone.name, alone.scale, count)
 
     rows = declared_rows(quote.question) if has_forecast(call, quote.question) else None
@@ -135,10 +132,10 @@ def least_share(call: Call, shares: Shares, rows: int, error: Fraction, missed: 
     while high > low * Fraction(1_000_001, 1_000_000):
         middle = short_up((low + high) / 2, 9)
         low, high = (low, middle) if holds(call, shares(middle), rows, error, missed) else (middle, high)
-    found = short_up(high, 6)
-    while not holds(call, shares(found), rows, error, missed):
-        found = short_up(found * Fraction(1001, 1000), 6)
-    return found
+    share = short_up(high, 6)
+    while not holds(call, shares(share), rows, error, missed):
+        share = short_up(share * Fraction(1001, 1000), 6)
+    return share
 
 
 @lru_cache(maxsize=1024)
@@ -147,7 +144,7 @@ def _reach(noises: Noises, weight: float, missed: Fraction) -> float:
 
 
 def _unit(call: Call) -> float:
-    """What one unit of the sum is in the answer: half a step, if the sum is centered."""
+    """The size of one unit of the sum in the answer: half a step, if the sum is centered."""
     return step_of(call.over) / (1 if call.together is not None else 2)
 
 
@@ -167,7 +164,7 @@ def for_error(question: Question, asked: Request, touched: Sequence[Reach], fact
     """The least epsilon with which every number of the answer has the wanted error; each sum gets what it needs."""
     if any(map(private, question.parts)):
         raise ErrorNotPublic("with private keys, the error of a group cannot be set in advance", remedy="give epsilon and delta")
-    needed = [_needed(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
+    needed = [_least_costs(part, asked, reached) for part, reached in zip(question.parts, touched, strict=True)]
     number = sum(share > 0 for part in needed for share in part.values())  # what no unit can change needs none
     if factor * sum(share for part in needed for share in part.values()) < LEAST_EPSILON:
         least = calibrate.short_up(LEAST_EPSILON / (factor * number), 6)  # then the error is smaller than was asked for
@@ -181,8 +178,8 @@ def for_error(question: Question, asked: Request, touched: Sequence[Reach], fact
     return together(quotes)
 
 
-def _needed(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
-    """What every sum of one part must cost at least."""
+def _least_costs(question: Question, asked: Request, touched: Reach) -> dict[Moment, Fraction]:
+    """The least cost of every sum of one part."""
     needed: dict[Moment, Fraction] = {}
     for output in question.outputs:
         for call in calls_of(output.value, question):
@@ -224,14 +221,14 @@ def _with_forecasts(needed: dict[Moment, Fraction], question: Question, asked: R
 
 
 def _part(call: Call, moment: Moment) -> Fraction:
-    """What a sum gets for each unit of epsilon of a call's largest: in a variance, about as weight^(2/3) (forecast.md)."""
+    """The share of a sum for each unit of epsilon of a call's largest: in a variance, about as weight^(2/3) (forecast.md)."""
     return PARTS[moment.kind] if call.name in SPREADS else Fraction(1)
 
 
 def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction]:
     """The single moment behind a number whose error is public, and the size of one of its units in the answer."""
     moments = moments_of(call, question.calls)
-    if call.name == "mode":
+    if call.name in CHOICES:
         raise ErrorNotPublic("MODE is a chosen value, which has no error", remedy="give epsilon")
     if not isinstance(out, Result) or len(moments) != 1 or moments[0].kind == "list":
         raise ErrorNotPublic(
@@ -243,7 +240,7 @@ def _one_sum(out: Out, call: Call, question: Question) -> tuple[Moment, Fraction
 
 
 def _remedy(out: Out, call: Call, question: Question) -> str:
-    """What the analyst can do, and for what can be forecast also what the data owner can do."""
+    """The remedy for the analyst, and for a forecast also that for the data owner."""
     sums = "ask for its SUM and its COUNT with an error each, or "
     if call.name not in FORECAST or not isinstance(out, Result):
         return f"{sums if call.name in ('sum', 'avg') else ''}give epsilon instead"

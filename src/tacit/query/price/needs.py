@@ -23,13 +23,11 @@ from typing import Literal
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import brief
-from tacit.query.intervals.aggregates import moments_of
+from tacit.query.intervals.aggregates import CHOICES, DRAWN, moments_of
 from tacit.query.intervals.misses import beside_in, calls_of
-from tacit.query.pauses import pause
 from tacit.query.plan import Moment
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, row_range
-from tacit.query.question import Call, Question, private, size
-from tacit.query.released.numbers import Output, is_noisy
+from tacit.query.question import Call, Output, Question, is_noisy, pause, private, size
 
 # --- sums, quantiles, modes and private keys, and which of them are paid for -------------------------------------------------
 
@@ -50,30 +48,30 @@ def quantiles(question: Question) -> list[tuple[int, Call]]:
     return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "quantile"]
 
 
-def charged(question: Question) -> list[tuple[int, Moment]]:
+def charged_sums(question: Question) -> list[tuple[int, Moment]]:
     """The sums that are paid for; the number of units is already released with private keys."""
     return [(place, moment) for place, moment in additive(question) if not (private(question) and moment.kind == "units")]
 
 
 def paid(question: Question, touched: Reach) -> list[tuple[int, Moment]]:
     """The same without those that no unit can change: they are released as they are, and have no share."""
-    return [(place, moment) for place, moment in charged(question) if moves(moment, touched)]
+    return [(place, moment) for place, moment in charged_sums(question) if moves(moment, touched)]
 
 
 def measured(question: Question, added: bool) -> list[tuple[int, Moment]]:
     """The sums of a part that get noise of their own: all that are paid for, or those that cannot be added up."""
-    return [(place, moment) for place, moment in charged(question) if not (added and moment.kind in ADDITIVE)]
+    return [(place, moment) for place, moment in charged_sums(question) if not (added and moment.kind in ADDITIVE)]
 
 
 def besides_sums(question: Question) -> int:
-    """What a part releases besides sums: its quantiles and modes, and its keys where they are private."""
+    """How many releases a part has besides sums: its quantiles and modes, and its keys where they are private."""
     return len(quantiles(question)) + len(modes_of(question)) + private(question)
 
 
 def modes_of(question: Question) -> list[tuple[int, Call]]:
     """The modes that are asked for, each with the place of its list among the moments."""
     moments = question.group.moments
-    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name == "mode"]
+    return [(moments.index(moments_of(call, question.calls)[0]), call) for call in question.calls if call.name in CHOICES]
 
 
 # --- margins: which sums are measured, and which are added up from a finer part ----------------------------------------------
@@ -151,7 +149,7 @@ PLACES = 10**12  # of a root
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What has a share of epsilon: a sum, a drawn value or the private keys of the part with the number `part`."""
+    """An item with a share of epsilon: a sum, a drawn value or the private keys of the part with the number `part`."""
 
     part: int
     what: Moment | Call | Literal["keys"]
@@ -172,12 +170,12 @@ Touched = Sequence[Reach]
 
 def items_of(question: Question, touched: Touched, added: Summed) -> list[Item]:
     """All that is paid for, in the order of the parts."""
-    found: list[Item] = []
+    items: list[Item] = []
     for at, part in enumerate(question.parts):
-        found += [Item(at, "keys")] if private(part) else []
-        found += [Item(at, moment) for _, moment in measured(part, at in added) if moves(moment, touched[at])]
-        found += [Item(at, call) for _, call in (*quantiles(part), *modes_of(part))]
-    return found
+        items += [Item(at, "keys")] if private(part) else []
+        items += [Item(at, moment) for _, moment in measured(part, at in added) if moves(moment, touched[at])]
+        items += [Item(at, call) for _, call in (*quantiles(part), *modes_of(part))]
+    return items
 
 
 def needs_of(question: Question, weights: Mapping[int, Fraction]) -> list[Need]:
@@ -207,7 +205,7 @@ def _beside(index: int, question: Question, weights: Mapping[int, Fraction]) -> 
 
 def _factors(at: int, part: Question, call: Call) -> Iterator[tuple[Item, Fraction]]:
     """The items of a call, each with its squared factor, in what one row can add to it."""
-    if call.name in ("quantile", "mode"):
+    if call.name in DRAWN:
         yield Item(at, call), Fraction(1)
         return
     moments = moments_of(call, part.calls)
@@ -263,14 +261,14 @@ def _shares(
     degree = 3 if l1 else 2
     for need in needs_of(question, weights):
         pause()
-        parts = [(item, square) for item, square in _measured(need, touched, added, l1) if item in needed]
+        parts = [(item, square) for item, square in _measured_parts(need, touched, added, l1) if item in needed]
         alone = sum((root(square, degree) for _, square in parts), start=Fraction(0)) ** degree
         for item, square in parts:
             needed[item] += need.weight**2 * square / alone if alone else 0
-    return dict(zip(items, rounded([root(each, degree) for each in needed.values()]), strict=True))
+    return dict(zip(items, round_shares([root(each, degree) for each in needed.values()]), strict=True))
 
 
-def _measured(need: Need, touched: Touched, added: Summed, l1: bool) -> Iterator[tuple[Item, Fraction]]:
+def _measured_parts(need: Need, touched: Touched, added: Summed, l1: bool) -> Iterator[tuple[Item, Fraction]]:
     """The items measured for a number, with the squares of what their noise does to it: of a margin, those of its cells."""
     for item, square in need.squares:
         if not isinstance(item.what, Moment):
@@ -301,7 +299,7 @@ def root(number: Fraction, degree: int) -> Fraction:
     return Fraction(low, PLACES)
 
 
-def rounded(sizes: Sequence[Fraction]) -> list[Fraction]:
+def round_shares(sizes: Sequence[Fraction]) -> list[Fraction]:
     """Shares in proportion to `sizes`, in hundredths (of more than nine: thousandths, and so on); each above 0, together exactly 1.
 
     >>> rounded([Fraction(2), Fraction(1)]), rounded([Fraction(5)] * 3)[0]
@@ -331,7 +329,7 @@ def rounded(sizes: Sequence[Fraction]) -> list[Fraction]:
 def placed(weights: Sequence[tuple[str, Fraction]], question: Question) -> dict[int, Fraction]:
     """The weights by the places of their columns; raises for a column that the answer does not have, or that has no noise."""
     places = {output.name.casefold(): place for place, output in enumerate(question.outputs)}
-    found: dict[int, Fraction] = {}
+    weights_at: dict[int, Fraction] = {}
     for name, weight in weights:
         place = places.get(name.casefold())
         names = ", ".join(output.name for output in question.outputs if is_noisy(output.value))
@@ -339,5 +337,5 @@ def placed(weights: Sequence[tuple[str, Fraction]], question: Question) -> dict[
             raise InvalidInput(f"unknown column in weights: {brief(name)}; expected one of: {names}")
         if not is_noisy(question.outputs[place].value):
             raise InvalidInput(f"{brief(name)} has no noise, so it needs no weight; expected one of: {names}")
-        found[place] = weight
-    return found
+        weights_at[place] = weight
+    return weights_at

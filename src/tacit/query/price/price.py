@@ -18,7 +18,6 @@ from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import missed_by, most_groups
-from tacit.query.pauses import pause
 from tacit.query.plan import Moment
 from tacit.query.price.forecast import for_error
 from tacit.query.price.needs import (
@@ -38,11 +37,24 @@ from tacit.query.price.needs import (
     spread_out,
     summed,
 )
-from tacit.query.price.quote import FINEST_GRID, UNIT, Quote, Rank, Shares, gaussian, laplace, moves_of, noised, quote_of
-from tacit.query.price.request import LEAST_EPSILON, Request, request
+from tacit.query.price.quote import (
+    FINEST_GRID,
+    LEAST_EPSILON,
+    UNIT,
+    Quote,
+    Rank,
+    Request,
+    Shares,
+    gaussian,
+    laplace,
+    moves_of,
+    quote_of,
+    request,
+    with_noise,
+)
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
-from tacit.query.question import Question, cells_of, private
+from tacit.query.question import Question, cells_of, pause, private
 
 __all__ = [
     "FINEST_GRID",
@@ -138,7 +150,7 @@ def _with_laplace(question: Question, asked: Request, touched: Sequence[Reach], 
     added = summed(question, _spread(question, touched, concentrated=False))
     shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
     parts = question.parts
-    noises = noised(question, added, lambda at, each: laplace(parts[at], each, touched[at], shares.epsilon(at, each)))
+    noises = with_noise(question, added, lambda at, each: laplace(parts[at], each, touched[at], shares.epsilon(at, each)))
     return quote_of(question, asked, touched, noises, shares)
 
 
@@ -178,7 +190,7 @@ def _with_gaussian(
                 return laplace(part, each, reached, shares.epsilon(at, each))
             return gaussian(part, each, reached, rho * rhos.get(item, Fraction(1)))
 
-        return quote_of(question, asked, touched, noised(question, added, noise), shares)
+        return quote_of(question, asked, touched, with_noise(question, added, noise), shares)
 
     if shares.factor > 1:
         yield quote(calibrate_rho(epsilon, delta) / shares.factor**2)
@@ -221,7 +233,7 @@ Widths = tuple[float, ...]
 class Seen:
     """The numbers of an answer, each with the chance that it may miss, by which quotes for it are compared.
 
-    Quotes for one question have most of their noise in common. What was computed of one mechanism is kept, here and no longer.
+    Quotes for one question have most of their noise in common. Results for one mechanism are kept here, and no longer.
     """
 
     needs: tuple[tuple[Need, Fraction], ...]
@@ -230,7 +242,7 @@ class Seen:
     @classmethod
     def of(cls, quote: Quote, weights: Mapping[int, Fraction]) -> Seen:
         """The numbers of the question of a quote."""
-        return cls(tuple((need, _missed(need, quote)) for need in needs_of(quote.question, weights)))
+        return cls(tuple((need, _chance_of_miss(need, quote)) for need in needs_of(quote.question, weights)))
 
     def relative_error(self, mine: Widths, other: Widths) -> float:
         """The squared half widths of all numbers of the answer, each relative to the other quote and with its weight, added up."""
@@ -240,18 +252,18 @@ class Seen:
         return total
 
     def half_widths(self, quote: Quote) -> Widths:
-        """What each number of the answer misses at its confidence, in rows: the root of the squares of what each of its sums does.
+        """The error of each number of the answer at its confidence, in rows: the root of the squares of what each of its sums does.
 
         Drawn values and private keys have the same noise in every quote for a question, and count as nothing here.
         """
-        known = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
-        return tuple(self._half_width(need, missed, known[need.part]) for need, missed in self.needs)
+        mechanisms = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
+        return tuple(self._half_width(need, missed, mechanisms[need.part]) for need, missed in self.needs)
 
-    def _half_width(self, need: Need, missed: Fraction, known: Mapping[Moment, Additive | Added]) -> float:
+    def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added]) -> float:
         squares = [
-            float(square) * (self._interval(known[item.what], missed) / row_size(item.what)) ** 2
+            float(square) * (self._interval(mechanisms[item.what], missed) / row_size(item.what)) ** 2
             for item, square in need.squares
-            if isinstance(item.what, Moment) and item.what in known
+            if isinstance(item.what, Moment) and item.what in mechanisms
         ]
         return math.sqrt(sum(squares))
 
@@ -263,7 +275,7 @@ class Seen:
         return self._known[key]
 
 
-def _missed(need: Need, quote: Quote) -> Fraction:
+def _chance_of_miss(need: Need, quote: Quote) -> Fraction:
     """The chance that one number of the answer may miss."""
     part = quote.parts[need.part]
     if need.column is not None and part.question in quote.question.shown:

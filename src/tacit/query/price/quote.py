@@ -1,4 +1,4 @@
-"""A quote: all that will be done to answer a question, with the mechanism of every released number, and its price.
+"""A request and its quote: the budget or the error asked for, and all that will be done for it, with every mechanism and its price.
 
 A group-by-group mechanism (a quantile) gets the whole share of epsilon in every group, with the unit counted as the most rows that
 it has over all groups together: row by row, one unit moves the groups' losses by at most its rows times the loss of one row.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianNoise
 from tacit.accounting.gaussian_curve import Moves
-from tacit.errors import InvalidBudget, NoBudget
+from tacit.errors import InvalidBudget, InvalidInput, NoBudget
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -26,16 +26,145 @@ from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.mechanisms.tree.shape import Tree, fitting
-from tacit.privacy.loss import Loss, Neighbours
-from tacit.privacy.rounding import Number, exp_up
+from tacit.privacy.arguments import truth_of
+from tacit.privacy.loss import Loss, Neighbours, positive_budget, probability
+from tacit.privacy.rounding import Number, brief, decimal_text, exact, exp_up
 from tacit.query.intervals.bands import Added, Margin, Sum
 from tacit.query.intervals.misses import missed_in
-from tacit.query.pauses import pause
-from tacit.query.plan import Moment
-from tacit.query.price.needs import ADDITIVE, Item, Summed, charged, measured, modes_of, quantiles
-from tacit.query.price.request import Request
+from tacit.query.plan import UNSAID, Moment
+from tacit.query.price.needs import ADDITIVE, Item, Summed, charged_sums, measured, modes_of, quantiles
 from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
-from tacit.query.question import Call, Question, cells_of, private, values_of
+from tacit.query.question import Call, Question, cells_of, pause, private, values_of
+
+# --- a request: a budget or an error, and the confidence of the intervals ----------------------------------------------------
+
+
+LEAST_MISS = Fraction(1, 10**200)
+LEAST = Fraction(1, 10**30)
+LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides its answer counts per query, not per epsilon
+
+
+HEAVIEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The analyst's budget, or the required error; and the confidence of the intervals. Those of quantiles can be left out."""
+
+    epsilon: Fraction | None = None
+    delta: Fraction = Fraction(0)
+    error: Fraction | None = None
+    confidence: Fraction = Fraction(95, 100)
+    simultaneous: bool = False
+    groups: int | None = field(default=None, repr=False, metadata=UNSAID)  # does not affect what is answered, only what is refused
+    interval: bool = field(default=True, metadata=UNSAID)
+    weights: tuple[tuple[str, Fraction], ...] = field(default=(), metadata=UNSAID)
+
+
+def request(
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    error: Number | None = None,
+    confidence: Number = Fraction(95, 100),
+    simultaneous: bool = False,
+    groups: int | None = None,
+    interval: bool = True,
+    weights: Mapping[str, Number] | None = None,
+) -> Request:
+    """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`.
+
+    Without `interval`, a quantile is its value alone, to which then all of its epsilon goes. `weights` says how much more than
+    others the error of a column counts when epsilon is split.
+    """
+    if epsilon is None and error is None:
+        raise NoBudget(
+            "missing budget",
+            remedy="give epsilon=0.5, or error=50 with confidence=0.95",
+            argument=("epsilon", "error", "confidence"),
+        )
+    if epsilon is not None and error is not None:
+        raise NoBudget("both epsilon and error are given: the error determines the epsilon", remedy="leave one of them out")
+    sure = exact(confidence, "confidence", InvalidBudget)
+    if not 0 < sure <= 1 - LEAST_MISS:
+        raise InvalidBudget(
+            f"confidence must be above 0 and below 1, not {brief(confidence)}; give for example confidence=0.95",
+            argument="confidence",
+        )
+    if weights and error is not None:
+        raise InvalidInput("weights split a given epsilon; with error, every column gets what it needs: leave out weights")
+    return Request(
+        None if epsilon is None else _enough(_usual(positive_budget(epsilon), "epsilon")),
+        probability(delta),
+        None if error is None else _usual(positive_budget(error, "error"), "error"),
+        sure,
+        truth_of(simultaneous, "simultaneous"),
+        None if groups is None else _whole(groups),
+        truth_of(interval, "interval"),
+        read_weights(weights),
+    )
+
+
+def request_of(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> Request:
+    """The request of a budget that was given, else of the options written in the query; giving both is an error."""
+    if unknown := sorted(set(budget) - set(Request.__dataclass_fields__)):
+        raise InvalidInput(
+            f"unknown argument {unknown[0]!r}; a budget is epsilon and delta, or error, with confidence, simultaneous, "
+            "interval and weights"
+        )
+    given = {name: value for name, value in budget.items() if value is not None and (value is not False or name == "interval")}
+    if options and {"epsilon", "delta", "error"} & set(given):
+        raise NoBudget("the budget is given twice: in the question and as an argument", remedy="leave one of them out")
+    return request(**{**dict(options), **given})
+
+
+def or_one(options: Sequence[tuple[str, Any]], budget: Mapping[str, Any]) -> dict[str, Any]:
+    """A budget, by default epsilon 1, for what is not paid for."""
+    given = {name: value for name, value in budget.items() if value is not None}
+    return given if options or {"epsilon", "error"} & set(given) else {"epsilon": 1, **given}
+
+
+def weights_comment(asked: Request) -> str:
+    """The weights as a comment of the SQL that a ledger records; empty without weights."""
+    if not asked.weights:
+        return ""
+    words = ", ".join(f"{name} = {decimal_text(weight)}" for name, weight in asked.weights)
+    return f" /* weights: {words.replace('*/', '* /').replace('/*', '/ *')} */"  # comments nest: neither sign may stand in a name
+
+
+def _whole(groups: int) -> int:
+    if isinstance(groups, bool) or not isinstance(groups, int) or groups < 1:
+        raise InvalidInput(
+            f"groups must be a whole number of at least 1, not {str(groups)[:40]}; give for example groups=100000",
+            argument="groups",
+        )
+    return groups
+
+
+def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fraction], ...]:
+    """The weights in the order of their names."""
+    if weights is None:
+        return ()
+    if not isinstance(weights, Mapping) or not all(isinstance(name, str) for name in weights):
+        raise InvalidInput("weights must be a mapping from column names to numbers; give for example weights={'cost': 3}")
+    exact_weights = {name: exact(weight, "weight") for name, weight in weights.items()}
+    for name, weight in exact_weights.items():
+        if not Fraction(1, HEAVIEST) <= weight <= HEAVIEST:
+            raise InvalidInput(f"the weight of {brief(name)} must lie between 0.001 and {HEAVIEST}; give for example 3")
+    return tuple(sorted(exact_weights.items()))
+
+
+def _usual(number: Fraction, name: str) -> Fraction:
+    """A number that keeps noise and intervals within the range of a float."""
+    if not LEAST <= number <= 1 / LEAST:
+        raise InvalidBudget(f"{name} must lie between 1e-30 and 1e30; give for example {name}=0.5", argument=name)
+    return number
+
+
+def _enough(epsilon: Fraction) -> Fraction:
+    if epsilon < LEAST_EPSILON:
+        raise InvalidBudget("epsilon of a question must be at least 0.0001; give for example epsilon=0.1", argument="epsilon")
+    return epsilon
+
 
 UNIT = Neighbours("add-remove", "unit")
 
@@ -96,7 +225,7 @@ class Quote:
 
     @property
     def _events(self) -> tuple[Event, ...]:
-        """What is released for this part alone."""
+        """The releases for this part alone."""
         trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
         alone = [part.event for part in self.drawn if not isinstance(part.mechanism, FromTree)]
         events: list[Event] = [*(part.mechanism.event for part in self.sums), *trees.values(), *alone]
@@ -119,7 +248,7 @@ class Quote:
 
     @property
     def drawn(self) -> tuple[Rank | Mode, ...]:
-        """What is drawn group by group from lists of values."""
+        """The mechanisms that draw group by group from lists of values."""
         return *self.ranks, *self.modes
 
     @property
@@ -162,7 +291,7 @@ Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What every item gets of `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times."""
+    """The share of every item in `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times."""
 
     of: Mapping[Item, Fraction]
     whole: Fraction
@@ -181,7 +310,7 @@ def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
     return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
 
 
-def noised(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:
+def with_noise(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:
     """For every part the sums that get noise, and those that are added up from the sums of another part."""
 
     def made(at: int, place: int, moment: Moment) -> Sum:
@@ -193,10 +322,10 @@ def noised(question: Question, added: Summed, noise: Callable[[int, Moment], Add
     ]
     margins: list[tuple[Margin, ...]] = [()] * len(sums)
     for at, (source, count) in added.items():
-        known = {part.moment: part for part in sums[source]}
-        wanted = [(place, moment) for place, moment in charged(question.parts[at]) if moment.kind in ADDITIVE]
+        parts = {part.moment: part for part in sums[source]}
+        wanted = [(place, moment) for place, moment in charged_sums(question.parts[at]) if moment.kind in ADDITIVE]
         margins[at] = tuple(
-            Margin(place, moment, source, known[moment].place, Added(known[moment].mechanism, count)) for place, moment in wanted
+            Margin(place, moment, source, parts[moment].place, Added(parts[moment].mechanism, count)) for place, moment in wanted
         )
     return list(zip(sums, margins, strict=True))
 
@@ -293,7 +422,7 @@ def _of(drawn: object, tree: Tree) -> FromTree:
 
 
 def _missed_by(tree: Tree | None, drawn: Sequence[Quantile | QuantileWithInterval]) -> float:
-    """What is expected of all quantiles, as a logarithm: the errors, times the half widths where there are intervals.
+    """The expected errors of all quantiles, as a logarithm: the errors, times the half widths where there are intervals.
 
     Each counts by its part of epsilon, which is larger where the analyst gave it more weight.
     """

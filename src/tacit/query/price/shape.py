@@ -1,4 +1,4 @@
-"""What the noise, the price and the explanation of a question follow from: its plan, except which rows WHERE keeps.
+"""The shape of a question, which decides its noise, price and explanation: its plan, except which rows WHERE keeps.
 
 Every row of a unit may pass a condition, so no sensitivity follows from one (stability.md); what a condition costs in work is
 checked of the plan itself (`price.check`). So questions that differ in the constants of WHERE, and have the same groups, have one
@@ -52,5 +52,5 @@ class Shaped:
 
 
 def events_of(quotes: Sequence[Quote]) -> tuple[Event, ...]:
-    """What each quote would spend."""
+    """The event of each quote."""
     return tuple(quote.event for quote in quotes)

@@ -18,12 +18,12 @@ from tacit.privacy.loss import Change, Neighbours
 from tacit.privacy.rounding import sqrt_up
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Relation, Scan, Semi, Union, UnitJoin, Where
 from tacit.query.question import Question, private, size
-from tacit.query.size_limit import below, nodes_of
+from tacit.query.trees import below, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What one unit can touch; `change` is what may happen to it, `several` whether there is more than one group.
+    """The reach of one unit; `change` is what may happen to it, `several` whether there is more than one group.
 
     Where a unit changes, these are the rows and groups that it has before, and again those that it has after. `fixed`: every unit
     has exactly one row, which always counts (`rows_are_public`).
@@ -67,7 +67,7 @@ class Reach:
 
 
 def reach(question: Question, change: Change = "add-remove", fixed: bool = False) -> Reach:
-    """What one unit can touch in the groups of a question; `fixed` is `rows_are_public`."""
+    """The reach of one unit in the groups of a question; `fixed` is `rows_are_public`."""
     rows, group = rows_of(question.group.child), question.group
     if not group.keys:
         return Reach(rows, 1, rows, change, fixed=fixed)
@@ -77,7 +77,7 @@ def reach(question: Question, change: Change = "add-remove", fixed: bool = False
 
 
 def rows_are_public(question: Question, catalog: Catalog) -> bool:
-    """Whether all neighbours have the same number of rows in a question, each of which always counts (stability.md, section 8).
+    """Whether all neighbours have the same number of rows in a question, and each row always counts (stability.md, section 8).
 
     So where a unit changes that is one row of the only private table, nothing can drop a row when the table is prepared, and the
     question takes all rows as one group, with no value that may be missing.
@@ -131,7 +131,7 @@ def _(relation: Semi) -> int:
 
 @rows_of.register
 def _(relation: Join) -> int:
-    return _joined(relation, rows_of(relation.child) * relation.fan_out, relation.table.name)
+    return _join_rows(relation, rows_of(relation.child) * relation.fan_out, relation.table.name)
 
 
 @rows_of.register
@@ -139,7 +139,7 @@ def _(relation: UnitJoin) -> int:
     """Each row with at most one match, or with all rows of its unit there; under LEFT a row without a match stays."""
     left, right = rows_of(relation.child), rows_of(relation.other)
     matches = min(right, 1) if relation.once else right
-    return _joined(relation, left * max(matches, 1), " and ".join(table.name for table in tables_of(relation.other)))
+    return _join_rows(relation, left * max(matches, 1), " and ".join(table.name for table in tables_of(relation.other)))
 
 
 @rows_of.register
@@ -151,7 +151,7 @@ def _(relation: PerUnit) -> int:
 
 @rows_of.register
 def _(relation: Union) -> int:
-    return _joined(relation, sum(rows_of(part) for part, _ in relation.parts), "UNION ALL")
+    return _join_rows(relation, sum(rows_of(part) for part, _ in relation.parts), "UNION ALL")
 
 
 def is_private(relation: Relation) -> bool:
@@ -159,7 +159,7 @@ def is_private(relation: Relation) -> bool:
     return any(isinstance(step, Scan) for step in below(relation))
 
 
-def _joined(relation: Relation, rows: int, other: str) -> int:
+def _join_rows(relation: Relation, rows: int, other: str) -> int:
     table = min(tables_of(relation), key=lambda each: each.most_joined_rows)
     if rows > table.most_joined_rows:
         raise TooMuchWork(
@@ -220,7 +220,7 @@ def l1_sensitivity(moment: Moment, touched: Reach) -> int:
     """The l1 sensitivity of a moment over all groups."""
     if moment.kind == "units":
         return touched.units_l1 * _l1_of((0, 1), touched)
-    apart = _counted(moment, touched).l1 * _l1_of(row_range(moment, touched.fixed), touched)
+    apart = _count_reach(moment, touched).l1 * _l1_of(row_range(moment, touched.fixed), touched)
     return apart if moment.together is None else min(apart, _l1_of(_together(moment), touched))
 
 
@@ -228,7 +228,7 @@ def l2_sensitivity(moment: Moment, touched: Reach) -> Fraction:
     """The l2 sensitivity of a moment over all groups, rounded up; never above the l1 one."""
     if moment.kind == "units":
         return sqrt_up(Fraction(touched.units_l1 * _l2_squared_of((0, 1), touched)))
-    squared = _counted(moment, touched).l2_squared * _l2_squared_of(row_range(moment, touched.fixed), touched)
+    squared = _count_reach(moment, touched).l2_squared * _l2_squared_of(row_range(moment, touched.fixed), touched)
     if moment.together is not None:
         squared = min(squared, _l2_squared_of(_together(moment), touched))
     return sqrt_up(Fraction(squared))
@@ -240,7 +240,7 @@ def largest_move(moment: Moment, touched: Reach) -> int:
         return 1
     low, high = row_range(moment, touched.fixed)
     size = max(-low, high) if touched.change == "add-remove" else high - low
-    return min(l1_sensitivity(moment, touched), _counted(moment, touched).per_group * size)
+    return min(l1_sensitivity(moment, touched), _count_reach(moment, touched).per_group * size)
 
 
 def entries_moved(moment: Moment, touched: Reach) -> int:
@@ -274,8 +274,8 @@ def _together(moment: Moment) -> tuple[int, int]:
     return -most if low < 0 else 0, most if high > 0 else 0
 
 
-def _counted(moment: Moment, touched: Reach) -> Reach:
-    """What one unit can touch of a moment: of a number of different values in one group no more than there can be."""
+def _count_reach(moment: Moment, touched: Reach) -> Reach:
+    """The reach of one unit in a moment: of a number of different values in one group no more than there can be."""
     if moment.kind != "distinct" or moment.value is None:
         return touched
     return replace(touched, per_group=min(touched.per_group, moment.value.high - moment.value.low + 1))

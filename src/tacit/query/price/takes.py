@@ -1,4 +1,4 @@
-"""What a question with Gaussian noise takes from the data set, and what would fit where it does not."""
+"""The cost of a Gaussian question to the data set's budget, and the largest epsilon that still fits."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def taken(quotes: Sequence[Quote], balance: Balance, priced: Callable[[Fraction]
         return quotes[offer], _instead(best, quotes[offer], balance) if _gaussian(best) else []
     if offer is None:
         return best, _smaller(best, balance, priced) if _gaussian(best) else []
-    found = quotes[offer]
-    charged = cost(found.event)
+    quote = quotes[offer]
+    charged = cost(quote.event)
     epsilon = f"epsilon {as_text(charged.epsilon)}, " if charged.epsilon is not None else ""
     delta = f"delta {as_text(charged.delta)}, " if charged.delta else ""
-    lines = _instead(best, found, balance) if _gaussian(best) and replace(found, stated=best.stated) != best else []
-    return found, [*lines, f"takes from the budget of the data set: {epsilon}{delta}rho {as_text(charged.rho)}"]
+    lines = _instead(best, quote, balance) if _gaussian(best) and replace(quote, stated=best.stated) != best else []
+    return quote, [*lines, f"takes from the budget of the data set: {epsilon}{delta}rho {as_text(charged.rho)}"]
 
 
 def _gaussian(quote: Quote) -> bool:
     return any(each.mechanism.concentrated for part in quote.parts for each in part.sums)
 
 
-def _instead(best: Quote, found: Quote, balance: Balance) -> list[str]:
+def _instead(best: Quote, quote: Quote, balance: Balance) -> list[str]:
     needed = as_text(cost(best.event).rho)
-    kind = "Gaussian noise of a smaller rho" if _gaussian(found) else "Laplace noise"
+    kind = "Gaussian noise of a smaller rho" if _gaussian(quote) else "Laplace noise"
     return [f"the least Gaussian noise takes rho {needed}, which {balance.name} does not admit; {kind} fits"]
 
 

@@ -15,13 +15,12 @@ from math import prod
 from tacit.data.store import FILE_ROWS
 from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Table
+from tacit.query.intervals.aggregates import CHOICES, drawn_in_groups, shown_at_most
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, PublicScan, Relation, Row, Semi, Union, UnitJoin, Where
-from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Size, size_of
+from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Expressions, Size, Work, size_of
 from tacit.query.price.quote import candidates
 from tacit.query.price.stability import rows_of, tables_of
-from tacit.query.price.steps import Expressions, Work
-from tacit.query.question import Question, drawn_in_groups, private, shown_at_most, size
-from tacit.query.released.numbers import Window, nodes
+from tacit.query.question import Question, Window, nodes, private, size
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
 MOST_BYTES = 8 * 10**9
@@ -71,7 +70,7 @@ class Flow:
         return self.rows if self.task is None else min(self.rows, self.task)
 
     def each(self, steps: int) -> Work:
-        """So many steps for each row that leaves."""
+        """The steps for each row that leaves."""
         return Work(steps=self.rows * steps, task=self.largest * steps)
 
 
@@ -85,19 +84,19 @@ def _by_driver(steps: int) -> Work:
     return Work(steps=steps, alone=steps)
 
 
-def _shuffled(times: int = 1) -> Work:
+def _shuffle_work(times: int = 1) -> Work:
     """The tasks of a shuffle, one for each of its parts."""
     return Work(tasks=times * MOST_PARTS)
 
 
 def _added_up(rows: Flow, groups: int, steps: int) -> Work:
-    """What each task has added up for each of its groups, by as many tasks as a shuffle has parts.
+    """The sums of each task for each of its groups, by as many tasks as a shuffle has parts.
 
     A hash of public codes spreads them. Few groups may all be in one part.
     """
     by = _files(rows.rows) if rows.task is not None else max(_files(rows.rows), MOST_PARTS)
     moved = steps * min(rows.rows, groups * by)
-    return _shuffled() + (Work(gathered=moved) if groups <= FEW_GROUPS else Work(moved=moved))
+    return _shuffle_work() + (Work(gathered=moved) if groups <= FEW_GROUPS else Work(moved=moved))
 
 
 def afford(question: Question, cores: int | None = None) -> None:
@@ -117,7 +116,7 @@ def afford_counts(table: Table, keys: Sequence[Row], together: int, cores: int |
     each = expressions.read(0) + sum(2 + steps for steps in dearest) + _into_group(10**5) + PART
     rows = Flow(table.most_rows, Work(2 * table.most_rows), TASK_ROWS)
     added = _added_up(rows, 10**5, _into_group(10**5) + PART)
-    _refuse_above_limits(rows.work + rows.each(each) + added + _launched(rows.rows), table, cores)
+    _refuse_above_limits(rows.work + rows.each(each) + added + _launch_work(rows.rows), table, cores)
 
 
 def _refuse_long(size: Size) -> None:
@@ -163,11 +162,11 @@ def _large(amount: int, unit: int) -> str:
 
 
 def worst(question: Question) -> Work:
-    """The most work that a question can be: that of all its parts, each of which is run for itself, and of planning them."""
-    return sum(map(_of_part, question.parts), start=_planned(size_of(question)))
+    """The most work that a question can be: that of all its parts, which run one by one, and of planning them."""
+    return sum(map(_of_part, question.parts), start=_planning_work(size_of(question)))
 
 
-def _planned(size: Size) -> Work:
+def _planning_work(size: Size) -> Work:
     """Planning is done by the process that asks, and by the driver of a cluster."""
     return _by_driver(size.steps)
 
@@ -175,14 +174,14 @@ def _planned(size: Size) -> Work:
 def _of_part(question: Question) -> Work:
     group = question.group
     expressions = Expressions.of(group)
-    rows = _numbered(group, flow(group.child, expressions), expressions)
+    rows = _rank_work(group, flow(group.child, expressions), expressions)
     summed = [moment for moment in group.moments if moment.kind != "list"]
     listed = [moment for moment in group.moments if moment.kind == "list"]
-    work = _summed(question, rows, summed, expressions) if summed else Work()
+    work = _sum_work(question, rows, summed, expressions) if summed else Work()
     for moment in listed:
-        work += _listed(question, rows, moment, expressions)
+        work += _list_work(question, rows, moment, expressions)
     work += _by_driver(ENTRY * expressions.entries * (bool(summed) + len(listed)))
-    return work + _answered(question, rows.rows)
+    return work + _answer_work(question, rows.rows)
 
 
 # --- the engine --------------------------------------------------------------------------------------------------------------
@@ -198,16 +197,16 @@ def flow(relation: Relation, expressions: Expressions) -> Flow:
 def _(relation: Bound, expressions: Expressions) -> Flow:
     """Every row of the declared size is read and passes the limit."""
     rows = Flow(relation.child.table.most_rows, Work(2 * relation.child.table.most_rows), TASK_ROWS)
-    return replace(rows, work=rows.work + rows.each(expressions.read(relation.child.source)) + _launched(rows.rows))
+    return replace(rows, work=rows.work + rows.each(expressions.read(relation.child.source)) + _launch_work(rows.rows))
 
 
-def _launched(rows: int) -> Work:
-    """What the driver of a cluster does for the tasks that read a table."""
+def _launch_work(rows: int) -> Work:
+    """The work of the driver of a cluster for the tasks that read a table."""
     return Work(tasks=_files(rows))
 
 
 def _files(rows: int) -> int:
-    """The files of a table, each of which may be read by a task of its own."""
+    """The files of a table; a task of its own may read each."""
     return -(-rows // FILE_ROWS)
 
 
@@ -220,14 +219,14 @@ def _(relation: PublicScan, expressions: Expressions) -> Flow:
 def _(relation: Join, expressions: Expressions) -> Flow:
     """Both sides are read whole, whatever the other contains, and every row matches as often as it can.
 
-    A public table of which every executor has a copy leaves rows where they are; else they move to those of the same key.
+    A public table with a copy on every executor leaves rows where they are; else they move to those of the same key.
     """
     before = flow(relation.child, expressions)
     looking = before if relation.size <= COPIED_ROWS else replace(before, task=None)
     rows = Flow(before.rows * relation.fan_out, before.work, relation.fan_out * looking.largest)
     each = expressions.steps(relation.condition) if relation.condition is not None else 0
     work = looking.each(PROBE + expressions.steps(relation.left)) + _by_task(relation.size * (BUILD + each)) + rows.each(EMIT)
-    work += _shuffled(0 if relation.size <= COPIED_ROWS else 2)
+    work += _shuffle_work(0 if relation.size <= COPIED_ROWS else 2)
     held = relation.size * (ROW_BYTES + 8 * relation.width)
     read = (3 if relation.condition is not None else 2) * relation.size
     return replace(rows, work=before.work + work + Work(read + rows.rows, bytes=held))
@@ -246,11 +245,11 @@ def _(relation: UnitJoin, expressions: Expressions) -> Flow:
 def _(relation: Semi, expressions: Expressions) -> Flow:
     """No row is lost; the other side is held."""
     before, other = flow(relation.child, expressions), flow(relation.other, expressions)
-    before = before if _copied(relation.other) else replace(before, task=None)
+    before = before if _has_copies(relation.other) else replace(before, task=None)
     return replace(before, work=_looked_up(relation, before, other, before, expressions))
 
 
-def _copied(relation: Relation) -> bool:
+def _has_copies(relation: Relation) -> bool:
     """Whether every executor has a copy: of a public table that is not too large, and of what a filter leaves of it."""
     while isinstance(relation, Where):
         relation = relation.child
@@ -260,7 +259,7 @@ def _copied(relation: Relation) -> bool:
 def _looked_up(relation: UnitJoin | Semi, before: Flow, other: Flow, rows: Flow, expressions: Expressions) -> Work:
     left = sum(expressions.steps(near) for near, _ in relation.pairs)
     right = sum(expressions.steps(far) for _, far in relation.pairs)
-    work = before.each(PROBE + left) + _by_task(other.rows * (BUILD + right)) + rows.each(EMIT) + _shuffled(2)
+    work = before.each(PROBE + left) + _by_task(other.rows * (BUILD + right)) + rows.each(EMIT) + _shuffle_work(2)
     held = other.rows * (ROW_BYTES + expressions.held(relation.other))
     return before.work + other.work + work + Work(rows.rows + before.rows + 2 * other.rows, bytes=held)
 
@@ -273,7 +272,7 @@ def _(relation: PerUnit, expressions: Expressions) -> Flow:
     each = INTO_MANY + PART * 2 * max(1, len(relation.totals)) + sum(map(expressions.steps, values))
     each += UNIT_OF_MANY * sum(total.kind == "distinct" for total in relation.totals)
     held = before.rows * (GROUP_BYTES + 16 * (len(relation.keys) + 2 * len(relation.totals)))
-    return Flow(before.rows, before.work + Work(4 * before.rows, bytes=held) + _by_task(before.rows * each) + _shuffled())
+    return Flow(before.rows, before.work + Work(4 * before.rows, bytes=held) + _by_task(before.rows * each) + _shuffle_work())
 
 
 @flow.register
@@ -293,16 +292,16 @@ def _(relation: Where, expressions: Expressions) -> Flow:
     return replace(before, work=before.work + Work(before.rows) + before.each(expressions.steps(relation.condition)))
 
 
-def _numbered(group: Group, before: Flow, expressions: Expressions) -> Flow:
+def _rank_work(group: Group, before: Flow, expressions: Expressions) -> Flow:
     """Where a unit's rows in one group are limited, rows are held and sorted; none is left out."""
     keyed = before.work + before.each(sum(expressions.steps(key.term.node) for key in group.keys))
     if group.per_group is None:
         return replace(before, work=keyed)
     numbered = Work(2 * before.rows, bytes=before.rows * expressions.width)
-    return Flow(before.rows, keyed + numbered + _by_task(before.rows * (NUMBERED + 2 * expressions.width)) + _shuffled())
+    return Flow(before.rows, keyed + numbered + _by_task(before.rows * (NUMBERED + 2 * expressions.width)) + _shuffle_work())
 
 
-def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: Expressions) -> Work:
+def _sum_work(question: Question, rows: Flow, moments: list[Moment], expressions: Expressions) -> Work:
     """One row for each group, with the parts of every moment.
 
     Each task adds up its own rows before any of them moves, unless it may have as many groups as rows, or units to tell apart.
@@ -317,7 +316,7 @@ def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: 
     spread = not (told_apart or private(question)) and groups <= FILE_ROWS
     moved = rows if spread else replace(rows, task=None)
     work = moved.each(each) + _by_driver(groups * returned) + Work(groups, bytes=groups * (bytes_of_one + 16 * parts))
-    work += _added_up(rows, groups, into + PART * parts) if spread else _shuffled(1 + len(told_apart))
+    work += _added_up(rows, groups, into + PART * parts) if spread else _shuffle_work(1 + len(told_apart))
     for once in told_apart:
         size = expressions.bytes_of(once) if once is not None else 0
         each = (UNIT_OF_MANY if into == INTO_MANY else UNIT) + 2 * size
@@ -325,7 +324,7 @@ def _summed(question: Question, rows: Flow, moments: list[Moment], expressions: 
     return rows.work + work
 
 
-def _listed(question: Question, rows: Flow, moment: Moment, expressions: Expressions) -> Work:
+def _list_work(question: Question, rows: Flow, moment: Moment, expressions: Expressions) -> Work:
     """One row for each group and value: at most every row, and at most every value that there can be.
 
     Each task counts its own rows before any of them moves, unless it may have as many values as rows.
@@ -338,7 +337,7 @@ def _listed(question: Question, rows: Flow, moment: Moment, expressions: Express
     returned = values * VALUE + (rows.rows * OWN_GROUP if private(question) else 0)
     spread = not private(question) and values <= FILE_ROWS
     counted = rows if spread else replace(rows, task=None)
-    work = counted.each(each) + _by_driver(returned) + (_added_up(rows, values, _into_group(values)) if spread else _shuffled())
+    work = counted.each(each) + _by_driver(returned) + (_added_up(rows, values, _into_group(values)) if spread else _shuffle_work())
     return rows.work + work + Work(rows.rows + 2 * values, bytes=values * (VALUE_BYTES + held))
 
 
@@ -362,10 +361,10 @@ def _key_bytes(question: Question, expressions: Expressions) -> int:
 # --- after the engine --------------------------------------------------------------------------------------------------------
 
 
-def _answered(question: Question, rows: int) -> Work:
+def _answer_work(question: Question, rows: int) -> Work:
     """Noise on every cell, then the columns of the answer, HAVING and ORDER BY, for every group that can be shown."""
     shown = min(rows, shown_at_most(question)) if private(question) else _cells(question)
-    chosen = sum(len(candidates(call)) for call in question.calls if call.name == "mode")
+    chosen = sum(len(candidates(call)) for call in question.calls if call.name in CHOICES)
     parts = [*(output.value for output in question.outputs), *(order.by for order in question.order)]
     tests = [test for test in (question.having, question.qualify) if test is not None]
     columns = sum(map(_parts_of, [*parts, *tests]))

@@ -9,17 +9,16 @@ from fractions import Fraction
 from tacit.errors import NeverTrue, NotAllowed, RangeTooLarge, WrongType
 from tacit.query import plan
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, PAIRS, Binder, has_aggregate, is_column, paired
+from tacit.query.binding.binder import Binder, has_aggregate, is_column, pair_call
 from tacit.query.binding.comparisons import as_number
-from tacit.query.binding.possible import always_null
+from tacit.query.binding.conditions import always_null
 from tacit.query.binding.scope import Declared, Identity, Source
+from tacit.query.intervals.aggregates import CHOICES, PAIRS, SHARES, WRITTEN
 from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Star
 from tacit.query.plan import BooleanType, CategoryType, DateType, IsNull, Key, Literal, NumberType, Term, TextColumn
-from tacit.query.question import Call
-from tacit.query.released.numbers import Fixed, KeyValue, Number, Out, Result
+from tacit.query.question import Call, Fixed, KeyValue, Number, Out, Result
 
 MOST_VALUES = 10_000  # among which a mode is chosen
-QUANTILES = {"min": Fraction(0), "max": Fraction(1), "median": Fraction(1, 2)}
 
 
 @dataclass
@@ -37,17 +36,17 @@ class Asked:
 
     def key(self, expression: Expression) -> KeyValue | Fixed | None:
         """The key that an expression is, or NULL if that is in another grouping set; None for any other expression."""
-        known = (*self.keys, *self.absent)
-        if not known or is_released(expression) or isinstance(expression, Constant):
+        keys = (*self.keys, *self.absent)
+        if not keys or is_released(expression) or isinstance(expression, Constant):
             return None
         if isinstance(expression, Name) and not is_column(expression, self.binder.scope):
-            found = next((i for i, key in enumerate(known) if key.name.lower() == expression.parts[-1].lower()), None)
+            place = next((i for i, key in enumerate(keys) if key.name.lower() == expression.parts[-1].lower()), None)
         else:
             term = self.binder.term(expression)
-            found = next((index for index, key in enumerate(known) if key.term == term), None)
-        if found is None:
+            place = next((index for index, key in enumerate(keys) if key.term == term), None)
+        if place is None:
             return None
-        return KeyValue(found) if found < len(self.keys) else Fixed(None)
+        return KeyValue(place) if place < len(self.keys) else Fixed(None)
 
     def beside(self, expression: Scalar) -> Out:
         """The number of a sub-query that is a value."""
@@ -59,10 +58,10 @@ class Asked:
 
     def grouping(self, expression: Apply) -> Number:
         """GROUPING(a, b): one bit for each key, the last one lowest: 1 where rows of all its values are put together."""
-        found = [self.key(argument) for argument in expression.arguments]
-        if None in found:
+        keys = [self.key(argument) for argument in expression.arguments]
+        if None in keys:
             raise NotAllowed("GROUPING takes columns of GROUP BY", remedy="name one of them", at=expression.at)
-        return Number(Fraction(sum(isinstance(each, Fixed) << place for place, each in enumerate(reversed(found)))))
+        return Number(Fraction(sum(isinstance(each, Fixed) << place for place, each in enumerate(reversed(keys)))))
 
     def result(self, call: Call) -> Result:
         if call not in self.calls:
@@ -76,8 +75,8 @@ class Asked:
             return self.distinct(expression)
         if function in PAIRS:
             return self.pair(expression)
-        if function == "mode":
-            return self.mode(expression)
+        if function in CHOICES:
+            return self.choice(expression)
         if function == "count" and isinstance(arguments[0], Star):
             return Call("count")
         if function == "count" and (present := self.present(arguments[0])) is not None:
@@ -92,7 +91,7 @@ class Asked:
             )
         self.check_constant(expression, term)
         self.check_range(expression, term)
-        if function == "quantile" or function in QUANTILES:
+        if function == "quantile" or function in SHARES:
             return Call("quantile", term, self.share(expression))
         if isinstance(term.type, DateType | BooleanType):
             raise WrongType(f"{function.upper()} needs a number, not {terms.word(term.type)}", at=expression.at)
@@ -104,12 +103,12 @@ class Asked:
         for term in both:
             self.check_possible(expression, term)
             if not isinstance(term.type, NumberType) or isinstance(term.node, TextColumn):
-                raise WrongType(f"{_written(expression)} needs two numbers, not {terms.word(term.type)}", at=expression.at)
+                raise WrongType(f"{_call_text(expression)} needs two numbers, not {terms.word(term.type)}", at=expression.at)
             self.check_constant(expression, term)
             self.check_range(expression, term)
-        return paired(expression.function, *both)
+        return pair_call(expression.function, *both)
 
-    def mode(self, expression: Apply) -> Call:
+    def choice(self, expression: Apply) -> Call:
         """The most frequent of the values that an expression can have by the catalog."""
         term = self.binder.term(expression.arguments[0])
         if isinstance(term.node, TextColumn):
@@ -128,13 +127,13 @@ class Asked:
                 remedy="use coarser values, for example MODE(FLOOR(x / 10) * 10)",
                 at=expression.at,
             )
-        return Call("mode", term)
+        return Call(expression.function, term)
 
     def check_possible(self, expression: Apply, term: Term) -> None:
         """Refuses an aggregate that no row can have a part in."""
         if not isinstance(term.node, TextColumn) and always_null(term.node):
             raise NeverTrue(
-                f"{_written(expression)} covers no possible row: its condition is never true",
+                f"{_call_text(expression)} covers no possible row: its condition is never true",
                 remedy="compare with values that are declared",
                 at=expression.at,
             )
@@ -142,7 +141,7 @@ class Asked:
     def check_constant(self, expression: Apply, term: Term) -> None:
         """Refuses an aggregate of a constant."""
         if isinstance(term.node, Literal):
-            what = f"{_written(expression)} of a constant does not depend on the data"
+            what = f"{_call_text(expression)} of a constant does not depend on the data"
             raise NotAllowed(what, remedy="use COUNT(*)", at=expression.at)
 
     def check_range(self, expression: Apply, term: Term) -> None:
@@ -158,7 +157,7 @@ class Asked:
         )
 
     def present(self, argument: Expression) -> Call | None:
-        """COUNT of a column of which only its presence is known, or that names the unit or a key."""
+        """COUNT of a column with declared presence alone, or that names the unit or a key."""
         if not isinstance(argument, Name):
             return None
         if (named := self.binder.scope.named(argument)) is not None:
@@ -197,12 +196,12 @@ class Asked:
 
     def is_unit(self, name: Name) -> bool:
         """Whether a name is that of the unit itself, in a source that has a row of it wherever there is a row at all."""
-        found = self.binder.scope.identity(name)
-        return found is not None and found[1].space is None and not found[0].optional
+        holder = self.binder.scope.identity(name)
+        return holder is not None and holder[1].space is None and not holder[0].optional
 
     def share(self, expression: Apply) -> Fraction:
-        if expression.function in QUANTILES:
-            return QUANTILES[expression.function]
+        if expression.function in SHARES:
+            return SHARES[expression.function]
         value = terms.constant_of(self.binder.term(expression.arguments[1])) if len(expression.arguments) == 2 else None
         if value is None or not 0 <= value <= 1:
             raise WrongType("a quantile requires a constant from 0 to 1", remedy="write PERCENTILE_CONT(0.5)", at=expression.at)
@@ -221,12 +220,12 @@ def not_alone(at: At) -> NotAllowed:
 def is_released(expression: Expression) -> bool:
     """Whether an expression holds an aggregate, a sub-query that is a value, or GROUPING."""
     if isinstance(expression, Apply):
-        own = expression.function in AGGREGATES or expression.function == "grouping"
+        own = expression.function in WRITTEN or expression.function == "grouping"
         return own or any(map(is_released, expression.arguments))
     return isinstance(expression, Scalar) or has_aggregate(expression)
 
 
-def _written(call: Apply) -> str:
+def _call_text(call: Apply) -> str:
     return call.function.upper().replace("_DISTINCT", "(DISTINCT ...)")
 
 

@@ -11,12 +11,13 @@ from functools import partial
 from tacit.errors import NotAllowed, RangeTooLarge, Refused, WrongType
 from tacit.privacy.catalog import day_number
 from tacit.query.binding import terms
-from tacit.query.binding.binder import AGGREGATES, placed
-from tacit.query.binding.comparisons import those_that_can_be, undeclared
+from tacit.query.binding.binder import at_place
+from tacit.query.binding.comparisons import not_declared, those_that_can_be
+from tacit.query.functions import FUNCTIONS
+from tacit.query.intervals.aggregates import CHOICES, WRITTEN
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
 from tacit.query.plan import BooleanType, CategoryType, DateType, NumberType, Type
-from tacit.query.released.calls import Asked, not_alone
-from tacit.query.released.numbers import (
+from tacit.query.question import (
     Arithmetic,
     Chosen,
     Coalesced,
@@ -35,6 +36,7 @@ from tacit.query.released.numbers import (
     Test,
     Window,
 )
+from tacit.query.released.calls import Asked, not_alone
 from tacit.query.released.windows import window
 
 # --- kinds of constants and keys: a number, a date, a text or a truth --------------------------------------------------------
@@ -52,10 +54,10 @@ def constant_out(value: Fraction | str | bool | date | None) -> Out:
 
 
 def kind_of(meaning: Type) -> str:
-    """What a key is; "value" if it has values of several kinds."""
+    """The kind of a key; "value" if it has values of several kinds."""
     match meaning:
         case CategoryType(values):
-            kinds = {terms.typed(value)[0] for value in values}
+            kinds = {terms.kind_and_value(value)[0] for value in values}
             return kinds.pop() if len(kinds) == 1 else "value"
         case DateType():
             return "date"
@@ -93,7 +95,7 @@ class Results:
     windows: bool = True
     made: list[int] = field(default_factory=lambda: [0])
 
-    def naming(self, items: Sequence[Item], windows: bool = True) -> Results:
+    def with_names(self, items: Sequence[Item], windows: bool = True) -> Results:
         """The same, where the names of SELECT may be used."""
         names = {item.name.lower(): item.expression for item in reversed(items) if item.name}
         return replace(self, aliases=names, windows=windows)
@@ -109,9 +111,9 @@ class Results:
             raise RangeTooLarge("the expressions are too large", remedy="ask for less at once", at=expression.at)
         if isinstance(expression, Constant):
             return constant_out(expression.value)
-        if isinstance(expression, Apply) and expression.function == "mode":
+        if isinstance(expression, Apply) and expression.function in CHOICES:
             raise not_alone(expression.at)
-        if isinstance(expression, Apply) and expression.function in AGGREGATES:
+        if isinstance(expression, Apply) and expression.function in WRITTEN:
             return self.asked.result(self.asked.call(expression))
         if isinstance(expression, Scalar):
             return self.asked.beside(expression)
@@ -147,26 +149,26 @@ class Results:
 
     def negative(self, expression: Apply) -> Out:
         """The number with the other sign."""
-        found = self.number(expression.arguments[0])
-        return Number(-found.value) if isinstance(found, Number) else Arithmetic("-", Number(Fraction(0)), found)
+        number = self.number(expression.arguments[0])
+        return Number(-number.value) if isinstance(number, Number) else Arithmetic("-", Number(Fraction(0)), number)
 
     def same_number(self, expression: Apply) -> Out:
         """The number as it is: a cast to a fractional type changes nothing."""
         return self.number(expression.arguments[0])
 
-    def rounded(self, expression: Apply) -> Out:
+    def round_number(self, expression: Apply) -> Out:
         """The number, rounded to decimals."""
         return Rounded(self.number(expression.arguments[0]), self.decimals(expression))
 
     def decimal(self, expression: Apply) -> Out:
-        """The number with so many digits; NULL where it has more before the point."""
+        """The number with a limit of digits; NULL where it has more before the point."""
         value, precision, scale = (self.number(part) for part in expression.arguments)
         assert isinstance(precision, Number) and isinstance(scale, Number)  # noqa: S101, PT018  # as it was read
         return Fitted(Rounded(value, int(scale.value)), 10 ** int(precision.value - scale.value))
 
-    def mapped(self, expression: Apply) -> Out:
+    def map_number(self, expression: Apply) -> Out:
         """A function of one number."""
-        return Mapped(expression.function, self.number(expression.arguments[0]))  # type: ignore[arg-type]
+        return Mapped(expression.function, self.number(expression.arguments[0]))
 
     def power(self, expression: Apply) -> Out:
         """A number to a power."""
@@ -183,13 +185,13 @@ class Results:
 
     def number(self, expression: Expression) -> Out:
         """An expression that is a number, or NULL."""
-        found = self.out(expression)
-        self.check_number(found, expression)
-        return found
+        out = self.out(expression)
+        self.check_number(out, expression)
+        return out
 
-    def check_number(self, found: Out, expression: Expression) -> None:
-        if self.kind(found) not in ("number", "null"):
-            raise WrongType(f"arithmetic requires numbers, not a {self.kind(found)}", at=expression.at)
+    def check_number(self, out: Out, expression: Expression) -> None:
+        if self.kind(out) not in ("number", "null"):
+            raise WrongType(f"arithmetic requires numbers, not a {self.kind(out)}", at=expression.at)
 
     def decimals(self, expression: Apply) -> int:
         if len(expression.arguments) == 1:
@@ -208,7 +210,7 @@ class Results:
         *values, otherwise = self.alike([*parts[1::2], last], expression)
         return Chosen(tuple(zip(tests, values, strict=True)), otherwise)
 
-    def coalesced(self, expression: Apply) -> Out:
+    def coalesce(self, expression: Apply) -> Out:
         """COALESCE."""
         return Coalesced(self.alike(expression.arguments, expression))
 
@@ -217,7 +219,7 @@ class Results:
         parts = self.alike(expression.arguments, expression)
         if {self.kind(part) for part in parts} - {"number", "date", "null"}:
             raise WrongType(f"{expression.function.upper()} of results requires numbers or dates", at=expression.at)
-        return Extreme(expression.function, parts)  # type: ignore[arg-type]
+        return Extreme(expression.function, parts)
 
     def null_if(self, expression: Apply) -> Out:
         """NULLIF."""
@@ -235,11 +237,11 @@ class Results:
     # --- what they are ---
 
     def kind(self, out: Out) -> str:
-        """What a result is: a number, a date, a text, a truth or a NULL; "value" where a key has several of them."""
+        """The kind of a result: a number, a date, a text, a truth or a NULL; "value" where a key has several of them."""
         match out:
             case Result():
                 call = self.asked.calls[out.index]
-                return "mode" if call.name == "mode" else "date" if call.is_date else "number"
+                return call.name if call.name in CHOICES else "date" if call.is_date else "number"
             case KeyValue():
                 return kind_of(self.asked.keys[out.index].term.type)
             case Fixed():
@@ -270,16 +272,16 @@ class Results:
         read = TESTS.get(expression.function) if isinstance(expression, Apply) else None
         if read is not None and isinstance(expression, Apply):
             return read(self, expression)
-        found = self.out(expression)
-        if isinstance(found, Test):
-            return found
-        if self.kind(found) in ("truth", "null"):
-            return Test("=", (found, Fixed(True)))
+        out = self.out(expression)
+        if isinstance(out, Test):
+            return out
+        if self.kind(out) in ("truth", "null"):
+            return Test("=", (out, Fixed(True)))
         raise NotAllowed(
             "expected a condition on aggregates and keys", remedy="for example HAVING COUNT(*) > 100", at=expression.at
         )
 
-    def joined(self, expression: Apply) -> Test:
+    def logic(self, expression: Apply) -> Test:
         """Tests joined by AND or OR, or one under NOT, IS TRUE or IS FALSE."""
         return Test(expression.function, tuple(self.test(part) for part in expression.arguments))  # type: ignore[arg-type]
 
@@ -320,27 +322,29 @@ class Results:
         term = self.asked.keys[key.index].term if isinstance(key, KeyValue) else None
         text = value.value if isinstance(value, Fixed) else None
         if expression.function in ("=", "<>") and isinstance(text, str) and term and isinstance(term.type, CategoryType):
-            known = {each for each in term.type.values if isinstance(each, str)}
-            if known and text not in known:
-                raise placed(undeclared(term, text), expression.at)
+            declared = {each for each in term.type.values if isinstance(each, str)}
+            if declared and text not in declared:
+                raise at_place(not_declared(term, text), expression.at)
 
 
+NODES: Mapping[type, Callable[[Results, Apply], Out]] = {  # by the node that a row of the table of functions names
+    Arithmetic: Results.arithmetic,
+    Mapped: Results.map_number,
+    Extreme: Results.extreme,
+    Rounded: Results.round_number,
+    Power: Results.power,
+    Coalesced: Results.coalesce,
+    NullIf: Results.null_if,
+}
 OUTS: Mapping[str, Callable[[Results, Apply], Out]] = {
-    **dict.fromkeys(("+", "-", "*", "/"), Results.arithmetic),
-    **dict.fromkeys(("abs", "sqrt", "ln", "log10", "exp", "floor", "ceil", "sign"), Results.mapped),
-    **dict.fromkeys(("least", "greatest"), Results.extreme),
+    **{name: NODES[row.out] for name, row in FUNCTIONS.items() if row.out is not None},
     "negate": Results.negative,
     "cast_number": Results.same_number,
-    "round": Results.rounded,
-    "cast_integer": Results.rounded,
     "cast_decimal": Results.decimal,
-    "power": Results.power,
     "case": Results.case,
-    "coalesce": Results.coalesced,
-    "nullif": Results.null_if,
 }
 TESTS: Mapping[str, Callable[[Results, Apply], Test]] = {
-    **dict.fromkeys(("and", "or", "not", "is_true", "is_false"), Results.joined),
+    **dict.fromkeys(("and", "or", "not", "is_true", "is_false"), Results.logic),
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Results.comparison),
     "between": Results.between,
     "in": Results.among,

@@ -14,17 +14,15 @@ from itertools import chain, count
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import Binder
-from tacit.query.binding.naming import keys_of, name_of, of_group
 from tacit.query.binding.relations import Built, Relations
-from tacit.query.binding.scope import PublicFacts
+from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group
+from tacit.query.intervals.aggregates import CHOICES
 from tacit.query.language.reader import MOST_SETS
-from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star
-from tacit.query.language.writer import unplaced_query
+from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star, unplaced_query
 from tacit.query.plan import Group, Key, PublicScan, Rows
-from tacit.query.question import Question
+from tacit.query.question import Beside, Number, Order, Out, Output, Question, Result, Window, is_noisy, nodes
 from tacit.query.released.calls import Asked, is_released, not_alone
 from tacit.query.released.expressions import Results
-from tacit.query.released.numbers import Beside, Number, Order, Out, Output, Result, Window, is_noisy, nodes
 
 # --- UNION ALL: rows of released numbers, with columns of one kind -----------------------------------------------------------
 
@@ -40,7 +38,7 @@ class Part:
     kinds: tuple[str, ...]
 
 
-def stacked(select: Select, parts: list[Part]) -> list[Part]:
+def stack_parts(select: Select, parts: list[Part]) -> list[Part]:
     """The questions in one: columns are matched by their places and have the names of the first; the order is that of all rows."""
     first = parts[0]
     if any(len(part.kinds) != len(first.kinds) for part in parts):
@@ -155,13 +153,13 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts, rows_of: Call
     if len(parts) > MOST_SETS:
         raise TooMuchWork(f"the question has {len(parts)} parts: the limit is {MOST_SETS}", remedy="ask for fewer at once")
     if select.below:
-        parts = stacked(select, parts)
+        parts = stack_parts(select, parts)
     beside, among = tuple(scalars.questions), len(parts)
     first, *others = (
         replace(part.question, limit=select.limit, offset=select.offset, beside=beside, among=among) for part in parts
     )
     for part in (first, *others):
-        if any(isinstance(node, Result) and part.calls[node.index].name == "mode" for node in nodes(part.order)):
+        if any(isinstance(node, Result) and part.calls[node.index].name in CHOICES for node in nodes(part.order)):
             raise not_alone(select.order_by[0].expression.at)
     return replace(first, below=tuple(others))
 
@@ -185,22 +183,22 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
     every = _keys(select, select.group_by, binder)
     sets = [_keys(select, keys, binder) for keys in select.sets] if select.sets else [every]
     _check_sets(select, sets)
-    found = []
+    parts = []
     for keys in sets:
         absent = tuple(key for key in every if all(key.term != other.term for other in keys))
-        found.append(_part(select, built.rows, Asked(Binder(built.scope), keys, absent, scalars.of)))
-    return found
+        parts.append(_part(select, built.rows, Asked(Binder(built.scope), keys, absent, scalars.of)))
+    return parts
 
 
 def _part(select: Select, rows: Rows, asked: Asked) -> Part:
     """The question over one set of keys."""
     results = Results(asked)
     outputs = _outputs(select.items, results)
-    named = results.naming(select.items)
-    having = results.naming(select.items, windows=False).test(select.having) if select.having is not None else None
+    named = results.with_names(select.items)
+    having = results.with_names(select.items, windows=False).test(select.having) if select.having is not None else None
     chosen = named.test(select.qualify) if select.qualify is not None else None
     ordered = () if select.below else select.order_by
-    order = tuple(Order(_ordered(item.expression, outputs, select.items, named), item.descending) for item in ordered)
+    order = tuple(Order(_order_value(item.expression, outputs, select.items, named), item.descending) for item in ordered)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
     question = Question(Group(rows, asked.keys, ()), tuple(asked.calls), outputs, having, order, qualify=chosen)
@@ -254,12 +252,12 @@ def _outputs(items: tuple[Item, ...], results: Results) -> tuple[Output, ...]:
 
 def _output(expression: Expression, results: Results) -> Out:
     """An item of SELECT; a mode is one by itself, and nothing is made of it."""
-    if isinstance(expression, Apply) and expression.function == "mode":
+    if isinstance(expression, Apply) and expression.function in CHOICES:
         return results.asked.result(results.asked.call(expression))
     return results.out(expression)
 
 
-def _ordered(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:
+def _order_value(written: Expression, outputs: tuple[Output, ...], items: tuple[Item, ...], results: Results) -> Out:
     if isinstance(written, Constant) and isinstance(written.value, Fraction):
         if written.value.denominator != 1 or not 1 <= written.value <= len(items):
             raise UnknownName("invalid position in ORDER BY", remedy=f"use 1 to {len(items)}", at=written.at)

@@ -10,8 +10,8 @@ from typing import Protocol
 from tacit.errors import NotAllowed, WrongType
 from tacit.query.binding.binder import is_column
 from tacit.query.language.syntax import Apply, Constant, Expression, Name, Star
+from tacit.query.question import Fixed, KeyValue, Number, Order, Out, RowFrame, Window
 from tacit.query.released.calls import Asked
-from tacit.query.released.numbers import Fixed, KeyValue, Number, Order, Out, RowFrame, Window
 
 RANKS = ("rank", "dense_rank", "row_number")
 MOVES = {"lag": -1, "lead": 1}
@@ -20,7 +20,7 @@ TOTALS = ("sum", "avg", "min", "max", "count")
 
 
 class Outs(Protocol):
-    """What reading a window needs of `Results`."""
+    """The part of `Results` that windows need."""
 
     asked: Asked
     windows: bool
@@ -53,7 +53,7 @@ def _function(inner: Outs, call: Apply) -> Window:
     if call.function in RANKS:
         return Window(call.function, None)  # type: ignore[arg-type]
     if call.function in MOVES:
-        return _moved(inner, call)
+        return _shift(inner, call)
     if call.function == "count" and isinstance(call.arguments[0], Star):
         return Window("count", None)
     if call.function not in (*TOTALS, *FIRSTS):
@@ -86,8 +86,8 @@ def _check(inner: Outs, child: Out, call: Apply) -> None:
         raise WrongType(f"{call.function.upper()} as a window requires numbers or dates, not a {inner.kind(child)}", at=call.at)
 
 
-def _moved(inner: Outs, call: Apply) -> Window:
-    """LAG and LEAD: the value so many rows away, else a given one."""
+def _shift(inner: Outs, call: Apply) -> Window:
+    """LAG and LEAD: the value a number of rows away, else a given one."""
     if not 1 <= len(call.arguments) <= 3:
         raise WrongType(f"{call.function.upper()} takes 1 to 3 arguments", remedy="write LAG(COUNT(*))", at=call.at)
     value, *rest = call.arguments
@@ -100,15 +100,15 @@ def _moved(inner: Outs, call: Apply) -> Window:
 
 
 def _partition(inner: Outs, expression: Expression) -> KeyValue:
-    found = inner.out(expression)
-    if not isinstance(found, KeyValue):
+    key = inner.out(expression)
+    if not isinstance(key, KeyValue):
         raise NotAllowed("PARTITION BY takes columns of GROUP BY", remedy="add it to GROUP BY", at=expression.at)
-    return found
+    return key
 
 
 def _order(inner: Outs, part: Apply) -> Order:
-    found = inner.out(part.arguments[0])
-    return Order(Fixed(None) if isinstance(found, Number) else found, part.function == "desc")
+    by = inner.out(part.arguments[0])
+    return Order(Fixed(None) if isinstance(by, Number) else by, part.function == "desc")
 
 
 def _frame(frame: Apply) -> RowFrame | None:

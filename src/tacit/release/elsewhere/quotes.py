@@ -17,9 +17,8 @@ from typing import Any
 
 from tacit.errors import InvalidValue
 from tacit.privacy.catalog import Catalog
-from tacit.query.canonical import canonical_text
-from tacit.query.price.quote import Quote
-from tacit.query.price.request import Request
+from tacit.query.price.quote import Quote, Request
+from tacit.query.trees import canonical_text
 from tacit.release.elsewhere.frames import Malformed
 
 NUMBERS = ("epsilon", "delta", "error", "confidence")

@@ -40,7 +40,7 @@ def test_a_protection_that_does_nothing_does_not_hold(name, monkeypatch):
     monkeypatch.setattr(os, "execv", lambda *_: None)
     if name == CALLS:
         monkeypatch.setattr(os, "fork", _forked_once(os.fork))
-    assert not check._held(PROTECTIONS[name].attempt)
+    assert not check._holds(PROTECTIONS[name].attempt)
 
 
 def _forked_once(fork):

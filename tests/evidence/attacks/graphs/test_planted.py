@@ -13,7 +13,7 @@ from tacit.evidence.attacks.graphs.power_law import power_law
 from tacit.evidence.attacks.graphs.recovery import Tolerance
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.neighbourhoods.checker import check_k_neighbourhood
-from tacit.publish.graphs.supernodes.annealing import annealed
+from tacit.publish.graphs.supernodes.annealing import anneal
 from tacit.publish.graphs.supernodes.blocks import blocks_of
 
 
@@ -83,7 +83,7 @@ def numbers(graph: Graph, groups: np.ndarray) -> list[list[int]]:
 def test_a_graph_drawn_from_groups_keeps_everybody_in_their_group():
     """The numbers of the published blocks are those of the drawn graph, node by node; its edges are others."""
     graph = power_law(120, 500, seed=2)
-    drawn, groups = sized_groups(graph, 4, seed=3), annealed(graph, 4, 3).groups
+    drawn, groups = sized_groups(graph, 4, seed=3), anneal(graph, 4, 3).groups
     assert numbers(graph, groups) == numbers(drawn, groups)
     assert not np.array_equal(drawn.targets, graph.targets)
     others = np.random.default_rng(1).permutation(groups)

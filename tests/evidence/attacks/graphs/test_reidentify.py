@@ -13,7 +13,7 @@ from tacit.errors import InvalidInput
 from tacit.evidence.attacks.graphs import reidentify
 from tacit.evidence.attacks.graphs.collusion import email_graph
 from tacit.evidence.attacks.graphs.planting import relabel
-from tacit.evidence.attacks.graphs.reidentify import KNOWLEDGE, grown, re_identify
+from tacit.evidence.attacks.graphs.reidentify import KNOWLEDGE, grow_pattern, re_identify
 from tacit.publish.graphs.graph import Graph
 
 EXACT = ("degree", "neighbours", "refine:2", "refine", "neighbourhood", "hubs:3")
@@ -58,15 +58,15 @@ def fits(graph: Graph, pattern: np.ndarray, root: int) -> bool:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_known_edges_fit_where_some_placement_has_them(seed):
-    from tacit.evidence.attacks.graphs.loops import containing
+    from tacit.evidence.attacks.graphs.loops import count_containing
 
     graph, rng = random_graph(7, 0.4, seed), np.random.default_rng(seed)
     person = int(np.flatnonzero(graph.degrees)[0])
-    pattern, parents = grown(graph, person, 4, rng)
-    found = containing(graph.offsets, graph.targets, pattern, parents, 10**6)
+    pattern, parents = grow_pattern(graph, person, 4, rng)
+    found = count_containing(graph.offsets, graph.targets, pattern, parents, 10**6)
     assert found == sum(fits(graph, pattern, node) for node in range(7))
     assert fits(graph, pattern, person)
-    assert containing(graph.offsets, graph.targets, pattern, parents, 0) >= found  # a search that is stopped never excludes
+    assert count_containing(graph.offsets, graph.targets, pattern, parents, 0) >= found  # a search that is stopped never excludes
 
 
 def test_known_edges_are_sought_for_a_sample(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.tables.marginals import SETS, Census, blocks_of, made_blocks, rebuild, rebuilding
+from tacit.evidence.attacks.tables.marginals import SETS, Census, attack_blocks, blocks_of, made_blocks, rebuild
 from tacit.publish.tables.cells.bounds import cell_bounds
 from tacit.publish.tables.cells.counting import tables
 from tacit.publish.tables.cells.released import Released, released
@@ -52,7 +52,7 @@ def test_all_sets_of_people_are_found():
 
 
 def test_small_blocks_fall_and_noise_saves_them():
-    found = rebuilding(made_blocks(12, seed=2))
+    found = attack_blocks(made_blocks(12, seed=2))
     assert found.certain / found.people > 0.5
     assert sum(block.wrong for block in found.blocks) == 0
     assert found.right_under_noise < found.people
@@ -75,6 +75,6 @@ def test_blocks_of_a_table():
     table = Table.of({"block": ["a", "a", "b"], "sex": ["f", "m", "f"], "age": ["1", "2", "2"]})
     blocks = blocks_of(table, "block", ["sex", "age"])
     assert [int(block.sum()) for block in blocks] == [2, 1]
-    assert rebuilding(blocks, Census(("sex", "age"), ((0,), (1,)))).people == 3
+    assert attack_blocks(blocks, Census(("sex", "age"), ((0,), (1,)))).people == 3
     with pytest.raises(InvalidInput, match="block column"):
         blocks_of(table, "block", ["block", "sex"])

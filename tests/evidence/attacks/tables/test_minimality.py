@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.tables.bags import bag, drawn, fitting, groups_of, rows_of
+from tacit.evidence.attacks.tables.bags import bag, fitting_tables, groups_of, possible_tables, rows_of
 from tacit.evidence.attacks.tables.minimality import (
     LEAVES,
     OUTPUT,
@@ -19,7 +19,7 @@ from tacit.evidence.attacks.tables.minimality import (
     SHARE,
     YES,
     Settings,
-    attacked,
+    attack_tutorial,
     minimality,
     tutorial,
 )
@@ -63,7 +63,7 @@ def test_the_nine_classes_of_the_tutorial_in_its_order():
 
 
 def test_the_posterior_is_one_where_the_group_shows_a_half():
-    found = attacked()
+    found = attack_tutorial()
     assert found.of("q1", "yes").posterior == 1
     assert found.of("q1", "yes").without == HALF
     assert [(each.quasi, each.value) for each in found.breaches] == [("q1", "yes")]
@@ -115,7 +115,7 @@ def test_the_posterior_is_that_of_bayes_over_rows_one_by_one(rows):
     quasi = [each for each, _ in rows]
     output = max(publisher.choice(bag(rows)).chances, key=repr)
     known = {each: quasi.count(each) for each in dict.fromkeys(quasi)}
-    found = minimality(publisher, output, drawn(known, EVEN), TERMS)
+    found = minimality(publisher, output, possible_tables(known, EVEN), TERMS)
     for person, own in enumerate(quasi):
         weights = {True: Fraction(0), False: Fraction(0)}
         for values in product(("yes", "no"), repeat=len(quasi)):
@@ -142,7 +142,7 @@ def test_the_blind_publisher_tells_what_its_groups_show_and_nothing_else(rows, s
     decide = AtLeast(smallest, THREE, suppress)
     (output,) = blind(Blind(decide)).choice(bag(rows)).chances
     known = {each: sum(quasi == each for quasi, _ in rows) for each in {quasi for quasi, _ in rows}}
-    found = minimality(blind(Blind(decide)), output, drawn(known, PRIOR), TERMS)
+    found = minimality(blind(Blind(decide)), output, possible_tables(known, PRIOR), TERMS)
     labels = decide(known)
     for quasi in known:
         label = None if labels is None else labels[quasi]
@@ -160,8 +160,8 @@ def test_knowing_the_blind_publisher_changes_no_belief(rows, smallest):
     publisher = blind(Blind(AtLeast(smallest, THREE)))
     (output,) = publisher.choice(bag(rows)).chances
     if output is not REFUSED:
-        found = minimality(publisher, output, fitting(output, BELOW), TERMS)
-        assert not any(each.moved for each in found.beliefs if each.posterior is not None)
+        found = minimality(publisher, output, fitting_tables(output, BELOW), TERMS)
+        assert not any(each.is_moved for each in found.beliefs if each.posterior is not None)
         assert not found.breaches
 
 
@@ -171,7 +171,7 @@ def test_a_refusal_that_looks_at_the_values_is_an_output_to_reason_from():
     def peeks(rows):
         return None if all(value == "yes" for _, value in rows) else [("Q", value) for _, value in rows]
 
-    found = minimality(BlackBox(peeks), REFUSED, drawn({"q1": 2}, EVEN), TERMS)
+    found = minimality(BlackBox(peeks), REFUSED, possible_tables({"q1": 2}, EVEN), TERMS)
     assert found.of("q1", "yes").posterior == 1
     assert found.of("q1", "yes").without == HALF
     assert found.breaches
@@ -185,7 +185,7 @@ def test_a_planted_look_at_the_values_is_seen():
         return [("Q" if lifts else quasi, "?") for quasi, _ in rows]
 
     output = bag([("Q", "?")])
-    found = minimality(BlackBox(peeks), output, drawn({"q1": 1}, PRIOR), TERMS)
+    found = minimality(BlackBox(peeks), output, possible_tables({"q1": 1}, PRIOR), TERMS)
     assert found.of("q1", "yes").posterior == 1
     assert found.of("q1", "yes").without == PRIOR["yes"]
 
@@ -199,11 +199,11 @@ def test_the_level_of_a_column_tells_that_the_lower_one_failed():
     rows = [(("30",), "yes"), (("30",), "yes"), (("31",), "no"), (("31",), "no")]
     (output,) = ages.choice(bag(rows)).chances
     assert rows_of(output) == [(("3*",), "no"), (("3*",), "no"), (("3*",), "yes"), (("3*",), "yes")]
-    found = minimality(ages, output, fitting(output, ages.leaves(output), {("30",): 2, ("31",): 2}), TERMS)
+    found = minimality(ages, output, fitting_tables(output, ages.leaves(output), {("30",): 2, ("31",): 2}), TERMS)
     assert len(found.consistent) == 2
     assert found.of(("30",), "yes").posterior == HALF
     output = bag([(("3*",), "yes"), *[(("3*",), "no")] * 3])
-    alone = minimality(ages, output, fitting(output, ages.leaves(output), {("30",): 1, ("31",): 3}), TERMS)
+    alone = minimality(ages, output, fitting_tables(output, ages.leaves(output), {("30",): 1, ("31",): 3}), TERMS)
     assert alone.of(("30",), "yes").posterior == 1
     assert alone.of(("30",), "yes").without == Fraction(1, 4)
 
@@ -225,9 +225,9 @@ def test_a_table_that_nothing_mends_is_refused():
 def test_what_is_too_large_or_fits_nothing_is_said():
     many = bag([("Q", str(number)) for number in range(20)])
     with pytest.raises(InvalidInput, match="tables fit"):
-        next(fitting(many, LEAVES))
+        next(fitting_tables(many, LEAVES))
     with pytest.raises(InvalidInput, match="no table fits"):
-        minimality(LocalRecoding(SHARE, PARENTS), OUTPUT, fitting(OUTPUT, LEAVES, {"q1": 6}), TERMS)
+        minimality(LocalRecoding(SHARE, PARENTS), OUTPUT, fitting_tables(OUTPUT, LEAVES, {"q1": 6}), TERMS)
     with pytest.raises(InvalidInput, match="share"):
         MostShare(Fraction(2))
     with pytest.raises(InvalidInput, match="hierarchy"):
@@ -238,6 +238,6 @@ def test_a_planted_publisher_that_is_not_minimal_gives_the_attacker_nothing():
     """One that always lifts everything: the attack must not claim a breach."""
     always = BlackBox(lambda rows: [("Q", value) for _, value in rows])
     output = bag([("Q", value) for _, value in ROWS])
-    found = minimality(always, output, fitting(output, LEAVES), TERMS)
+    found = minimality(always, output, fitting_tables(output, LEAVES), TERMS)
     assert not found.breaches
     assert found.of("q1", "yes").posterior == found.of("q1", "yes").without == Fraction(1, 3)

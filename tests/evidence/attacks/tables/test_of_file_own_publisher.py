@@ -40,7 +40,7 @@ def test_k_alone_tells_what_the_group_shows(asked):
     assert published is not None
     counts = groups_of(bag(published))[("3*",)]
     found = against(publisher, published, Attacker(LEAVES, known=KNOWN), protected={"yes"})
-    assert not any(belief.moved for belief in found.beliefs)
+    assert not any(belief.is_moved for belief in found.beliefs)
     assert found.of(("30",), "yes").posterior == Fraction(counts["yes"], 4)
 
 

@@ -11,7 +11,7 @@ from chance import plausible_hits
 from tacit.errors import LawViolated
 from tacit.publish.graphs.bipartite import publishing
 from tacit.publish.graphs.bipartite.examples import safe_example, unsafe_example
-from tacit.publish.graphs.bipartite.publishing import as_published, grouped
+from tacit.publish.graphs.bipartite.publishing import as_published, group_safely
 from tacit.publish.graphs.bipartite.queries import degree_histogram, distinct_right, edges_between
 from tacit.publish.graphs.bipartite.two_sided import TwoSided
 
@@ -28,7 +28,7 @@ def random_graph(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_structure_is_exact_and_no_association_is_likelier_than_promised(seed):
     graph = random_graph(seed)
-    published = grouped(graph, k=3, l=4)
+    published = group_safely(graph, k=3, l=4)
     assert published.likeliest <= Fraction(1, 4)
     for side, histogram in zip((graph.left, graph.right), degree_histogram(published), strict=True):
         assert histogram.tolist() == np.bincount(side.degrees).tolist()
@@ -60,7 +60,7 @@ def test_the_order_of_nodes_in_a_group_is_secret():
 def test_bounds_hold_the_true_count(modulus):
     for seed in range(8):
         graph = random_graph(seed)
-        published, (one, two) = grouped(graph, k=3, l=3), graph.ends()
+        published, (one, two) = group_safely(graph, k=3, l=3), graph.ends()
         left, right = (lambda label: label % modulus == 0), (lambda label: label % modulus == 1)
         ones, twos = one % modulus == 0, two % modulus == 1
         cases = [(edges_between(published, left), ones), (edges_between(published, None, right), twos)]
@@ -84,7 +84,7 @@ def test_unsafe_groupings_have_bounds_that_do_not_need_a_matching():
 
 
 def test_distinct_counts_are_sampled():
-    published = grouped(PURCHASES, k=2, l=1)
+    published = group_safely(PURCHASES, k=2, l=1)
     mean, low, high = distinct_right(published, lambda label: label in "AB", draws=50)
     assert low <= mean <= high <= 8
     everyone = distinct_right(published, lambda label: True, draws=2)
@@ -92,7 +92,7 @@ def test_distinct_counts_are_sampled():
 
 
 def test_knowledge_weakens_the_promise():
-    published = grouped(random_graph(0), k=3, l=5)
+    published = group_safely(random_graph(0), k=3, l=5)
     assert published.with_knowledge(0) == (Fraction(1, 5), Fraction(1, 5))
     assert published.with_knowledge(1) == (Fraction(1, 4), Fraction(1, 2))
     assert published.with_knowledge(9) == (1, 1)
@@ -101,10 +101,10 @@ def test_knowledge_weakens_the_promise():
 def test_an_unsafe_search_would_be_caught(monkeypatch):
     monkeypatch.setattr(publishing, "safe_groups", lambda side, others, k, seed: np.arange(len(side)) // k)
     with pytest.raises(LawViolated, match="unsafe"):
-        grouped(TwoSided.of_labels([*"AABBCD"], [1, 2, 1, 2, 3, 4]), k=2, l=2)
+        group_safely(TwoSided.of_labels([*"AABBCD"], [1, 2, 1, 2, 3, 4]), k=2, l=2)
 
 
 def test_what_is_written_names_no_association():
-    made = grouped(PURCHASES, k=2, l=2).to_dict()
+    made = group_safely(PURCHASES, k=2, l=2).to_dict()
     assert set(made) == {"left", "right", "edges", "differentially_private"}
     assert all(group["labels"] == sorted(group["labels"]) for group in made["left"] + made["right"])

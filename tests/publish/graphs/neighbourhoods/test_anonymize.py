@@ -14,8 +14,8 @@ from tacit.publish.graphs.neighbourhoods.checker import check_k_neighbourhood, c
 from tacit.publish.graphs.neighbourhoods.classes import Classes
 from tacit.publish.graphs.neighbourhoods.code import TooDense
 from tacit.publish.graphs.neighbourhoods.filling import Filling
-from tacit.publish.graphs.neighbourhoods.limits import addition, grown
-from tacit.publish.graphs.neighbourhoods.rotating import Turn, turned
+from tacit.publish.graphs.neighbourhoods.limits import addition, grow
+from tacit.publish.graphs.neighbourhoods.rotating import Turn, turn_edges
 
 
 def graph_of(source):
@@ -81,12 +81,12 @@ def test_a_growth_without_end_ends_with_turns(seed):
     """Thirty people of whom nearly all differ: half of the missing edges do not do. The graph is turned in rows of ten."""
     graph = graph_of(nx.gnp_random_graph(30, 0.25, seed=seed))
     with pytest.raises(TooDense):
-        grown(graph, 10)
+        grow(graph, 10)
     assert made_of(graph, 10).edges < 30 * 29 // 2
     assert made_of(graph, 16).edges == 30 * 29 // 2, "more than half of the people: all are twins"
 
 
-# --- turns: an answer for every graph -----------------------------------------------------------------------------------------
+# --- turns: an answer for every graph ----------------------------------------------------------------------------------------
 
 
 def dense_graph(seed):
@@ -112,7 +112,7 @@ def test_no_dense_graph_is_refused(seed):
 
 def with_turns(graph, k, labels=None, only=None):
     """The turned graph, checked."""
-    new = turned(graph, k, labels)
+    new = turn_edges(graph, k, labels)
     left, right = graph.ends()
     made = Graph.of_edges(np.concatenate([left, new[:, 0]]), np.concatenate([right, new[:, 1]]), graph.nodes)
     assert made.edges == graph.edges + len(new)
@@ -142,15 +142,15 @@ def test_turns_keep_labels_apart_and_leave_rare_ones_alone(seed):
 
 
 def test_a_planted_turn_that_is_left_out_is_caught_by_the_checker(monkeypatch):
-    true = Turn._turned
-    monkeypatch.setattr(Turn, "_turned", lambda self, *edges: true(self, *edges).reshape(-1, 4, 2)[:, :3].reshape(-1, 2))
+    true = Turn._turn_edges
+    monkeypatch.setattr(Turn, "_turn_edges", lambda self, *edges: true(self, *edges).reshape(-1, 4, 2)[:, :3].reshape(-1, 2))
     with pytest.raises(LawViolated):
         with_turns(graph_of(nx.gnp_random_graph(24, 0.4, seed=1)), 4)
 
 
 def test_planted_twins_who_are_joined_to_a_part_of_a_row_are_caught_by_the_checker(monkeypatch):
-    true = rotating._joined
-    monkeypatch.setattr(rotating, "_joined", lambda some, others: true(some, others)[: -len(others) // 2])
+    true = rotating._all_pairs
+    monkeypatch.setattr(rotating, "_all_pairs", lambda some, others: true(some, others)[: -len(others) // 2])
     with pytest.raises(LawViolated):
         with_turns(graph_of(nx.gnp_random_graph(23, 0.2, seed=1)), 4)
 
@@ -160,7 +160,7 @@ def test_too_much_work_ends_the_growth_and_depends_on_the_graph_alone(monkeypatc
     monkeypatch.setattr(classes_module, "WORK", 0)
     monkeypatch.setattr(classes_module, "LEAST", 20_000)
     with pytest.raises(TooDense, match="20,000 steps"):
-        grown(graph, 3)
+        grow(graph, 3)
     made_of(graph, 3)
 
 
@@ -190,7 +190,7 @@ def test_a_growth_without_end_of_a_larger_graph_is_refused_with_numbers(monkeypa
     monkeypatch.setattr(limits, "GROWTH", 0)
     stars = nx.disjoint_union_all([nx.star_graph(each) for each in (5, 9, 17, 33, 65, 100)])
     with pytest.raises(InvalidInput, match="added to 229, 4 people") as refused:
-        grown(graph_of(stars), 2)
+        grow(graph_of(stars), 2)
     assert "--only" in str(refused.value)
     assert "k-degree" in str(refused.value)
 
@@ -198,9 +198,9 @@ def test_a_growth_without_end_of_a_larger_graph_is_refused_with_numbers(monkeypa
 def test_a_graph_that_is_too_dense_is_refused_with_numbers():
     """Of twelve people in a ring of chords, each has eight contacts who are connected with each other."""
     graph = graph_of(nx.circulant_graph(12, [1, 2, 3, 4]))
-    assert grown(graph, 2, most=8).classes.added == []
+    assert grow(graph, 2, most=8).classes.added == []
     with pytest.raises(InvalidInput, match="8 contacts of one person") as refused:
-        grown(graph, 2, most=5)
+        grow(graph, 2, most=5)
     assert "the limit is 5, and 12 of the people" in str(refused.value)
 
 
@@ -239,7 +239,7 @@ def test_a_forgotten_ripple_is_caught_by_the_checker(monkeypatch, forgotten):
     then believes that everybody is settled; the checker does not.
     """
     if forgotten:
-        monkeypatch.setattr(Classes, "changed", lambda self, left, right: {left, right})
+        monkeypatch.setattr(Classes, "people_near", lambda self, left, right: {left, right})
     classes = Classes(Graph.of_edges([0, 1, 3, 4], [1, 2, 4, 5], nodes=6))
     classes.add(0, 2)
     classes.renew()
@@ -281,7 +281,7 @@ def test_an_edge_changes_exactly_the_ends_and_the_common_contacts():
         sorted(map(sorted, (classes.rows[name] & classes.rows[person] for name in classes.rows[person]))) for person in range(20)
     ]
     changed = {person for person in range(20) if before[person] != after[person]}
-    assert changed == classes.changed(left, right)
+    assert changed == classes.people_near(left, right)
     assert len(changed) > 2
 
 

@@ -21,7 +21,7 @@ from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.network import network_of
 from tacit.publish.graphs.private import result
 from tacit.publish.graphs.private.counting import BOUND, FAILURE, EdgeCount, TriangleCount, TriangleInterval, smooth_bound
-from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fitted
+from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fit_degrees
 from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
@@ -133,7 +133,7 @@ def test_isotonic_regression_is_the_projection():
         values = np.random.default_rng(seed).integers(0, 12, 12).astype(float)
         means = [[values[i : j + 1].mean() if j >= i else np.nan for j in range(12)] for i in range(12)]
         expected = [min(max(means[i][j] for j in range(place, 12)) for i in range(place + 1)) for place in range(12)]
-        assert np.abs(fitted(values) - np.clip(expected, 0, 11)).max() <= 0.5 + 1e-9
+        assert np.abs(fit_degrees(values) - np.clip(expected, 0, 11)).max() <= 0.5 + 1e-9
 
 
 def test_the_regression_makes_degrees_more_accurate():
@@ -145,11 +145,11 @@ def test_the_regression_makes_degrees_more_accurate():
     mechanism = DegreeSequence(3000, "1/2").mechanism
     noisy = np.asarray(mechanism.release_units(true), dtype=float)
     assert np.abs(noisy - true).mean() > 3.95 - heavy_mean_limit(np.sqrt(2) * 4, 4, 3000)
-    assert np.abs(fitted(noisy) - true).mean() < 1.5
-    assert distribution(fitted(noisy)).sum() == 3000
+    assert np.abs(fit_degrees(noisy) - true).mean() < 1.5
+    assert distribution(fit_degrees(noisy)).sum() == 3000
 
 
-# --- the interval of triangles ----------------------------------------------------------------------------------------------
+# --- the interval of triangles -----------------------------------------------------------------------------------------------
 
 NEAR = Graph.of_edges(GENERATOR.integers(0, 30, 300), GENERATOR.integers(0, 30, 300), nodes=30)
 RATES = [1 - result.CONFIDENCE, FAILURE, 1 - result.CONFIDENCE - FAILURE]  # 5 %, 2 % and 3 %

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tacit.publish.graphs.edge_list import read_network
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.supernodes import annealing, proposals, search, state
-from tacit.publish.graphs.supernodes.annealing import annealed
+from tacit.publish.graphs.supernodes.annealing import anneal
 from tacit.publish.graphs.supernodes.blocks import blocks_of
 from tacit.publish.graphs.supernodes.start import by_degree
 
@@ -89,7 +89,7 @@ def test_an_exchange_costs_at_least_what_both_nodes_cost_alone(pairs, order, fir
         return
     held, costs = state.state_of(graph, groups, most=9, slots=4), []
     for node, here, there in ((first, one, two), (second, two, one)):
-        NAMES["counted"](held, node, state.OURS)
+        NAMES["count_edges"](held, node, state.OURS)
         costs.append(NAMES["alone"](held, here, there))
         NAMES["forget"](held)
     assert sum(costs) <= change_of(graph, groups, first, second)[1] + 1e-9
@@ -163,7 +163,7 @@ def test_worse_groupings_are_accepted_less_as_the_temperature_falls():
 def test_the_same_seed_finds_the_same_grouping_and_groups_hold_k():
     generator = np.random.default_rng(3)
     graph = Graph.of_edges(generator.integers(0, 103, 400), generator.integers(0, 103, 400), nodes=103)
-    one, two = annealed(graph, 4, seed=5, per_node=50), annealed(graph, 4, seed=5, per_node=50)
+    one, two = anneal(graph, 4, seed=5, per_node=50), anneal(graph, 4, seed=5, per_node=50)
     assert one.groups.tolist() == two.groups.tolist()
     assert np.bincount(one.groups).min() >= 4
     assert one.log_worlds == pytest.approx(blocks_of(graph, one.groups).log_worlds)
@@ -171,11 +171,11 @@ def test_the_same_seed_finds_the_same_grouping_and_groups_hold_k():
 
 
 def test_graphs_too_small_to_regroup_stay_as_they_are():
-    assert annealed(Graph.of_edges([0], [1], nodes=3), 2).groups.tolist() == [0, 0, 0]
-    assert annealed(Graph.of_edges([], [], nodes=8), 2).proposals == 0
+    assert anneal(Graph.of_edges([0], [1], nodes=3), 2).groups.tolist() == [0, 0, 0]
+    assert anneal(Graph.of_edges([], [], nodes=8), 2).proposals == 0
 
 
 @pytest.mark.skipif(not EU_CORE.exists(), reason="the data set is not here")
 def test_eu_core_falls_to_what_long_runs_found():
-    found = annealed(read_network(EU_CORE).graph, 5, per_node=200)
+    found = anneal(read_network(EU_CORE).graph, 5, per_node=200)
     assert found.log_worlds <= 26_700

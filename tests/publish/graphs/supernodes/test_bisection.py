@@ -14,7 +14,7 @@ from tacit.publish.graphs.supernodes.start import by_degree
 @given(st.integers(1, 60), st.integers(2, 9), st.integers(0, 120), st.integers(0, 2**32 - 1))
 def test_groups_hold_k_and_fewer_than_2k_and_every_node_has_one(nodes, k, edges, seed):
     ends = np.random.default_rng(seed).integers(0, nodes, (2, edges))
-    groups = bisection.bisected(Graph.of_edges(*ends, nodes=nodes), k)
+    groups = bisection.bisect(Graph.of_edges(*ends, nodes=nodes), k)
     sizes = np.bincount(groups)
     assert (len(groups), len(sizes)) == (nodes, max(nodes // k, 1))
     assert sizes.min() >= min(k, nodes)
@@ -33,7 +33,7 @@ def planted(seed):
 def test_nodes_that_share_neighbours_come_together():
     for seed in range(3):
         graph, owner = planted(seed)
-        found = blocks_of(graph, bisection.bisected(graph, 10)).log_worlds
+        found = blocks_of(graph, bisection.bisect(graph, 10)).log_worlds
         best, similar = (blocks_of(graph, groups).log_worlds for groups in (owner, by_degree(graph, 10)))
         assert best <= found < best + 0.25 * (similar - best)
 
@@ -43,4 +43,4 @@ def test_without_gains_nothing_comes_together(monkeypatch):
     monkeypatch.setattr(bisection, "_gains", lambda *terms: 0 * real(*terms))
     graph, owner = planted(0)
     best, similar = (blocks_of(graph, groups).log_worlds for groups in (owner, by_degree(graph, 10)))
-    assert blocks_of(graph, bisection.bisected(graph, 10)).log_worlds > best + 0.9 * (similar - best)
+    assert blocks_of(graph, bisection.bisect(graph, 10)).log_worlds > best + 0.9 * (similar - best)

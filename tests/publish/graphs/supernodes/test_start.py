@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.supernodes import search, state
 from tacit.publish.graphs.supernodes.blocks import blocks_of
-from tacit.publish.graphs.supernodes.start import by_degree, kinds, settled, started
+from tacit.publish.graphs.supernodes.start import best_start, by_degree, kinds, settle
 
 
 def with_leaves(seed=0, leaves=23):
@@ -29,7 +29,7 @@ def test_a_kind_is_a_set_of_neighbours(nodes, pairs):
 
 def test_leaves_of_a_hub_are_settled_as_far_as_they_fill_groups():
     graph = with_leaves()
-    (groups, first), kind = settled(graph, 5), kinds(graph)
+    (groups, first), kind = settle(graph, 5), kinds(graph)
     whole = [np.flatnonzero(groups == group) for group in range(first, int(groups.max()) + 1)]
     assert [len(members) for members in whole] == [5] * 12
     assert all(len(set(kind[members])) == 1 for members in whole)
@@ -38,13 +38,13 @@ def test_leaves_of_a_hub_are_settled_as_far_as_they_fill_groups():
 
 def test_the_start_is_the_better_of_both():
     graph = with_leaves()
-    either = [blocks_of(graph, groups).log_worlds for groups in (by_degree(graph, 5), settled(graph, 5)[0])]
-    assert started(graph, 5).log_worlds == min(either)
+    either = [blocks_of(graph, groups).log_worlds for groups in (by_degree(graph, 5), settle(graph, 5)[0])]
+    assert best_start(graph, 5).log_worlds == min(either)
 
 
 def test_the_search_leaves_settled_groups_alone():
     graph = with_leaves()
-    groups, first = settled(graph, 5)
+    groups, first = settle(graph, 5)
     held = state.state_of(graph, groups, 15, int(groups.max()) + 1, first)
     _, accepted, _ = search.run_batch(held, np.array([7], np.uint64), 5_000, 5, 10.0)
     whole = groups >= first
@@ -55,6 +55,6 @@ def test_the_search_leaves_settled_groups_alone():
 
 def test_where_all_nodes_are_alike_none_is_settled():
     bipartite = Graph.of_edges(np.repeat(np.arange(6), 6), np.tile(np.arange(6, 12), 6), nodes=12)
-    groups, first = settled(bipartite, 3)
+    groups, first = settle(bipartite, 3)
     assert first == int(groups.max()) + 1
     assert np.bincount(groups).min() >= 3

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tacit.errors import InvalidInput
-from tacit.publish.local.estimates.consistent import narrowed, onto_simplex
+from tacit.publish.local.estimates.consistent import narrow_intervals, onto_simplex
 
 vectors = st.lists(st.floats(-3, 3), min_size=1, max_size=8).map(np.array)
 
@@ -62,7 +62,7 @@ def test_narrowed_intervals_hold_where_the_given_ones_do(data, size):
     truth = weights / weights.sum()
     below = np.array(data.draw(st.lists(st.floats(0, 0.5), min_size=size, max_size=size)))
     above = np.array(data.draw(st.lists(st.floats(0, 0.5), min_size=size, max_size=size)))
-    low, high = narrowed(truth - below, truth + above)
+    low, high = narrow_intervals(truth - below, truth + above)
     assert (low <= truth + 1e-12).all()
     assert (high >= truth - 1e-12).all()
     assert (low >= truth - below - 1e-9).all()
@@ -70,7 +70,7 @@ def test_narrowed_intervals_hold_where_the_given_ones_do(data, size):
 
 
 def test_intervals_that_no_shares_fit_stay():
-    low, high = narrowed([0.0, 0.0], [0.1, 0.1])
+    low, high = narrow_intervals([0.0, 0.0], [0.1, 0.1])
     assert (low.tolist(), high.tolist()) == ([0.0, 0.0], [0.1, 0.1])
 
 
@@ -84,4 +84,4 @@ def test_a_total_and_ends_are_checked():
     with pytest.raises(InvalidInput, match="total"):
         onto_simplex([1.0], total=0)
     with pytest.raises(InvalidInput, match="low and a high"):
-        narrowed([0.1], [0.1, 0.2])
+        narrow_intervals([0.1], [0.1, 0.2])

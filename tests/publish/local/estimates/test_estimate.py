@@ -14,13 +14,13 @@ from tacit.publish.local.estimates.estimate import (
     Request,
     Tally,
     Total,
-    corrected,
     estimate,
     is_oracle,
     mean,
     mean_scatter,
     numeric,
     share_variance,
+    unbiased_share,
 )
 from tacit.publish.local.estimates.results import Frequencies, Mean
 from tacit.publish.local.randomizers.categories import Binary, KAry
@@ -54,7 +54,7 @@ def test_shares_are_unbiased_with_the_variance_that_is_said(oracle, people):
         outcomes = list(surveys(oracle, values))
         for category in range(oracle.size):
             estimates = [
-                (weight, corrected(Fraction(int(counts[category]), people), oracle.hit, oracle.false_hit))
+                (weight, unbiased_share(Fraction(int(counts[category]), people), oracle.hit, oracle.false_hit))
                 for weight, counts in outcomes
             ]
             mean, variance = moments(estimates)
@@ -67,14 +67,15 @@ def test_shares_of_items_in_sets_are_unbiased():
     people = [(), (0,), (0, 2)]
     for item, share in enumerate((Fraction(2, 3), Fraction(0), Fraction(1, 3))):
         outcomes = surveys(oracle, people)
-        estimates = [(w, corrected(Fraction(int(c[item]), 3), oracle.hit, oracle.false_hit)) for w, c in outcomes]
+        estimates = [(w, unbiased_share(Fraction(int(c[item]), 3), oracle.hit, oracle.false_hit)) for w, c in outcomes]
         assert moments(estimates) == (share, share_variance(oracle, share, 3))
 
 
 def test_a_planted_swap_of_the_rates_is_caught():
     oracle, values = Binary(1), (0, 0, 1)
     swapped = [
-        (weight, corrected(Fraction(int(counts[1]), 3), oracle.false_hit, oracle.hit)) for weight, counts in surveys(oracle, values)
+        (weight, unbiased_share(Fraction(int(counts[1]), 3), oracle.false_hit, oracle.hit))
+        for weight, counts in surveys(oracle, values)
     ]
     assert moments(swapped)[0] == 1 - Fraction(1, 3)
 
@@ -106,12 +107,12 @@ def test_the_interval_of_a_mean_holds_what_rounding_moved(values, points):
 
 def test_an_interval_without_the_half_step_is_caught():
     """The planted bug: 7.4 counts as 0 on a grid of 0, 15, ..., 90, and the interval around 0 ended at 3.6."""
-    coarse, many = FoldedLaplace(0, 90, 3, points=7), 20_000
-    assert left_out(coarse, [7.4], Request(), many) <= 0
-    assert left_out(coarse, [7.4], Request(on_grid=True), many) > 3
-    seen = estimate(coarse, coarse.randomize([7.4] * many))
-    assert seen.low <= 7.4 <= seen.high  # 18 standard deviations of the estimate: never by bad luck
-    assert not (lambda bare: bare.low <= 7.4 <= bare.high)(estimate(coarse, coarse.randomize([7.4] * many), on_grid=True))
+    coarse, many, truth = FoldedLaplace(0, 90, 3, points=7), 20_000, 7.4
+    assert left_out(coarse, [truth], Request(), many) <= 0
+    assert left_out(coarse, [truth], Request(on_grid=True), many) > 3
+    seen = estimate(coarse, coarse.randomize([truth] * many))
+    assert seen.low <= truth <= seen.high  # 18 standard deviations of the estimate: never by bad luck
+    assert not (lambda bare: bare.low <= truth <= bare.high)(estimate(coarse, coarse.randomize([truth] * many), on_grid=True))
     assert "with ± 7.5 for rounding" in str(seen)
     assert seen.margin == pytest.approx(estimate(coarse, Total(many, 0.0), on_grid=True).margin + 7.5)
 
@@ -212,7 +213,7 @@ def test_budgets_of_any_size_have_estimates(epsilon):
     """p - q is below what floats of p and q tell apart, or 1 - p is: the estimate is the exact one all the same."""
     oracle = KAry(3, epsilon)
     found = estimate(oracle, Tally(10, [3, 7, 0]))
-    exactly = [float(corrected(Fraction(count, 10), oracle.hit, oracle.false_hit)) for count in (3, 7, 0)]
+    exactly = [float(unbiased_share(Fraction(count, 10), oracle.hit, oracle.false_hit)) for count in (3, 7, 0)]
     assert found.values == pytest.approx(exactly, rel=1e-9, abs=1e-12)
     assert ((found.low <= np.array([0.3, 0.7, 0])) & (found.high >= np.array([0.3, 0.7, 0]))).all()
     assert np.isfinite(found.margin)

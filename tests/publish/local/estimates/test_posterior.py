@@ -1,4 +1,4 @@
-"""What a report tells of one person: Bayes' rule, the lecture's two cases, and odds that move by e^epsilon at most."""
+"""The posterior of one person after a report: Bayes' rule, the lecture's two cases, and odds that move by e^epsilon at most."""
 
 from fractions import Fraction
 from itertools import permutations

@@ -9,7 +9,7 @@ import pytest
 from chance import CHANCE
 from enumeration import moments, surveys
 from tacit.errors import InvalidInput
-from tacit.publish.local.estimates.estimate import Request, Tally, corrected
+from tacit.publish.local.estimates.estimate import Request, Tally, unbiased_share
 from tacit.publish.local.estimates.quantiles import distribution, quantiles
 from tacit.publish.local.randomizers.categories import KAry
 from tacit.publish.local.randomizers.hadamard import HadamardResponse
@@ -90,7 +90,7 @@ def test_a_planted_interval_without_doubt_misses():
     oracle, values = KAry(3, 1), (0, 1, 2)
     missed = Fraction(0)
     for weight, counts in surveys(oracle, values):
-        shares = corrected(counts / 3, float(oracle.hit), float(oracle.false_hit))
+        shares = unbiased_share(counts / 3, float(oracle.hit), float(oracle.false_hit))
         missed += weight * (int(np.searchsorted(np.cumsum(shares), 0.5)) != 1)
     assert missed > Fraction(1, 4)
 

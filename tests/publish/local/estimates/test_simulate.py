@@ -7,7 +7,7 @@ import pytest
 
 from chance import mean_limit, variance_limits
 from tacit.errors import InvalidInput
-from tacit.publish.local.estimates.estimate import Tally, corrected
+from tacit.publish.local.estimates.estimate import Tally, unbiased_share
 from tacit.publish.local.estimates.simulate import population, simulate
 from tacit.publish.local.randomizers.categories import Binary, KAry
 from tacit.publish.local.randomizers.numeric import Numeric, OneBit
@@ -45,7 +45,7 @@ def test_the_printed_estimator_would_be_seen():
     """Planted: with p and 1 - p exchanged a truth of 0.3 is estimated as 0.7."""
     oracle, values = Binary.with_flip("1/4"), population(["0.7", "0.3"], 20_000)
     tally = Tally.of(oracle, oracle.randomize(values))
-    right, printed = (corrected(tally.supports[1] / 20_000, *rates) for rates in ((0.75, 0.25), (0.25, 0.75)))
+    right, printed = (unbiased_share(tally.supports[1] / 20_000, *rates) for rates in ((0.75, 0.25), (0.25, 0.75)))
     assert abs(right - 0.3) < mean_limit(20_000, width=2) < abs(printed - 0.3), "a bit counts for 1 / (1 - 2/4)"
 
 

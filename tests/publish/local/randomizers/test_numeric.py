@@ -18,7 +18,7 @@ from tacit.evidence.verify.contract import disagreement
 from tacit.mechanisms.noise import bits
 from tacit.publish.local.randomizers import numeric as folded_laplace
 from tacit.publish.local.randomizers.longitudinal import FreshCoins
-from tacit.publish.local.randomizers.numeric import FoldedLaplace, Numeric, OneBit, Piecewise, best_window, compared, nearest
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, Numeric, OneBit, Piecewise, best_window, by_variance, nearest
 from tacit.publish.local.randomizers.randomizer import Ratio
 
 KINDS = (OneBit, Piecewise, FoldedLaplace)
@@ -99,7 +99,7 @@ def test_the_folded_form_is_better_than_plain_noise():
 
 @pytest.mark.parametrize(("epsilon", "name"), [("0.1", "OneBit"), ("1", "OneBit"), ("2", "Piecewise"), ("5", "Piecewise")])
 def test_the_choice_is_the_smallest_worst_variance(epsilon, name):
-    listed = compared(-1, 1, epsilon, points=101)
+    listed = by_variance(-1, 1, epsilon, points=101)
     assert {type(each) for each in listed} == set(KINDS)
     assert [each.worst_variance for each in listed] == sorted(each.worst_variance for each in listed)
     assert type(Numeric.best(-1, 1, epsilon, points=101)).__name__ == type(listed[0]).__name__ == name
@@ -126,7 +126,7 @@ def test_a_law_of_another_value_disagrees():
 
 def test_a_mean_of_decoded_reports_is_near_the_truth():
     values = np.arange(202_000) % 101
-    for numeric in compared(0, 100, 1):
+    for numeric in by_variance(0, 100, 1):
         decoded = numeric.decode(numeric.randomize(values))
         deviation = math.sqrt(numeric.worst_variance)
         assert abs(decoded.mean() - 50) < normal_limit(deviation, values.size, among=3)

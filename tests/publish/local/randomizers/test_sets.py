@@ -56,7 +56,7 @@ def test_all_forms_of_input_are_the_same_sets():
     answer = Sets(4, 2, 1)
     rows = np.array([[1, 0, 0, 1], [0, 0, 0, 0], [0, 1, 0, 0]])
     for values in ([{0, 3}, set(), {1}], [[3, 0], [], [1]], [(0, 3, 3), (), (1,)], rows):
-        codes, counts = answer._listed(values)
+        codes, counts = answer._list_items(values)
         assert codes.tolist() == [0, 3, 1]
         assert counts.tolist() == [2, 0, 1]
     assert isinstance(answer.randomize({0, 3}), int)

@@ -17,7 +17,7 @@ from tacit.publish.synthetic.commuters import model as commuters
 from tacit.publish.synthetic.commuters.example_state import made_state
 from tacit.publish.synthetic.commuters.flows import homes_of, totals_of
 from tacit.publish.synthetic.commuters.geography import made_blocks
-from tacit.publish.synthetic.commuters.model import SyntheticMap, Terms, drawn, offered, ratio_text, undropped
+from tacit.publish.synthetic.commuters.model import SyntheticMap, Terms, draw_map, offered, ratio_text, undropped
 
 STATE = made_state(blocks=600, workplaces=12, jobs=3000)
 TRACTS = STATE.blocks.zones("tract")
@@ -27,7 +27,7 @@ HOMES = STATE.homes(TOTALS)
 
 def made(level: str, terms: Terms) -> SyntheticMap:
     offer = offered(TOTALS, STATE.blocks.origins(level), terms)
-    return SyntheticMap(offer, tuple(drawn(offer, HOMES)))
+    return SyntheticMap(offer, tuple(draw_map(offer, HOMES)))
 
 
 @pytest.mark.parametrize("level", ["block", "blockgroup", "tract", "county", "rings"])
@@ -98,7 +98,7 @@ SMALL_HOMES = homes_of(np.array([0, 0]), np.array([0, 2]), np.array([2, 1]), SMA
 def sampled(offer, runs: int) -> Counter:
     seen: Counter = Counter()
     for _ in range(runs):
-        ((cells, jobs),) = drawn(offer, SMALL_HOMES)
+        ((cells, jobs),) = draw_map(offer, SMALL_HOMES)
         dense = np.zeros(3, dtype=np.int64)
         dense[cells] = jobs
         seen[tuple(dense.tolist())] += 1
@@ -155,4 +155,4 @@ def test_single_jobs_and_empty_origins_are_no_special_case():
     homes = homes_of(np.array([0, 1]), np.array([2, 2]), np.array([1, 2]), totals)
     for terms in (Terms(2), Terms(20, 1e-5), Terms(20, 1e-5, "uniform:0.01")):
         offer = offered(totals, ZONES, terms)
-        assert [int(jobs.sum()) for _, jobs in drawn(offer, homes)] == [1, 2]
+        assert [int(jobs.sum()) for _, jobs in draw_map(offer, homes)] == [1, 2]

@@ -13,12 +13,13 @@ from statistics import median
 import numpy as np
 import pytest
 
+from chance import next_run_limit
 from tacit.publish.synthetic.commuters.flows import Columns, Homes, Totals, read_homes, read_totals
 from tacit.publish.synthetic.commuters.geography import Blocks, read_blocks
-from tacit.publish.synthetic.commuters.model import Offer, Terms, drawn, offered, undropped
+from tacit.publish.synthetic.commuters.model import Offer, Terms, draw_map, offered, undropped
 from tacit.publish.synthetic.commuters.release import publish_map
 from tacit.publish.synthetic.commuters.sources import FlowsFile
-from tacit.publish.synthetic.commuters.utility import Cells, Utility, compared, measured, suppression_loss
+from tacit.publish.synthetic.commuters.utility import Cells, Utility, compare_maps, measure_utility, suppression_loss
 
 DATA = Path(__file__).parents[4] / ".." / "shared" / "data" / "lodes-ri-2019"
 FLOWS, BLOCKS = DATA / "ri_od_main_JT00_2019.csv.gz", DATA / "ri_blocks.csv.gz"
@@ -43,7 +44,7 @@ def offer(terms: Terms, level: str = "tract") -> Offer:
 
 def utility(made: Offer) -> Utility:
     homes = state()[2]
-    return measured(compared(made.domains(), truth(homes, made), drawn(made, homes)))
+    return measure_utility(compare_maps(made.domains(), truth(homes, made), draw_map(made, homes)))
 
 
 def error(made: Offer, runs: int) -> float:
@@ -58,12 +59,20 @@ def test_the_state_is_as_described():
     assert len(homes.jobs.unseal()[2]) == 372_191
 
 
+# In 25 runs the errors were 3.2 to 5.4, 16 to 20, 54 to 59 and 71 to 75 %: their middle, and the range over 3.9, which is the
+# deviation of normal values. A median of several runs strays less than one run.
+USABLE = [(Terms(100, 1e-5), 0.043, 0.006), (Terms(20, 1e-5), 0.18, 0.010)]
+USELESS = [(Terms(100), 0.565, 0.013), (Terms(20), 0.73, 0.010)]
+
+
+def strays(runs: int) -> list[Terms]:
+    """The terms whose error is not as recorded."""
+    recorded = [(terms, middle, next_run_limit(spread, 25, among=4)) for terms, middle, spread in (*USABLE, *USELESS)]
+    return [terms for terms, middle, luck in recorded if abs(error(offer(terms), runs) - middle) > luck]
+
+
 def test_one_run_is_usable_with_delta_and_useless_without():
-    """In 25 runs: 3.2 to 5.4, 16 to 20, 54 to 59 and 71 to 75 %. The limits are six standard deviations outside, and more."""
-    assert error(offer(Terms(100, 1e-5)), 1) <= 0.08
-    assert error(offer(Terms(20, 1e-5)), 1) <= 0.25
-    assert error(offer(Terms(100)), 1) > 0.45
-    assert error(offer(Terms(20)), 1) > 0.60
+    assert strays(1) == []
 
 
 def test_leaving_outliers_out_costs_half_of_the_workers_of_a_fine_map():
@@ -77,18 +86,16 @@ def test_leaving_outliers_out_costs_half_of_the_workers_of_a_fine_map():
 
 @pytest.mark.slow
 def test_the_figures_of_the_guide():
-    """Medians of five runs: at most 6 and 25 % with delta 1e-5; about 56 and 73 % without."""
-    assert error(offer(Terms(100, 1e-5)), 5) <= 0.06
-    assert error(offer(Terms(20, 1e-5)), 5) <= 0.25
-    assert error(offer(Terms(100)), 5) == pytest.approx(0.56, abs=0.04)
-    assert error(offer(Terms(20)), 5) == pytest.approx(0.73, abs=0.04)
+    """Medians of five runs: about 4 and 18 % with delta 1e-5; about 56 and 73 % without."""
+    assert strays(5) == []
 
 
 @pytest.mark.slow
 def test_a_fifth_of_the_workers_halves_the_error_and_says_less_of_the_cells():
     """At ratio 20, medians of three runs: 8 % for 18 %, seen from 6.9 to 9.2 and from 16 to 20; the total variation grows."""
     fifth, same = (offer(Terms(20, 1e-5, workers=rule)) for rule in ("share:0.2", "same"))
-    assert error(fifth, 3) < 0.13 < error(same, 3)
+    luck = next_run_limit(0.006, 25, among=2)  # the spread of medians of three
+    assert error(fifth, 3) < 0.08 + luck < 0.18 - luck < error(same, 3)
     assert utility(fifth).variation > utility(same).variation + 0.05
 
 

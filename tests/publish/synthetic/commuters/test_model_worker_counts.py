@@ -14,7 +14,7 @@ from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
 from tacit.publish.synthetic.commuters.example_state import made_state
 from tacit.publish.synthetic.commuters.flows import MOST_JOBS, homes_of, totals_of
 from tacit.publish.synthetic.commuters.geography import made_blocks
-from tacit.publish.synthetic.commuters.model import Each, Share, Terms, drawn, draws_at, offered, read_workers, undropped
+from tacit.publish.synthetic.commuters.model import Each, Share, Terms, draw_map, draws_at, offered, read_workers, undropped
 
 STATE = made_state(blocks=600, workplaces=12, jobs=3000)
 TRACTS = STATE.blocks.zones("tract")
@@ -35,7 +35,7 @@ def test_every_destination_gets_as_many_as_the_rule_says(rule, terms):
     offer = offered(TOTALS, TRACTS, Terms(*terms, workers=rule))
     wanted = [RULES[rule](jobs) for jobs in JOBS]
     assert list(offer.draws) == wanted
-    assert [int(jobs.sum()) for _, jobs in drawn(offer, STATE.homes(TOTALS))] == wanted
+    assert [int(jobs.sum()) for _, jobs in draw_map(offer, STATE.homes(TOTALS))] == wanted
     assert all(mechanism.facts.workers == jobs for mechanism, jobs in zip(offer.mechanisms, JOBS, strict=True))
     assert list(undropped(offer).draws) == wanted, "what it is measured against draws as many"
 
@@ -69,7 +69,7 @@ def test_one_synthetic_worker_of_one_job_is_no_special_case():
     homes = homes_of(np.array([0]), np.array([1]), np.array([1]), totals)
     for rule in ("each:1", "share:0.001", "each:7"):
         offer = offered(totals, chart.zones("block"), Terms(20, 1e-5, workers=rule))
-        ((_, jobs),) = drawn(offer, homes)
+        ((_, jobs),) = draw_map(offer, homes)
         assert int(jobs.sum()) == offer.draws[0] >= 1
 
 

@@ -50,8 +50,8 @@ from tacit.publish.synthetic.commuters.sources import (
     FlowsFile,
     for_person,
     ledger_beside,
+    refuse_declared,
     require_undeclared,
-    undeclared,
 )
 from tacit.release import outputs
 from tacit.release.outputs import check_output, receipt_beside
@@ -143,7 +143,7 @@ def test_what_is_stopped_or_fails_stays_spent(source, monkeypatch):
     def stop(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(publishing, "drawn", stop)
+    monkeypatch.setattr(publishing, "draw_map", stop)
     with pytest.raises(StoppedAfterSpending, match="entry 1"):
         publish_map(source, STATE.blocks, LEVELS, TERMS, source.out)
     assert not source.out.exists()
@@ -474,9 +474,9 @@ def test_data_that_was_prepared_again_is_not_read(tmp_path):
 def test_a_file_that_a_catalog_declares_has_no_ledger_of_its_own(tmp_path):
     data = declared(tmp_path / "set")
     with pytest.raises(NotAllowed, match="whose budget pays"):
-        undeclared(tmp_path / "set" / "jobs.csv", data.catalog)
-    undeclared(tmp_path / "set" / "totals.csv", data.catalog)
-    undeclared(tmp_path / "other.csv", data.catalog)
+        refuse_declared(tmp_path / "set" / "jobs.csv", data.catalog)
+    refuse_declared(tmp_path / "set" / "totals.csv", data.catalog)
+    refuse_declared(tmp_path / "other.csv", data.catalog)
     blocks = STATE.write(tmp_path / "state")[1]
     with pytest.raises(NotAllowed, match="whose budget pays"):
         synthesize_map(tmp_path / "set" / "jobs.csv", blocks, tmp_path / "made.csv", TERMS)

@@ -30,8 +30,8 @@ from tacit.publish.synthetic.rows.marginals import (
     Measured,
     Noise,
     chosen_pairs,
-    counted,
-    counted_pairs,
+    count_marginal,
+    count_pairs,
     groups_of,
     guesses,
     independent_designs,
@@ -57,7 +57,7 @@ def design_of(catalog: Catalog, at: int = 0, **budget: Any) -> Design:
     return tree_designs(chosen.table, chosen.axes, request(**{"epsilon": 1, **budget}), catalog.change)[at]
 
 
-# --- cells ---------------------------------------------------------------------------------------------------------------------
+# --- cells -------------------------------------------------------------------------------------------------------------------
 
 
 def test_the_engine_counts_the_cells_that_the_catalog_says(place: World) -> None:
@@ -70,7 +70,7 @@ def test_the_engine_counts_the_cells_that_the_catalog_says(place: World) -> None
         stored = [row[axis.name] for row in place.tables["visits"]]
         missing = np.array([value is None for value in stored])
         codes = axis.codes(np.array([value or 0 for value in stored]), missing)
-        found = counted(chosen.table, [axis], place.engine).unseal()
+        found = count_marginal(chosen.table, [axis], place.engine).unseal()
         assert found.tolist() == np.bincount(codes, minlength=axis.size).tolist()
         assert found.sum() == len(stored)
 
@@ -79,14 +79,16 @@ def test_the_engine_counts_groups_of_cells_as_they_are_merged(place: World) -> N
     """Whichever cells are rare, neighbouring ones or not, that of NULL or not, all of them or none; a column of one bin too."""
     chosen = chosen_columns(place.catalog, "visits")
     ward = chosen.axes[0]
-    other = counted(chosen.table, [ward], place.engine).unseal()
+    other = count_marginal(chosen.table, [ward], place.engine).unseal()
     whole = replace(chosen.axes[4], begins=(0,))
     for axis in (*chosen.axes, whole):
-        cells = counted(chosen.table, [axis], place.engine).unseal()
+        cells = count_marginal(chosen.table, [axis], place.engine).unseal()
         for groups in {tuple(groups_of(np.array(rare), least=1).tolist()) for rare in product((0, 1), repeat=axis.size)}:
-            found = counted(chosen.table, [axis], place.engine, [np.array(groups)]).unseal()
+            found = count_marginal(chosen.table, [axis], place.engine, [np.array(groups)]).unseal()
             assert found.tolist() == np.bincount(groups, weights=cells).tolist(), (axis.name, groups)
-        both = counted(chosen.table, [ward, axis], place.engine, [np.arange(4), np.zeros(axis.size, dtype=np.int64)]).unseal()
+        both = count_marginal(
+            chosen.table, [ward, axis], place.engine, [np.arange(4), np.zeros(axis.size, dtype=np.int64)]
+        ).unseal()
         assert both.tolist() == other.tolist(), axis.name
 
 
@@ -102,24 +104,24 @@ def test_pairs_that_are_counted_together_are_those_counted_alone(
         [np.array(each) for each in ([0, 1, 1, 2], [0, 0], [1, 0, 1, 1])],
     ):
         few = replace(design, axes=design.axes[: len(merged)])
-        found = counted_pairs(few, merged, place.engine, lambda words, share: None)
+        found = count_pairs(few, merged, place.engine, lambda words, share: None)
         assert set(found) == set(few.candidates)
         for pair, sealed in found.items():
             axes, groups = zip(*((few.axes[at], merged[at]) for at in pair), strict=True)
-            assert sealed.unseal().tolist() == counted(few.table, axes, place.engine, groups).unseal().tolist()
+            assert sealed.unseal().tolist() == count_marginal(few.table, axes, place.engine, groups).unseal().tolist()
 
 
 def test_values_of_a_bin_lie_in_it_and_null_stays_null(place: World) -> None:
     cost = chosen_columns(place.catalog, "visits", ["cost"]).axes[0]
     assert cost.labels == ("0 to 9.5", "10 to 24.5", "25 to 50", "NULL")
-    values = cost.filled(np.array([0, 1, 2, 3] * 200)).to_pylist()
+    values = cost.fill(np.array([0, 1, 2, 3] * 200)).to_pylist()
     assert values[3::4] == [None] * 200
     for cell, (low, high) in enumerate([(0, 9.5), (10, 24.5), (25, 50)]):
         drawn = values[cell::4]
         assert all(low <= value <= high and 2 * value == int(2 * value) for value in drawn)
         assert len(set(drawn)) > 10, "all values of the bin are drawn, not its middle"
     # All 20 values of the first bin are equally likely: among 4,000 draws one is missing with a chance of 20 * 0.95^4000 < 1e-80.
-    assert len(set(cost.filled(np.zeros(4000, dtype=np.int64)).to_pylist())) == 20
+    assert len(set(cost.fill(np.zeros(4000, dtype=np.int64)).to_pylist())) == 20
 
 
 def test_what_cannot_be_counted_in_public_cells_is_refused_by_the_catalog_alone(place: World) -> None:
@@ -157,7 +159,7 @@ def test_rare_cells_are_counted_as_one() -> None:
     assert groups_of(np.array([0, -4, 3]), least=5).tolist() == [0, 0, 0]
 
 
-# --- one unit more or less -----------------------------------------------------------------------------------------------------
+# --- one unit more or less ---------------------------------------------------------------------------------------------------
 
 
 def replayed_on(world: World, design: Design, rows: Any, heard: list[Heard]) -> list[Heard]:
@@ -227,7 +229,7 @@ def _declared(catalog: Catalog) -> tuple[Table, tuple[Axis, ...]]:
     return chosen.table, chosen.axes
 
 
-# --- the price -----------------------------------------------------------------------------------------------------------------
+# --- the price ---------------------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None)
@@ -284,7 +286,7 @@ def test_a_budget_that_leaves_nothing_but_noise_is_refused(place: World) -> None
         design_of(place.catalog, epsilon="1e-20")
 
 
-# --- the choice of pairs, enumerated -------------------------------------------------------------------------------------------
+# --- the choice of pairs, enumerated -----------------------------------------------------------------------------------------
 
 BITS = tuple(product(range(2), repeat=3))
 SINGLES = (np.array([3, 1]), np.array([2, 2]), np.array([0, 5]))

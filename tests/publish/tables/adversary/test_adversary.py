@@ -26,7 +26,7 @@ from tacit.publish.tables.adversary.beliefs import (
     shape_of,
 )
 from tacit.publish.tables.adversary.numeric import Normal, Pareto, Poisson, private, range_beliefs
-from tacit.publish.tables.adversary.report import absent_value, group_report, implied, measured
+from tacit.publish.tables.adversary.report import absent_value, group_report, implied_limits, measure_group
 from tacit.publish.tables.table import Table
 
 SHAPE = (Fraction(1, 10), Fraction(9, 20), Fraction(9, 20))
@@ -150,7 +150,7 @@ def test_a_planted_worst_shape_at_the_wrong_end_is_caught():
 def test_what_follows_for_independent_entries(data, counts, ratio):
     shape = data.draw(shapes(len(counts)))
     if ClassIII(shape).judge(counts, ratio).passes:
-        follows, seen = implied(shape, ratio), measured(counts, shape)
+        follows, seen = implied_limits(shape, ratio), measure_group(counts, shape)
         assert all(Fraction(n, sum(counts)) <= most for n, most in zip(counts, follows.shares, strict=True))
         assert seen.closeness <= follows.closeness
         assert seen.delta_above <= follows.delta_above + 1e-12

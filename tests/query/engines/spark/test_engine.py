@@ -18,7 +18,7 @@ from equality import assert_equal
 from pages import ROOT
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.query.engines.engine import Limits, Opening
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 from tacit.session import Session

@@ -17,7 +17,7 @@ from hospital import files
 from services import Missing
 from tacit.errors import StoreUnusable
 from tacit.query.engines.duckdb import DuckDBEngine
-from tacit.query.language.given import given
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 from tacit.session import open as open_data

@@ -29,7 +29,7 @@ from questions import conditions, keys, numbers
 from tacit.data.spark.session import SETTINGS
 from tacit.data.store import store_file
 from tacit.errors import Refused, TimedOut
-from tacit.query.language.given import given as with_parameters
+from tacit.query.language.nodes import given as with_parameters
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 

@@ -14,8 +14,8 @@ from clusters import SPARK, hospital_beside_spark
 from pages import ROOT
 from tacit.data.store import limits_of
 from tacit.query.engines import compile as compiled
-from tacit.query.engines.spark.shared_parts import shared
-from tacit.query.language.given import given
+from tacit.query.engines.spark.shared_parts import share_parts
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 from tacit.query.price import work
@@ -52,14 +52,14 @@ def is_divided(session: Session, text: str) -> bool:
 def moved(engine: Any, question: Question) -> set[str]:
     """What Spark's plans of a question bring together, besides sums by public keys."""
     found: set[str] = set()
-    engine._opened()
+    engine._open()
     tables = compiled.Tables(engine._table, limits_of(engine._store.details))
     for part in question.parts:
         summed = [compiled.sums(part.group, tables)] if any(each.kind != "list" for each in part.group.moments) else []
         listed = [at for at, each in enumerate(part.group.moments) if each.kind == "list"]
         for built in (*summed, *(compiled.lists(part.group, at, tables, singly=False) for at in listed)):
-            backend = engine._opened()
-            sql = shared(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
+            backend = engine._open()
+            sql = share_parts(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
             found |= _moved(engine._session.sql(sql)._jdf.queryExecution().executedPlan())
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tacit.query.engines.spark.shared_parts as shared_parts
-from tacit.query.engines.dialects import duckdb_backend
+from tacit.query.engines.duckdb import duckdb_backend
 
 ROWS = "CREATE TABLE visits AS SELECT range % 7 AS ward, range * range % 1009 - 300 AS cost FROM range(500)"
 

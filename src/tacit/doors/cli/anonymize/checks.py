@@ -149,7 +149,7 @@ def _personal(breach: str, tree: Tree | None, guard: str) -> Model:
 
 
 def _risks(rows: Rows, population: Path | None, weight: str | None, marks: tuple[str | None, str]) -> dict[str, Risk]:
-    from tacit.publish.tables.risk import estimated, journalist, prosecutor, with_suppressed
+    from tacit.publish.tables.risk import estimate_risk, journalist, prosecutor, with_suppressed
 
     risks = {"prosecutor": prosecutor(rows)}
     if rows.suppressed.any():
@@ -157,7 +157,7 @@ def _risks(rows: Rows, population: Path | None, weight: str | None, marks: tuple
     if population is not None:
         risks["journalist"] = journalist(rows, read_rows(population, list(rows.quasi), [], marks, []))
     if weight is not None:
-        risks["journalist, estimated by weights"] = estimated(rows, weight)
+        risks["journalist, estimate_risk by weights"] = estimate_risk(rows, weight)
     return risks
 
 
@@ -325,22 +325,23 @@ def _whole(text: str) -> list[int]:
 def _print(report: GroupReport) -> None:
     from rich.table import Table
 
-    from tacit.publish.tables.adversary.report import told
+    from tacit.publish.tables.adversary.report import number_text
 
     rows = Table("stubbornness", "with the row", "without it", "ratio", "ratio of other values", box=None, header_style="bold")
     for line in report.lines:
         held = line.belief
-        ratios = [told(each) if each == float("inf") else f"{float(each):.3f}" for each in (held.ratio, held.other_ratio)]
+        ratios = [number_text(each) if each == float("inf") else f"{float(each):.3f}" for each in (held.ratio, held.other_ratio)]
         share = str(held.with_row) if report.known else f"{report.counts[0]}/{sum(report.counts)}"
         beliefs = [f"{share} = {float(held.with_row):.3f}", f"{held.without} = {float(held.without):.3f}"]
-        rows.add_row(told(line.stubbornness), *beliefs, *ratios)
+        rows.add_row(number_text(line.stubbornness), *beliefs, *ratios)
     screen = console()
     rows_known = f", {counted(report.known, 'row')} known" if report.known else ""
     screen.print(f"Belief in the first value of a group with counts {', '.join(map(str, report.counts))}{rows_known}")
     screen.print(rows)
     for name, verdict in report.verdicts().items():
         screen.print(
-            f"{name}, ratio {told(report.ratio)}: {'passes' if verdict.passes else 'fails'} ({verdict.needs})", soft_wrap=True
+            f"{name}, ratio {number_text(report.ratio)}: {'passes' if verdict.passes else 'fails'} ({verdict.needs})",
+            soft_wrap=True,
         )
     screen.print(report.summary(), soft_wrap=True)
 

@@ -119,7 +119,7 @@ def plant(
 
 
 def _change(publish: str, noise: float, seed: int) -> Change | None:
-    """The publisher's change to the graph before its nodes are relabelled; None if there is none."""
+    """The publisher's change to the graph before its nodes are relabelled, if any."""
     from tacit.evidence.attacks.graphs.planting import disturb, k_degree, k_neighbourhood, sized_groups
 
     methods = {"k-degree": k_degree, "k-neighbourhood": k_neighbourhood, "grouping": sized_groups}
@@ -154,7 +154,7 @@ def collude(
     edges: EdgesArgument = None,
     example: Annotated[CollusionExample | None, typer.Option(help="E-mail between seven people; Alice and Cathy collude.")] = None,
     colluder: Annotated[list[str] | None, typer.Option(help="Name of a colluder in the file; repeat it for each.")] = None,
-    spread: Annotated[bool, typer.Option("--spread", help="Learn the contacts of everybody who is found, and go on.")] = False,
+    spread: Annotated[bool, typer.Option("--spread", help="Learn the contacts of each person who is found, and go on.")] = False,
     seed: GraphSeed = 1,
     chart: ChartOption = None,
     as_json: JsonOption = False,
@@ -225,7 +225,7 @@ def degree(
     knowledge: Annotated[
         list[str] | None,
         typer.Option(
-            help="What the attacker knows: degree, neighbours, refine[:ROUNDS], neighbourhood, hubs[:HUBS] or subgraph[:EDGES]; "
+            help="Knowledge of the attacker: degree, neighbours, refine[:ROUNDS], neighbourhood, hubs[:HUBS] or subgraph[:EDGES]; "
             "repeat it to compare. Default: degree, neighbours, refine."
         ),
     ] = None,

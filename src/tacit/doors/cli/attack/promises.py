@@ -114,8 +114,10 @@ def auxiliary(
 def posterior(
     mechanism: Annotated[Kind, typer.Option(help="Mechanism of the release.")] = Kind.laplace,
     epsilon: EpsilonOption = "1",
-    prior: Annotated[str | None, typer.Option(help="Prior belief; if omitted, 0.5 for a person and 0.99 for everybody.")] = None,
-    about: Annotated[About, typer.Option(help="Subject of the prior: one person, or everybody (a wrong prior).")] = About.person,
+    prior: Annotated[str | None, typer.Option(help="Prior belief; if omitted, 0.5 for `person` and 0.99 for `everybody`.")] = None,
+    about: Annotated[
+        About, typer.Option(help="Subject of the prior: one `person`, or `everybody` (a wrong prior).")
+    ] = About.person,
     n: Annotated[int, typer.Option("--n", help="Number of people of the wrong prior.", min=2)] = 20,
     chart: ChartOption = None,
     as_json: JsonOption = False,

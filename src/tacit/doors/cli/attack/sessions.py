@@ -192,8 +192,8 @@ def timing(
     server: Annotated[
         str | None, typer.Option("--server", metavar="URL", help="Server to ask; one over a generated hospital if omitted.")
     ] = None,
-    question: Annotated[str | None, typer.Option(help="With --server: a question about somebody who is in the data.")] = None,
-    control: Annotated[str | None, typer.Option(help="With --server: the same about somebody who is not.")] = None,
+    question: Annotated[str | None, typer.Option(help="With --server: a question about a person who is in the data.")] = None,
+    control: Annotated[str | None, typer.Option(help="With --server: the same about a person who is not.")] = None,
     count: Annotated[int, typer.Option(help="Number of replies to time, for each of the two.", min=20)] = 200,
     chart: ChartOption = None,
     as_json: JsonOption = False,

@@ -105,7 +105,7 @@ def rebuild(
     """
     from itertools import combinations
 
-    from tacit.evidence.attacks.tables.marginals import CENSUS, Census, blocks_of, made_blocks, rebuilding
+    from tacit.evidence.attacks.tables.marginals import CENSUS, Census, attack_blocks, blocks_of, made_blocks
 
     census, people = CENSUS, made_blocks(blocks, seed) if file is None else []
     if file is not None:
@@ -119,7 +119,7 @@ def rebuild(
             raise InvalidInput(f"a marginal names {missing[0]!r}, which is not among the columns {', '.join(names)}")
         census = Census(tuple(names), tuple(tuple(sorted(map(names.index, each))) for each in chosen))
         people = blocks_of(Table.read(file, [block, *names]), block, names)
-    show(rebuilding(people, census, epsilon, lambda each, many: progress(each, many, "rebuilding blocks")), chart, as_json)
+    show(attack_blocks(people, census, epsilon, lambda each, many: progress(each, many, "rebuilding blocks")), chart, as_json)
 
 
 def _columns_named(text: str) -> list[str]:
@@ -209,16 +209,16 @@ def homogeneity(
     Example: tacit attack homogeneity --not heart
     """
     from tacit.evidence.attacks.tables.labels import Columns, read_bag, receipt_of
-    from tacit.evidence.attacks.tables.linkage import example, starred
+    from tacit.evidence.attacks.tables.linkage import example, suppressed_label
     from tacit.evidence.attacks.tables.linkage import homogeneity as run
     from tacit.publish.tables.consistent import Release, consistent
 
     table, receipt = example(), None
     if published is not None:
         receipt = receipt_of(published)
-        columns = Columns(_names(quasi), sensitive).completed(receipt)
+        columns = Columns(_names(quasi), sensitive).complete(receipt)
         table = read_bag(published, columns.quasi, columns.sensitive, () if receipt is None else receipt.changed)
-    report, stars = run(table, not_value or ()), starred(table)
+    report, stars = run(table, not_value or ()), suppressed_label(table)
     if not as_json and (receipt is None or receipt.method == "lattice"):  # labels of other methods overlap
         leaves = {} if stars is None else {stars: list({label for (label, _), _ in table} - {stars})}
         certain = [each for each in consistent(Release(dict(table), leaves)) if each.kind == "everybody"]
@@ -343,11 +343,11 @@ def _print_beliefs(report: Minimality) -> None:
     """A line for each belief."""
     from rich.table import Table
 
-    from tacit.evidence.attacks.tables.minimality import shown
+    from tacit.evidence.attacks.tables.minimality import label_text
 
     table = Table("quasi-identifiers", "value", "output alone", "with the algorithm", box=None, header_style="bold")
     for each in report.beliefs:
-        table.add_row(shown(each.quasi), shown(each.value), _belief_text(each.without), _belief_text(each.posterior))
+        table.add_row(label_text(each.quasi), label_text(each.value), _belief_text(each.without), _belief_text(each.posterior))
     console().print(table)
 
 

@@ -49,8 +49,8 @@ def form(
     write(out, page)
     digest = hashlib.sha256(page).hexdigest()
     if as_json:
-        known = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}
-        print_json(known | {"questions": [_told(each) for each in randomized(asked)]})
+        facts = {"form": str(out), "bytes": len(page), "sha256": digest, "survey": asked.id, "fingerprint": form_of(asked)}
+        print_json(facts | {"questions": [_as_json(each) for each in randomized(asked)]})
         return
     questions = "1 question" if len(asked.questions) == 1 else f"{len(asked.questions)} questions"
     say(f"{out}: {questions}, {len(page) / 1000:.0f} kB, self-contained\nSHA-256 {digest}")
@@ -83,11 +83,11 @@ def plan(
     request = Request(confidence, sampled=asked.share == "sample")
     shared_by = 1 if asked.share == "split" else len(asked.questions)  # questions that share the respondents
     people = max(1, n // shared_by)
-    planned = [(each, *_planned(each, people, error, request)) for each in randomized(asked)]
+    planned = [(each, *_plan(each, people, error, request)) for each in randomized(asked)]
     planned = [(each, half, bound, needed and needed * shared_by) for each, half, bound, needed in planned]
     if as_json:
         told = [
-            _told(each) | {"half_width": half, "bound": bound, "people_needed": needed} for each, half, bound, needed in planned
+            _as_json(each) | {"half_width": half, "bound": bound, "people_needed": needed} for each, half, bound, needed in planned
         ]
         print_json({"survey": asked.id, "people": n, "people_per_question": people, "confidence": confidence, "questions": told})
         return
@@ -99,7 +99,7 @@ def plan(
     _show_questions(asked, heads, rows)
 
 
-def _planned(each: Randomized, people: int, error: float | None, request: Request) -> tuple[float, str, int | None]:
+def _plan(each: Randomized, people: int, error: float | None, request: Request) -> tuple[float, str, int | None]:
     from tacit.publish.local.estimates.estimate import is_oracle
     from tacit.publish.local.estimates.planning import plan as planned
     from tacit.publish.local.estimates.planning import reach
@@ -139,7 +139,7 @@ def _method(each: Randomized) -> str:
     return f"set, {made['inner']['method']}" if "inner" in made else str(made["method"])
 
 
-def _told(each: Randomized) -> dict[str, Any]:
+def _as_json(each: Randomized) -> dict[str, Any]:
     from tacit.privacy.rounding import decimal_text
 
     id, _, method = _row(each)

@@ -20,9 +20,11 @@ from tacit.errors import InvalidInput
 from tacit.untrusted import for_terminal
 
 if TYPE_CHECKING:
+    from tacit.doors.cli.survey.endpoint import Endpoint
     from tacit.publish.local.survey.reports import Store
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+MOST_ASIDE = 256 * 2**20  # bytes of texts set aside, beyond which no more are kept: disks are finite; sound reports still count
 
 
 def collect(
@@ -34,6 +36,8 @@ def collect(
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Address at which to accept reports by POST, until Ctrl-C or SIGTERM.")
     ] = "",
+    cert: Annotated[Path | None, typer.Option("--cert", help="With --listen: TLS certificate (PEM), with its chain.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="With --listen: private key of the certificate (PEM).")] = None,
     received: Annotated[
         str, typer.Option(metavar="DAY", help="Day on which the files arrived, as YYYY-MM-DD; today if omitted.")
     ] = "",
@@ -43,19 +47,22 @@ def collect(
 
     Example: tacit survey collect survey.toml reports.txt --store answers.sqlite
     """
-    from tacit.doors.cli.survey.endpoint import MOST_ASIDE
     from tacit.publish.local.survey.reading import read_survey
     from tacit.publish.local.survey.reports import Store
 
     if not sources and not listen:
         raise InvalidInput("no reports given; name files or folders, - for standard input, or --listen 127.0.0.1:8765")
-    paths, address, day = _paths(sources or [], store), _address(listen), _day(received)
+    if listen:
+        _require_server()
+    elif cert or key:
+        raise InvalidInput("--cert and --key need --listen; give an address, or leave them out")
+    paths, address, day, tls = _paths(sources or [], store), _address(listen), _day(received), _tls(cert, key)
     with Store(store, read_survey(declaration), MOST_ASIDE if listen else None) as open_store:
         told: list[dict[str, Any]] = []
         for path in paths:
             told += _collect_file(open_store, path, day)
         if address:
-            _listen(open_store, address)
+            _listen(open_store, address, tls)
         if as_json:
             print_json({"store": str(store), "set_aside_now": told, **open_store.counts()})
         else:
@@ -64,15 +71,15 @@ def collect(
 
 def _paths(sources: list[str], store: Path) -> list[Path]:
     """The files, those of folders sorted by name, without hidden files and the store itself."""
-    found: list[Path] = []
+    files: list[Path] = []
     for source in sources:
         path = Path(source)
         if source != "-" and not path.exists():
             raise InvalidInput(f"file not found: {source}; give a file or folder of reports, or - for standard input")
         if path.resolve() in _own(store):
             raise InvalidInput(f"{source} is the store itself; give a file of reports")
-        found += _files_in(path, store) if path.is_dir() else [path]
-    return found
+        files += _files_in(path, store) if path.is_dir() else [path]
+    return files
 
 
 def _files_in(folder: Path, store: Path) -> list[Path]:
@@ -144,32 +151,51 @@ def _address(text: str) -> tuple[str, int] | None:
     return host.strip("[]"), int(port)
 
 
-def _listen(store: Store, address: tuple[str, int]) -> None:
-    """Takes reports until Ctrl-C, or until asked to end by SIGTERM, as a service is."""
-    import threading
+def _tls(cert: Path | None, key: Path | None) -> tuple[Path, Path] | None:
+    """The certificate and its key, which belong together and can be read."""
+    import ssl
 
+    if cert is None or key is None:
+        if cert is not key:
+            raise InvalidInput("--cert and --key must be given together")
+        return None
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password="")  # so that OpenSSL asks for none
+    except (OSError, ValueError):  # an SSLError is one
+        raise InvalidInput("cannot read --cert and --key; both must be PEM files, and the key must have no password") from None
+    return cert.absolute(), key.absolute()
+
+
+def _require_server() -> None:
+    try:
+        import uvicorn  # noqa: F401
+    except ImportError:
+        raise InvalidInput("--listen needs a package that is not installed; run: pip install 'tacit[server]'") from None
+
+
+def _listen(store: Store, address: tuple[str, int], tls: tuple[Path, Path] | None = None) -> None:
+    """Takes reports until Ctrl-C, or until asked to end by SIGTERM, as a service is."""
     from tacit.doors.cli.survey.endpoint import Endpoint
     from tacit.publish.local.survey.form import build_form
 
     try:
-        endpoint = Endpoint(address, store)
+        endpoint = Endpoint(address, store, tls=tls)
     except OSError as error:
         place = f"{address[0]}:{address[1]}"
         raise InvalidInput(f"cannot listen on {place} ({error.strerror}); choose another host or port") from None
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
-    url = f"http://{host}:{endpoint.server_address[1]}/"
+    url = f"{'http' if tls is None else 'https'}://{host}:{endpoint.port}/"
     survey = store.form.survey
     everywhere = address[0] in ("0.0.0.0", "::")  # noqa: S104  # no address that a browser could send to
-    endpoint.page = build_form(survey if survey.send_to or everywhere else replace(survey, send_to=url))
-    say(f"accepting reports at {url} (POST); the form is at the same address; stop with Ctrl-C", to_stderr=True)
-    if survey.closed_at(datetime.now(UTC)):
-        say(f"the survey closed on {survey.closes}: new reports are set aside as late", to_stderr=True)
+    endpoint.desk.page = build_form(survey if survey.send_to or everywhere else replace(survey, send_to=url))
     with endpoint, _asked_to_end() as asked:
-        threading.Thread(target=endpoint.serve_forever, daemon=True).start()
-        try:
-            _watch(store, asked)
-        finally:
-            endpoint.shutdown()
+        endpoint.wait()
+        if endpoint.missing:
+            say(f"protections that are missing on this machine: {', '.join(endpoint.missing)}", to_stderr=True)
+        say(f"accepting reports at {url} (POST); the form is at the same address; stop with Ctrl-C", to_stderr=True)
+        if survey.closed_at(datetime.now(UTC)):
+            say(f"the survey closed on {survey.closes}: new reports are set aside as late", to_stderr=True)
+        _watch(store, endpoint, asked)
 
 
 @contextmanager
@@ -186,13 +212,14 @@ def _asked_to_end() -> Iterator[list[int]]:
             signal.signal(each, handler)
 
 
-def _watch(store: Store, asked: list[int]) -> None:
+def _watch(store: Store, endpoint: Endpoint, asked: list[int]) -> None:
     """Shows how many have come, on a terminal, until asked to end."""
     from tacit.doors.cli.screen import Screen, styled
 
     screen = Screen(stderr=True)
     with screen.status("waiting for reports") if screen.is_terminal else nullcontext() as status:
         while not asked:
+            endpoint.look()
             if status is not None:
                 status.update(styled(counted(store.counts())))
             time.sleep(0.2)

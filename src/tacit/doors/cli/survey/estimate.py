@@ -72,19 +72,19 @@ def estimate(
     if csv is not None and chart is not None and csv.resolve() == chart.resolve():
         raise InvalidInput(f"--csv and --chart name the same file, {csv}; give each its own file")
     survey = read_survey(declaration)
-    request = Request(confidence, _bound(bound, survey, bool(compare)), simultaneous, population or survey.share == "sample")
-    with _opened(store, survey) as held:
-        found = results.results(held, request, by_group)
+    request = Request(confidence, _bound_name(bound, survey, bool(compare)), simultaneous, population or survey.share == "sample")
+    with _open(store, survey) as held:
+        estimates = results.results(held, request, by_group)
         differences = results.comparisons(held, *_pair(compare), request) if compare else []
         counts = held.counts()
     if csv is not None:
-        results.to_csv(found, differences, csv)
+        results.to_csv(estimates, differences, csv)
     if chart is not None:
-        draw(found, differences, survey, chart)
+        draw(estimates, differences, survey, chart)
     if as_json:
-        print_json(_told(survey, counts, found, differences))
+        print_json(_as_json(survey, counts, estimates, differences))
     else:
-        _show(survey, counts, found, differences, consistent)
+        _show(survey, counts, estimates, differences, consistent)
         _show_what_else(len(survey.questions) - len(differences) if compare else 0, [each for each in (csv, chart) if each])
 
 
@@ -95,7 +95,7 @@ def _show_what_else(not_compared: int, written: Sequence[Path]) -> None:
         say(f"\nWritten: {' and '.join(map(str, written))}")
 
 
-def _opened(path: Path, survey: Survey) -> Store:
+def _open(path: Path, survey: Survey) -> Store:
     from tacit.publish.local.survey.reports import Store
 
     if not path.is_file():
@@ -107,7 +107,7 @@ def _opened(path: Path, survey: Survey) -> Store:
     return held
 
 
-def _bound(asked: BoundName, survey: Survey, compared: bool) -> str | None:
+def _bound_name(asked: BoundName, survey: Survey, compared: bool) -> str | None:
     """The name of the bound in the library, None for the best; raises if it does not apply to every estimate."""
     if asked in OF_SHARES:
         numbers = [each.id for each in survey.questions if each.kind == "number"]
@@ -125,14 +125,14 @@ def _pair(text: str) -> tuple[str, str]:
     return one, other
 
 
-def _told(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared]) -> dict[str, Any]:
+def _as_json(survey: Survey, counts: dict[str, int], estimates: list[Result], differences: list[Compared]) -> dict[str, Any]:
     from tacit.privacy.rounding import decimal_text
 
     return {
         "survey": survey.id,
         "epsilon": decimal_text(survey.epsilon),
         "reports": counts,
-        "results": [_told_result(each) for each in found],
+        "results": [_told_result(each) for each in estimates],
         "differences": [
             {
                 "question": each.asked.question.id,
@@ -148,23 +148,23 @@ def _told(survey: Survey, counts: dict[str, int], found: list[Result], differenc
 def _told_result(each: Result) -> dict[str, Any]:
     from tacit.privacy.rounding import decimal_text
 
-    known = {"question": each.asked.question.id, "ask": each.asked.question.ask, "group": each.group or None}
-    known |= {"epsilon": decimal_text(each.asked.epsilon)}
+    head = {"question": each.asked.question.id, "ask": each.asked.question.ask, "group": each.group or None}
+    head |= {"epsilon": decimal_text(each.asked.epsilon)}
     if each.estimate is None:
-        return known | {"people": 0, "rows": []}
+        return head | {"people": 0, "rows": []}
     terms = {"people": each.estimate.people, "margin": each.estimate.margin, "terms": str(each.estimate.terms)}
     names = ("category", "estimate", "low", "high", "consistent")
-    return known | terms | {"rows": [{name: row[name] for name in names} for row in each.to_rows()]}
+    return head | terms | {"rows": [{name: row[name] for name in names} for row in each.to_rows()]}
 
 
-def _show(survey: Survey, counts: dict[str, int], found: list[Result], differences: list[Compared], consistent: bool) -> None:
+def _show(survey: Survey, counts: dict[str, int], estimates: list[Result], differences: list[Compared], consistent: bool) -> None:
     from tacit.doors.cli.screen import styled
     from tacit.doors.cli.survey.collect import counted
 
     screen = console()
     screen.print(survey.title, style="bold")
     screen.print(counted(counts))
-    for each in found:
+    for each in estimates:
         group = f", {each.group}" if each.group else ""
         screen.print(f"\n{each.asked.question.ask}{group}", style="bold")
         screen.print(_table(each, consistent) if each.estimate else "  no reports")

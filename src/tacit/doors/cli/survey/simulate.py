@@ -32,13 +32,13 @@ def end_of(p: str) -> End | None:
     return End(flip) if flip in (0, HALF) else None
 
 
-def show_end(end: End, said: str, bits: Any, several: Simulation, known: dict[str, Any], as_json: bool) -> None:
+def show_end(end: End, said: str, bits: Any, several: Simulation, head: dict[str, Any], as_json: bool) -> None:
     """One simulated survey at an end, what a single report tells, and the error in between; `known` begins the JSON."""
     share, reports = Fraction(int(bits.sum()), len(bits)), end.randomize(bits)
     estimate, ones = end.estimate(reports), float(reports.mean())
     beliefs = {str(report): end.posterior(share, report) for report in (1, 0)}
     if as_json:
-        print_json(known | _end_told(end, len(bits), float(share), estimate, ones, beliefs) | {"errors": several.to_rows()})
+        print_json(head | _end_told(end, len(bits), float(share), estimate, ones, beliefs) | {"errors": several.to_rows()})
         return
     screen = console()
     who = "1 person" if len(bits) == 1 else f"{len(bits):,} people"
@@ -141,7 +141,7 @@ def simulate(
         raise InvalidInput("--column and --bounds require --csv; add it, or use --truth")
     if csv and not as_json:
         say(FOR_THE_CURATOR)  # before the file is read: errors also describe the column
-    people = _from_column(csv, column, bounds) if csv else _invented(truth, n)
+    people = _from_column(csv, column, bounds) if csv else _invent(truth, n)
     _check_flip(people, p, epsilon)
     if (end := end_of(p)) is not None:
         several = _several(people, _epsilons(epsilons), runs)
@@ -149,13 +149,13 @@ def simulate(
         show_end(end, people.said, people.values, several, {"for_the_curator_only": True} if csv else {}, as_json)
         return
     randomizer = _randomizer(people, p, epsilon)
-    found = _one_survey(people, randomizer, confidence)
+    outcome = _one_survey(people, randomizer, confidence)
     several = _several(people, _epsilons(epsilons, randomizer.epsilon), runs)
     _draw(several, chart, csv)
     if as_json:
-        print_json(_told(people, randomizer, found, several, bool(csv)))
+        print_json(_as_json(people, randomizer, outcome, several, bool(csv)))
     else:
-        _show(people, randomizer, found, several, confidence)
+        _show(people, randomizer, outcome, several, confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class People:
         return not self.names
 
 
-def _invented(truth: str, n: int) -> People:
+def _invent(truth: str, n: int) -> People:
     from tacit.privacy.rounding import as_text, exact
     from tacit.publish.local.estimates.simulate import population
 
@@ -332,18 +332,18 @@ def _draw(several: Simulation, chart: Path | None, csv: Path | None) -> None:
         several.chart(chart, note=FOR_THE_CURATOR if csv else "")
 
 
-def _told(people: People, randomizer: Randomizer, found: Found, several: Simulation, curator: bool) -> dict[str, Any]:
+def _as_json(people: People, randomizer: Randomizer, outcome: Found, several: Simulation, curator: bool) -> dict[str, Any]:
     from tacit.privacy.rounding import decimal_text
 
-    known: dict[str, Any] = {"for_the_curator_only": True} if curator else {}
-    known |= {"people": people.count, "epsilon": decimal_text(randomizer.epsilon)}
+    content: dict[str, Any] = {"for_the_curator_only": True} if curator else {}
+    content |= {"people": people.count, "epsilon": decimal_text(randomizer.epsilon)}
     if hasattr(randomizer, "flip"):
-        known["flip"] = decimal_text(randomizer.flip)
-    known |= {"truth": found.truth, "estimate": found.estimate, "half_widths": found.half_widths}
-    return known | {"errors": several.to_rows()}
+        content["flip"] = decimal_text(randomizer.flip)
+    content |= {"truth": outcome.truth, "estimate": outcome.estimate, "half_widths": outcome.half_widths}
+    return content | {"errors": several.to_rows()}
 
 
-def _show(people: People, randomizer: Randomizer, found: Found, several: Simulation, confidence: float) -> None:
+def _show(people: People, randomizer: Randomizer, outcome: Found, several: Simulation, confidence: float) -> None:
     from rich.table import Table
 
     from tacit.privacy.rounding import as_text
@@ -352,10 +352,10 @@ def _show(people: People, randomizer: Randomizer, found: Found, several: Simulat
     who = "1 person" if people.count == 1 else f"{people.count:,} people"
     say(f"{people.said}, {who}{flip}: epsilon {as_text(randomizer.epsilon)}")
     names = [f"{name or '(empty)'}: " for name in people.names] if len(people.names) > 2 else [""]
-    for name, truth, estimate in zip(names, found.truth, found.estimate, strict=True):
+    for name, truth, estimate in zip(names, outcome.truth, outcome.estimate, strict=True):
         say(f"{name}estimate {_four_decimals(estimate)}, true value {truth:.4g}")
     table = Table("half-width", f"at {100 * confidence:g} %", "", box=None, header_style="bold")
-    for bound, half in found.half_widths.items():
+    for bound, half in outcome.half_widths.items():
         table.add_row(bound, _four_decimals(half), NOTES.get(bound, ""))
     console().print(table)
     errors = Table("epsilon", "people", f"typical error of {several.what}", "simulated", box=None, header_style="bold")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LEVELS = "block, blockgroup, tract, county"
 USUAL = "if omitted, tract where the map has it, else blockgroup, county or block"
 NO_SEED = "anyone who knows the seed can reproduce the noise and subtract it"
-SeedOption = Annotated[str | None, typer.Option("--seed", help="Not supported: noise that can be reproduced protects nobody.")]
+SeedOption = Annotated[str | None, typer.Option("--seed", help="Not supported: noise that can be reproduced protects no one.")]
 
 
 def commuter_map(
@@ -189,12 +189,12 @@ def _draw_lines(release: Release) -> list[str]:
 def _price_lines(release: Release) -> list[str]:
     from tacit.accounting.ledger.caps import at_least
     from tacit.publish.synthetic.commuters.model import ratio_text
-    from tacit.publish.synthetic.commuters.sources import claimed
+    from tacit.publish.synthetic.commuters.sources import claim_text
 
     paid = release.paid
     entry = f"Entry {paid.entry} of {paid.ledger}"
     if not paid.releases:
-        return [f"Spent, for all jobs of one person: {claimed(paid.loss)}. {entry}."]
+        return [f"Spent, for all jobs of one person: {claim_text(paid.loss)}. {entry}."]
     price = f"{ratio_text(release.offer.ratio)}, delta {at_least(paid.loss.delta)}"
     said = [f"Spent: {price}. {entry}, which records no other release of these flows."]
     return [*said, f"Together with earlier releases: {paid.together}."] if paid.releases > 1 else said

@@ -1,4 +1,4 @@
-"""What each process of the server is not able to do: the kernel's own restrictions, asked for through `ctypes`.
+"""The restrictions of each process of the server, imposed by the kernel and asked for through `ctypes`.
 
 limits.py      no new privileges, no core files, no capabilities, limits of memory and files, a user of its own
 landlock.py    which files and ports can be reached, and whom a signal reaches

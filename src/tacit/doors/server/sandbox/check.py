@@ -1,4 +1,4 @@
-"""What of the sandbox holds on this machine: each restriction is applied in a process of its own, which then tries what it forbids.
+"""The protections that hold on this machine: each is applied in a process of its own, which then tries what it forbids.
 
 Run as a program, it prints one JSON object: the name of each protection, and whether it held.
 """
@@ -37,7 +37,7 @@ class Protection:
     attempt: Callable[[], None]
 
 
-def _refused(attempt: Callable[[], object], *numbers: int) -> None:
+def _expect_refusal(attempt: Callable[[], object], *numbers: int) -> None:
     """Nothing, if the system refuses the attempt with one of these errors."""
     try:
         attempt()
@@ -53,7 +53,7 @@ def _no_new_privileges() -> None:
     assert prctl(GET_NO_NEW_PRIVILEGES) == 1  # noqa: S101  # a check
 
 
-def _restricted() -> None:
+def _restrict() -> None:
     limits.no_new_privileges()
     if not landlock.restrict(landlock.Reach()):
         raise RuntimeError("no Landlock")
@@ -63,24 +63,24 @@ def _calls() -> None:
     limits.no_new_privileges()
     seccomp.install(seccomp.program((*syscalls.NETWORK, *syscalls.PROGRAMS, *syscalls.OTHERS_MEMORY)))
     for attempt in (socket.socket, os.fork, lambda: os.execv(sys.executable, ["python"])):  # noqa: S606
-        _refused(attempt, errno.EPERM)
+        _expect_refusal(attempt, errno.EPERM)
 
 
 def _paths() -> None:
-    _restricted()
-    _refused(lambda: os.listdir("/"), errno.EACCES)
-    _refused(lambda: Path(__file__).read_bytes(), errno.EACCES)
+    _restrict()
+    _expect_refusal(lambda: os.listdir("/"), errno.EACCES)
+    _expect_refusal(lambda: Path(__file__).read_bytes(), errno.EACCES)
 
 
 def _ports() -> None:
     line = socket.socket()
-    _restricted()
-    _refused(lambda: line.bind(("127.0.0.1", 0)), errno.EACCES)
+    _restrict()
+    _expect_refusal(lambda: line.bind(("127.0.0.1", 0)), errno.EACCES)
 
 
 def _signals() -> None:
-    _restricted()
-    _refused(lambda: os.kill(os.getppid(), 0), errno.EPERM)
+    _restrict()
+    _expect_refusal(lambda: os.kill(os.getppid(), 0), errno.EPERM)
 
 
 def _abstract() -> None:
@@ -89,8 +89,8 @@ def _abstract() -> None:
     heard.listen()
     if os.fork() == 0:
         try:
-            _restricted()
-            _refused(lambda: line.connect(name), errno.EPERM)
+            _restrict()
+            _expect_refusal(lambda: line.connect(name), errno.EPERM)
         except BaseException:
             os._exit(1)
         os._exit(0)
@@ -115,7 +115,7 @@ def _memory() -> None:
 
 def _users() -> None:
     limits.become(NOBODY)
-    _refused(lambda: os.setresuid(0, 0, 0), errno.EPERM)
+    _expect_refusal(lambda: os.setresuid(0, 0, 0), errno.EPERM)
 
 
 PROTECTIONS: Mapping[str, Protection] = {
@@ -141,8 +141,8 @@ def protections() -> dict[str, bool]:
         check=False,
     )
     try:
-        known = json.loads(run.stdout)
-        return {name: known[name] is True for name in PROTECTIONS}
+        held = json.loads(run.stdout)
+        return {name: held[name] is True for name in PROTECTIONS}
     except (ValueError, KeyError, TypeError):
         return dict.fromkeys(PROTECTIONS, False)
 
@@ -154,11 +154,11 @@ def suffices(held: Mapping[str, bool], own_users: bool) -> bool:
 
 def main() -> None:
     """Try each protection in a fork, and print what held."""
-    held = {name: _held(protection.attempt) for name, protection in PROTECTIONS.items()}
+    held = {name: _holds(protection.attempt) for name, protection in PROTECTIONS.items()}
     os.write(1, json.dumps(held).encode())  # constant names, for the process that started this one
 
 
-def _held(attempt: Callable[[], None]) -> bool:
+def _holds(attempt: Callable[[], None]) -> bool:
     child = os.fork()
     if child == 0:
         try:

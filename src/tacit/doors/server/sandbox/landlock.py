@@ -45,7 +45,7 @@ class _Port(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What stays within reach: rights on paths (and all beneath them), and the ports of TCP connections to others.
+    """The things that stay within reach: rights on paths (and all beneath them), and the ports of TCP connections to others.
 
     `own_port` is the right to bind a socket to a port that the kernel chooses, until seccomp refuses it.
     """
@@ -73,12 +73,12 @@ def restrict(reach: Reach) -> int:
     if abi < PATHS_ABI:
         return 0
     scoped = 0 if abi < SCOPES_ABI else (0 if reach.signals else SIGNALS) | (0 if reach.sockets else ABSTRACT_SOCKETS)
-    files = HANDLED[max(known for known in HANDLED if known <= abi)]
+    files = HANDLED[max(least for least in HANDLED if least <= abi)]
     rules = _Ruleset(files, BIND | CONNECT if abi >= TCP_ABI else 0, scoped)
     size = 8 if abi < TCP_ABI else 16 if abi < SCOPES_ABI else 24
     descriptor = call(CREATE, _pointer(rules), size, 0)
     try:
-        for path, rights in existing(reach.paths):
+        for path, rights in existing_paths(reach.paths):
             _allow_path(descriptor, path, rights & files)
         of_ports = [(port, CONNECT) for port in reach.ports] + [(0, BIND)] * reach.own_port
         for port, right in of_ports if abi >= TCP_ABI else []:
@@ -89,7 +89,7 @@ def restrict(reach: Reach) -> int:
     return abi
 
 
-def existing(paths: Iterable[tuple[Path, int]]) -> list[tuple[Path, int]]:
+def existing_paths(paths: Iterable[tuple[Path, int]]) -> list[tuple[Path, int]]:
     """The paths that are there; what is missing cannot be opened anyway."""
     return [(path, rights) for path, rights in paths if path.exists()]
 

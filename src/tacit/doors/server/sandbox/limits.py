@@ -29,12 +29,12 @@ class User:
 def user_named(name: str) -> User:
     """The user of a name, with the group that belongs to it."""
     try:
-        found = pwd.getpwnam(name)
+        entry = pwd.getpwnam(name)
     except KeyError:
         raise InvalidInput(f"unknown user {name!r}: the operating system has no such user; create it, or name another") from None
-    if found.pw_uid == 0:
+    if entry.pw_uid == 0:
         raise InvalidInput("a process of the server must not be given to root; name a user without rights")
-    return User(found.pw_uid, found.pw_gid)
+    return User(entry.pw_uid, entry.pw_gid)
 
 
 def no_new_privileges() -> None:

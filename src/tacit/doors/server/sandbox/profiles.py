@@ -31,7 +31,7 @@ GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What one kind of process gives up, besides all files, ports and signals that are not in its reach."""
+    """The calls and limits that one kind of process gives up, besides all files, ports and signals that are not in its reach."""
 
     name: str
     refused: tuple[tuple[str, ...], ...]  # families of system calls
@@ -54,8 +54,8 @@ PROFILES = {profile.name: profile for profile in (FRONT, CLERK, ENGINE)}
 
 def program_folders() -> list[Path]:
     """The folders of Python, of its packages and of tacit: public code, which is loaded when it is first needed."""
-    known = sysconfig.get_paths()
-    named = {known[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")} | set(_packages())
+    places = sysconfig.get_paths()
+    named = {places[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")} | set(_packages())
     return [*map(Path, sorted(named)), Path(__file__).resolve().parents[3]]
 
 
@@ -77,7 +77,7 @@ def reach_of(reads: tuple[Path, ...] = (), writes: tuple[Path, ...] = (), change
 
 
 def close_first(profile: Profile, reach: Reach, user: User | None = None) -> None:
-    """What is given up before anything is opened, and before there are threads: files, ports, signals, core files, rights."""
+    """Give up files, ports, signals, core files and rights: before anything is opened, and before there are threads."""
     left_out = profile.left_out
     at_most(resource.RLIMIT_NOFILE, profile.descriptors)
     at_most(resource.RLIMIT_DATA, profile.memory)
@@ -98,7 +98,7 @@ def close_first(profile: Profile, reach: Reach, user: User | None = None) -> Non
 
 
 def close_last(profile: Profile, user: User | None = None) -> None:
-    """What is given up when everything is open, by all threads: the rights of the user that started this, and system calls."""
+    """Give up the rights of the user that started this, and system calls, by all threads: when everything is open."""
     if user is not None:
         become(user)
     if "core files" not in profile.left_out:

@@ -2,7 +2,7 @@
 
 One person asks some contacts to join. Together they know who of them are linked, how many contacts each has, and their names. That
 is a pattern as the planted one, only not drawn at random, and the same search finds it (Backstrom, Dwork and Kleinberg 2007,
-section 4). Whoever is a contact of a set of members that nobody else shares is then found too. In the semi-passive form the members
+section 4). A person who alone is a contact of some set of members is then found too. In the semi-passive form the members
 add a few links before the graph is published, so that chosen people get such a set of their own.
 """
 
@@ -23,7 +23,7 @@ from tacit.publish.graphs.graph import Graph, Integers
 
 SIZES = (3, 8)  # members of a coalition
 MOST_MEMBERS = 20
-MOST_MATCHES = 1000  # looked at; of members who can be exchanged there are many, and what they know of outsiders tells them apart
+MOST_MATCHES = 1000  # looked at; interchangeable members have many, and their knowledge of outsiders distinguishes them
 Subset = tuple[int, ...]
 
 
@@ -84,8 +84,8 @@ class Coalitions:
         data = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=COLOURS[1]).properties(width=420, height=150)
         members = alt.X("members:O", title="members of the coalition").axis(labelAngle=0)
         share = data.encode(x=members, y=alt.Y("share:Q", title="found themselves").axis(format="%").scale(domain=[0, 1]))
-        found = data.mark_bar(color=COLOURS[2]).encode(x=members, y=alt.Y("found:Q", title="outsiders identified"))
-        return save(alt.vconcat(share, found).properties(title=title), path)
+        outsiders = data.mark_bar(color=COLOURS[2]).encode(x=members, y=alt.Y("found:Q", title="outsiders identified"))
+        return save(alt.vconcat(share, outsiders).properties(title=title), path)
 
 
 def gather(graph: Graph, members: int, rng: np.random.Generator) -> Integers:
@@ -97,20 +97,20 @@ def gather(graph: Graph, members: int, rng: np.random.Generator) -> Integers:
     return np.concatenate([[person], rng.choice(graph.neighbours(person), members - 1, replace=False)]).astype(np.int64)
 
 
-def agrees(there: dict[int, Subset], known: dict[int, Subset]) -> bool:
+def agrees(there: dict[int, Subset], expected: dict[int, Subset]) -> bool:
     """Whether as many nodes are linked to every set of members as people are known to be."""
-    return Counter(there.values()) == Counter(known.values())
+    return Counter(there.values()) == Counter(expected.values())
 
 
 def singled_out(subsets: dict[int, Subset]) -> dict[Subset, int]:
-    """The people who are linked to a set of members that nobody else is linked to, by that set."""
+    """The people who alone are linked to some set of members, by that set."""
     often = Counter(subsets.values())
     return {subset: person for person, subset in subsets.items() if often[subset] == 1}
 
 
 def with_targets(graph: Graph, members: Integers, many: int, rng: np.random.Generator) -> tuple[Graph, dict[int, Subset]]:
-    """The graph with links from members to chosen strangers, each of whom gets a set of members that nobody else has."""
-    from tacit.publish.graphs.rows import built
+    """The graph with links from members to chosen strangers; each of them gets a set of members of their own."""
+    from tacit.publish.graphs.rows import build
 
     linked = linked_subsets(graph, members)
     used = set(linked.values())
@@ -123,24 +123,24 @@ def with_targets(graph: Graph, members: Integers, many: int, rng: np.random.Gene
         -1, 2
     )
     left, right = graph.ends()
-    return built(np.concatenate([left, added[:, 0]]), np.concatenate([right, added[:, 1]]), graph.nodes).graph, chosen
+    return build(np.concatenate([left, added[:, 0]]), np.concatenate([right, added[:, 1]]), graph.nodes).graph, chosen
 
 
 def attempt(graph: Graph, members: int, seed: int, targets: int = 0) -> Outcome:
-    """One coalition looks for itself in the published graph, and for everybody whom it singles out."""
+    """One coalition looks for itself in the published graph, and for the people whom it singles out."""
     rng = np.random.default_rng([seed, members, 7])
     coalition = gather(graph, members, rng)
     chosen: dict[int, Subset] = {}
     if targets:
         graph, chosen = with_targets(graph, coalition, targets, rng)
-    known = linked_subsets(graph, coalition)
+    expected = linked_subsets(graph, coalition)
     published = relabel(graph, seed)
     internal = np.array([[graph.has_edge(one, two) for two in coalition.tolist()] for one in coalition.tolist()])
     search = recover(published.graph, internal, graph.degrees[coalition], keep=MOST_MATCHES)
-    fitting = [match for match in search.matches if agrees(linked_subsets(published.graph, match), known)]
+    fitting = [match for match in search.matches if agrees(linked_subsets(published.graph, match), expected)]
     if not search.ended or len(search.matches) == MOST_MATCHES or len(fitting) != 1:
         return Outcome(unique=False)
-    named, there = singled_out(known), singled_out(linked_subsets(published.graph, fitting[0]))
+    named, there = singled_out(expected), singled_out(linked_subsets(published.graph, fitting[0]))
     wrong = sum(there[subset] != int(published.label_of[person]) for subset, person in named.items())
     return Outcome(True, len(named), wrong, sum(person in chosen for person in named.values()))
 

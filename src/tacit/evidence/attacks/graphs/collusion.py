@@ -1,4 +1,4 @@
-"""Collusion that spreads: people who find themselves in a published graph name others, who never told anybody anything.
+"""Collusion that spreads: people who find themselves in a published graph name others, who never disclosed anything.
 
 A colluder knows the names of their contacts, and so their own degree. Together colluders know who of them are linked, and whom
 they share. They look for nodes that agree with all of it. Then a person who is a contact of exactly these colluders is one of the
@@ -21,7 +21,7 @@ from tacit.evidence.attacks.graphs.drawing import drawing, on_circle
 from tacit.evidence.attacks.graphs.recovery import linked_subsets
 from tacit.publish.graphs.graph import Graph
 
-MOST_PLACEMENTS = 1000  # of the colluders; with more of them nobody is found
+MOST_PLACEMENTS = 1000  # of the colluders; with more of them no person is found
 MOST_STEPS = 1_000_000  # of the search for placements
 MOST_DRAWN = 60  # people in a drawing
 EMAIL = {
@@ -67,11 +67,11 @@ class Collusion:
                 f"Published: {size}. {len(placed)} of {len(self.colluders)} colluders found themselves; nobody else is identified."
             )
         doubt = sorted(len(nodes) for name, nodes in self.candidates.items() if name not in self.found)
-        named = _listed(self.others) or "nobody"
-        linked = _listed(tuple(f"{one}-{two}" for one, two in self.edges)) or "none"
+        named = _name_list(self.others) or "nobody"
+        linked = _name_list(tuple(f"{one}-{two}" for one, two in self.edges)) or "none"
         left = f" {len(doubt)} more are among {doubt[0]} to {doubt[-1]} candidates." if doubt else ""
         return (
-            f"Published: {size}.\n{_listed(self.colluders)} found themselves. They identify {named}.{left}\n"
+            f"Published: {size}.\n{_name_list(self.colluders)} found themselves. They identify {named}.{left}\n"
             f"Edges learned that no colluder knew: {linked}."
         )
 
@@ -91,12 +91,12 @@ class Collusion:
         """A drawing of the published graph with the names that were found; of a large one, of the people found only."""
         from tacit.chart import save
 
-        known = {node: name for name, node in self.found.items()}
+        names_of_nodes = {node: name for name, node in self.found.items()}
         small = self.published.nodes <= MOST_DRAWN
-        drawn = list(range(self.published.nodes)) if small else list(known)[:MOST_DRAWN]
-        names = {node: known.get(node, f"node {node}") for node in drawn}
+        drawn = list(range(self.published.nodes)) if small else list(names_of_nodes)[:MOST_DRAWN]
+        names = {node: names_of_nodes.get(node, f"node {node}") for node in drawn}
         kinds = {
-            name: "colluder" if name in self.colluders else "identified" if node in known else "unknown"
+            name: "colluder" if name in self.colluders else "identified" if node in names_of_nodes else "unknown"
             for node, name in names.items()
         }
         learned = {tuple(sorted(edge)) for edge in self.edges}
@@ -106,7 +106,7 @@ class Collusion:
         return save(drawing(on_circle(list(kinds)), kinds, ordered, "What the colluders read from the published graph"), path)
 
 
-def _listed(names: tuple[str, ...], most: int = 12) -> str:
+def _name_list(names: tuple[str, ...], most: int = 12) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
@@ -114,23 +114,23 @@ def _listed(names: tuple[str, ...], most: int = 12) -> str:
 def placements(graph: Graph, contacts: Contacts) -> list[Placement]:
     """Every way to place the colluders at nodes that agrees with what they know together, up to MOST_PLACEMENTS + 1 of them."""
     order = sorted(contacts, key=lambda name: int((graph.degrees == len(contacts[name])).sum()))
-    found, steps = list[Placement](), 0
+    fitting, steps = list[Placement](), 0
     stack: list[tuple[int, ...]] = [()]
-    while stack and len(found) <= MOST_PLACEMENTS:
+    while stack and len(fitting) <= MOST_PLACEMENTS:
         placed = stack.pop()
         if len(placed) == len(order):
             place = dict(zip(order, placed, strict=True))
             if _profiles(place, contacts) == Counter(linked_subsets(graph, np.array(list(place.values()))).values()):
-                found.append(place)
+                fitting.append(place)
             continue
         steps += 1
         if steps > MOST_STEPS:
             raise InvalidInput("too many placements of the colluders; add colluders who are linked to each other")
-        stack += [(*placed, node) for node in _fitting(graph, contacts, order, placed)]
-    return found
+        stack += [(*placed, node) for node in _fitting_nodes(graph, contacts, order, placed)]
+    return fitting
 
 
-def _fitting(graph: Graph, contacts: Contacts, order: list[str], placed: tuple[int, ...]) -> Iterator[int]:
+def _fitting_nodes(graph: Graph, contacts: Contacts, order: list[str], placed: tuple[int, ...]) -> Iterator[int]:
     """The nodes for the next colluder: of the right degree, linked to the colluders before it, with as many shared contacts."""
     name = order[len(placed)]
     linked = [node for other, node in zip(order, placed, strict=False) if other in contacts[name]]
@@ -153,47 +153,47 @@ def _profiles(order: Collection[str], contacts: Contacts) -> Counter[tuple[int, 
 
 
 def _knowers(order: Collection[str], contacts: Contacts) -> dict[str, tuple[int, ...]]:
-    found: dict[str, tuple[int, ...]] = {}
+    knowers: dict[str, tuple[int, ...]] = {}
     for place, name in enumerate(order):
         for person in contacts[name]:
             if person not in contacts:
-                found[person] = (*found.get(person, ()), place)
-    return found
+                knowers[person] = (*knowers.get(person, ()), place)
+    return knowers
 
 
 def _candidates(graph: Graph, places: list[Placement], contacts: Contacts) -> dict[str, frozenset[int]]:
     """The nodes that each named person can be, over all placements."""
-    found: dict[str, set[int]] = {}
+    candidates: dict[str, set[int]] = {}
     for place in places:
         holders: dict[tuple[int, ...], set[int]] = {}
         for node, subset in linked_subsets(graph, np.array(list(place.values()))).items():
             holders.setdefault(subset, set()).add(node)
         for name, node in place.items():
-            found.setdefault(name, set()).add(node)
+            candidates.setdefault(name, set()).add(node)
         for person, subset in _knowers(place, contacts).items():
-            found.setdefault(person, set()).update(holders.get(subset, set()))
-    return {name: frozenset(nodes) for name, nodes in found.items()}
+            candidates.setdefault(person, set()).update(holders.get(subset, set()))
+    return {name: frozenset(nodes) for name, nodes in candidates.items()}
 
 
 def collude(published: Graph, contacts: Contacts, learn: Callable[[str], Collection[str]] | None = None) -> Collusion:
-    """What the colluders find; `contacts` has their contacts by name.
+    """The people whom the colluders find; `contacts` has their contacts by name.
 
-    With `learn`, the contacts of everybody who is found become known as well, and the search goes on until it finds nobody new.
+    With `learn`, the contacts of each person found become known as well, and the search goes on until it finds no one new.
     """
-    known: dict[str, Collection[str]] = dict(contacts)
-    places, rounds = placements(published, known), 1
+    contacts_known: dict[str, Collection[str]] = dict(contacts)
+    places, rounds = placements(published, contacts_known), 1
     if not 1 <= len(places) <= MOST_PLACEMENTS:
         return Collusion(published, tuple(contacts), {}, (), 0)
-    candidates = _candidates(published, places, known)
+    candidates = _candidates(published, places, contacts_known)
     while learn is not None and len(places) == 1:
-        new = [name for name, nodes in candidates.items() if len(nodes) == 1 and name not in known]
+        new = [name for name, nodes in candidates.items() if len(nodes) == 1 and name not in contacts_known]
         if not new:
             break
-        known |= {name: learn(name) for name in new}
+        contacts_known |= {name: learn(name) for name in new}
         places = [places[0] | {name: next(iter(candidates[name])) for name in new}]
-        candidates, rounds = _candidates(published, places, known), rounds + 1
-    found = [(name, next(iter(nodes))) for name, nodes in candidates.items() if len(nodes) == 1 and name not in contacts]
-    edges = tuple((one, two) for (one, left), (two, right) in combinations(found, 2) if published.has_edge(left, right))
+        candidates, rounds = _candidates(published, places, contacts_known), rounds + 1
+    others = [(name, next(iter(nodes))) for name, nodes in candidates.items() if len(nodes) == 1 and name not in contacts]
+    edges = tuple((one, two) for (one, left), (two, right) in combinations(others, 2) if published.has_edge(left, right))
     return Collusion(published, tuple(contacts), candidates, edges, rounds)
 
 

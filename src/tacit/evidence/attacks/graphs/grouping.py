@@ -1,4 +1,4 @@
-"""What anyone reads from a (k,l)-grouping: the edges of a bipartite graph are published, names only as groups of nodes.
+"""Inference from a (k,l)-grouping: the edges of a bipartite graph are published, names only as groups of nodes.
 
 Customers and products are put into groups of at least k and l; who of a group is which node is not published. If two customers of
 a group share a product, edges pile up between two groups, and in the worst case every customer of one must have bought every
@@ -39,7 +39,7 @@ BOUGHT: frozenset[Pair] = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Who bought what, and the groups under which it is published: the node of a name is known up to its group."""
+    """The purchases, and the groups under which they are published: the node of a name is known up to its group."""
 
     bought: frozenset[Pair]
     customers: Groups
@@ -96,7 +96,7 @@ class GroupingAttack:
     def summary(self) -> str:
         """The result in sentences."""
         shown = len(self.chances) <= MOST_SHOWN
-        groups = f"customers {_told(self.grouping.customers, shown)}, products {_told(self.grouping.items, shown)}"
+        groups = f"customers {_group_text(self.grouping.customers, shown)}, products {_group_text(self.grouping.items, shown)}"
         kind = "safe" if self.grouping.safe else "unsafe: two members of a group share a neighbour"
         sure = ", ".join(f"{customer} bought {item}" for customer, item in self.certain[:MOST_SHOWN]) or "none"
         if len(self.certain) > MOST_SHOWN:
@@ -142,7 +142,7 @@ class GroupingAttack:
         )
 
 
-def _told(groups: Groups, shown: bool) -> str:
+def _group_text(groups: Groups, shown: bool) -> str:
     return " ".join("{" + ", ".join(group) + "}" for group in groups) if shown else f"in {len(groups):,} groups"
 
 
@@ -204,21 +204,21 @@ class _Listed:
         edges = Counter((customers[one], items[two]) for one, two in self.grouping.bought)
         of_customer = Counter((one, items[two]) for one, two in self.grouping.bought)
         of_item = Counter((two, customers[one]) for one, two in self.grouping.bought)
-        found = {}
+        chances_of_pairs = {}
         for one, two in product(sorted(customers), sorted(items)):
             first, second = customers[one], items[two]
-            known = one in self.named[0], two in self.named[1]
-            if all(known):
-                found[one, two] = Fraction(self.both[one, two], self.fitting)
-            elif any(known):
+            touched = one in self.named[0], two in self.named[1]
+            if all(touched):
+                chances_of_pairs[one, two] = Fraction(self.both[one, two], self.fitting)
+            elif any(touched):
                 side, name, degrees, group, other = (
-                    (0, one, of_customer, first, second) if known[0] else (1, two, of_item, second, first)
+                    (0, one, of_customer, first, second) if touched[0] else (1, two, of_item, second, first)
                 )
                 total = sum(self.nodes[side][node, name] * degrees[node, other] for node in group)
-                found[one, two] = Fraction(total, self.fitting * len(other))
+                chances_of_pairs[one, two] = Fraction(total, self.fitting * len(other))
             else:
-                found[one, two] = Fraction(edges[first, second], len(first) * len(second))
-        return found
+                chances_of_pairs[one, two] = Fraction(edges[first, second], len(first) * len(second))
+        return chances_of_pairs
 
 
 def _by_name(groups: Groups) -> dict[str, tuple[str, ...]]:
@@ -245,7 +245,7 @@ def read_grouping(path: str | Path) -> Grouping:
 
 def read_published(file: Path, kind: str) -> dict[str, Any]:
     """A published JSON file, also compressed; one whose receipt says another kind is refused."""
-    found: list[Any] = []
+    contents: list[Any] = []
     for place in (receipt_beside(file), existing(file)):
         if not place.is_file():
             continue
@@ -257,12 +257,12 @@ def read_published(file: Path, kind: str) -> dict[str, Any]:
                     f"{place.name} is too large for this attack: at most {LARGEST:,} bytes; attack a part of the graph"
                 )
         try:
-            found.append(json.loads(text))
+            contents.append(json.loads(text))
         except (JSONDecodeError, UnicodeDecodeError, RecursionError):
             raise InvalidInput(f"{place.name} cannot be read; expected JSON, as tacit anonymize graph writes it") from None
-    if not all(isinstance(each, dict) for each in found) or (len(found) > 1 and found[0].get("kind") != kind):
+    if not all(isinstance(each, dict) for each in contents) or (len(contents) > 1 and contents[0].get("kind") != kind):
         raise InvalidInput(f"{file.name} is not a {kind}, as its receipt says; attack a file of --method bipartite")
-    content: dict[str, Any] = found[-1]
+    content: dict[str, Any] = contents[-1]
     return content
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from tacit.publish.graphs.compiled import compiled
-from tacit.publish.graphs.refining import mixed
+from tacit.publish.graphs.refining import mix
 
 
 @compiled
-def linked(offsets: Any, targets: Any, one: Any, two: Any) -> Any:
+def are_linked(offsets: Any, targets: Any, one: Any, two: Any) -> Any:
     """Whether two nodes are neighbours: binary search in the shorter row."""
     if offsets[one + 1] - offsets[one] > offsets[two + 1] - offsets[two]:
         one, two = two, one
@@ -31,12 +31,12 @@ def of_degree(offsets: Any, lowest: Any, highest: Any) -> Any:
     many = 0
     for node in range(len(offsets) - 1):
         many += lowest <= offsets[node + 1] - offsets[node] <= highest
-    found, place = np.empty(many, np.int64), 0
+    nodes, place = np.empty(many, np.int64), 0
     for node in range(len(offsets) - 1):
         if lowest <= offsets[node + 1] - offsets[node] <= highest:
-            found[place] = node
+            nodes[place] = node
             place += 1
-    return found
+    return nodes
 
 
 @compiled
@@ -46,7 +46,7 @@ def misses(offsets: Any, targets: Any, pattern: Any, match: Any, depth: Any, nod
     for earlier in range(depth):
         if match[earlier] == node:
             return len(match) + 1
-        wrong += linked(offsets, targets, match[earlier], node) != pattern[earlier, depth]
+        wrong += are_linked(offsets, targets, match[earlier], node) != pattern[earlier, depth]
     return wrong
 
 
@@ -55,7 +55,7 @@ def reached_before(offsets: Any, targets: Any, match: Any, parents: Any, way: An
     """Whether an earlier parent leads to the node as well, so that it was tried already."""
     before = 0
     for earlier in range(way):
-        before += linked(offsets, targets, match[parents[earlier]], node)
+        before += are_linked(offsets, targets, match[parents[earlier]], node)
     return before > 0
 
 
@@ -69,12 +69,12 @@ def search(offsets: Any, targets: Any, wanted: Any, pattern: Any, parents: Any, 
     """
     accounts = len(wanted)
     match, cost, wrong, way, cursor = np.zeros((5, accounts), np.int64)
-    best, found, seen, depth = np.int64(2**60), 0, 0, 0
+    best, matches, seen, depth = np.int64(2**60), 0, 0, 0
     roots = of_degree(offsets, wanted[0] - slack[0], wanted[0] + slack[0])
     while True:
         if depth == 0:
             if cursor[0] == len(roots):
-                return found, best, seen, 1
+                return matches, best, seen, 1
             node = roots[cursor[0]]
         else:
             parent = match[parents[depth, way[depth]]]
@@ -98,7 +98,7 @@ def search(offsets: Any, targets: Any, wanted: Any, pattern: Any, parents: Any, 
             continue
         seen += 1
         if seen > most:
-            return found, best, seen, 0
+            return matches, best, seen, 0
         match[depth] = node
         if depth + 1 < accounts:
             depth += 1
@@ -106,15 +106,15 @@ def search(offsets: Any, targets: Any, wanted: Any, pattern: Any, parents: Any, 
             cursor[depth] = offsets[match[parents[depth, 0]]]
             continue
         if price + amiss < best:
-            best, found = price + amiss, 0
-        leaves[found] = match
-        found += 1
-        if found == len(leaves) and best == 0:
-            return found, best, seen, 1
-        found = min(found, len(leaves) - 1)
+            best, matches = price + amiss, 0
+        leaves[matches] = match
+        matches += 1
+        if matches == len(leaves) and best == 0:
+            return matches, best, seen, 1
+        matches = min(matches, len(leaves) - 1)
 
 
-# --- the loops of what an attacker can know of a person ----------------------------------------------------------------------
+# --- the loops of an attacker's knowledge of a person ----------------------------------------------------------------------
 
 
 @compiled
@@ -148,7 +148,7 @@ def neighbourhood_colours(offsets: Any, targets: Any, rounds: Any) -> Any:
             around += min(offsets[targets[place] + 1] - offsets[targets[place]], offsets[node + 1] - offsets[node])
         widest, room = max(widest, offsets[node + 1] - offsets[node]), max(room, around)
     place_of, begin, inside = np.full(nodes, -1, np.int64), np.zeros(widest + 1, np.int64), np.zeros(room + 1, np.int64)
-    colours, fresh, found = np.zeros(widest, np.uint64), np.zeros(widest, np.uint64), np.zeros(nodes, np.uint64)
+    colours, fresh, hashes = np.zeros(widest, np.uint64), np.zeros(widest, np.uint64), np.zeros(nodes, np.uint64)
     for node in range(nodes):
         size = offsets[node + 1] - offsets[node]
         for place in range(size):
@@ -156,39 +156,39 @@ def neighbourhood_colours(offsets: Any, targets: Any, rounds: Any) -> Any:
         inside_rows(offsets, targets, node, place_of, begin, inside)
         for place in range(size):
             place_of[targets[offsets[node] + place]] = -1
-            colours[place] = mixed(np.uint64(begin[place + 1] - begin[place]))
+            colours[place] = mix(np.uint64(begin[place + 1] - begin[place]))
         for _ in range(rounds):
             for place in range(size):
                 total = np.uint64(0)
                 for step in range(begin[place], begin[place + 1]):
-                    total += mixed(colours[inside[step]])
-                fresh[place] = mixed(mixed(colours[place]) + np.uint64(3) * mixed(total))
+                    total += mix(colours[inside[step]])
+                fresh[place] = mix(mix(colours[place]) + np.uint64(3) * mix(total))
             colours[:size] = fresh[:size]
-        whole = mixed(np.uint64(size))
+        whole = mix(np.uint64(size))
         for place in range(size):
-            whole += mixed(colours[place])
-        found[node] = mixed(whole)
-    return found
+            whole += mix(colours[place])
+        hashes[node] = mix(whole)
+    return hashes
 
 
 @compiled
 def distances(offsets: Any, targets: Any, start: Any, most: Any) -> Any:
     """The distance of every node from one, up to `most`; most + 1 beyond."""
     nodes = len(offsets) - 1
-    found, queue = np.full(nodes, most + 1, np.int64), np.empty(nodes, np.int64)
-    found[start], queue[0], head, tail = 0, start, 0, 1
+    steps, queue = np.full(nodes, most + 1, np.int64), np.empty(nodes, np.int64)
+    steps[start], queue[0], head, tail = 0, start, 0, 1
     while head < tail:
         node = queue[head]
         head += 1
-        if found[node] == most:
+        if steps[node] == most:
             break
         for place in range(offsets[node], offsets[node + 1]):
             other = targets[place]
-            if found[other] > most:
-                found[other] = found[node] + 1
+            if steps[other] > most:
+                steps[other] = steps[node] + 1
                 queue[tail] = other
                 tail += 1
-    return found
+    return steps
 
 
 @compiled
@@ -209,7 +209,7 @@ def contains(offsets: Any, targets: Any, root: Any, pattern: Any, parents: Any, 
             return 2
         fits = True
         for earlier in range(depth):
-            missing = pattern[earlier, depth] and not linked(offsets, targets, match[earlier], node)
+            missing = pattern[earlier, depth] and not are_linked(offsets, targets, match[earlier], node)
             if match[earlier] == node or missing:
                 fits = False
                 break
@@ -224,20 +224,20 @@ def contains(offsets: Any, targets: Any, root: Any, pattern: Any, parents: Any, 
 
 
 @compiled
-def containing(offsets: Any, targets: Any, pattern: Any, parents: Any, most: Any) -> Any:
+def count_containing(offsets: Any, targets: Any, pattern: Any, parents: Any, most: Any) -> Any:
     """The number of nodes around which the known edges fit, those counted where the search was stopped."""
-    needed, found = pattern[0].sum(), 0
+    needed, count = pattern[0].sum(), 0
     for node in range(len(offsets) - 1):
         if offsets[node + 1] - offsets[node] >= needed:
-            found += contains(offsets, targets, node, pattern, parents, most) != 0
-    return found
+            count += contains(offsets, targets, node, pattern, parents, most) != 0
+    return count
 
 
 # --- loops that make graphs --------------------------------------------------------------------------------------------------
 
 
 @compiled
-def relabelled(offsets: Any, targets: Any, label_of: Any, node_of: Any) -> Any:
+def relabel_rows(offsets: Any, targets: Any, label_of: Any, node_of: Any) -> Any:
     """The rows of a graph under new labels. Labels are visited in ascending order, so every row comes out sorted."""
     nodes = len(offsets) - 1
     made, rows = np.zeros(nodes + 1, np.int64), np.empty_like(targets)
@@ -258,9 +258,9 @@ def partners(nodes: Any, links: Any, first: Any, last: Any, power: Any, seed: An
 
     The end is the inverse of the distribution at a uniform number: (first + u (last - first)) ** power, less the shift.
     """
-    shift, found = first**power, np.empty(links, np.int32)
+    shift, ends = first**power, np.empty(links, np.int32)
     for place in range(links):
-        uniform = np.float64(mixed(np.uint64(seed) + np.uint64(place)) >> np.uint64(11)) * 2.0**-53
+        uniform = np.float64(mix(np.uint64(seed) + np.uint64(place)) >> np.uint64(11)) * 2.0**-53
         node = np.int64((first + uniform * (last - first)) ** power - shift)
-        found[place] = min(max(node, 0), nodes - 1)
-    return found
+        ends[place] = min(max(node, 0), nodes - 1)
+    return ends

@@ -45,7 +45,9 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class PlantedAttack:
-    """What one attack found, and how much of it is right. The attacker knows `unique`; only the publisher could check the rest."""
+    """The result of one attack, and how much of it is right. The attacker knows `unique`; only the publisher could check the
+    rest.
+    """
 
     sizes: Sizes
     matches: int
@@ -63,7 +65,7 @@ class PlantedAttack:
 
     @property
     def pairs(self) -> int:
-        """The pairs of targets of which the attacker now knows whether they are linked."""
+        """The pairs of targets whose link, or absence of one, the attacker now knows."""
         return comb(self.read + self.misread, 2)
 
     @property
@@ -78,17 +80,17 @@ class PlantedAttack:
             f"{size.accounts} accounts planted in a graph of {size.nodes:,} people and {size.edges:,} edges, aimed at "
             f"{size.targets} targets (the proof requires more than {proved_accounts(size.nodes)} accounts, (2 + d) log2 N)."
         )
-        found = f"{self.tree:,} tree nodes, {self.processor:.4f} s"
+        effort = f"{self.tree:,} tree nodes, {self.processor:.4f} s"
         if not self.ended:
-            return f"{planted}\nRecovery: stopped at the limit of the search; {found}."
+            return f"{planted}\nRecovery: stopped at the limit of the search; {effort}."
         if self.matches == 0:
-            return f"{planted}\nRecovery: no match; {found}. The published graph no longer contains the pattern."
+            return f"{planted}\nRecovery: no match; {effort}. The published graph no longer contains the pattern."
         if not self.unique:
-            return f"{planted}\nRecovery: at least {self.matches} matches, so the attacker cannot tell which is theirs; {found}."
+            return f"{planted}\nRecovery: at least {self.matches} matches, so the attacker cannot tell which is theirs; {effort}."
         read = f"Targets read: {self.read} of {self.sizes.targets}" + (f", and {self.misread} wrongly" if self.misread else "")
         wrong = f", {self.mislinked} of these answers wrong" if self.mislinked else ""
         return (
-            f"{planted}\nRecovery: one match{'' if self.right else ', a wrong one'}; {found}.\n"
+            f"{planted}\nRecovery: one match{'' if self.right else ', a wrong one'}; {effort}.\n"
             f"{read}. Pairs of targets decided: {self.pairs:,}; {self.linked:,} of them are linked{wrong}."
         )
 
@@ -117,20 +119,20 @@ def _number(name: str) -> int:
 
 
 def aims(graph: Graph, many: int, seed: int = 0) -> Integers:
-    """People to aim at: as far as possible somebody and one of their contacts, so that some targets are linked.
+    """People to aim at: as far as possible a person and one of their contacts, so that some targets are linked.
 
     >>> aims(Graph.of_edges([0, 1, 2], [1, 2, 3], nodes=4), 4, seed=1).tolist() != []
     True
     """
-    rng, found = np.random.default_rng([seed, 5]), dict[int, None]()
+    rng, chosen = np.random.default_rng([seed, 5]), dict[int, None]()
     for person in rng.permutation(graph.nodes)[: 4 * many].tolist():
-        found[person] = None
+        chosen[person] = None
         row = graph.neighbours(person)
         if len(row):
-            found[int(rng.choice(row))] = None
-        if len(found) >= many:
+            chosen[int(rng.choice(row))] = None
+        if len(chosen) >= many:
             break
-    return np.array(list(found)[:many], dtype=np.int64)
+    return np.array(list(chosen)[:many], dtype=np.int64)
 
 
 def attack(graph: Graph, plan: Plan, seed: int = 0, tolerance: Tolerance = EXACT, change: Change | None = None) -> PlantedAttack:
@@ -142,18 +144,20 @@ def attack(graph: Graph, plan: Plan, seed: int = 0, tolerance: Tolerance = EXACT
 
 
 def recover_planted(graph: Graph, plan: Plan, published: Published, tolerance: Tolerance = EXACT) -> PlantedAttack:
-    """What the attacker reads from the published graph; the graph before and the labels only tell how much of it is right."""
+    """The attacker's reading of the published graph; the graph before and the labels only tell how much of it is right."""
     warm_up()
-    found = recover(published.graph, plan.internal, plan.degrees, tolerance)
+    recovery = recover(published.graph, plan.internal, plan.degrees, tolerance)
     sizes = Sizes(graph.nodes, graph.edges, plan.accounts, len(plan.targets))
-    counts = PlantedAttack(sizes, len(found.matches), found.unique, found.ended, found.tree, found.seconds, found.processor)
-    if not found.unique:
+    counts = PlantedAttack(
+        sizes, len(recovery.matches), recovery.unique, recovery.ended, recovery.tree, recovery.seconds, recovery.processor
+    )
+    if not recovery.unique:
         return counts
-    accounts = found.matches[0]
+    accounts = recovery.matches[0]
     nodes = read_targets(published.graph, plan, accounts, tolerance)
     truth = published.label_of[plan.targets].tolist()
     read = sum(node == there for node, there in zip(nodes, truth, strict=True))
-    known = edges_between(published.graph, nodes)
+    edges_read = edges_between(published.graph, nodes)
     there = {place for place, node in enumerate(nodes) if node is not None}
     real = edges_between(graph, tuple(target if place in there else None for place, target in enumerate(plan.targets.tolist())))
     return replace(
@@ -161,13 +165,13 @@ def recover_planted(graph: Graph, plan: Plan, published: Published, tolerance: T
         right=bool((accounts == published.label_of[graph.nodes :]).all()),
         read=read,
         misread=len(there) - read,
-        linked=len(known),
-        mislinked=len(known ^ real),
-        drawn=_drawn(published.graph, plan, nodes, accounts),
+        linked=len(edges_read),
+        mislinked=len(edges_read ^ real),
+        drawn=_edges_to_draw(published.graph, plan, nodes, accounts),
     )
 
 
-def _drawn(graph: Graph, plan: Plan, nodes: tuple[int | None, ...], accounts: Integers) -> tuple[tuple[str, str, str], ...]:
+def _edges_to_draw(graph: Graph, plan: Plan, nodes: tuple[int | None, ...], accounts: Integers) -> tuple[tuple[str, str, str], ...]:
     """The edges of a drawing: between accounts, from accounts to targets, and between targets."""
     inside = edges_between(graph, tuple(accounts.tolist()))
     return (
@@ -212,12 +216,12 @@ class SuccessCurve:
 
     def summary(self) -> str:
         """The attack in sentences, then a line for each form."""
-        lines = [f"{form}: {', '.join(self._told(form))}" for form in FORMS if self._told(form)]
+        lines = [f"{form}: {', '.join(self._shares_text(form))}" for form in FORMS if self._shares_text(form)]
         trials = self.points[0].trials if self.points else 0
         head = f"Found without doubt, in percent of {trials} trials, by the number of accounts:"
         return "\n".join([self.attack.summary(), head, *lines])
 
-    def _told(self, form: str) -> list[str]:
+    def _shares_text(self, form: str) -> list[str]:
         return [f"{point.accounts}: {point.found / point.trials:.0%}" for point in self.points if point.form == form]
 
     def to_dict(self) -> dict[str, Any]:
@@ -259,10 +263,10 @@ def points(accounts: tuple[int, ...] = ACCOUNTS) -> int:
 
 
 def _point(graph: Graph, form: str, accounts: int, seeds: list[int], terms: tuple[Tolerance, Change | None]) -> Point:
-    found = [attack(graph, _plan(graph, form, accounts, seed), seed, *terms) for seed in seeds]
-    sure = [each for each in found if each.unique and each.right]
-    read = float(np.mean([each.read / each.sizes.targets for each in found]))
-    return Point(form, accounts, len(seeds), len(sure), read, float(np.mean([each.tree for each in found])))
+    attacks = [attack(graph, _plan(graph, form, accounts, seed), seed, *terms) for seed in seeds]
+    sure = [each for each in attacks if each.unique and each.right]
+    read = float(np.mean([each.read / each.sizes.targets for each in attacks]))
+    return Point(form, accounts, len(seeds), len(sure), read, float(np.mean([each.tree for each in attacks])))
 
 
 def _plan(graph: Graph, form: str, accounts: int, seed: int) -> Plan:

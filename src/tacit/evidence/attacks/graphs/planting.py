@@ -1,6 +1,6 @@
 """From the attacker's plan to the published graph: a secret pattern, planted before the names are taken off.
 
-What an attacker plants in a graph before it is published: accounts with a secret pattern between them, and links to targets.
+The accounts that an attacker plants in a graph before it is published: a secret pattern between them, and links to targets.
 
 The accounts form a path, and every other pair of them is linked by a fair coin. Each target gets a set of accounts of its own, and
 links to strangers bring every account to the degree that was drawn for it (Backstrom, Dwork and Kleinberg 2007). A plan is refused
@@ -76,19 +76,19 @@ def self_matches(internal: Pattern, degrees: Integers, most: int = 2) -> int:
     >>> self_matches(path, np.array([5, 9, 5])), self_matches(path, np.array([5, 9, 6]))
     (2, 1)
     """
-    found, accounts = 0, len(internal)
+    count, accounts = 0, len(internal)
     stack: list[tuple[int, ...]] = [()]
-    while stack and found < most:
+    while stack and count < most:
         image = stack.pop()
         here = len(image)
         if here == accounts:
-            found += 1
+            count += 1
             continue
         for other in range(accounts):
             fits = other not in image and degrees[other] == degrees[here]
             if fits and all(internal[image[earlier], other] == internal[earlier, here] for earlier in range(here)):
                 stack.append((*image, other))
-    return found
+    return count
 
 
 def mistakable(internal: Pattern, subset: tuple[int, ...]) -> bool:
@@ -169,16 +169,16 @@ def _draw(accounts: int, rng: np.random.Generator) -> Pattern:
 def _subsets(internal: Pattern, wanted: Integers, targets: int, rng: np.random.Generator) -> tuple[tuple[int, ...], ...] | None:
     """Distinct sets of accounts, within the links that each account has; None if they do not suffice."""
     left = wanted.copy()
-    found: list[tuple[int, ...]] = []
+    subsets: list[tuple[int, ...]] = []
     every = [subset for size in SUBSET_SIZES for subset in combinations(range(len(internal)), size)]
     for place in rng.permutation(len(every)):
         subset = every[place]
-        if len(found) == targets:
+        if len(subsets) == targets:
             break
         if all(left[list(subset)] > 0) and not mistakable(internal, subset):
             left[list(subset)] -= 1
-            found.append(subset)
-    return tuple(found) if len(found) == targets else None
+            subsets.append(subset)
+    return tuple(subsets) if len(subsets) == targets else None
 
 
 def _with_strangers(
@@ -245,12 +245,12 @@ def relabel(graph: Graph, seed: int = 0) -> Published:
     >>> sorted(published.graph.degrees.tolist()), published.graph.has_edge(*published.label_of[:2].tolist())
     ([1, 1, 2], True)
     """
-    from tacit.evidence.attacks.graphs.loops import relabelled
+    from tacit.evidence.attacks.graphs.loops import relabel_rows
 
     node_of = np.random.default_rng([seed, 3]).permutation(graph.nodes)
     label_of = np.empty_like(node_of)
     label_of[node_of] = np.arange(graph.nodes)
-    return Published(Graph(*relabelled(graph.offsets, graph.targets, label_of, node_of)), label_of)
+    return Published(Graph(*relabel_rows(graph.offsets, graph.targets, label_of, node_of)), label_of)
 
 
 def disturb(graph: Graph, share: float, seed: int = 0) -> Graph:
@@ -260,7 +260,7 @@ def disturb(graph: Graph, share: float, seed: int = 0) -> Graph:
     >>> disturb(graph, 0.5).edges
     4
     """
-    from tacit.publish.graphs.rows import built
+    from tacit.publish.graphs.rows import build
 
     if not 0 <= share <= 1:
         raise InvalidInput("the share of edges to change must be from 0 to 1")
@@ -276,7 +276,7 @@ def disturb(graph: Graph, share: float, seed: int = 0) -> Graph:
         drawn = ends[ends[:, 0] < ends[:, 1]] @ np.array([graph.nodes, 1])
         added = np.unique(np.concatenate([added, np.setdiff1d(drawn, before)]))
     pairs = np.concatenate([np.delete(before, gone), rng.permutation(added)[:many]])
-    return built(*np.divmod(pairs, max(graph.nodes, 1)), graph.nodes).graph
+    return build(*np.divmod(pairs, max(graph.nodes, 1)), graph.nodes).graph
 
 
 def k_degree(graph: Graph, k: int, seed: int = 0) -> Graph:
@@ -309,15 +309,15 @@ def sized_groups(graph: Graph, k: int, seed: int = 0) -> Graph:
     >>> drawn.nodes, drawn.edges
     (6, 6)
     """
-    from tacit.publish.graphs.supernodes.annealing import annealed
+    from tacit.publish.graphs.supernodes.annealing import anneal
     from tacit.publish.graphs.supernodes.blocks import blocks_of
-    from tacit.publish.graphs.supernodes.published import Supergraph, published
+    from tacit.publish.graphs.supernodes.published import Supergraph, publish
     from tacit.publish.graphs.supernodes.worlds import sampled
 
     if not 2 <= k <= max(graph.nodes, 2):
         raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}", argument="k")
-    groups = annealed(graph, k, seed).groups
-    published(graph, groups, k)  # checks the grouping
+    groups = anneal(graph, k, seed).groups
+    publish(graph, groups, k)  # checks the grouping
     world = sampled(Supergraph(blocks_of(graph, groups), k), seed)
     node_of = np.argsort(groups, kind="stable")  # a world numbers the nodes of the first group first
     left, right = world.ends()

@@ -17,14 +17,14 @@ MOST_EDGES = 500_000_000  # 4 GB for the rows, and as much again while they are 
 
 
 def power_law(nodes: int, edges: int, seed: int = 0, exponent: float = EXPONENT) -> Graph:
-    """A graph of about so many edges: those that are drawn twice count once.
+    """A graph of about `edges` edges: those that are drawn twice count once.
 
     >>> graph = power_law(1000, 8000, seed=1)
     >>> graph.nodes, 7000 < graph.edges <= 8000, int(graph.degrees.max()) > 60
     (1000, True, True)
     """
     from tacit.evidence.attacks.graphs.loops import partners
-    from tacit.publish.graphs.rows import built
+    from tacit.publish.graphs.rows import build
 
     if not (2 <= nodes <= MOST_NODES and 1 <= edges <= min(MOST_EDGES, nodes * (nodes - 1) // 4)):
         raise InvalidInput(
@@ -39,7 +39,7 @@ def power_law(nodes: int, edges: int, seed: int = 0, exponent: float = EXPONENT)
     starts[-1] = edges
     left = np.repeat(np.arange(nodes, dtype=np.int32), np.diff(starts))
     salt = np.uint64(np.random.default_rng([seed, 2]).integers(0, 2**62))
-    return built(left, partners(nodes, edges, first, last, power, salt), nodes).graph
+    return build(left, partners(nodes, edges, first, last, power, salt), nodes).graph
 
 
 def _shift(nodes: int, edges: int, power: float) -> float:

@@ -26,7 +26,7 @@ MOST_TREE_NODES = 50_000_000  # after these a search gives up; an exact search n
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """What may be wrong in the published graph: the degree of every account by so much, and so many links in total."""
+    """The differences allowed in the published graph: in the degree of every account, and in the number of links in total."""
 
     degree: int = 0
     links: int = 0
@@ -41,7 +41,7 @@ EXACT = Tolerance()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recovery:
-    """What the search found: the best matches, account by account, how many tree nodes it visited, and how long it took."""
+    """The result of the search: the best matches, account by account, how many tree nodes it visited, and how long it took."""
 
     matches: Integers
     cost: int
@@ -58,13 +58,13 @@ class Recovery:
 
 def parents_of(internal: Pattern) -> Integers:
     """For every account the earlier accounts that it is linked to, the latest first; -1 behind them."""
-    found = np.full(internal.shape, -1, dtype=np.int64)
+    parents = np.full(internal.shape, -1, dtype=np.int64)
     for account, row in enumerate(internal):
         earlier = np.flatnonzero(row[:account])[::-1]
         if account and not len(earlier):
             raise InvalidInput("every account must be linked to an earlier one: order them along a spanning tree")
-        found[account, : len(earlier)] = earlier
-    return found
+        parents[account, : len(earlier)] = earlier
+    return parents
 
 
 def recover(graph: Graph, internal: Pattern, degrees: Integers, tolerance: Tolerance = EXACT, keep: int = LEAVES) -> Recovery:
@@ -80,8 +80,8 @@ def recover(graph: Graph, internal: Pattern, degrees: Integers, tolerance: Toler
     slack = np.array([tolerance.degree, tolerance.links], dtype=np.int64)
     wanted, pattern = np.array(degrees, dtype=np.int64), np.array(internal, dtype=np.bool_)
     parents, started, used = parents_of(pattern), perf_counter(), process_time()
-    found, cost, tree, ended = search(graph.offsets, graph.targets, wanted, pattern, parents, slack, leaves, MOST_TREE_NODES)
-    return Recovery(leaves[:found], int(cost), int(tree), bool(ended), perf_counter() - started, process_time() - used)
+    count, cost, tree, ended = search(graph.offsets, graph.targets, wanted, pattern, parents, slack, leaves, MOST_TREE_NODES)
+    return Recovery(leaves[:count], int(cost), int(tree), bool(ended), perf_counter() - started, process_time() - used)
 
 
 def warm_up() -> None:
@@ -92,11 +92,11 @@ def warm_up() -> None:
 
 def linked_subsets(graph: Graph, accounts: Integers) -> dict[int, tuple[int, ...]]:
     """For every neighbour of the accounts, themselves excluded, the places of the accounts that it is linked to."""
-    found: dict[int, tuple[int, ...]] = {}
+    places_of: dict[int, tuple[int, ...]] = {}
     for place, account in enumerate(accounts):
         for other in graph.neighbours(int(account)).tolist():
-            found[other] = (*found.get(other, ()), place)
-    return {other: places for other, places in found.items() if other not in set(accounts.tolist())}
+            places_of[other] = (*places_of.get(other, ()), place)
+    return {other: places for other, places in places_of.items() if other not in set(accounts.tolist())}
 
 
 def read_targets(graph: Graph, plan: Plan, accounts: Integers, tolerance: Tolerance = EXACT) -> tuple[int | None, ...]:
@@ -126,5 +126,5 @@ def _holder(subset: tuple[int, ...], holders: dict[tuple[int, ...], list[int]], 
 
 def edges_between(graph: Graph, nodes: tuple[int | None, ...]) -> set[tuple[int, int]]:
     """The pairs of places, both with a node, whose nodes are linked."""
-    known = [(place, node) for place, node in enumerate(nodes) if node is not None]
-    return {(one, two) for (one, left), (two, right) in combinations(known, 2) if graph.has_edge(left, right)}
+    present = [(place, node) for place, node in enumerate(nodes) if node is not None]
+    return {(one, two) for (one, left), (two, right) in combinations(present, 2) if graph.has_edge(left, right)}

@@ -1,4 +1,4 @@
-"""How many people are alone with what an attacker knows of the structure around them, in a graph without names.
+"""How many people an attacker's knowledge of the structure around them singles out, in a graph without names.
 
 An attacker who knows the degree of a person, the degrees of the neighbours, or more of the surroundings, looks for the nodes that
 agree (Hay, Miklau, Jensen, Towsley and Weis 2008). These are the person's candidates; one candidate is a name.
@@ -74,7 +74,7 @@ def by_neighbours(graph: Graph, detail: int | None, seed: int) -> Candidates:
 
 
 def by_refinement(graph: Graph, detail: int | None, seed: int) -> Candidates:
-    """People whom so many rounds of refinement do not tell apart; by default as many as tell more apart."""
+    """People whom `detail` rounds of refinement do not distinguish; by default as many as distinguish more."""
     if detail is not None:
         return Candidates(f"refinement, {detail} rounds", candidate_sizes(colours_of(graph, detail)))
     colours, rounds = fixed_point(graph)
@@ -104,21 +104,21 @@ def by_hubs(graph: Graph, detail: int | None, seed: int) -> Candidates:
 
 def by_edges(graph: Graph, detail: int | None, seed: int) -> Candidates:
     """People around whom some known edges fit: grown at random from each person of a sample, links that are missing not known."""
-    from tacit.evidence.attacks.graphs.loops import containing
+    from tacit.evidence.attacks.graphs.loops import count_containing
 
     rng, many = np.random.default_rng([seed, 6]), detail or 10
     linked = np.flatnonzero(graph.degrees)
     people = rng.choice(linked, min(SAMPLE, len(linked)), replace=False).tolist()
-    patterns = [grown(graph, person, many, rng) for person in people]
-    sizes = [containing(graph.offsets, graph.targets, pattern, parents, STEPS) for pattern, parents in patterns]
+    patterns = [grow_pattern(graph, person, many, rng) for person in people]
+    sizes = [count_containing(graph.offsets, graph.targets, pattern, parents, STEPS) for pattern, parents in patterns]
     return Candidates(f"{many} edges around a person", np.array(sizes, dtype=np.int64))
 
 
-def grown(graph: Graph, person: int, edges: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """A pattern of so many edges around a person, who comes first, and for each later node an earlier one that it is linked to."""
-    chosen, parents, known = [person], [-1], set[tuple[int, int]]()
+def grow_pattern(graph: Graph, person: int, edges: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """A pattern of `edges` edges around a person, who comes first, and for each later node an earlier one that it is linked to."""
+    chosen, parents, edges_known = [person], [-1], set[tuple[int, int]]()
     for _ in range(20 * edges):
-        if len(known) == edges:
+        if len(edges_known) == edges:
             break
         place = int(rng.integers(len(chosen)))
         other = int(rng.choice(graph.neighbours(chosen[place])))
@@ -126,9 +126,9 @@ def grown(graph: Graph, person: int, edges: int, rng: np.random.Generator) -> tu
             chosen.append(other)
             parents.append(place)
         there = chosen.index(other)
-        known.add((min(place, there), max(place, there)))
+        edges_known.add((min(place, there), max(place, there)))
     pattern = np.zeros((len(chosen), len(chosen)), dtype=np.bool_)
-    for one, two in known:
+    for one, two in edges_known:
         pattern[one, two] = pattern[two, one] = True
     return pattern, np.array(parents, dtype=np.int64)
 
@@ -141,7 +141,7 @@ KNOWLEDGE: dict[str, Callable[[Graph, int | None, int], Candidates]] = {
     "hubs": by_hubs,
     "subgraph": by_edges,
 }
-DETAILED = {"refine": "rounds", "hubs": "hubs", "subgraph": "edges"}  # what a number after the knowledge means
+DETAILED = {"refine": "rounds", "hubs": "hubs", "subgraph": "edges"}  # the meaning of a number after the knowledge
 MOST_DETAIL = 100
 
 
@@ -152,10 +152,10 @@ def re_identify(graph: Graph, knowledge: list[str], seed: int = 0) -> ReIdentifi
     >>> re_identify(star, ["degree"]).found[0].alone
     1
     """
-    return ReIdentification(graph.nodes, graph.edges, tuple(_known(graph, each, seed) for each in knowledge))
+    return ReIdentification(graph.nodes, graph.edges, tuple(_candidates_by(graph, each, seed) for each in knowledge))
 
 
-def _known(graph: Graph, text: str, seed: int) -> Candidates:
+def _candidates_by(graph: Graph, text: str, seed: int) -> Candidates:
     name, _, detail = text.partition(":")
     number = int(detail) if detail.isascii() and detail.isdigit() and len(detail) < 4 else None
     wrong = detail and (name not in DETAILED or number is None or not 1 <= number <= MOST_DETAIL)

@@ -1,1 +1,1 @@
-"""Attacks on published tables: what a generalized table, its publisher's choices and exact marginals disclose."""
+"""Attacks on published tables: the disclosures of a generalized table, of its publisher's choices and of exact marginals."""

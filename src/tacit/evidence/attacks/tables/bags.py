@@ -96,7 +96,7 @@ def tables_that_fit(output: Bag, leaves: Leaves) -> int:
     return prod(comb(times + len(leaves.get(quasi, (quasi,))) - 1, times) for (quasi, _), times in output)
 
 
-def fitting(output: Bag, leaves: Leaves, known: Mapping[Any, int] | None = None) -> Iterator[Candidate]:
+def fitting_tables(output: Bag, leaves: Leaves, known: Mapping[Any, int] | None = None) -> Iterator[Candidate]:
     """Every table that the output can be a generalization of; the weight is the number of assignments of leaves to rows.
 
     `known` is how often each combination occurs, if the attacker has that from an outside table.
@@ -120,7 +120,7 @@ def fitting(output: Bag, leaves: Leaves, known: Mapping[Any, int] | None = None)
             yield Candidate(frozenset((row, n) for row, n in table.items() if n), Fraction(weight))
 
 
-def drawn(known: Mapping[Any, int], prior: Mapping[Any, Fraction]) -> Iterator[Candidate]:
+def possible_tables(counts_known: Mapping[Any, int], prior: Mapping[Any, Fraction]) -> Iterator[Candidate]:
     """Every table with the known quasi-identifiers, when each person's value is an independent draw from a prior.
 
     This is the attacker of a refusal: no row is seen, and yet there is an output to reason from.
@@ -128,19 +128,21 @@ def drawn(known: Mapping[Any, int], prior: Mapping[Any, Fraction]) -> Iterator[C
     >>> [(sorted(each.table), str(each.weight)) for each in drawn({"q1": 1}, {"yes": Fraction(1, 4), "no": Fraction(3, 4)})]
     [([(('q1', 'no'), 1)], '3/4'), ([(('q1', 'yes'), 1)], '1/4')]
     """
-    if prod(comb(times + len(prior) - 1, times) for times in known.values()) > MOST_TABLES:
+    if prod(comb(times + len(prior) - 1, times) for times in counts_known.values()) > MOST_TABLES:
         raise InvalidInput(f"more than {MOST_TABLES:,} tables are possible; attack a smaller table")
     values = list(prior)
-    for chosen in product(*(splits(times, len(values)) for times in known.values())):
+    for chosen in product(*(splits(times, len(values)) for times in counts_known.values())):
         rows = {
-            (quasi, value): n for quasi, counts in zip(known, chosen, strict=True) for value, n in zip(values, counts, strict=True)
+            (quasi, value): n
+            for quasi, counts in zip(counts_known, chosen, strict=True)
+            for value, n in zip(values, counts, strict=True)
         }
         weight = prod((prior[value] ** n for (_, value), n in rows.items()), start=Fraction(1))
         yield Candidate(frozenset((row, n) for row, n in rows.items() if n), weight * prod(ways(counts) for counts in chosen))
 
 
 def _quasi(table: Mapping[Row, int]) -> dict[Hashable, int]:
-    found: Counter[Hashable] = Counter()
+    counts: Counter[Hashable] = Counter()
     for (quasi, _), times in table.items():
-        found[quasi] += times
-    return {quasi: times for quasi, times in found.items() if times}
+        counts[quasi] += times
+    return {quasi: times for quasi, times in counts.items() if times}

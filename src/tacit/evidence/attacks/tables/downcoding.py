@@ -6,7 +6,7 @@ this is so; often the counts of the leaves below a label are then the same in al
 
 Defense: none that keeps the table as good; a publisher that is not minimal gives this attack nothing.
 
-The people of the demonstration are drawn from a seeded generator on purpose: they are nobody's.
+The people of the demonstration are drawn from a seeded generator on purpose: they are invented.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars
-from tacit.evidence.attacks.tables.bags import Bag, Row, bag, fitting
+from tacit.evidence.attacks.tables.bags import Bag, Row, bag, fitting_tables
 from tacit.evidence.attacks.tables.publishers import GroupSize, LocalRecoding, Publisher
 
 ANYTHING = "any"  # the sensitive column, which is not looked at
@@ -119,7 +119,7 @@ def downcode(
 def _family(label: Hashable, lifted: int, output: Bag, below: Sequence[Hashable], publisher: Publisher) -> Family:
     """The tables of one family that a minimal publisher would have turned into this."""
     fit, left = 0, []
-    for candidate in fitting(output, {label: below}):
+    for candidate in fitting_tables(output, {label: below}):
         fit += 1
         if publisher.choice(candidate.table).chances.get(output, Fraction(0)):
             left.append(candidate.table)

@@ -1,10 +1,10 @@
 """A published file: its rows, and the values that its labels stand for.
 
-What the labels of a published file stand for: its receipt, and the hierarchies that its publisher generalized by.
+The meaning of the labels of a published file: its receipt, and the hierarchies that its publisher generalized by.
 
 A file of `tacit anonymize table` has a receipt, which names the quasi-identifiers, the method and the columns that have a
 hierarchy. Hierarchies come from a configuration, a folder or families. A label that none of them explains is refused: an attack
-that reads a label as a value finds nobody, and would call the file safe.
+that reads a label as a value finds no person, and would call the file safe.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Families:
     @cached_property
     def forms(self) -> dict[str, list[str]]:
         """For each label, the leaves that it may stand for."""
-        found: dict[str, list[str]] = {}
+        leaves_of: dict[str, list[str]] = {}
         for leaf in self.leaves:
             for label in dict.fromkeys([leaf, *map(str, above(leaf, self.parents))] if self.levels is None else self.levels[leaf]):
-                found.setdefault(label, []).append(leaf)
-        return found
+                leaves_of.setdefault(label, []).append(leaf)
+        return leaves_of
 
     def below(self, label: str) -> list[str]:
         """The leaves that a published label may stand for; itself if it stands above nothing.
@@ -80,10 +80,10 @@ class Families:
         """Per leaf, its labels from itself to the most general one; all leaves must have as many."""
         if self.levels is not None:
             return {leaf: list(labels) for leaf, labels in self.levels.items()}
-        found = {leaf: [leaf, *map(str, above(leaf, self.parents))] for leaf in self.leaves}
-        if len({len(labels) for labels in found.values()}) > 1:
+        labels_of = {leaf: [leaf, *map(str, above(leaf, self.parents))] for leaf in self.leaves}
+        if len({len(labels) for labels in labels_of.values()}) > 1:
             raise InvalidInput("the values of a column must have equally many levels above them; complete the families")
-        return found
+        return labels_of
 
 
 def families(texts: Sequence[str]) -> dict[str, Families]:
@@ -92,16 +92,16 @@ def families(texts: Sequence[str]) -> dict[str, Families]:
     >>> families(["Q=q1,q2"])[""].below("Q")
     ['q1', 'q2']
     """
-    found: dict[str, dict[str, str]] = {}
+    parents_of: dict[str, dict[str, str]] = {}
     for text in texts:
         named, equals, children = text.partition("=")
         column, colon, parent = named.rpartition(":")
         if not equals or not parent or not all(children.split(",")):
             raise InvalidInput("a family is written PARENT=CHILD,CHILD or COLUMN:PARENT=CHILD,CHILD")
         for child in children.split(","):
-            if found.setdefault(column if colon else "", {}).setdefault(child, parent) != parent:
+            if parents_of.setdefault(column if colon else "", {}).setdefault(child, parent) != parent:
                 raise InvalidInput("a label has two parents; put it into one family")
-    return {column: Families(parents) for column, parents in found.items()}
+    return {column: Families(parents) for column, parents in parents_of.items()}
 
 
 def read_bag(path: str | Path, quasi: Sequence[str], sensitive: str, changed: Collection[str] = ()) -> Bag:
@@ -127,7 +127,7 @@ def _texts(path: str | Path, names: Sequence[str]) -> list[list[str]]:
     return [[(value or MISSING).strip() for value in column.to_pylist()] for column in read_columns(path, names)]
 
 
-# --- what the labels of a published file stand for ---------------------------------------------------------------------------
+# --- the meaning of the labels of a published file ---------------------------------------------------------------------------
 
 
 KIND = "anonymized table"
@@ -193,7 +193,7 @@ def _receipt_text(file: Path) -> bytes | None:
         kept: bytes | None = (parquet.read_metadata(file).metadata or {}).get(b"tacit.receipt")
         return kept
     except (ArrowException, OSError):
-        return None  # the reader of the rows says what is wrong with the file
+        return None  # the reader of the rows reports the problem of the file
 
 
 def _names(listed: Any) -> tuple[str, ...]:
@@ -213,8 +213,8 @@ class Columns:
     config: Path | None = None
 
     @cached_property
-    def declared(self) -> Requirements | None:
-        """What the configuration declares; the named columns and folder replace its own."""
+    def configuration(self) -> Requirements | None:
+        """The requirements that the configuration declares; the named columns and folder replace its own."""
         if self.config is None:
             return None
         options: dict[str, Any] = {"quasi": tuple(self.quasi)} if self.quasi else {}
@@ -224,9 +224,9 @@ class Columns:
             options["hierarchies"] = self.hierarchies
         return Requirements(**{**read_configuration(self.config), **options})
 
-    def completed(self, receipt: Receipt | None) -> Columns:
+    def complete(self, receipt: Receipt | None) -> Columns:
         """The same with the columns of the configuration or the receipt where none are named."""
-        declared = self.declared
+        declared = self.configuration
         quasi, sensitive = (receipt.quasi, receipt.sensitive) if receipt is not None else ((), ())
         if declared is not None:
             quasi, sensitive = declared.quasi, declared.sensitive
@@ -239,24 +239,26 @@ class Columns:
 
     def from_files(self) -> dict[str, Families]:
         """The families of columns: as written, else from the file of each. A folder must have the file of every other column."""
-        found = families(self.families)
-        if len(self.quasi) == 1 and "" in found:
-            found = {self.quasi[0]: found[""]} | found
+        families_of = families(self.families)
+        if len(self.quasi) == 1 and "" in families_of:
+            families_of = {self.quasi[0]: families_of[""]} | families_of
         made: Collection[str] = ()
         folder = self.hierarchies
-        if self.declared is not None:
-            files = {name: path for name, path in self.declared.files.items() if name in self.quasi and name not in found}
-            found |= {name: Families.of(Hierarchy.read(path, name)) for name, path in files.items()}
-            made, folder = self.declared.made, self.declared.hierarchies
+        if self.configuration is not None:
+            files = {
+                name: path for name, path in self.configuration.files.items() if name in self.quasi and name not in families_of
+            }
+            families_of |= {name: Families.of(Hierarchy.read(path, name)) for name, path in files.items()}
+            made, folder = self.configuration.made, self.configuration.hierarchies
         if folder is not None:
-            missing = [name for name in self.quasi if name not in found and name not in made]
-            found |= {name: Families.of(each) for name, each in read_hierarchies(folder, missing).items()}
-        return found
+            missing = [name for name in self.quasi if name not in families_of and name not in made]
+            families_of |= {name: Families.of(each) for name, each in read_hierarchies(folder, missing).items()}
+        return families_of
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """The values that each column of an outside register has: what a label stands for is sought among them."""
+    """The values that each column of an outside register has: the meaning of a label is sought among them."""
 
     columns: Columns
     receipt: Receipt | None
@@ -266,33 +268,33 @@ class Register:
         """For each column and label, the values of the register that it may stand for."""
         if self.receipt is not None and self.receipt.method == "mdav":
             raise InvalidInput("the method mdav publishes means of groups, which no value equals; link a file of another method")
-        known = self.columns.from_files()
-        return {name: self._column(name, labels[name], known.get(name)) for name in self.columns.quasi}
+        families_of = self.columns.from_files()
+        return {name: self._column(name, labels[name], families_of.get(name)) for name in self.columns.quasi}
 
-    def _column(self, name: str, labels: Collection[str], known: Families | None) -> dict[str, Values]:
+    def _column(self, name: str, labels: Collection[str], families_of: Families | None) -> dict[str, Values]:
         values = self.values[name]
-        found = {TOP: values} | (boxes(labels, values) if self._in_boxes(name) else {})
-        rest = [label for label in labels if label not in found]
-        declared = self.columns.declared
-        if known is not None:
-            found |= {label: values & frozenset(known.below(_form(name, label, known))) for label in rest}
+        covers = {TOP: values} | (boxes(labels, values) if self._in_boxes(name) else {})
+        rest = [label for label in labels if label not in covers]
+        declared = self.columns.configuration
+        if families_of is not None:
+            covers |= {label: values & frozenset(families_of.below(_form(name, label, families_of))) for label in rest}
         elif declared is not None and name in declared.made:
-            found |= _made(name, rest, values, declared.made[name])
+            covers |= _made_covers(name, rest, values, declared.made[name])
         elif self.receipt is not None and name in self.receipt.hierarchies and rest:
             raise InvalidInput(f"missing hierarchy of {name}: the receipt says that the column has one; {GIVE}")
-        elif rest and not values.intersection(rest) and len(found) == 1:
+        elif rest and not values.intersection(rest) and len(covers) == 1:
             raise InvalidInput(f"no value of {name} is in the register: the published values may be generalized; {GIVE}")
         else:
-            found |= {label: values & {label} for label in rest}
-        return found
+            covers |= {label: values & {label} for label in rest}
+        return covers
 
     def _in_boxes(self, name: str) -> bool:
         return self.receipt is not None and self.receipt.method.startswith("mondrian") and name in self.receipt.quasi
 
 
-def _form(name: str, label: str, known: Families) -> str:
+def _form(name: str, label: str, families_of: Families) -> str:
     """The label, if the hierarchy that was read from a file has it."""
-    if known.levels is not None and label not in known.forms:
+    if families_of.levels is not None and label not in families_of.forms:
         raise _unknown(name, label)
     return label
 
@@ -308,21 +310,21 @@ def boxes(labels: Collection[str], values: Values) -> dict[str, Values]:
     >>> boxes(["[30, 34]", "{f, m}", "North"], frozenset({"31", "f"})) == {"[30, 34]": {"31"}, "{f, m}": {"f"}}
     True
     """
-    found = {}
+    covers = {}
     for label in labels:
         if (ends := re.fullmatch(r"\[(\S+), (\S+)\]", label)) and (low := _number(ends[1])) is not None:
             high = _number(ends[2])
             inside = {
                 value for value in values if (number := _number(value)) is not None and high is not None and low <= number <= high
             }
-            found[label] = frozenset(inside)
+            covers[label] = frozenset(inside)
         elif label.startswith("{") and label.endswith("}"):
             listed = f", {label[1:-1]}, "  # a value that has a comma of its own is a run of parts
-            found[label] = frozenset(value for value in values if f", {value}, " in listed)
-    return found
+            covers[label] = frozenset(value for value in values if f", {value}, " in listed)
+    return covers
 
 
-def _made(name: str, labels: Collection[str], values: Values, how: tuple[str, Any]) -> dict[str, Values]:
+def _made_covers(name: str, labels: Collection[str], values: Values, how: tuple[str, Any]) -> dict[str, Values]:
     """The values below labels of a hierarchy without a file, made from the register and one value of each label."""
     kind, given = how
     samples = {label: EXAMPLES[kind](label) for label in labels}

@@ -7,13 +7,13 @@ Names were removed; age, sex and postal code were not, and a register of voters 
 rows that fit have the same value, identified or not: k-anonymity bounds the first and not the second (Machanavajjhala and others
 2007). Both conclusions take for granted that the person is in the table.
 
-The people of the demonstration are drawn from a seeded generator on purpose: they are nobody's.
+The people of the demonstration are drawn from a seeded generator on purpose: they are invented.
 
-Homogeneity and background knowledge: what a k-anonymous table says of the people in its groups.
+Homogeneity and background knowledge: the disclosures of a k-anonymous table about the people in its groups.
 
 A group of k rows hides which row is whose. It does not hide the value if all rows have the same, and if they have d values, d - 1
 facts of the kind "not gout" leave one (Machanavajjhala, Kifer, Gehrke and Venkitasubramaniam 2007). The attacker knows the group
-of a person, and that the person is in the table. A row in which every quasi-identifier is * was suppressed: it may be anybody's.
+of a person, and that the person is in the table. A row in which every quasi-identifier is * was suppressed: it may be any person's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MOST_PAIRS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody in the register: a name, and the quasi-identifiers."""
+    """A person in the register: a name, and the quasi-identifiers."""
 
     name: str
     quasi: Leaf
@@ -46,7 +46,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What the table says of one person: how many rows fit, how many people fit the same rows, and the possible values."""
+    """The table's disclosure about one person: how many rows fit, how many people fit the same rows, and the possible values."""
 
     person: Person
     rows: int
@@ -66,7 +66,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Linkage:
-    """The matches of everybody in the register with one published table."""
+    """The matches of all people in the register with one published table."""
 
     published: str
     matches: tuple[Match, ...]
@@ -129,7 +129,7 @@ class Comparison:
 
 
 def link(published: Bag | Iterable[Row], register: Sequence[Person], covers: Covers, name: str = "published table") -> Linkage:
-    """Match everybody; `covers(column, label)` are the values that a published label may stand for.
+    """Match all people; `covers(column, label)` are the values that a published label may stand for.
 
     >>> table = [(("30", "f"), "flu"), (("30", "m"), "flu"), (("30", "m"), "flu")]
     >>> people = [Person("ann", ("30", "f")), Person("bob", ("30", "m")), Person("cid", ("30", "m"))]
@@ -172,7 +172,7 @@ HIERARCHIES: list[dict[str, tuple[str, ...]]] = [
 
 
 def made_people(many: int, seed: int = 0) -> tuple[list[Person], dict[str, str]]:
-    """A fictional register, and everybody's disease; from the age of 70 on that is gout."""
+    """A fictional register, and the disease of each person; from the age of 70 on that is gout."""
     draw = np.random.default_rng(seed)
     people, truth = [], {}
     for number in range(many):
@@ -215,16 +215,16 @@ class Homogeneity:
     ruled_out: tuple[str, ...]
     facts: tuple[tuple[int, int], ...]
 
-    def certain(self, known: int = 0) -> int:
+    def certain(self, ruled_out: int = 0) -> int:
         """How many people's values follow for an attacker who can rule out that many values for each."""
-        return sum(rows for facts, rows in self.facts if facts <= known)
+        return sum(rows for facts, rows in self.facts if facts <= ruled_out)
 
     def summary(self) -> str:
         """The result in sentences."""
-        known = f" after ruling out {', '.join(self.ruled_out)}" if self.ruled_out else ""
+        condition = f" after ruling out {', '.join(self.ruled_out)}" if self.ruled_out else ""
         return (
             f"{self.rows:,} rows in {self.groups:,} groups of at least {self.smallest}. The value is certain for "
-            f"{self.certain():,} rows ({self.certain() / self.rows:.0%}){known}.\n"
+            f"{self.certain():,} rows ({self.certain() / self.rows:.0%}){condition}.\n"
             f"With one more fact of the kind 'it is not this value' it is certain for {self.certain(1):,}, with two for "
             f"{self.certain(2):,}. k-anonymity bounds none of these."
         )
@@ -237,13 +237,13 @@ class Homogeneity:
             "groups": self.groups,
             "rows": self.rows,
             "ruled_out": list(self.ruled_out),
-            "certain_by_facts": [self.certain(known) for known in range(most + 1)],
+            "certain_by_facts": [self.certain(count) for count in range(most + 1)],
         }
 
     def chart(self, path: str | Path | None = None) -> Any:
         """The share of people whose value is certain, by the number of facts known."""
         most = max(facts for facts, _ in self.facts)
-        rows = [{"x": str(known), "y": self.certain(known) / self.rows, "series": "value certain"} for known in range(most + 1)]
+        rows = [{"x": str(count), "y": self.certain(count) / self.rows, "series": "value certain"} for count in range(most + 1)]
         title = f"Groups of at least {self.smallest}: how many values an attacker must rule out"
         return bars(rows, Axes("values ruled out", "share of rows", share=True), title, path)
 
@@ -255,7 +255,7 @@ def homogeneity(table: Bag | Iterable[Row], ruled_out: Collection[Hashable] = ()
     2
     """
     rows = as_bag(table)
-    groups, stars = groups_of(rows), starred(rows)
+    groups, stars = groups_of(rows), suppressed_label(rows)
     if not groups:
         raise InvalidInput("the table has no rows; there is nothing to attack")
     anybody = frozenset() if stars is None else frozenset(groups[stars])
@@ -271,15 +271,15 @@ def homogeneity(table: Bag | Iterable[Row], ruled_out: Collection[Hashable] = ()
     return Homogeneity(min(sizes), len(sizes), sum(rows for _, rows in facts), tuple(sorted(map(str, ruled_out))), tuple(facts))
 
 
-def starred(table: Bag) -> Hashable | None:
+def suppressed_label(table: Bag) -> Hashable | None:
     """The label of suppressed rows, in which every quasi-identifier is *; None if no row, or every row, has it."""
     labels = {label for (label, _), _ in table}
-    found = [label for label in labels if set(label if isinstance(label, tuple) else (label,)) == {"*"}]
-    return found[0] if found and len(labels) > 1 else None
+    starred_labels = [label for label in labels if set(label if isinstance(label, tuple) else (label,)) == {"*"}]
+    return starred_labels[0] if starred_labels and len(labels) > 1 else None
 
 
 def example() -> Bag:
-    """Four groups of four: one in which everybody has the same disease, one with two diseases, two with three."""
+    """Four groups of four: one in which all people have the same disease, one with two diseases, two with three."""
     groups = {
         "13***, under 30": "heart heart viral viral",
         "148**, 40 or more": "cancer heart viral viral",
@@ -291,7 +291,7 @@ def example() -> Bag:
 
 def values_of(table: Bag) -> Counter[Hashable]:
     """How often each value occurs."""
-    found: Counter[Hashable] = Counter()
+    counts: Counter[Hashable] = Counter()
     for (_, value), times in table:
-        found[value] += times
-    return found
+        counts[value] += times
+    return counts

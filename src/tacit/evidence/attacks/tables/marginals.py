@@ -2,19 +2,19 @@
 
 Bounds on hidden cells from released marginals: how far exact sums narrow down the counts behind them.
 
-A release of marginals is called safe where every cell keeps a wide interval. Whoever has the sums can compute the interval, the
+A release of marginals is called safe where every cell keeps a wide interval. Anyone who has the sums can compute the interval, the
 number of tables that fit, and which cells have one possible value. The interval does not say how likely each value in it is.
 
 Rebuilding the rows of small blocks from exact marginals, as was done to a census.
 
-A census publishes, for each block, exact counts by sex and age, by age and race, and so on. Each table hides who is who; together
+A census publishes, for each block, exact counts by sex and age, by age and race, and so on. Each table hides identities; together
 they are a system of equations over whole numbers, and in a small block few sets of people solve it, often one (Garfinkel, Abowd
 and Martindale 2019). Here an exact search lists the solutions of each block. Where there is one, every row of the block is
 rebuilt; where there are several, the rows that all of them share are certain all the same.
 
 Defense: noise on the counts. Then no set of people solves the system, and the best that an attacker can do is the nearest one.
 
-The people of the demonstration are drawn from a seeded generator on purpose: they are nobody's.
+The people of the demonstration are drawn from a seeded generator on purpose: they are invented.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.figures import Axes, bars, told
+from tacit.evidence.attacks.figures import Axes, bars, json_figures
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.rounding import Number
 from tacit.publish.tables.cells.bounds import CellBounds, System, Track, cell_bounds
@@ -43,7 +43,7 @@ DRAWN = 40  # cells of a chart
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellAttack:
-    """What released marginals disclose of a table; `claimed` are the bounds that somebody else gave, if any.
+    """The disclosures of released marginals about a table; `claimed` are bounds that others have given, if any.
 
     With `margins_alone` the table is not known: its counts are zeros that are not shown.
     """
@@ -83,7 +83,7 @@ class CellAttack:
         return bool((low <= self.bounds.lower).all() and (high >= self.bounds.upper).all())
 
     def summary(self) -> str:
-        """What follows from the marginals, in sentences."""
+        """The conclusions from the marginals, in sentences."""
         sums = "; ".join(" x ".join(self.table.columns[axis] for axis in axes) or "total" for axes in self.sets)
         kind = "sharp" if self.bounds.sharp else "valid, and may not be reached"
         there = np.count_nonzero(self.bounds.upper if self.margins_alone else self.table.counts)
@@ -103,18 +103,18 @@ class CellAttack:
         """The bounds of every cell as plain values."""
         cells = [
             {"cell": list(self.table.labels(cell))}
-            | told(low=self.bounds.lower[cell], high=self.bounds.upper[cell], determined=self.bounds.determined[cell])
+            | json_figures(low=self.bounds.lower[cell], high=self.bounds.upper[cell], determined=self.bounds.determined[cell])
             for cell in self.cells()
         ]
-        found = {
+        figures = {
             "columns": list(self.table.columns),
             "marginals": [[self.table.columns[axis] for axis in axes] for axes in self.sets],
         }
-        found |= {"cells": cells, "tables": self.fitting.found, "all_counted": self.fitting.complete, "sharp": self.bounds.sharp}
-        found |= {"way": self.bounds.way, "determined": len(self.determined)}
+        figures |= {"cells": cells, "tables": self.fitting.found, "all_counted": self.fitting.complete, "sharp": self.bounds.sharp}
+        figures |= {"way": self.bounds.way, "determined": len(self.determined)}
         if self.claimed is not None:
-            found["slide"] = {"valid": self.claimed_valid(), "not_sharp": [self.table.label(cell) for cell in self.not_sharp()]}
-        return found
+            figures["slide"] = {"valid": self.claimed_valid(), "not_sharp": [self.table.label(cell) for cell in self.not_sharp()]}
+        return figures
 
     def chart(self, path: str | Path | None = None) -> Any:
         """The interval of each cell as a bar, with the true count as a point; the widest tables show their first cells."""
@@ -139,14 +139,14 @@ class CellAttack:
 
 def attack_cells(table: Contingency, sets: Sequence[Sequence[int]], track: Track = lambda places, _: places) -> CellAttack:
     """Bounds of every cell, and how many tables fit, from the marginals over some sets of axes."""
-    known = released(table.counts, sets)
-    return CellAttack(table, tuple(known.marginals), cell_bounds(known, track=track), count_tables(known, COUNTED))
+    release = released(table.counts, sets)
+    return CellAttack(table, tuple(release.marginals), cell_bounds(release, track=track), count_tables(release, COUNTED))
 
 
-def attack_margins(table: Contingency, known: Released, track: Track = lambda places, _: places) -> CellAttack:
-    """The same from marginals alone, as somebody has them who never saw the table."""
-    bounds = cell_bounds(known, track=track)
-    return CellAttack(table, tuple(known.marginals), bounds, count_tables(known, COUNTED), margins_alone=True)
+def attack_margins(table: Contingency, release: Released, track: Track = lambda places, _: places) -> CellAttack:
+    """The same from marginals alone, for an attacker who never saw the table."""
+    bounds = cell_bounds(release, track=track)
+    return CellAttack(table, tuple(release.marginals), bounds, count_tables(release, COUNTED), margins_alone=True)
 
 
 def hair_and_eyes() -> CellAttack:
@@ -157,9 +157,9 @@ def hair_and_eyes() -> CellAttack:
     (['[0,12]', '[0,12]', '[2,14]', '[4,16]'], '13')
     """
     table = Contingency(("hair", "eyes"), (("blond", "brown"), ("brown", "blue")), np.array([[2, 10], [12, 6]]))
-    found = attack_cells(table, [(0,), (1,)])
+    attack = attack_cells(table, [(0,), (1,)])
     slide = np.array([[0, 0], [0, 0]]), np.array([[12, 12], [14, 16]])
-    return CellAttack(table, found.sets, found.bounds, found.fitting, slide)
+    return CellAttack(table, attack.sets, attack.bounds, attack.fitting, slide)
 
 
 # --- rebuilding the rows of small blocks from exact marginals, as was done to a census ---------------------------------------
@@ -190,7 +190,9 @@ CENSUS = Census()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rebuilt:
-    """What the marginals of one block disclose: how many sets of people fit, one of them, and the rows that all of them have."""
+    """The disclosure of the marginals of one block: how many sets of people fit, one of them, and the rows that all of them
+    have.
+    """
 
     solutions: TableCount
     one: Counts
@@ -202,7 +204,7 @@ class Rebuilt:
         return self.solutions.complete and self.solutions.found == 1
 
 
-def rebuild(known: Released, most: int = LISTED) -> Rebuilt:
+def rebuild(release: Released, most: int = LISTED) -> Rebuilt:
     """All sets of people that fit, up to a limit; beyond it the certain rows are the lower bounds of integer programs.
 
     >>> block = np.zeros(SHAPE, dtype=np.int64)
@@ -210,16 +212,16 @@ def rebuild(known: Released, most: int = LISTED) -> Rebuilt:
     >>> rebuild(released(block, SETS)).unique
     True
     """
-    found = list(islice(tables(known), most + 1))
-    if not found:
+    solutions = list(islice(tables(release), most + 1))
+    if not solutions:
         raise InvalidInput("no set of people has these marginals; they must be exact, and from one block")
-    if len(found) <= most:
-        return Rebuilt(TableCount(len(found), True), found[0], np.min(found, axis=0))
-    system = System.of(known)
-    certain = np.zeros(known.size, dtype=np.int64)
-    for place in np.flatnonzero(np.min(found, axis=0).ravel()[system.free]):
+    if len(solutions) <= most:
+        return Rebuilt(TableCount(len(solutions), True), solutions[0], np.min(solutions, axis=0))
+    system = System.of(release)
+    certain = np.zeros(release.size, dtype=np.int64)
+    for place in np.flatnonzero(np.min(solutions, axis=0).ravel()[system.free]):
         certain[system.free[place]] = int(system.extreme(int(place))[0])
-    return Rebuilt(TableCount(len(found), False), found[0], certain.reshape(known.shape))
+    return Rebuilt(TableCount(len(solutions), False), solutions[0], certain.reshape(release.shape))
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,7 @@ class Rebuilding:
             }
             for each in self.blocks
         ]
-        figures = told(people=self.people, unique=self.unique, certain=self.certain, epsilon=self.epsilon)
+        figures = json_figures(people=self.people, unique=self.unique, certain=self.certain, epsilon=self.epsilon)
         return figures | {"right_under_noise": self.right_under_noise, "blocks": blocks}
 
     def chart(self, path: str | Path | None = None) -> Any:
@@ -300,7 +302,7 @@ class Rebuilding:
         return bars(rows, Axes("", "share of rows", share=True), "Rows rebuilt from counts by block", path)
 
 
-def rebuilding(
+def attack_blocks(
     blocks: Sequence[Counts], census: Census = CENSUS, epsilon: Number = 1, track: TrackBlocks = lambda blocks, _: blocks
 ) -> Rebuilding:
     """Attack every block with its exact marginals, and again with noise on each count.
@@ -308,8 +310,8 @@ def rebuilding(
     A person is in one cell of each marginal, so that adding or removing one changes the counts by as many as there are marginals.
     """
     noise = Laplace(sensitivity=len(census.sets), epsilon=epsilon, step=1, on_grid=True)
-    found = tuple(_attack(block, census.sets, noise) for block in track(blocks, len(blocks)))
-    return Rebuilding(found, str(census), Fraction(noise.epsilon))
+    findings = tuple(_attack(block, census.sets, noise) for block in track(blocks, len(blocks)))
+    return Rebuilding(findings, str(census), Fraction(noise.epsilon))
 
 
 def blocks_of(table: Table, block: str, columns: Sequence[str]) -> list[Counts]:
@@ -333,10 +335,10 @@ def made_blocks(many: int, seed: int = 0) -> list[Counts]:
 
 
 def _attack(block: Counts, sets: Sets, noise: Laplace) -> BlockFinding:
-    found = rebuild(released(block, sets))
+    rebuilt = rebuild(released(block, sets))
     right = int(np.minimum(_nearest(block, sets, noise), block).sum())
-    wrong = int(np.maximum(found.certain - block, 0).sum())
-    return BlockFinding(int(block.sum()), found.solutions, int(found.certain.sum()), wrong, right)
+    wrong = int(np.maximum(rebuilt.certain - block, 0).sum())
+    return BlockFinding(int(block.sum()), rebuilt.solutions, int(rebuilt.certain.sum()), wrong, right)
 
 
 def _nearest(block: Counts, sets: Sets, noise: Laplace) -> Counts:
@@ -353,7 +355,7 @@ def _nearest(block: Counts, sets: Sets, noise: Laplace) -> Counts:
     cost = np.concatenate([np.full(block.size, 1e-3), np.ones(2 * len(sums))])  # of equally near sets, the one with fewest people
     whole = np.concatenate([np.ones(block.size), np.zeros(2 * len(sums))])
     equal = LinearConstraint(hstack([csr_array(matrix), slack, -slack]).tocsr(), noisy, noisy)
-    found = milp(cost, integrality=whole, bounds=Bounds(0, np.inf), constraints=equal, options={"time_limit": 5})
-    if found.x is None:
+    solution = milp(cost, integrality=whole, bounds=Bounds(0, np.inf), constraints=equal, options={"time_limit": 5})
+    if solution.x is None:
         return np.zeros(block.shape, dtype=np.int64)
-    return np.rint(found.x[: block.size]).astype(np.int64).reshape(block.shape)
+    return np.rint(solution.x[: block.size]).astype(np.int64).reshape(block.shape)

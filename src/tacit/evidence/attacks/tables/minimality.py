@@ -4,8 +4,8 @@ The minimality attack: which tables would have made this publisher give this out
 
 A publisher that generalizes as little as its rule allows tells by its choice that everything cheaper failed. The attacker lists the
 tables that fit the output, runs the publisher on each, discards those that would have been published otherwise, and reads each
-person's value off what is left (Wong, Fu, Wang and Pei 2007). It needs the algorithm and nothing else, so it works on any publisher
-that can be run. A refusal is an output too: what is conditioned on is whatever became visible.
+person's value off the remaining tables (Wong, Fu, Wang and Pei 2007). It needs the algorithm and nothing else, so it works on any
+publisher that can be run. A refusal is an output too: the attacker conditions on everything that became visible.
 
 All beliefs are exact fractions. `without` is the belief of an attacker who sees the output and does not know the algorithm.
 
@@ -25,7 +25,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.evidence.attacks.figures import Axes, bars
-from tacit.evidence.attacks.tables.bags import Bag, Candidate, Row, bag, drawn, fitting, groups_of
+from tacit.evidence.attacks.tables.bags import Bag, Candidate, Row, bag, fitting_tables, groups_of, possible_tables
 from tacit.evidence.attacks.tables.publishers import (
     REFUSED,
     DifferentValues,
@@ -41,7 +41,7 @@ from tacit.publish.tables.blind import AtLeast, Blind
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """A table that fits, the number of assignments it stands for, and what the publisher would have done with it."""
+    """A table that fits, the number of assignments it stands for, and the publisher's output for it."""
 
     table: Bag
     weight: Fraction
@@ -60,7 +60,7 @@ class Considered:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What is believed of a person with certain quasi-identifiers: without the algorithm, and with it (None if nothing fits)."""
+    """The belief about a person with certain quasi-identifiers: without the algorithm, and with it (None if nothing fits)."""
 
     quasi: Hashable
     value: Hashable
@@ -68,12 +68,12 @@ class Belief:
     posterior: Fraction | None
 
     @property
-    def moved(self) -> bool:
+    def is_moved(self) -> bool:
         """Whether knowing the algorithm changed the belief."""
         return self.without != self.posterior
 
     @property
-    def raised(self) -> bool:
+    def is_raised(self) -> bool:
         """Whether knowing the algorithm raised the belief."""
         return self.posterior is not None and (self.without is None or self.posterior > self.without)
 
@@ -101,7 +101,7 @@ class Minimality:
     @property
     def breaches(self) -> tuple[Belief, ...]:
         """Beliefs in protected values that the algorithm raised above the limit."""
-        return tuple(each for each in self.beliefs if each.raised and self._above(each))
+        return tuple(each for each in self.beliefs if each.is_raised and self._above(each))
 
     def _above(self, belief: Belief) -> bool:
         named = self.protected is None or belief.value in self.protected
@@ -117,13 +117,13 @@ class Minimality:
         fit = f"{len(self.considered):,} {many} the output ({self.assignments} assignments of rows)"
         if not self.consistent:
             return f"{fit}, and none of them would have led to it: the publisher does not follow this rule ({self.rule})."
-        found = f"{fit}; {len(self.consistent):,} would have led to it under the rule: {self.rule}."
+        conclusion = f"{fit}; {len(self.consistent):,} would have led to it under the rule: {self.rule}."
         if not self.breaches:
-            return f"{found}\nNo belief in a protected value rises above {self.limit} because the algorithm is known."
+            return f"{conclusion}\nNo belief in a protected value rises above {self.limit} because the algorithm is known."
         worst = max(self.breaches, key=lambda each: each.posterior or 0)
         return (
-            f"{found}\nBreach: P({shown(worst.value)} | {shown(worst.quasi)}) is {worst.posterior} for an attacker who knows the "
-            f"algorithm, and {worst.without} for one who does not."
+            f"{conclusion}\nBreach: P({label_text(worst.value)} | {label_text(worst.quasi)}) is {worst.posterior} for an attacker "
+            f"who knows the algorithm, and {worst.without} for one who does not."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,8 +138,8 @@ class Minimality:
             "consistent": len(self.consistent),
             "beliefs": [
                 {
-                    "quasi": shown(each.quasi),
-                    "value": shown(each.value),
+                    "quasi": label_text(each.quasi),
+                    "value": label_text(each.value),
                     "without": _text(each.without),
                     "posterior": _text(each.posterior),
                 }
@@ -152,7 +152,7 @@ class Minimality:
     def chart(self, path: str | Path | None = None) -> Any:
         """The beliefs in protected values, without and with the algorithm."""
         rows = [
-            {"x": f"{shown(each.value)} given {shown(each.quasi)}", "y": belief, "series": series}
+            {"x": f"{label_text(each.value)} given {label_text(each.quasi)}", "y": belief, "series": series}
             for each in self.beliefs
             if self.protected is None or each.value in self.protected
             for series, belief in (("output alone", each.without), ("output and algorithm", each.posterior))
@@ -179,7 +179,7 @@ def minimality(publisher: Publisher, output: Output, candidates: Iterable[Candid
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What counts as a breach: a belief above `limit` in a protected value, all values if none is named; the rule in words."""
+    """The definition of a breach: a belief above `limit` in a protected value, all values if none is named; the rule in words."""
 
     rule: str
     limit: Fraction
@@ -188,7 +188,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Attacker:
-    """What the attacker knows: the leaves below each label; how often each leaf occurs; a prior over values, for refusals."""
+    """The attacker's knowledge: the leaves below each label; how often each leaf occurs; a prior over values, for refusals."""
 
     leaves: Mapping[Any, Sequence[Any]] = field(default_factory=dict)
     known: Mapping[Any, int] | None = None
@@ -197,10 +197,10 @@ class Attacker:
     def candidates(self, output: Output) -> Iterable[Candidate]:
         """The tables to consider before the algorithm is."""
         if self.prior is not None and self.known is not None:
-            return drawn(self.known, self.prior)
+            return possible_tables(self.known, self.prior)
         if not isinstance(output, frozenset):
             raise InvalidInput("a refusal shows no rows: give the known quasi-identifiers and a prior over values")
-        return fitting(output, self.leaves, self.known)
+        return fitting_tables(output, self.leaves, self.known)
 
 
 def against(
@@ -210,7 +210,7 @@ def against(
     limit: Fraction = Fraction(1, 2),
     protected: Any = None,
 ) -> Minimality:
-    """The attack on published rows, or on a refusal (None). `protected` names the values that nobody should learn; all by default.
+    """The attack on published rows, or on a refusal (None). `protected` names the values to protect; all by default.
 
     >>> from tacit.evidence.attacks.tables.publishers import LocalRecoding
     >>> from tacit.evidence.attacks.tables.publishers import MostShare
@@ -243,21 +243,23 @@ def _beliefs(considered: Sequence[Considered]) -> tuple[Belief, ...]:
 
 def _mean(weighted: Iterable[tuple[Fraction, dict[Hashable, int] | None]], value: Hashable) -> Fraction | None:
     """The mean share of a value among people with the same quasi-identifiers, over the tables that have such people."""
-    total = found = Fraction(0)
+    total = part = Fraction(0)
     for weight, counts in weighted:
         if counts:
             total += weight
-            found += weight * Fraction(counts.get(value, 0), sum(counts.values()))
-    return found / total if total else None
+            part += weight * Fraction(counts.get(value, 0), sum(counts.values()))
+    return part / total if total else None
 
 
-def shown(label: Hashable) -> str:
+def label_text(label: Hashable) -> str:
     """A label or a combination of labels in words."""
     return ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
 
 
 def _counts(table: Bag) -> list[dict[str, Any]]:
-    return [{"quasi": shown(quasi), "value": shown(value), "rows": times} for (quasi, value), times in sorted(table, key=repr)]
+    return [
+        {"quasi": label_text(quasi), "value": label_text(value), "rows": times} for (quasi, value), times in sorted(table, key=repr)
+    ]
 
 
 def _text(belief: Fraction | None) -> str | None:
@@ -327,18 +329,18 @@ def tutorial() -> Tutorial:
     >>> len(found.used.considered), len(found.used.consistent), len(found.stated.consistent)
     (9, 1, 0)
     """
-    return Tutorial(attacked(), attacked(STATED, None), attacked(EVERYTHING, None), defended())
+    return Tutorial(attack_tutorial(), attack_tutorial(STATED, None), attack_tutorial(EVERYTHING, None), attack_blind())
 
 
-def attacked(rule: Rule = SHARE, protected: frozenset[Any] | None = YES) -> Minimality:
+def attack_tutorial(rule: Rule = SHARE, protected: frozenset[Any] | None = YES) -> Minimality:
     """The attack on the output of the slides, by a publisher that lifts as few rows as the rule needs."""
-    return minimality(LocalRecoding(rule, PARENTS), OUTPUT, fitting(OUTPUT, LEAVES), Settings(str(rule), HALF, protected))
+    return minimality(LocalRecoding(rule, PARENTS), OUTPUT, fitting_tables(OUTPUT, LEAVES), Settings(str(rule), HALF, protected))
 
 
-def defended() -> Minimality:
-    """The attack on what the blind publisher makes of the same rows."""
+def attack_blind() -> Minimality:
+    """The attack on the blind publisher's output for the same rows."""
     output = bag(BLIND.publish(ROWS) or [])
-    return minimality(blind(BLIND), output, fitting(output, LEAVES), Settings("groups of at least 3 rows", HALF, YES))
+    return minimality(blind(BLIND), output, fitting_tables(output, LEAVES), Settings("groups of at least 3 rows", HALF, YES))
 
 
 def _size(table: Bag, quasi: str, value: str | None = None) -> int:

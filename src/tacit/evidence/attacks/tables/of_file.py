@@ -2,7 +2,7 @@
 
 Attacks on a published file, given its receipt, the hierarchies and the rule of its publisher: minimality and linkage.
 
-`tacit anonymize table` as something to attack: the minimality attack on tacit's own publisher.
+`tacit anonymize table` under attack: the minimality attack on tacit's own publisher.
 
 It searches for the best generalization that satisfies the models. With a model of the sensitive column that choice depends on the
 values, and the attack applies; with k-anonymity alone it does not, and the attack learns nothing from it.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput
-from tacit.evidence.attacks.tables.bags import Candidate, Row, fitting, rows_of, tables_that_fit
+from tacit.evidence.attacks.tables.bags import Candidate, Row, fitting_tables, rows_of, tables_that_fit
 from tacit.evidence.attacks.tables.labels import Columns, Families, Receipt, Register, read_bag, read_people, receipt_of
 from tacit.evidence.attacks.tables.linkage import Linkage, link
 from tacit.evidence.attacks.tables.minimality import Minimality, Settings, minimality
@@ -53,11 +53,11 @@ class OwnPublisher:
         (sensitive,) = self.asked.sensitive
         table = Table.of({**columns, sensitive: [str(row[1]) for row in rows]})
         try:
-            found = anonymize(table, replace(self.asked, suppressed="star")).table
+            published = anonymize(table, replace(self.asked, suppressed="star")).table
         except InvalidInput:
             return None
-        labels = zip(*(found[name].texts().tolist() for name in self.asked.quasi), strict=True)
-        return [(tuple(label), value) for label, value in zip(labels, found[sensitive].texts().tolist(), strict=True)]
+        labels = zip(*(published[name].texts().tolist() for name in self.asked.quasi), strict=True)
+        return [(tuple(label), value) for label, value in zip(labels, published[sensitive].texts().tolist(), strict=True)]
 
 
 def own_publisher(asked: Requirements) -> BlackBox:
@@ -96,29 +96,29 @@ class Suspected:
 
 
 def attack_file(path: str | Path, columns: Columns, how: Suspected, track: Track) -> Minimality:
-    """The tables that fit the file, those that would have led to it, and what that says of each value."""
+    """The tables that fit the file, those that would have led to it, and the beliefs about each value that follow."""
     receipt = receipt_of(path)
-    columns = columns.completed(receipt)
+    columns = columns.complete(receipt)
     how = replace(how, way=how.way or ("local" if receipt is None and columns.config is None else "tacit"))
     output = read_bag(path, columns.quasi, columns.sensitive, () if receipt is None else receipt.changed)
-    known = _by_column(columns)
+    families_of = _by_column(columns)
     if how.way == "tacit":
         rule, publisher = _tacit(columns, how, receipt, Table.of({columns.sensitive: [row[1] for row in rows_of(output)]}))
     else:
-        rule, publisher = _publisher(how, known)
+        rule, publisher = _publisher(how, families_of)
     if how.way in ("columns", "tacit"):
-        leaves = FullDomain(GroupSize(1), [each.hierarchy() for each in known]).leaves(output)
+        leaves = FullDomain(GroupSize(1), [each.hierarchy() for each in families_of]).leaves(output)
     else:
         output = frozenset(((_only(label), value), times) for (label, value), times in output)
-        leaves = {label: list(known[0].below(str(label))) for label in {quasi for (quasi, _), _ in output}}
-    fit = track(fitting(output, leaves), tables_that_fit(output, leaves))
+        leaves = {label: list(families_of[0].below(str(label))) for label in {quasi for (quasi, _), _ in output}}
+    fit = track(fitting_tables(output, leaves), tables_that_fit(output, leaves))
     return minimality(publisher, output, fit, Settings(rule, how.limit, how.protected))
 
 
 def link_file(path: str | Path, register: str | Path, columns: Columns, name: str) -> Linkage:
     """The people of a register against a published file, whose labels are read by its receipt and its hierarchies."""
     receipt = receipt_of(path)
-    columns = columns.completed(receipt)
+    columns = columns.complete(receipt)
     table = read_bag(path, columns.quasi, columns.sensitive, () if receipt is None else receipt.changed)
     people = read_people(register, columns.quasi, name)
     values = {column: frozenset(person.quasi[place] for person in people) for place, column in enumerate(columns.quasi)}
@@ -143,8 +143,8 @@ def rule_of(text: str, smallest: int, protected: frozenset[Hashable] | None) -> 
 
 
 def _tacit(columns: Columns, how: Suspected, receipt: Receipt | None, table: Table) -> tuple[str, Publisher]:
-    """What `tacit anonymize table` would have published as configured, or else under the rule."""
-    declared = columns.declared
+    """The table that `tacit anonymize table` would have published as configured, or else under the rule."""
+    declared = columns.configuration
     if declared is not None and (how.rule is not None or how.smallest > 1):
         raise InvalidInput("--config names the models of --publisher tacit; leave out --rule and --smallest")
     asked = replace(declared, keep=()) if declared is not None else _by_rule(columns, how)
@@ -182,13 +182,13 @@ def _models(asked: Requirements, table: Table) -> list[str]:
     return [str(condition) for condition in asked.models(trees).conditions(table, list(asked.sensitive))]
 
 
-def _publisher(how: Suspected, known: Sequence[Families]) -> tuple[str, Publisher]:
+def _publisher(how: Suspected, families_of: Sequence[Families]) -> tuple[str, Publisher]:
     rule = rule_of(how.rule or USUAL, how.smallest, how.protected)
     if how.way == "columns":
-        return str(rule), FullDomain(rule, [each.hierarchy() for each in known])
-    if len(known) > 1:
+        return str(rule), FullDomain(rule, [each.hierarchy() for each in families_of])
+    if len(families_of) > 1:
         raise InvalidInput("several quasi-identifiers can be attacked with --publisher columns only")
-    parents = known[0].parents
+    parents = families_of[0].parents
     if how.way == "blind":
         return str(GroupSize(how.smallest)), blind(Blind(AtLeast(how.smallest, parents)))
     if set(parents) & set(parents.values()):
@@ -198,17 +198,17 @@ def _publisher(how: Suspected, known: Sequence[Families]) -> tuple[str, Publishe
 
 def _by_column(columns: Columns) -> list[Families]:
     """The families of each quasi-identifier."""
-    made = () if columns.declared is None else columns.declared.made
-    found = columns.from_files()
-    if named := [name for name in columns.quasi if name not in found and name in made]:
+    made = () if columns.configuration is None else columns.configuration.made
+    families_of = columns.from_files()
+    if named := [name for name in columns.quasi if name not in families_of and name in made]:
         raise InvalidInput(
             f"the hierarchy of {named[0]} is made from values that the attacker lacks; give it as a file or as families"
         )
-    if len(found) < len(columns.quasi) or any(name not in found for name in columns.quasi):
+    if len(families_of) < len(columns.quasi) or any(name not in families_of for name in columns.quasi):
         raise InvalidInput(
             "every quasi-identifier needs its families; write them as COLUMN:PARENT=CHILD,CHILD, or name a folder of hierarchies"
         )
-    return [found[name] for name in columns.quasi]
+    return [families_of[name] for name in columns.quasi]
 
 
 def _only(label: Any) -> Hashable:

@@ -7,8 +7,8 @@ attack depends on whether the attacker knows which one is taken. A refusal is an
 
 When a publisher calls a group diverse: the two readings of the tutorial's rule.
 
-The slide says "at least two different values". Its own output has a group in which everybody has "no", which that rule rejects. The
-example works with the other reading: only "yes" is protected, and at most half of a group may have it.
+The slide says "at least two different values". Its own output has a group in which all people have "no", which that rule rejects.
+The example works with the other reading: only "yes" is protected, and at most half of a group may have it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class MostShare:
 
 @dataclass(frozen=True, slots=True)
 class DifferentValues:
-    """Distinct diversity: a group has at least so many different values.
+    """Distinct diversity: a group has at least `least` different values.
 
     >>> DifferentValues(2).accepts({"no": 3})
     False
@@ -84,7 +84,7 @@ class DifferentValues:
 
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """k-anonymity: a group has at least so many rows."""
+    """k-anonymity: a group has at least `least` rows."""
 
     least: int
 
@@ -136,10 +136,10 @@ class Choice:
 
 
 class Publisher(Protocol):
-    """What is attacked."""
+    """The interface of a publisher under attack."""
 
     def choice(self, table: Bag) -> Choice:
-        """What would be published for a table."""
+        """The outputs that would be published for a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,9 +182,9 @@ class LocalRecoding:
         for (quasi, value), times in table:
             families.setdefault(self.parents.get(quasi, quasi), {})[quasi, value] = times
         solved = [self._solve(parent, counts) for parent, counts in sorted(families.items(), key=repr)]
-        if not all(found for _, found in solved):
+        if not all(recodings for _, recodings in solved):
             return Choice({REFUSED: Fraction(1)})
-        outputs = [_joined(parts) for parts in product(*(found for _, found in solved))]
+        outputs = [_join(parts) for parts in product(*(recodings for _, recodings in solved))]
         return _cheapest(outputs, sum(cost for cost, _ in solved), self.any_minimum)
 
     def _solve(self, parent: Hashable, counts: Mapping[Row, int]) -> tuple[int, list[Counter[Row]]]:
@@ -231,22 +231,22 @@ class FullDomain:
 
     def at(self, node: tuple[int, ...], table: Bag) -> Bag:
         """The table at one node."""
-        found: Counter[Row] = Counter()
+        rows: Counter[Row] = Counter()
         quasi: Any
         for (quasi, value), times in table:
-            found[tuple(each[part][level] for each, part, level in zip(self.hierarchies, quasi, node, strict=True)), value] += times
-        return frozenset(found.items())
+            rows[tuple(each[part][level] for each, part, level in zip(self.hierarchies, quasi, node, strict=True)), value] += times
+        return frozenset(rows.items())
 
     def leaves(self, output: Bag) -> dict[Hashable, list[Hashable]]:
         """For each published combination, those that it may stand for."""
-        found: dict[Hashable, list[Hashable]] = {}
+        leaves_of: dict[Hashable, list[Hashable]] = {}
         quasi: Any
         for quasi in {quasi for (quasi, _), _ in output}:
             below = [[leaf for leaf, up in each.items() if part in up] for each, part in zip(self.hierarchies, quasi, strict=True)]
             if not all(below):
                 raise InvalidInput("a published value is not in its hierarchy; add it, or use the hierarchy of the publisher")
-            found[quasi] = list(product(*below))
-        return found
+            leaves_of[quasi] = list(product(*below))
+        return leaves_of
 
 
 def satisfies(table: Bag, rule: Rule) -> bool:
@@ -255,14 +255,14 @@ def satisfies(table: Bag, rule: Rule) -> bool:
 
 
 def _lift(parent: Hashable, counts: Mapping[Row, int], lifted: Sequence[int]) -> Counter[Row]:
-    found: Counter[Row] = Counter()
+    rows: Counter[Row] = Counter()
     for (row, times), up in zip(counts.items(), lifted, strict=True):
-        found[row] += times - up
-        found[parent, row[1]] += up
-    return +found
+        rows[row] += times - up
+        rows[parent, row[1]] += up
+    return +rows
 
 
-def _joined(parts: Sequence[Counter[Row]]) -> Bag:
+def _join(parts: Sequence[Counter[Row]]) -> Bag:
     return frozenset(sum(parts, Counter()).items())
 
 

@@ -1,4 +1,4 @@
-"""A safe grouping of one side of a bipartite graph: groups of at least k nodes, no two of which share a neighbour.
+"""A safe grouping of one side of a bipartite graph: groups of at least k nodes that share no neighbour.
 
 Cormode, Srivastava, Yu and Zhang 2008. Finding one is NP-hard. A node with d neighbours on this side needs d groups, so that k is
 at most n / d for the largest d: this bound is looked at first, and a grouping beyond it is refused without a search. The search is
@@ -29,7 +29,7 @@ class Bound:
 
     @property
     def largest(self) -> int:
-        """The largest k that the bound allows; all nodes, where nobody shares a neighbour."""
+        """The largest k that the bound allows; all nodes, if no two share a neighbour."""
         return self.nodes // max(self.degree, 1)
 
     def __str__(self) -> str:
@@ -92,18 +92,18 @@ class _Search:
         waiting: dict[int, None] = {}  # the open groups, oldest first
         for node in order:
             taken: set[int] = set().union(*map(self._near.__getitem__, self._rows[node]))
-            found = next((group for group in waiting if group not in taken), None)
-            if found is None:
-                found = len(self._members)
+            chosen = next((group for group in waiting if group not in taken), None)
+            if chosen is None:
+                chosen = len(self._members)
                 self._members.append(set())
-                waiting[found] = None
-            self._put(node, found)
-            if len(self._members[found]) == self._k:
-                del waiting[found]
-                self._close(found)
+                waiting[chosen] = None
+            self._put(node, chosen)
+            if len(self._members[chosen]) == self._k:
+                del waiting[chosen]
+                self._close(chosen)
             else:
                 for other in self._rows[node]:
-                    self._near[other].add(found)
+                    self._near[other].add(chosen)
         loose = [node for group in waiting for node in sorted(self._members[group])]
         for node in loose:
             self._take(node)
@@ -126,18 +126,18 @@ class _Search:
             for other in self._rows[member]:
                 self._near[other].discard(group)
 
-    def _blocking(self, node: int) -> dict[int, set[int]]:
+    def _conflicts(self, node: int) -> dict[int, set[int]]:
         """The groups with nodes that share a neighbour with this one, and those nodes."""
-        found: dict[int, set[int]] = {}
+        conflicts: dict[int, set[int]] = {}
         for other in self._rows[node]:
             for member in self._others[other]:
                 if self._place[member] >= 0 and member != node:
-                    found.setdefault(self._place[member], set()).add(member)
-        return found
+                    conflicts.setdefault(self._place[member], set()).add(member)
+        return conflicts
 
     def _insert(self, node: int) -> bool:
         """Put a node into a finished group, the smallest that stays safe."""
-        taken = self._blocking(node)
+        taken = self._conflicts(node)
         free = [group for group, members in enumerate(self._members) if len(members) >= self._k and group not in taken]
         if free:
             self._put(node, min(free, key=lambda group: (len(self._members[group]), group)))
@@ -145,7 +145,7 @@ class _Search:
 
     def _exchange(self, node: int) -> bool:
         """Put a node in the place of the only one of a group that conflicts with it, which then goes elsewhere."""
-        for group, blocking in self._blocking(node).items():
+        for group, blocking in self._conflicts(node).items():
             if len(blocking) != 1 or len(self._members[group]) < self._k:
                 continue
             moved = blocking.pop()

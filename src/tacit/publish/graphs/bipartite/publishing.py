@@ -1,11 +1,11 @@
-"""What a (k,l)-grouping publishes: every edge between anonymous nodes, and for each group its nodes and its labels.
+"""The published form of a (k,l)-grouping: every edge between anonymous nodes, and for each group its nodes and its labels.
 
 Between a group of x nodes and one of y, the edges of a safe grouping form a matching: at most min(x, y) of x y pairs. Each way to
 give the labels of a group to its nodes is equally likely, so a given pair of labels is associated with probability at most
 min(x, y) / (x y) = 1 / max(x, y), which is at most 1 / max(k, l).
 
-An attacker who knows r true associations knows at most the nodes of their r labels on either side. Two labels of which neither is
-known then are associated with probability at most 1 / (max(k, l) - r), and a known label with one that is not at most
+An attacker who knows r true associations knows at most the nodes of their r labels on either side. Two unknown labels are
+then associated with probability at most 1 / (max(k, l) - r), and a known label with an unknown one at most
 1 / (min(k, l) - r). An attacker who knows the structure around a person, such as the degree, is not covered at all.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from tacit.errors import InvalidInput, LawViolated
 from tacit.mechanisms.noise import bits
 from tacit.publish.graphs.bipartite.grouping import require_possible, safe_groups
-from tacit.publish.graphs.bipartite.safety import Safety, checked
+from tacit.publish.graphs.bipartite.safety import Safety, check
 from tacit.publish.graphs.bipartite.two_sided import Side, TwoSided
 from tacit.publish.graphs.graph import Integers
 
@@ -67,8 +67,8 @@ class Grouped:
     def blocks(self) -> tuple[Integers, Integers, Integers]:
         """The pairs of groups with edges between them: the left group, the right group, and the number of edges."""
         key = self.left.of_node[self.ones] * max(len(self.right), 1) + self.right.of_node[self.twos]
-        found, counts = np.unique(key, return_counts=True)
-        return *np.divmod(found, max(len(self.right), 1)), counts
+        pairs, counts = np.unique(key, return_counts=True)
+        return *np.divmod(pairs, max(len(self.right), 1)), counts
 
     @property
     def likeliest(self) -> Fraction:
@@ -80,19 +80,21 @@ class Grouped:
         worst = int(np.argmax(edges / pairs))
         return Fraction(int(edges[worst]), int(pairs[worst]))
 
-    def with_knowledge(self, known: int) -> tuple[Fraction, Fraction]:
-        """The largest probabilities for an attacker who knows so many associations: of two unknown labels, and with one known."""
+    def with_knowledge(self, associations: int) -> tuple[Fraction, Fraction]:
+        """The largest probabilities for an attacker who knows this many associations: for two unknown labels, and with one
+        known.
+        """
         smallest = sorted((self.safety.smallest_left, self.safety.smallest_right))
-        unknown, half_known = (Fraction(1, max(size - known, 1)) for size in (smallest[1], smallest[0]))
-        return unknown, half_known if known else unknown
+        unknown, half_known = (Fraction(1, max(size - associations, 1)) for size in (smallest[1], smallest[0]))
+        return unknown, half_known if associations else unknown
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that is published, as it stands in JSON."""
-        sides = {name: _listed(side) for name, side in (("left", self.left), ("right", self.right))}
+        sides = {name: _group_records(side) for name, side in (("left", self.left), ("right", self.right))}
         return sides | {"edges": np.stack([self.ones, self.twos], axis=1).tolist(), "differentially_private": False}
 
 
-def grouped(graph: TwoSided, k: int, l: int, seed: int = 0) -> Grouped:  # noqa: E741
+def group_safely(graph: TwoSided, k: int, l: int, seed: int = 0) -> Grouped:  # noqa: E741
     """The graph with its left side in safe groups of at least k nodes and its right side in safe groups of at least l, checked.
 
     >>> made = grouped(TwoSided.of_labels(["A", "B", "C", "D"], [1, 2, 3, 4]), k=2, l=2)
@@ -111,16 +113,16 @@ def grouped(graph: TwoSided, k: int, l: int, seed: int = 0) -> Grouped:  # noqa:
 
 
 def as_published(graph: TwoSided, left: Integers, right: Integers) -> Grouped:
-    """What a grouping publishes, safe or not; the nodes of a group are in a secret random order."""
-    ones, first = _hidden(graph.left, left)
-    twos, second = _hidden(graph.right, right)
+    """The published form of a grouping, safe or not; the nodes of a group are in a secret random order."""
+    ones, first = _hide(graph.left, left)
+    twos, second = _hide(graph.right, right)
     sources, targets = graph.ends()
     one, two = first[sources], second[targets]
     order = np.lexsort((two, one))
-    return Grouped(ones, twos, one[order], two[order], checked(graph, left, right))
+    return Grouped(ones, twos, one[order], two[order], check(graph, left, right))
 
 
-def _hidden(side: Side, groups: Integers) -> tuple[Groups, Integers]:
+def _hide(side: Side, groups: Integers) -> tuple[Groups, Integers]:
     """One side as published, and the secret place of every node in it."""
     counts = np.bincount(groups, minlength=int(groups.max()) + 1 if len(groups) else 0)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -129,7 +131,7 @@ def _hidden(side: Side, groups: Integers) -> tuple[Groups, Integers]:
     return Groups(offsets, side.labels[np.lexsort((np.arange(len(side)), groups))]), place
 
 
-def _listed(side: Groups) -> list[dict[str, Any]]:
+def _group_records(side: Groups) -> list[dict[str, Any]]:
     labels = side.labels.tolist()
     ends = zip(side.offsets[:-1].tolist(), side.offsets[1:].tolist(), strict=True)
     return [{"nodes": list(range(begin, end)), "labels": labels[begin:end]} for begin, end in ends]

@@ -1,7 +1,8 @@
 """Counts over a (k,l)-grouping: exact for the structure alone, expected values with bounds where labels are chosen.
 
-Type 0 asks about the structure: exact. Type 1 chooses labels on one side, type 2 on both. Of the x labels of a group, a are chosen,
-and each a of its nodes may be theirs. The bounds hold for every way to give labels to nodes, so that they hold for the true one.
+Type 0 counts over the structure: exact. Type 1 chooses labels on one side, type 2 on both. Of the x labels of a group, a are
+chosen, and each a of its nodes may be theirs. The bounds hold for every way to give labels to nodes, so that they hold for the true
+one.
 """
 
 from __future__ import annotations
@@ -102,11 +103,11 @@ def distinct_right(grouped: Grouped, left: Chosen, draws: int = DRAWS, seed: int
         raise InvalidInput(f"draws must be at least 1, not {draws}", argument="draws")
     generator, side = np.random.default_rng(seed), grouped.left
     marked = _marks(side, left)
-    found = []
+    counts = []
     for _ in range(draws):
         order = np.lexsort((generator.random(len(marked)), side.of_node))
-        found.append(len(np.unique(grouped.twos[marked[order][grouped.ones]])))
-    return float(np.mean(found)), min(found), max(found)
+        counts.append(len(np.unique(grouped.twos[marked[order][grouped.ones]])))
+    return float(np.mean(counts)), min(counts), max(counts)
 
 
 def chosen_in(side: Groups, chosen: Chosen) -> Integers:

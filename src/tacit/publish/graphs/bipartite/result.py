@@ -1,4 +1,4 @@
-"""A safe grouping for its data owner: what is published, what it promises, and who can be found in the structure all the same."""
+"""A safe grouping for its data owner: the published groups, their promise, and the people whom the structure still gives away."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.publish.graphs.bipartite.grouping import Bound, counting_bound
-from tacit.publish.graphs.bipartite.publishing import BANNER, Grouped, grouped
+from tacit.publish.graphs.bipartite.publishing import BANNER, Grouped, group_safely
 from tacit.publish.graphs.bipartite.two_sided import Side, TwoSided
 from tacit.publish.graphs.saving import save_json
 from tacit.release.curators import curators_page
@@ -38,7 +38,7 @@ class Bipartite:
         return counting_bound(self.graph.left, self.graph.right), counting_bound(self.graph.right, self.graph.left)
 
     def promise(self) -> dict[str, Any]:
-        """What is said to everybody who gets the groups."""
+        """The statement to every recipient of the groups."""
         k, l = self.sizes  # noqa: E741
         model = f"safe ({k},{l})-grouping: a pair of labels is associated with probability at most 1/{max(k, l)}"
         return {
@@ -111,9 +111,9 @@ def bipartite(
     graph = source if isinstance(source, TwoSided) else TwoSided.read(source)
     if told is not None:
         told("grouping", 0.3)
-    return Bipartite(grouped(graph, *sizes, seed), graph, sizes)
+    return Bipartite(group_safely(graph, *sizes, seed), graph, sizes)
 
 
 def _alone(side: Side) -> int:
-    """How many nodes nobody else shares a degree with."""
+    """How many nodes share their degree with no other."""
     return int((np.unique(side.degrees, return_counts=True)[1] == 1).sum())

@@ -13,7 +13,7 @@ from tacit.publish.graphs.graph import Integers
 
 @dataclass(frozen=True, slots=True)
 class Safety:
-    """What the check of both sides found: the smallest groups, and pairs of nodes in one group that share a neighbour."""
+    """The result of checking both sides: the smallest groups, and pairs of nodes in one group that share a neighbour."""
 
     smallest_left: int
     smallest_right: int
@@ -30,21 +30,21 @@ class Safety:
         return asdict(self)
 
 
-def checked(graph: TwoSided, left: Integers, right: Integers) -> Safety:
+def check(graph: TwoSided, left: Integers, right: Integers) -> Safety:
     """The check of a grouping: the group of every node on either side.
 
     >>> both = TwoSided.of_labels(["A", "A", "B", "B"], ["1", "2", "1", "2"])
     >>> checked(both, np.array([0, 0]), np.array([0, 0])).passes(2, 2)
     False
     """
-    return Safety(_smallest(left), _smallest(right), _shared(graph.left, left), _shared(graph.right, right))
+    return Safety(_smallest(left), _smallest(right), _shared_neighbours(graph.left, left), _shared_neighbours(graph.right, right))
 
 
 def _smallest(groups: Integers) -> int:
     return int(np.unique(groups, return_counts=True)[1].min()) if len(groups) else 0
 
 
-def _shared(side: Side, groups: Integers) -> int:
+def _shared_neighbours(side: Side, groups: Integers) -> int:
     """How many edges lead from a group to a node that another edge of the same group leads to."""
     pairs = np.repeat(groups, side.degrees) * (int(side.targets.max(initial=0)) + 1) + side.targets
     return len(pairs) - len(np.unique(pairs))

@@ -69,10 +69,10 @@ class TwoSided:
     @classmethod
     def read(cls, path: str | Path) -> TwoSided:
         """The graph in an edge list whose first column names nodes of the left side, and whose second those of the right."""
-        from tacit.publish.graphs.edge_list import coded, read_columns
+        from tacit.publish.graphs.edge_list import encode, read_columns
 
         columns = read_columns(path)
-        (ones, [one]), (twos, [two]) = coded(columns.left), coded(columns.right)
+        (ones, [one]), (twos, [two]) = encode(columns.left), encode(columns.right)
         return cls.of_edges(one, two, (ones, twos))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Edges are added until everybody is in a class of at least k (after Zhou and Pei 2008).
+"""Edges are added until every person is in a class of at least k (after Zhou and Pei 2008).
 
 In each round the class with the largest neighbourhoods among those with fewer than k members is the seed. Either it grows into a
 class that is large enough, or its members and the people with the most similar neighbourhoods grow into one that contains all of
@@ -25,14 +25,14 @@ WINDOW = 32  # classes of similar size whose cost is computed
 
 @dataclass(slots=True)
 class _Group:
-    """People who are to look alike: what they become, their number, and the edges around them now."""
+    """People who are to look alike: their target, the people, and the edges around them now."""
 
     target: Target
     people: list[int]
     now: int
 
     def cost(self, edges: int) -> int:
-        """The edges to add if each of them comes to have so many."""
+        """The edges to add if each of them comes to have `edges` edges."""
         return edges * len(self.people) - self.now
 
 
@@ -45,7 +45,7 @@ class Growth:
         self.open: set[Key] = set()
         self._reopen(set(self.classes.alike))
 
-    def waiting(self) -> list[int]:
+    def people_waiting(self) -> list[int]:
         """The people to protect who are in open classes, or whose neighbourhood is too large to have a code."""
         return sorted(
             person for key in self.open for person in self.classes.alike[key] if self.people is None or person in self.people
@@ -58,7 +58,7 @@ class Growth:
     def round(self, seed: Key) -> None:
         """Settle the class `seed`, as far as ripples allow; at least one edge is added."""
         before, self.rounds = len(self.classes.added), self.rounds + 1
-        self.classes.worked(SORTED * len(self.classes.alike))
+        self.classes.count_work(SORTED * len(self.classes.alike))
         group = self._group(seed)
         Filling(self.classes, self.k, group.people).run(group.target)
         if len(self.classes.added) == before:
@@ -80,18 +80,20 @@ class Growth:
         return [key for _, key in sorted(near, key=lambda each: (2 * abs(each[0][0] - people) + abs(each[0][1] - edges), each[1]))]
 
     def _group(self, seed: Key) -> _Group:
-        """Who is to look alike, and what they become: the cheaper of joining a class that is large enough and making one."""
+        """The people who are to look alike, and their target: the cheaper of joining a class that is large enough and making
+        one.
+        """
         alike, kinds = self.classes.alike, self.classes.kinds
-        made = self._made(seed)
+        made = self._new_group(seed)
         least = made.cost(made.target.edges(kinds))
         for key in self._near(seed, [key for key in alike if len(alike[key]) >= self.k])[:WINDOW]:
-            joint, edges = target_of(kinds, key).joined(kinds, seed), sum(self.classes.size(key))
+            joint, edges = target_of(kinds, key).join(kinds, seed), sum(self.classes.size(key))
             joins = _Group(joint, sorted(alike[seed]), sum(self.classes.size(seed)) * len(alike[seed]))
             if joint.edges(kinds) == edges and joins.cost(edges) < least:
                 made, least = joins, joins.cost(edges)
         return made
 
-    def _made(self, seed: Key) -> _Group:
+    def _new_group(self, seed: Key) -> _Group:
         """A group of k around the seed: open classes, and members of large ones that can spare them."""
         alike, kinds = self.classes.alike, self.classes.kinds
         group = _Group(target_of(kinds, seed), sorted(alike[seed]), sum(self.classes.size(seed)) * len(alike[seed]))
@@ -105,22 +107,22 @@ class Growth:
             key, target = self._cheapest(group, waiting)
             waiting.remove(key)
             used.add(key)
-            taken = self._taken(key, self.k - len(group.people))
+            taken = self._members_to_take(key, self.k - len(group.people))
             group = _Group(target, group.people + taken, group.now + sum(self.classes.size(key)) * len(taken))
         return group
 
     def _cheapest(self, group: _Group, waiting: list[Key]) -> tuple[Key, Target]:
         """The class whose members cost least, for each person that they bring, and the target with them."""
         kinds, wanted = self.classes.kinds, self.k - len(group.people)
-        found = list[tuple[float, int, Target]]()
+        prices = list[tuple[float, int, Target]]()
         for index, key in enumerate(waiting):
-            target, brought = group.target.joined(kinds, key), min(len(self.classes.alike[key]), wanted)
+            target, brought = group.target.join(kinds, key), min(len(self.classes.alike[key]), wanted)
             edges = target.edges(kinds)
-            found.append(((group.cost(edges) + (edges - sum(self.classes.size(key))) * brought) / brought, index, target))
-        _, index, target = min(found, key=lambda each: each[:2])
+            prices.append(((group.cost(edges) + (edges - sum(self.classes.size(key))) * brought) / brought, index, target))
+        _, index, target = min(prices, key=lambda each: each[:2])
         return waiting[index], target
 
-    def _taken(self, key: Key, wanted: int) -> list[int]:
+    def _members_to_take(self, key: Key, wanted: int) -> list[int]:
         """The members of a class who come along: as many as are wanted and it can spare; all of a class that has none to spare."""
         members = sorted(self.classes.alike[key])
         spare = len(members) - self.k
@@ -128,10 +130,10 @@ class Growth:
 
     def _any_edge(self, members: list[int]) -> tuple[int, int]:
         """Some missing edge, of a member if there is one. There is one while classes are open."""
-        rows, everybody = self.classes.rows, range(len(self.classes.rows))
-        near = ((one, two) for one in members for two in everybody if two != one and two not in rows[one])
-        far = ((one, two) for one, two in combinations(everybody, 2) if two not in rows[one])
-        found = next(near, None) or next(far, None)
-        if found is None:
+        rows, people = self.classes.rows, range(len(self.classes.rows))
+        near = ((one, two) for one in members for two in people if two != one and two not in rows[one])
+        far = ((one, two) for one, two in combinations(people, 2) if two not in rows[one])
+        missing = next(near, None) or next(far, None)
+        if missing is None:
             raise LawViolated("the growth of a graph", "people differ in the complete graph; this is a defect to report")
-        return found
+        return missing

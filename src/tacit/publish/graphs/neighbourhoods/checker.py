@@ -1,4 +1,5 @@
-"""The checker of k-neighbourhood anonymity: it sees the edges that are to be published, and shares no code with what made them.
+"""The checker of k-neighbourhood anonymity: it sees the edges that are to be published, and shares no code with the methods that
+made them.
 
 Neighbourhoods are sorted by marks that isomorphic ones share. Within a mark, each is compared with one of every class so far by a
 search for an isomorphism: a node of one is set against each that it could be in the other, tints are refined in both, and the map
@@ -30,10 +31,10 @@ def check_k_neighbourhood(
     kept: tuple[Any, Any] | None = None,
     labels: Sequence[int] | None = None,
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Raise unless the edges are a simple graph that holds all of `kept`, and everybody (or all in `only`) is in a class of k.
+    """Raise unless the edges are a simple graph that holds all of `kept`, and each person (or each in `only`) is in a class of k.
 
     With `labels`, a number for each person, neighbourhoods and people are alike only if their labels match. Returns the size of
-    everybody's class.
+    each person's class.
 
     >>> check_k_neighbourhood([0, 1, 2], [1, 2, 0], nodes=3, k=3).tolist()
     [3, 3, 3]
@@ -67,16 +68,16 @@ def class_sizes(left: Any, right: Any, nodes: int, labels: Sequence[int] | None 
         contacts[two].add(one)
     held, sizes = labels if labels is not None else [0] * nodes, np.zeros(nodes, dtype=np.int64)
     for people in _sorted_by(range(nodes), lambda person: _first_mark(contacts, person, held)):
-        for members in _divided(contacts, people, held):
+        for members in _divide(contacts, people, held):
             sizes[members] = len(members)
     return sizes
 
 
 def _sorted_by(people: Collection[int], mark: Any) -> list[list[int]]:
-    found: dict[Any, list[int]] = {}
+    groups: dict[Any, list[int]] = {}
     for person in people:
-        found.setdefault(mark(person), []).append(person)
-    return list(found.values())
+        groups.setdefault(mark(person), []).append(person)
+    return list(groups.values())
 
 
 def _first_mark(contacts: list[set[int]], person: int, labels: Sequence[int]) -> tuple[Any, ...]:
@@ -85,13 +86,13 @@ def _first_mark(contacts: list[set[int]], person: int, labels: Sequence[int]) ->
     return labels[person], *sorted(Counter((labels[each], len(contacts[each] & own)) for each in own).items())
 
 
-def _divided(contacts: list[set[int]], people: list[int], labels: Sequence[int]) -> list[list[int]]:
+def _divide(contacts: list[set[int]], people: list[int], labels: Sequence[int]) -> list[list[int]]:
     """People with one first mark, divided into classes."""
     if len(people) == 1 or not _table(contacts, people[0]):
         return [people]
     tables = {person: _table(contacts, person) for person in people}
     tints = {person: _tints(tables[person], labels) for person in people}
-    found: list[list[int]] = []
+    all_classes: list[list[int]] = []
     for group in _sorted_by(people, lambda person: tuple(sorted(tints[person].values()))):
         classes: list[list[int]] = []
         for person in group:
@@ -101,8 +102,8 @@ def _divided(contacts: list[set[int]], people: list[int], labels: Sequence[int])
                     break
             else:
                 classes.append([person])
-        found += classes
-    return found
+        all_classes += classes
+    return all_classes
 
 
 def _table(contacts: list[set[int]], person: int) -> Table:
@@ -124,7 +125,7 @@ def _next(table: Table, tints: dict[int, int]) -> dict[int, int]:
     return {node: hash((tints[node], sum(map(tints.__getitem__, near)))) for node, near in table.items()}
 
 
-def _refined(table: Table, tints: dict[int, int]) -> dict[int, int]:
+def _refine(table: Table, tints: dict[int, int]) -> dict[int, int]:
     """The tints after as many further steps as tell more nodes apart."""
     count = 0
     while count < (now := len(set(tints.values()))):
@@ -152,22 +153,22 @@ def _mark(piece: Table, tints: dict[int, int]) -> tuple[int, ...]:
 
 def _pieces(table: Table) -> list[Table]:
     """The connected components."""
-    found, left = [], dict(table)
+    pieces, left = [], dict(table)
     while left:
         edge, piece = {next(iter(left))}, Table()
         while edge:
             piece.update((node, left.pop(node)) for node in edge)
             edge = {near for node in edge for near in piece[node]} & left.keys()
-        found.append(piece)
-    return found
+        pieces.append(piece)
+    return pieces
 
 
 def _piece_fits(one: Table, tints: dict[int, int], two: Table, others: dict[int, int]) -> bool:
-    """Whether some map keeps edges, non-edges and tints; False if a search of so many steps has not found one."""
+    """Whether some map keeps edges, non-edges and tints; False if a search of MOST_STEPS steps finds none."""
     left, right = ({node: kept[node] for node in piece} for piece, kept in ((one, tints), (two, others)))
     waiting, steps = [(left, right)], 0
     while waiting:
-        left, right = (_refined(piece, kept) for piece, kept in zip((one, two), waiting.pop(), strict=True))
+        left, right = (_refine(piece, kept) for piece, kept in zip((one, two), waiting.pop(), strict=True))
         if sorted(left.values()) != sorted(right.values()):
             continue
         here, there = _cells(left), _cells(right)
@@ -186,10 +187,10 @@ def _piece_fits(one: Table, tints: dict[int, int], two: Table, others: dict[int,
 
 
 def _cells(tints: dict[int, int]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    cells: dict[int, list[int]] = {}
     for node, tint in tints.items():
-        found.setdefault(tint, []).append(node)
-    return found
+        cells.setdefault(tint, []).append(node)
+    return cells
 
 
 def _twins(table: Table, nodes: list[int]) -> bool:

@@ -1,7 +1,7 @@
 """A graph that grows edge by edge, and its classes: people whose neighbourhoods are isomorphic.
 
 The neighbourhood of a person is the graph that their contacts form, without the person. It is kept as how often each connected
-component occurs in it. A new edge (x, y) changes the neighbourhood of x, of y and of every common contact of both; nobody else's.
+component occurs in it. A new edge (x, y) changes the neighbourhoods of x, of y and of their common contacts, and no others.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Kinds:
         """The number of a component."""
         mark = (*labels, None, *(tuple(sorted(row)) for row in rows))
         if mark not in self._seen:
-            found = component_of(rows, labels)
-            if found.code not in self._numbers:
-                self._numbers[found.code] = len(self.forms)
-                self.forms.append(found)
-                self.tallies.append(Counter(found.labels))
-            self._seen[mark] = self._numbers[found.code]
+            component = component_of(rows, labels)
+            if component.code not in self._numbers:
+                self._numbers[component.code] = len(self.forms)
+                self.forms.append(component)
+                self.tallies.append(Counter(component.labels))
+            self._seen[mark] = self._numbers[component.code]
         return self._seen[mark]
 
     def alone(self, label: int) -> int:
@@ -63,8 +63,8 @@ class Classes:
         for node, key in enumerate(self._keys):
             self.alike.setdefault(key, set()).add(node)
 
-    def worked(self, amount: int) -> None:
-        """Count work, in a unit that depends on the graph alone and not on the machine; too much of it is refused."""
+    def count_work(self, amount: int) -> None:
+        """Adds to the count of work, in a unit that depends on the graph alone and not on the machine; raises if it is too much."""
         self.work += amount
         if self.work > self.enough:
             raise TooDense(f"the graph is too dense: {self.enough:,} steps did not do; protect fewer people with --only")
@@ -75,7 +75,7 @@ class Classes:
 
     def components(self, person: int) -> list[list[int]]:
         """The contacts of a person by connected component of the neighbourhood, in ascending order."""
-        left, found = set(self.rows[person]), list[list[int]]()
+        left, parts = set(self.rows[person]), list[list[int]]()
         while left:
             edge = {left.pop()}
             nodes = list(edge)
@@ -83,24 +83,24 @@ class Classes:
                 edge = set[int]().union(*(self.rows[name] & left for name in edge))
                 left -= edge
                 nodes += edge
-            found.append(sorted(nodes))
-        return sorted(found)
+            parts.append(sorted(nodes))
+        return sorted(parts)
 
     def add(self, left: int, right: int) -> None:
-        """Add an edge, if it is missing; everybody whose neighbourhood it changes is looked at again."""
+        """Add an edge, if it is missing; marks the people whose neighbourhood it changes."""
         if right in self.rows[left]:
             return
         self.rows[left].add(right)
         self.rows[right].add(left)
         self.added.append((left, right))
-        self._stale.update(self.changed(left, right))
+        self._stale.update(self.people_near(left, right))
 
-    def changed(self, left: int, right: int) -> set[int]:
-        """Whose neighbourhoods an edge changes: its two ends and their common contacts."""
+    def people_near(self, left: int, right: int) -> set[int]:
+        """The people whose neighbourhoods an edge changes: its two ends and their common contacts."""
         return {left, right} | (self.rows[left] & self.rows[right])
 
     def renew(self) -> set[Key]:
-        """Sort again everybody whose neighbourhood has changed; the classes that somebody has left or come to."""
+        """Sort again the people whose neighbourhood has changed; returns the classes that someone has left or joined."""
         touched = set[Key]()
         for person in sorted(self._stale):
             old, new = self._keys[person], self._key_now(person)
@@ -128,14 +128,14 @@ class Classes:
         return self._keys[person][0] < 0
 
     def _key_now(self, person: int) -> Key:
-        own, found = self.rows[person], dict[int, int]()
-        self.worked(sum(min(len(own), len(self.rows[name])) for name in own))
+        own, counts = self.rows[person], dict[int, int]()
+        self.count_work(sum(min(len(own), len(self.rows[name])) for name in own))
         for nodes in self.components(person):
             if len(nodes) > self.most:
-                return -1 - person, ()  # like nobody; the label is one that nobody has
+                return -1 - person, ()  # unlike all others: no person has this label
             place = {name: index for index, name in enumerate(nodes)}
             rows = [{place[other] for other in self.rows[name] & own} for name in nodes] if len(nodes) > 1 else [set[int]()]
-            self.worked(CODED * (len(nodes) + sum(map(len, rows))))
+            self.count_work(CODED * (len(nodes) + sum(map(len, rows))))
             kind = self.kinds.of(rows, [self.labels[name] for name in nodes])
-            found[kind] = found.get(kind, 0) + 1
-        return self.labels[person], tuple(sorted(found.items()))
+            counts[kind] = counts.get(kind, 0) + 1
+        return self.labels[person], tuple(sorted(counts.items()))

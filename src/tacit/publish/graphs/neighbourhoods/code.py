@@ -61,7 +61,7 @@ def component_of(rows: Rows, labels: Sequence[int] | None = None) -> Component:
     return Component((size, edges, OTHER, ordered, listed), ordered, tuple(divmod(edge, size) for edge in listed))
 
 
-def refined(rows: Rows, colours: list[int]) -> list[int]:
+def refine(rows: Rows, colours: list[int]) -> list[int]:
     """The coarsest colours, finer than the given ones, in which nodes of one colour see the same colours; numbered canonically."""
     count = 0
     while True:
@@ -89,10 +89,10 @@ class _Search:
                 f"a neighbourhood is too symmetric: {size:,} people with {edges:,} edges have no canonical order after "
                 f"{MOST_STEPS:,} steps; protect fewer people with --only, or use --method k-degree"
             )
-        colours = refined(self.rows, colours)
+        colours = refine(self.rows, colours)
         cell = _smallest_cell(colours)
         if not cell:
-            return self._listed(colours)
+            return self._edge_list(colours)
         orbits, tried = self._twins(cell), set[int]()
         best: tuple[tuple[int, ...], list[int]] | None = None
         for node in cell:
@@ -101,15 +101,15 @@ class _Search:
             tried.add(node)
             split = [2 * colour for colour in colours]
             split[node] -= 1
-            found = self.least(split)
-            if best is not None and found[0] == best[0]:  # the two orders are exchanged by an automorphism
-                for one, two in zip(best[1], found[1], strict=True):
+            candidate = self.least(split)
+            if best is not None and candidate[0] == best[0]:  # the two orders are exchanged by an automorphism
+                for one, two in zip(best[1], candidate[1], strict=True):
                     orbits[_root(orbits, one)] = _root(orbits, two)
-            if best is None or found[0] < best[0]:
-                best = found
-        return best if best is not None else self._listed(colours)
+            if best is None or candidate[0] < best[0]:
+                best = candidate
+        return best if best is not None else self._edge_list(colours)
 
-    def _listed(self, colours: list[int]) -> tuple[tuple[int, ...], list[int]]:
+    def _edge_list(self, colours: list[int]) -> tuple[tuple[int, ...], list[int]]:
         """The edges in the order of colours that are all different; an edge (low, high) is the number low * size + high."""
         size = len(colours)
         order = sorted(range(size), key=colours.__getitem__)
@@ -117,7 +117,7 @@ class _Search:
         return tuple(sorted(low * size + high for low, high in ends if low < high)), order
 
     def _twins(self, cell: list[int]) -> list[int]:
-        """Orbits as trees: nodes of the cell with the same neighbours, themselves aside, hang together."""
+        """Orbits as trees: nodes of the cell with the same neighbours, themselves aside, are in one tree."""
         orbits, first = list(range(len(self.rows))), dict[frozenset[int], int]()
         for node in cell:
             for mark in (frozenset(self.rows[node]), frozenset(self.rows[node] | {node})):

@@ -1,4 +1,4 @@
-"""Neighbourhoods grown into a target, with as little change elsewhere as can be.
+"""Neighbourhoods grown into a target, with as little change elsewhere as possible.
 
 A new edge between two contacts changes every common contact of both as well. So a component is laid out on contacts of few
 contacts, who know none of the others and share no contact but the person; failing that, on strangers who share no contact at all.
@@ -19,11 +19,11 @@ LAST = 400  # people of low degree who are looked at when no class has anybody
 
 
 class Filling:
-    """A round: the people who are to look alike, and who has been given a place in one of their neighbourhoods."""
+    """A round: the people who are to look alike, and the people who have a place in one of their neighbourhoods."""
 
     def __init__(self, classes: Classes, k: int, members: list[int]) -> None:
         self.classes, self.k, self.members = classes, k, members
-        self._taken = set(members)  # nobody is given two places in a round
+        self._taken = set(members)  # one place per person and round
         self._moved: Counter[Key] = Counter()  # people who came to a class in this round, less those who left it
         self._after: dict[tuple[Key, int], Key] = {}
         self._small_first = sorted(classes.alike, key=lambda key: (classes.size(key), key))
@@ -38,9 +38,9 @@ class Filling:
         for person, held in zip(self.members, people, strict=True):
             for label, count in sorted(wanted.items()):
                 for _ in range(count - held[label]):
-                    found = self._stranger(person, label, set())
-                    if found is not None:
-                        self.classes.add(person, found)
+                    stranger = self._stranger(person, label, set())
+                    if stranger is not None:
+                        self.classes.add(person, stranger)
 
     def _components(self, person: int, target: Target) -> None:
         """Lay out the components that a person lacks. Hosts have at most half as many contacts, so that no large class breaks."""
@@ -48,11 +48,11 @@ class Filling:
         alone = (nodes[0] for nodes in classes.components(person) if len(nodes) == 1)
         hosts = sorted((len(classes.rows[name]), name) for name in alone if len(classes.rows[name]) <= most)
         free = [name for _, name in hosts if name not in self._taken]
-        for kind in sorted(target.missing(classes.key(person)), key=lambda kind: (-forms[kind].size, kind)):
+        for kind in sorted(target.missing_components(classes.key(person)), key=lambda kind: (-forms[kind].size, kind)):
             self._lay_out(person, kind, free)
 
     def _lay_out(self, person: int, kind: int, free: list[int]) -> None:
-        """Lay a component out along its edges, from a node of highest degree; given up where nobody is left for a place."""
+        """Lay a component out along its edges, from a node of highest degree; gives up if no person is left for a place."""
         classes, form = self.classes, self.classes.kinds.forms[kind]
         near: list[set[int]] = [set() for _ in form.labels]
         for low, high in form.edges:
@@ -61,30 +61,30 @@ class Filling:
         placed: dict[int, int] = {}
         for place in _along(near):
             due = {placed[other] for other in near[place] if other in placed}
-            found = self._host(form.labels[place], due, {person, *placed.values()}, free)
-            if found is None:
-                found = self._stranger(person, form.labels[place], due)
-            if found is None:
+            host = self._host(form.labels[place], due, {person, *placed.values()}, free)
+            if host is None:
+                host = self._stranger(person, form.labels[place], due)
+            if host is None:
                 return
-            placed[place] = found
-            self._taken.add(found)
-            classes.add(person, found)
+            placed[place] = host
+            self._taken.add(host)
+            classes.add(person, host)
             for other in due:
-                classes.add(found, other)
+                classes.add(host, other)
 
-    def _host(self, label: int, due: set[int], known: set[int], free: list[int]) -> int | None:
+    def _host(self, label: int, due: set[int], allowed: set[int], free: list[int]) -> int | None:
         """A contact who knows none of the others, for a place next to `due`."""
         rows = self.classes.rows
         for index, name in enumerate(free):
-            if self.classes.labels[name] == label and all(rows[name] & rows[other] <= known for other in due):
+            if self.classes.labels[name] == label and all(rows[name] & rows[other] <= allowed for other in due):
                 return free.pop(index)
         return None
 
     def _stranger(self, person: int, label: int, due: set[int]) -> int | None:
-        """Somebody new for a place next to `due`, without common contacts and at the least cost for others."""
+        """A new contact for a place next to `due`, without common contacts and at the least cost for others."""
         rows = self.classes.rows
-        self.classes.worked(len(self._small_first))
-        for key in self._ranked(person, label):
+        self.classes.count_work(len(self._small_first))
+        for key in self._classes_in_order(person, label):
             for name in islice(self.classes.alike[key], SCAN):
                 if name in self._taken or name in rows[person] or not rows[name].isdisjoint(rows[person]):
                     continue
@@ -96,7 +96,7 @@ class Filling:
         return self._any(person, label, due)
 
     def _any(self, person: int, label: int, due: set[int]) -> int | None:
-        """Somebody of low degree, with few common contacts; None if everybody of the label is a contact."""
+        """A person of low degree with few common contacts; None if all people with the label are contacts."""
         rows = self.classes.rows
         strangers = (
             name
@@ -113,13 +113,13 @@ class Filling:
                 best, least = name, ripples
         return best
 
-    def _ranked(self, person: int, label: int) -> Iterator[Key]:
+    def _classes_in_order(self, person: int, label: int) -> Iterator[Key]:
         """Classes of a label, the small neighbourhoods first; in each batch by how many people would be open."""
         ordered = [key for key in self._small_first if key[0] == label]
         for begin in range(0, len(ordered), SCAN):
-            yield from sorted(ordered[begin : begin + SCAN], key=lambda key: self._opened(key, person))
+            yield from sorted(ordered[begin : begin + SCAN], key=lambda key: self._newly_open(key, person))
 
-    def _opened(self, key: Key, person: int) -> int:
+    def _newly_open(self, key: Key, person: int) -> int:
         """How many more people are in classes of fewer than k when a member of this class becomes a contact of the person."""
         alike, after = self.classes.alike, self._with_one_more(key, person)
         here, there = (len(alike.get(each, ())) + self._moved[each] for each in (key, after))

@@ -19,7 +19,9 @@ from tacit.publish.tables.hierarchy import Hierarchy
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The label of every person at every level, as numbers, and the words for them. The last level may tell nobody apart."""
+    """The label of every person at every level, as numbers, and the words for them. The last level may give all people one
+    label.
+    """
 
     codes: list[list[int]]
     words: list[tuple[str, ...]]
@@ -48,7 +50,7 @@ class Labels:
 
     def levels(self, k: int, only: Collection[int] | None) -> list[int]:
         """The levels at which k people can look alike, from the finest."""
-        found = [level for level in range(len(self.codes)) if self.common(level, k, only)]
-        if not found:
+        levels_of_k = [level for level in range(len(self.codes)) if self.common(level, k, only)]
+        if not levels_of_k:
             raise InvalidInput(f"some label has fewer than k = {k:,} people at every level; add a level that all labels share")
-        return found
+        return levels_of_k

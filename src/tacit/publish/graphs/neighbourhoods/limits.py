@@ -13,10 +13,10 @@ from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.neighbourhoods.anonymize import Growth
 from tacit.publish.graphs.neighbourhoods.classes import MOST, Classes
 from tacit.publish.graphs.neighbourhoods.code import TooDense
-from tacit.publish.graphs.neighbourhoods.rotating import Pairs, turned
+from tacit.publish.graphs.neighbourhoods.rotating import Pairs, turn_edges
 
 GROWTH = 3  # times as many edges may be added as there are edges and people, and half of all that are missing; a growth beyond
-# that rarely ends before everybody is linked to everybody
+# beyond it, growth rarely ends before the graph is complete
 FEWER = "protect fewer people with --only, publish a smaller graph, choose a smaller k"
 REMEDY = f"{FEWER}, raise --max-neighbourhood, or use --method k-degree"
 
@@ -41,7 +41,7 @@ def addition(
     most: int = MOST,
     told: Told = None,
 ) -> Addition:
-    """What is added so that everybody (or everybody in `only`) is in a class of at least k; there is an answer for every graph.
+    """The edges that put each person (or each in `only`) into a class of at least k; there is an answer for every graph.
 
     `levels` are the labels from the finest to the coarsest. The finest that allow growth are used; if none do, the finest of all.
 
@@ -50,14 +50,14 @@ def addition(
     """
     for level, labels in enumerate(levels):
         try:
-            growth = grown(graph, k, only, labels, most, told)
+            growth = grow(graph, k, only, labels, most, told)
             return Addition(np.array(growth.classes.added, dtype=np.int64).reshape(-1, 2), growth.rounds, level)
         except TooDense:
             continue  # people with coarser labels are alike more often
-    return Addition(turned(graph, k, levels[0]), None, 0)
+    return Addition(turn_edges(graph, k, levels[0]), None, 0)
 
 
-def grown(
+def grow(
     graph: Graph,
     k: int,
     only: Collection[int] | None = None,
@@ -65,7 +65,7 @@ def grown(
     most: int = MOST,
     told: Told = None,
 ) -> Growth:
-    """The growth until everybody (or everybody in `only`) is in a class of at least k. Raises TooDense beyond the limits.
+    """The growth until each person (or each in `only`) is in a class of at least k. Raises TooDense beyond the limits.
 
     >>> grown(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).classes.added
     [(3, 0), (3, 2)]
@@ -79,7 +79,7 @@ def grown(
         )
     growth = Growth(Classes(graph, labels, most), k, only)
     _check_parts(growth)
-    first, room = max(len(growth.waiting()), 1), graph.nodes * (graph.nodes - 1) // 2 - graph.edges
+    first, room = max(len(growth.people_waiting()), 1), graph.nodes * (graph.nodes - 1) // 2 - graph.edges
     limit = min(GROWTH * (graph.edges + graph.nodes), room // 2)
     while (seed := growth.largest()) is not None:
         if len(growth.classes.added) > limit:
@@ -87,14 +87,18 @@ def grown(
         growth.round(seed)
         _check_parts(growth)
         if told is not None:
-            told(max(0.0, 1 - len(growth.waiting()) / first))
+            told(max(0.0, 1 - len(growth.people_waiting()) / first))
     return growth
 
 
 def _check_parts(growth: Growth) -> None:
     """Refuse neighbourhoods with a part that is too large to have a code."""
     classes = growth.classes
-    large = [person for person in growth.waiting() if classes.too_large(person)] if any(key[0] < 0 for key in growth.open) else []
+    large = (
+        [person for person in growth.people_waiting() if classes.too_large(person)]
+        if any(key[0] < 0 for key in growth.open)
+        else []
+    )
     if large:
         sizes = [max(map(len, classes.components(person))) for person in large]
         when = f" after {len(classes.added):,} edges were added" if classes.added else ""
@@ -109,6 +113,6 @@ def _endless(growth: Growth, graph: Graph) -> TooDense:
     largest = max(map(len, growth.classes.rows))
     return TooDense(
         f"the graph is too dense for k = {growth.k:,}: after {added:,} edges were added to {graph.edges:,}, "
-        f"{len(growth.waiting()):,} people still lack others who look like them, and the largest neighbourhood has {largest:,} "
-        f"people; {REMEDY}"
+        f"{len(growth.people_waiting()):,} people still lack others who look like them, and the largest neighbourhood has "
+        f"{largest:,} people; {REMEDY}"
     )

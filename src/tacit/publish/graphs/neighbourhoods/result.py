@@ -18,7 +18,7 @@ from tacit.publish.graphs.neighbourhoods.limits import addition
 from tacit.publish.graphs.neighbourhoods.rotating import Pairs
 from tacit.publish.graphs.network import Network, Told, network_of
 from tacit.publish.graphs.published import Published, generator
-from tacit.publish.graphs.rows import built
+from tacit.publish.graphs.rows import build
 from tacit.publish.tables.hierarchy import Hierarchy
 
 
@@ -40,7 +40,7 @@ def k_neighbourhood(
 
     Neighbourhoods grow into each other while that is possible: not if more than `max_neighbourhood` contacts of a person to protect
     are, or become, connected with each other, and not without end. Failing that, edges are added until the graph can be turned onto
-    itself in k ways, which protects everybody and is possible for every graph; `work["way"]` says which it was.
+    itself in k ways, which protects all people and is possible for every graph; `work["way"]` says which way was used.
 
     >>> star = Graph.of_edges([0, 0, 0, 0, 1], [1, 2, 3, 4, 5], nodes=6)
     >>> made = k_neighbourhood(star, k=2, seed=1)
@@ -57,12 +57,12 @@ def k_neighbourhood(
     _tell(told, "checking the result", 0.5)
     sizes = check_k_neighbourhood(*after.ends(), after.nodes, k, people, before.ends(), codes)
     _tell(told, "looking for people who can still be found", 0.6)
-    now, then = _known(after, sizes), _known(before, class_sizes(*before.ends(), before.nodes, codes))
+    now, then = _candidate_sets(after, sizes), _candidate_sets(before, class_sizes(*before.ends(), before.nodes, codes))
     use = utility(before, after, random)
     names = random.permutation(after.nodes).astype(np.int32)
     left, right = after.ends()
-    out = built(names[left], names[right], after.nodes).graph
-    chosen, held = None if people is None else names[people].tolist(), _renamed(codes, names)
+    out = build(names[left], names[right], after.nodes).graph
+    chosen, held = None if people is None else names[people].tolist(), _renumber(codes, names)
     check_k_neighbourhood(*out.ends(), out.nodes, k, chosen, labels=held)
     work: dict[str, Any] = {"way": "turns" if added.rounds is None else "growth", "rounds": added.rounds or 0}
     work |= {"people_protected": after.nodes if people is None else len(people)}
@@ -71,7 +71,7 @@ def k_neighbourhood(
     return Published(out, network, "k-neighbourhood", _claim(k, people, named), k, now, then, use, work, words)
 
 
-def _renamed(codes: list[int] | None, names: Any) -> list[int] | None:
+def _renumber(codes: list[int] | None, names: Any) -> list[int] | None:
     if codes is None:
         return None
     held = np.empty(len(codes), dtype=np.int64)
@@ -105,9 +105,9 @@ def _numbers(network: Network, only: Collection[Any]) -> list[int]:
 
 def _with(graph: Graph, new: Pairs) -> Graph:
     left, right = graph.ends()
-    return built(np.concatenate([left, new[:, 0]]), np.concatenate([right, new[:, 1]]), graph.nodes).graph
+    return build(np.concatenate([left, new[:, 0]]), np.concatenate([right, new[:, 1]]), graph.nodes).graph
 
 
-def _known(graph: Graph, sizes: Integers) -> list[Candidates]:
+def _candidate_sets(graph: Graph, sizes: Integers) -> list[Candidates]:
     """The candidate sets of every knowledge, that of the neighbourhood last."""
     return [*candidates(graph), Candidates("N", sizes)]

@@ -1,4 +1,4 @@
-"""What several people's neighbourhoods become, so that they are isomorphic and each contains what it was.
+"""One neighbourhood that several people's neighbourhoods grow into, so that they become isomorphic and only gain edges.
 
 Every kind of component of two or more people occurs as often as in the member who has most of it. Nothing else in a neighbourhood
 is touched: a missing component is laid out on contacts who know none of the others, or on new contacts. Contacts who know none of
@@ -22,7 +22,7 @@ class Target:
     core: Tally
     people: Tally
 
-    def joined(self, kinds: Kinds, key: Key) -> Target:
+    def join(self, kinds: Kinds, key: Key) -> Target:
         """The least target that also contains the neighbourhoods of a class."""
         other = target_of(kinds, key)
         core, people = _most(self.core, other.core), _most(self.people, other.people)
@@ -32,13 +32,13 @@ class Target:
                 bound[label] = bound.get(label, 0) + each * count
         return Target(core, _most(people, bound))
 
-    def missing(self, key: Key) -> list[int]:
+    def missing_components(self, key: Key) -> list[int]:
         """The components that the neighbourhoods of a class lack, each as often as it is lacking."""
         held = dict(key[1])
         return [kind for kind, count in self.core.items() for _ in range(count - held.get(kind, 0))]
 
     def edges(self, kinds: Kinds) -> int:
-        """The edges of a person with such a neighbourhood, and those between the contacts. What is missing of it is the cost."""
+        """The edges of a person with such a neighbourhood, and those between the contacts. The missing ones are the cost."""
         return sum(self.people.values()) + sum(kinds.forms[kind].code[1] * count for kind, count in self.core.items())
 
 
@@ -58,7 +58,7 @@ def target_of(kinds: Kinds, key: Key) -> Target:
 
 
 def _most(one: Tally, two: Tally) -> Tally:
-    found = dict(one)
+    largest = dict(one)
     for each, count in two.items():
-        found[each] = max(found.get(each, 0), count)
-    return found
+        largest[each] = max(largest.get(each, 0), count)
+    return largest

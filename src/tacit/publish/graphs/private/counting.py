@@ -28,7 +28,7 @@ from tacit.publish.graphs.private.relations import EDGE, public_nodes
 
 GAMMA = 4  # of the heavy tails, which are pure
 BOUND = Fraction(2, 5)  # of epsilon, for the bound on the scale of triangles: less makes the interval wider
-FAILURE = Fraction(2, 100)  # of the bound; the noise may exceed the interval with what the confidence leaves
+FAILURE = Fraction(2, 100)  # of the bound; the rest of 1 - confidence is for the noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +112,20 @@ class TriangleInterval:
         return TriangleCount(self.nodes, positive_budget(self.epsilon) * (1 - BOUND))
 
     @property
-    def sold(self) -> SmoothBound:
+    def scale_bound(self) -> SmoothBound:
         """The bound on the scale of its noise."""
         return SmoothBound(self.count, positive_budget(self.epsilon) * BOUND, FAILURE)
 
     @property
     def event(self) -> Batch:
-        """What the ledger records for both together."""
-        return Batch((self.count.event, self.sold.event))
+        """The event that the ledger records for both together."""
+        return Batch((self.count.event, self.scale_bound.event))
 
     def release(self, graph: Graph, confidence: Fraction) -> tuple[int, int, int]:
         """The noisy number, and the ends of its interval; the graph is looked at once."""
         count = self.count
         answer, bound = count.statistic(graph)
-        return self.around(count.noisy(count.grid, answer, bound), self.sold.release_for(bound), confidence)
+        return self.around(count.noisy(count.grid, answer, bound), self.scale_bound.release_for(bound), confidence)
 
     def around(self, released: int, bound: float, confidence: Fraction) -> tuple[int, int, int]:
         """A released number with the ends of its interval, from the released bound and public terms alone."""
@@ -143,8 +143,8 @@ def smooth_bound(shared: int, beta: Fraction) -> Fraction:
     """
     rate = smoothness(beta)
     near = max(int(1 / rate) - shared, 0)
-    found = [(shared + step) * exp_up(-rate * step) for step in {0, max(near - 1, 0), near, near + 1}]
-    return max(Fraction(1), *found)
+    values = [(shared + step) * exp_up(-rate * step) for step in {0, max(near - 1, 0), near, near + 1}]
+    return max(Fraction(1), *values)
 
 
 @compiled

@@ -1,7 +1,7 @@
 """The degree sequence under edge differential privacy: discrete noise on the sorted degrees, then isotonic regression.
 
 Hay, Li, Miklau and Jensen 2009. One edge changes two degrees by 1, and sorting brings no two sequences further apart, so the l1
-sensitivity is 2 (private.md). What follows the noise is free: the regression averages over people of the same degree.
+sensitivity is 2 (private.md). The regression after the noise is free: it averages over people of the same degree.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DegreeSequence:
 
     def release(self, graph: Graph) -> Integers:
         """Degrees that never rise, whole and from 0 to nodes - 1."""
-        return fitted(np.atleast_1d(np.asarray(self.mechanism.release_units(self.exact(graph)), dtype=np.float64)))
+        return fit_degrees(np.atleast_1d(np.asarray(self.mechanism.release_units(self.exact(graph)), dtype=np.float64)))
 
 
 def sorted_degrees(graph: Graph, nodes: int) -> Integers:
@@ -54,11 +54,11 @@ def sorted_degrees(graph: Graph, nodes: int) -> Integers:
     >>> sorted_degrees(Graph.of_edges([0, 1], [1, 2], nodes=3), 4).tolist()
     [2, 1, 1, 0]
     """
-    found = np.sort(graph.degrees)[::-1][:nodes]
-    return np.concatenate([found, np.zeros(nodes - len(found), np.int64)])
+    degrees = np.sort(graph.degrees)[::-1][:nodes]
+    return np.concatenate([degrees, np.zeros(nodes - len(degrees), np.int64)])
 
 
-def fitted(noisy: NDArray[np.float64]) -> Integers:
+def fit_degrees(noisy: NDArray[np.float64]) -> Integers:
     """The nearest sequence that never rises, rounded and clipped to degrees that people can have."""
     from scipy.optimize import isotonic_regression
 

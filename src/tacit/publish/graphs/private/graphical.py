@@ -33,9 +33,9 @@ def nearest_graphical(degrees: Any) -> Integers:
             left[begin:end] -= 1
             made[begin:end] += 1
         made[first] += many
-    found = np.empty_like(made)
-    found[order] = made
-    return found
+    nearest = np.empty_like(made)
+    nearest[order] = made
+    return nearest
 
 
 def _next_largest(left: Integers, first: int, many: int) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -29,7 +29,7 @@ MOST_THETA = 100_000
 class DegreeHistogram:
     """How many people have degree 1, 2, ..., theta after a projection to at most theta edges each; theta is public.
 
-    Degree 0 is not released: a person without edges is in no edge list, and the last edge of a person may be that of somebody else.
+    Degree 0 is not released: a person without edges is in no edge list, and the last edge of a person may be that of another.
 
     >>> mechanism = DegreeHistogram(theta=3, epsilon=1).mechanism
     >>> print(mechanism.sensitivity, mechanism.loss, sep="; ")
@@ -70,7 +70,7 @@ def projected_histogram(graph: Graph, names: Any, theta: int, key: bytes) -> Int
     """
     left, right = graph.ends()
     order = edge_order(left, right, names, key)
-    return np.bincount(added(left[order], right[order], theta, graph.nodes), minlength=theta + 1)
+    return np.bincount(degrees_after_projection(left[order], right[order], theta, graph.nodes), minlength=theta + 1)
 
 
 def edge_order(left: Integers, right: Integers, names: Any, key: bytes) -> Integers:
@@ -91,7 +91,7 @@ def _hash(name: Any, key: bytes) -> bytes:
 
 
 @compiled
-def added(left: Any, right: Any, theta: Any, nodes: Any) -> Any:
+def degrees_after_projection(left: Any, right: Any, theta: Any, nodes: Any) -> Any:
     """The degrees after edges are added in order, each if both ends have fewer than theta."""
     degrees = np.zeros(nodes, np.int64)
     for edge in range(len(left)):

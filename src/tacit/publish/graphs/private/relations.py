@@ -1,4 +1,4 @@
-"""What a release about a graph protects: one edge, or one person with all edges. An epsilon of one is not an epsilon of the other.
+"""The unit that a release about a graph protects: one edge, or one person with all edges. Their epsilons cannot be compared.
 
 One edge: neighbours are two graphs on the same people, whose number is public. A person with d edges is protected at d epsilon.
 One node: a person with any number of edges is there or not; the number of people is private.

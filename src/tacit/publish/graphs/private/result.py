@@ -1,4 +1,6 @@
-"""A private release about a graph: what is published, for which relation, and what was paid. Nothing in it is exact."""
+"""A private release about a graph: the numbers, the relation that they protect, and the privacy loss paid. Nothing in it is
+exact.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ from tacit.publish.graphs.private.degrees import DegreeSequence, distribution
 from tacit.publish.graphs.private.graphical import nearest_graphical
 from tacit.publish.graphs.private.histogram import DegreeHistogram
 from tacit.publish.graphs.private.relations import EDGE, NODE
-from tacit.publish.graphs.private.spending import Paid, relation_of, sold
+from tacit.publish.graphs.private.spending import Paid, relation_of, sell_release
 from tacit.publish.graphs.private.theta import BoughtHistogram
 from tacit.publish.graphs.saving import save_json
 from tacit.release.curators import curators_page
@@ -57,14 +59,14 @@ class PrivateRelease:
         return f"Differentially private: {loss(self.event)}. Protects {PROTECTS[self.relation]}."
 
     def promise(self) -> dict[str, Any]:
-        """What is said to everybody who gets the release."""
-        known = loss(self.event)
+        """The statement to every recipient of the release."""
+        spent = loss(self.event)
         return {
             "kind": self.what,
             "differentially_private": True,
             "relation": str(self.relation),
-            "epsilon": as_text(getattr(known, "epsilon", Fraction(0))),
-            "delta": as_text(known.delta if hasattr(known, "delta") else Fraction(0)),
+            "epsilon": as_text(getattr(spent, "epsilon", Fraction(0))),
+            "delta": as_text(spent.delta if hasattr(spent, "delta") else Fraction(0)),
             "protects": PROTECTS[self.relation],
             "note": self.note,
         }
@@ -109,16 +111,16 @@ def release_degrees(
         raise InvalidInput("the number of people is private with a ledger of nodes; leave out --nodes")
     if repair:
         raise InvalidInput("a histogram is not repaired; use a ledger of edges, or leave out --repair")
-    return _bought(source, ledger, epsilon) if theta == AUTO else _histogram(source, ledger, epsilon, theta)
+    return _histogram_with_choice(source, ledger, epsilon) if theta == AUTO else _histogram(source, ledger, epsilon, theta)
 
 
 def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
     """The number of edges."""
     _require_edges(ledger, "number of edges")
-    count = EdgeCount(_given(nodes), epsilon)
+    count = EdgeCount(_require_nodes(nodes), epsilon)
     within = count.mechanism.interval(CONFIDENCE)
     note = f"95 % interval: {within}"
-    return _released(
+    return _release(
         source, ledger, count.mechanism.event, ("number of edges", note), lambda net: {"edges": count.release(net.graph)}
     )
 
@@ -126,7 +128,7 @@ def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) 
 def release_triangles(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
     """The number of triangles, with an interval for which part of epsilon buys a bound on the noise."""
     _require_edges(ledger, "number of triangles")
-    count = TriangleInterval(_given(nodes), epsilon)
+    count = TriangleInterval(_require_nodes(nodes), epsilon)
     note = (
         f"95 % interval, for a graph of at most {nodes:,} people; {as_text(BOUND)} of epsilon bought a bound on the scale of the "
         "noise, which follows the graph and is private"
@@ -136,21 +138,21 @@ def release_triangles(source: Any, ledger: Ledger, epsilon: Any, nodes: int | No
         released, low, high = count.release(network.graph, CONFIDENCE)
         return {"triangles": released, "interval": [low, high]}
 
-    return _released(source, ledger, count.event, ("number of triangles", note), run)
+    return _release(source, ledger, count.event, ("number of triangles", note), run)
 
 
 def _sequence(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None, repair: bool) -> PrivateRelease:
-    degrees = DegreeSequence(_given(nodes), epsilon)
+    degrees = DegreeSequence(_require_nodes(nodes), epsilon)
     within = degrees.mechanism.interval(CONFIDENCE)
     note = f"95 % interval of each degree before the regression, which makes most of them much more accurate: {within}"
 
     def run(network: Network) -> dict[str, Any]:
-        found = degrees.release(network.graph)
-        found = nearest_graphical(found) if repair else found
-        return {"degrees": found.tolist(), "distribution": distribution(found).tolist()}
+        sequence = degrees.release(network.graph)
+        sequence = nearest_graphical(sequence) if repair else sequence
+        return {"degrees": sequence.tolist(), "distribution": distribution(sequence).tolist()}
 
     what = "degree sequence of some graph, largest first" if repair else "degree sequence, largest first"
-    return _released(source, ledger, degrees.mechanism.event, (what, note), run)
+    return _release(source, ledger, degrees.mechanism.event, (what, note), run)
 
 
 def _histogram(source: Any, ledger: Ledger, epsilon: Any, theta: int | str | None) -> PrivateRelease:
@@ -165,19 +167,19 @@ def _histogram(source: Any, ledger: Ledger, epsilon: Any, theta: int | str | Non
     def run(network: Network) -> dict[str, Any]:
         return {"histogram": histogram.release(network.graph, network.names).tolist()}
 
-    return _released(source, ledger, histogram.mechanism.event, ("degree histogram", note), run)
+    return _release(source, ledger, histogram.mechanism.event, ("degree histogram", note), run)
 
 
-def _bought(source: Any, ledger: Ledger, epsilon: Any) -> PrivateRelease:
-    """The histogram with a theta that is bought; what is said about its noise follows from the theta that is released."""
+def _histogram_with_choice(source: Any, ledger: Ledger, epsilon: Any) -> PrivateRelease:
+    """The histogram with a theta that is bought; the note about its noise follows from the released theta."""
     histogram, notes = BoughtHistogram(epsilon), list[str]()
 
     def run(network: Network) -> dict[str, Any]:
-        made, found = histogram.release(network.graph, network.names)
+        made, counts = histogram.release(network.graph, network.names)
         notes.append(_projection_note(made) + (SMALL if made.theta <= FEW else ""))
-        return {"theta": made.theta, "histogram": found.tolist()}
+        return {"theta": made.theta, "histogram": counts.tolist()}
 
-    released = _released(source, ledger, histogram.event, ("degree histogram with a bought theta", ""), run)
+    released = _release(source, ledger, histogram.event, ("degree histogram with a bought theta", ""), run)
     return replace(released, note=notes[0])
 
 
@@ -197,18 +199,18 @@ def _whole(theta: int | str) -> int:
     return int(theta)
 
 
-def _released(
+def _release(
     source: Any, ledger: Ledger, event: Event, words: tuple[str, str], run: Callable[[Network], dict[str, Any]]
 ) -> PrivateRelease:
     relation = relation_of(ledger)
     if loss(event).neighbours != relation:
         raise WrongRelation(f"the {words[0]} is priced for '{loss(event).neighbours}', and this ledger counts for '{relation}'")
-    values, paid = sold(ledger, event, words[0], lambda: run(network_of(source, alone=True)))
+    values, paid = sell_release(ledger, event, words[0], lambda: run(network_of(source, alone=True)))
     return PrivateRelease(words[0], values, event, relation, words[1], paid)
 
 
 def _require_edges(ledger: Ledger, what: str) -> None:
-    """Refuse a ledger of nodes before anything else is asked for: no number of people would help."""
+    """Refuse a ledger of nodes before any other check: no number of people would help."""
     if relation_of(ledger) != EDGE:
         raise WrongRelation(
             f"the {what} is priced for '{EDGE}', and this ledger counts for '{relation_of(ledger)}'; give a ledger that was begun "
@@ -216,7 +218,7 @@ def _require_edges(ledger: Ledger, what: str) -> None:
         )
 
 
-def _given(nodes: int | None) -> int:
+def _require_nodes(nodes: int | None) -> int:
     if nodes is None:
         raise InvalidInput("missing number of people, which is public here; state it, for example --nodes 1000")
     return nodes

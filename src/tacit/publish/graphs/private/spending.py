@@ -32,7 +32,7 @@ BEGIN = "begin one with: tacit ledger begin --relation edge --epsilon 1 --ledger
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """The entry of a release, and what remains."""
+    """The ledger entry of a release, and the remaining budget."""
 
     entry: int
     left: Left
@@ -65,17 +65,17 @@ def open_graph_ledger(place: str | Path) -> Ledger:
 
 
 def relation_of(ledger: Ledger) -> Neighbours:
-    """What the ledger's prices count for."""
+    """The neighbouring relation that the ledger's prices count for."""
     return ledger.policy.neighbours
 
 
-def sold(ledger: Ledger, event: Event, what: str, run: Callable[[], Made]) -> tuple[Made, Paid]:
-    """What `run` makes from the graph, after the ledger has recorded the event. The graph is read inside `run`, and not before."""
+def sell_release(ledger: Ledger, event: Event, what: str, run: Callable[[], Made]) -> tuple[Made, Paid]:
+    """The result of `run`, after the ledger has recorded the event. The graph is read inside `run`, and not before."""
 
-    def paid(_: Granted) -> Made:
+    def read_graph(_: Granted) -> Made:
         return run()
 
-    done = once(Till(ledger), Sale((event,), "curator", what, "a graph without a catalog"), paid)
+    done = once(Till(ledger), Sale((event,), "curator", what, "a graph without a catalog"), read_graph)
     return done.value, Paid(done.entry, done.left)
 
 

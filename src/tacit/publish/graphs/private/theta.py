@@ -21,19 +21,19 @@ from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number
 from tacit.privacy.sealed import Sealed
 from tacit.publish.graphs.graph import Graph, Integers
-from tacit.publish.graphs.private.histogram import DegreeHistogram, added, edge_order
+from tacit.publish.graphs.private.histogram import DegreeHistogram, degrees_after_projection, edge_order
 from tacit.publish.graphs.private.relations import NODE
 
 THETAS = tuple(2**power for power in range(11))  # 1 to 1,024, public
 SHARE = Fraction(1, 4)  # of epsilon, for the choice; the rest is for the histogram
-MISSED = 20  # the choice is worse than claimed once in so many times
+MISSED = 20  # one over the probability that the choice is worse than claimed
 
 
 @dataclass(frozen=True, slots=True)
 class BoughtHistogram:
     """A degree histogram whose theta is bought first, for one epsilon.
 
-    What the ledger records is known before the graph is read: a choice, and noise of scale 1 / rest on the histogram over its
+    The ledger's event does not depend on the graph: a choice, and noise of scale 1 / rest on the histogram over its
     sensitivity, whatever theta is chosen.
 
     >>> from tacit.accounting.composition import loss
@@ -51,7 +51,7 @@ class BoughtHistogram:
 
     @property
     def event(self) -> Batch:
-        """What the ledger records for both together."""
+        """The event that the ledger records for both together."""
         rest = positive_budget(self.choice.rest)
         return Batch((self.choice.mechanism.event, LaplaceNoise(Fraction(1), 1 / rest, NODE)))
 
@@ -107,4 +107,4 @@ def full_people(graph: Graph, names: Any, theta: int, key: bytes) -> int:
     """
     left, right = graph.ends()
     order = edge_order(left, right, names, key)
-    return int(np.count_nonzero(added(left[order], right[order], theta, graph.nodes) == theta))
+    return int(np.count_nonzero(degrees_after_projection(left[order], right[order], theta, graph.nodes) == theta))

@@ -14,12 +14,12 @@ import numpy as np
 from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.supernodes.blocks import blocks_of
 from tacit.publish.graphs.supernodes.search import run_batch
-from tacit.publish.graphs.supernodes.start import by_degree, started
-from tacit.publish.graphs.supernodes.state import crowded, remade, state_of
+from tacit.publish.graphs.supernodes.start import best_start, by_degree
+from tacit.publish.graphs.supernodes.state import is_crowded, remade, state_of
 
 PER_NODE = 400  # proposals, at which the start no longer matters
 BATCHES = 400
-WIDEST = 3  # the largest group is so many times k
+WIDEST = 3  # size of the largest group, as a multiple of k
 WARM, COLD = 4.0, 0.3  # the first and the last temperature
 FROZEN = 0.0002  # the search ends when fewer proposals are accepted
 Told = Callable[[float], None] | None
@@ -35,13 +35,13 @@ class Annealed:
     proposals: int
 
 
-def annealed(graph: Graph, k: int, seed: int = 0, per_node: int = PER_NODE, told: Told = None) -> Annealed:
+def anneal(graph: Graph, k: int, seed: int = 0, per_node: int = PER_NODE, told: Told = None) -> Annealed:
     """A grouping with groups of at least k nodes and few worlds. `per_node` is the number of proposals for every node."""
     similar = by_degree(graph, k)
     count, first = int(similar.max()) + 1, blocks_of(graph, similar).log_worlds
     if count < 2 or not graph.edges or per_node < 1:
         return Annealed(similar, first, first, 0)
-    start = started(graph, k)
+    start = best_start(graph, k)
     best = total = start.log_worlds
     kept, most = start.groups, max(WIDEST * k, int(np.bincount(start.groups).max()))
     state = state_of(graph, kept, most, count, start.open)
@@ -51,7 +51,7 @@ def annealed(graph: Graph, k: int, seed: int = 0, per_node: int = PER_NODE, told
         temperature = WARM * (COLD / WARM) ** (each / (BATCHES - 1))
         made, accepted = 0, 0
         while made < batch:
-            if crowded(state):
+            if is_crowded(state):
                 state = remade(state)
             run, taken, change = run_batch(state, random, min(batch - made, 4096), k, temperature)
             made, accepted, total = made + run, accepted + taken, total + change

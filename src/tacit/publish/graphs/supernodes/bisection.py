@@ -18,7 +18,7 @@ ROUNDS = 20  # of exchanges in one level
 SETTLED = 0.002  # a level ends when a round exchanges fewer of the nodes
 
 
-def bisected(graph: Graph, k: int) -> Integers:
+def bisect(graph: Graph, k: int) -> Integers:
     """Groups of at least k and fewer than 2k nodes (one group if there are fewer than 2k).
 
     >>> ring = Graph.of_edges(range(25), [*range(1, 25), 0], nodes=25)
@@ -30,7 +30,7 @@ def bisected(graph: Graph, k: int) -> Integers:
     while (middles := _middles(begins, k)) is not None:
         part = np.empty(graph.nodes, np.int64)
         part[order] = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
-        order = _halved(graph, order, part, (begins, middles))
+        order = _exchange_halves(graph, order, part, (begins, middles))
         begins = np.unique(np.concatenate([begins, middles]))
     groups = np.empty(graph.nodes, np.int64)
     groups[order] = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
@@ -46,8 +46,8 @@ def _middles(begins: Integers, k: int) -> Integers | None:
     return begins[:-1] + np.where(counts < 2, sizes, counts // 2 * k + sizes % k // 2)
 
 
-def _halved(graph: Graph, order: Integers, part: Integers, cuts: tuple[Integers, Integers]) -> Integers:
-    """The same parts, in each of which the nodes before the cut and those after it have exchanged members."""
+def _exchange_halves(graph: Graph, order: Integers, part: Integers, cuts: tuple[Integers, Integers]) -> Integers:
+    """The same parts, after the nodes before and after each cut have exchanged members."""
     begins, middles = cuts
     source = np.repeat(np.arange(graph.nodes), graph.degrees)
     pair = np.unique(graph.targets * np.int64(len(middles)) + part[source], return_inverse=True)[1]
@@ -77,19 +77,19 @@ def _opposite(begins: Integers, middles: Integers) -> tuple[Integers, Integers]:
 
 
 def _costs(graph: Graph) -> Any:
-    """For d from 0: what the d-th neighbour in a half saves, d log(d + 1) - (d - 1) log d."""
+    """For d from 0: the saving of the d-th neighbour in a half, d log(d + 1) - (d - 1) log d."""
     sums = np.arange(int(graph.degrees.max()) + 2) * np.log(np.arange(1, int(graph.degrees.max()) + 3))
     return np.diff(sums, prepend=0.0)
 
 
 def _bias(begins: Integers, middles: Integers) -> Any:
-    """What an edge saves that changes from the first half to the second because the second is smaller."""
+    """The saving of an edge that changes from the first half to the second because the second is smaller."""
     sizes = np.maximum(np.stack([middles - begins[:-1], begins[1:] - middles]), 1)
     return np.log(sizes[0] / sizes[1])
 
 
 def _gains(pair: Integers, source: Integers, side: Integers, costs: Any) -> Any:
-    """What each node saves if it alone changes its side."""
+    """The saving of each node if it alone changes its side."""
     here = 2 * pair + side[source]
     counts = np.bincount(here, minlength=2 * int(pair.max(initial=-1)) + 2)
     saved = costs[counts[here ^ 1] + 1] - costs[counts[here]]

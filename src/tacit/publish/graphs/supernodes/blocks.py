@@ -1,7 +1,7 @@
 """The blocks of a grouping: how many edges there are inside and between groups, and how many graphs have the same numbers.
 
-|W| is the product of C(n_X (n_X - 1) / 2, d(X, X)) over all groups and of C(n_X n_Y, d(X, Y)) over all pairs of groups. To
-whoever sees the numbers, each of these graphs is equally likely, so fewer of them describe the graph better (Hay, Miklau, Jensen,
+|W| is the product of C(n_X (n_X - 1) / 2, d(X, X)) over all groups and of C(n_X n_Y, d(X, Y)) over all pairs of groups. To a
+reader of the numbers, each of these graphs is equally likely, so fewer of them describe the graph better (Hay, Miklau, Jensen,
 Towsley and Weis 2008).
 """
 
@@ -52,5 +52,5 @@ def blocks_of(graph: Graph, groups: Integers) -> Blocks:
     """
     one, two = (groups[side].astype(np.int64) for side in graph.ends())
     count = int(groups.max()) + 1 if len(groups) else 0
-    found, edges = np.unique(np.minimum(one, two) * count + np.maximum(one, two), return_counts=True)
-    return Blocks(np.bincount(groups, minlength=count), *np.divmod(found, max(count, 1)), edges)
+    pairs, edges = np.unique(np.minimum(one, two) * count + np.maximum(one, two), return_counts=True)
+    return Blocks(np.bincount(groups, minlength=count), *np.divmod(pairs, max(count, 1)), edges)

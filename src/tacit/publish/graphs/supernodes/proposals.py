@@ -1,4 +1,4 @@
-"""Changes of a grouping: what a swap would add to log|W|, without making it, and what a move, a split or a merge adds.
+"""Changes of a grouping: the change of log|W| by a swap, computed without making it, and by a move, a split or a merge.
 
 A swap of u and v leaves all sizes as they are: only the blocks of their two groups with groups of their neighbours change, and no
 other is looked at. The others change sizes, so all blocks of the groups are counted anew before and after.
@@ -16,9 +16,9 @@ from tacit.publish.graphs.supernodes.state import LISTED, OURS, PLACE, THEIRS, T
 
 @compiled
 def swap_change(state: Any, first: Any, second: Any) -> Any:
-    """What exchanging two nodes of different groups would add to log|W|; their edges stay in the scratch arrays."""
-    counted(state, first, OURS)
-    counted(state, second, THEIRS)
+    """The change of log|W| if two nodes of different groups were exchanged; their edges stay in the scratch arrays."""
+    count_edges(state, first, OURS)
+    count_edges(state, second, THEIRS)
     one, two = np.int64(state.group[first]), np.int64(state.group[second])
     sizes, scratch, change = (np.int64(state.groups[one, 0]), np.int64(state.groups[two, 0])), state.scratch, 0.0
     for each in range(state.counts[TOUCHED]):
@@ -81,7 +81,7 @@ def forget(state: Any) -> None:
 
 
 @inner
-def counted(state: Any, node: Any, side: Any) -> None:
+def count_edges(state: Any, node: Any, side: Any) -> None:
     """Count the edges of a node by group, in one of two columns of the scratch array."""
     scratch, listed = state.scratch, state.counts[TOUCHED]
     for each in range(state.offsets[node], state.offsets[node + 1]):
@@ -101,7 +101,7 @@ def _log_ratio(logs: Any, cells: Any, before: Any, after: Any) -> Any:
 
 @inner
 def alone(state: Any, one: Any, two: Any) -> Any:
-    """About what a node of group `one` with the edges in the scratch array adds to log|W| in group `two`.
+    """The approximate change of log|W| if a node of group `one` with the edges in the scratch array were in group `two`.
 
     A block that would be more than full counts as full. No size changes, as if another node came back.
     """
@@ -136,7 +136,7 @@ def _group(state: Any, group: Any, excluded: Any, writing: Any) -> Any:
     """
     share, size = 0.0, np.int64(state.groups[group, 0])
     for each in range(size):
-        counted(state, np.int64(state.groups[group, 1 + each]), OURS)
+        count_edges(state, np.int64(state.groups[group, 1 + each]), OURS)
     for each in range(state.counts[TOUCHED]):
         other = np.int64(state.scratch[each, LISTED])
         edges, cells = np.int64(state.scratch[other, OURS]), size * state.groups[other, 0]

@@ -1,7 +1,7 @@
-"""What a k-sized grouping publishes: the size of every group, and the edges inside and between groups.
+"""The published form of a k-sized grouping: the size of every group, and the edges inside and between groups.
 
-Whatever an attacker knows of the structure, a person is one of at least k. What the numbers say of all members at once is not
-hidden: where a block has all of its possible edges, or a group has none inside, everybody reads the edges of its members.
+Whatever an attacker knows of the structure, a person is one of at least k. Facts about all members of a group are not hidden:
+if a block has all of its possible edges, or a group has none inside, the numbers disclose the edges of its members.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ class Supergraph:
         return len(self.blocks.sizes) - inside
 
     def warnings(self) -> list[str]:
-        """What everybody reads from the numbers, in sentences."""
+        """The facts about members that the numbers disclose, in sentences."""
         groups = len(self.blocks.sizes)
-        known = groups * (groups - 1) // 2 - int((self.blocks.ones != self.blocks.twos).sum())
-        found = [
+        apart = groups * (groups - 1) // 2 - int((self.blocks.ones != self.blocks.twos).sum())
+        facts = [
             (self.full, f"{self.full:,} blocks have every possible edge, so each of these edges is known"),
             (self.empty, f"{self.empty:,} of {groups:,} groups have no edge inside, so their members are known not to be linked"),
-            (known, f"{known:,} pairs of groups have no edge between them, so their members are known not to be linked"),
+            (apart, f"{apart:,} pairs of groups have no edge between them, so their members are known not to be linked"),
         ]
-        return [words for count, words in found if count]
+        return [words for count, words in facts if count]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything that is published, as it stands in JSON."""
@@ -67,29 +67,31 @@ class Supergraph:
         return {"k": self.k, "sizes": self.blocks.sizes.tolist(), "blocks": blocks, "differentially_private": False}
 
 
-def published(graph: Graph, groups: Integers, k: int) -> Supergraph:
-    """What a grouping publishes, after it is checked. Groups are put in the order of their size and edges: it says nothing new."""
+def publish(graph: Graph, groups: Integers, k: int) -> Supergraph:
+    """The published form of a grouping, after a check. Groups are in the order of their size and edges, which reveals nothing
+    new.
+    """
     if k < 2 or k > max(graph.nodes, 2):
         raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}", argument="k")
-    made = Supergraph(_reordered(blocks_of(graph, groups)), k)
-    if problems := checked(made, graph):
+    made = Supergraph(_reorder(blocks_of(graph, groups)), k)
+    if problems := problems_of(made, graph):
         raise LawViolated("the check of a k-sized grouping", f"{problems[0]}; nothing is written; report this defect")
     return made
 
 
-def checked(made: Supergraph, graph: Graph) -> list[str]:
-    """What is wrong with a grouping: groups below k, nodes or edges that are missing, blocks with more edges than cells."""
+def problems_of(made: Supergraph, graph: Graph) -> list[str]:
+    """The problems of a grouping: groups below k, nodes or edges that are missing, blocks with more edges than cells."""
     blocks = made.blocks
-    found = {
+    problems = {
         f"a group has fewer than {made.k} nodes": bool((blocks.sizes < made.k).any()),
         "the groups do not hold all nodes": int(blocks.sizes.sum()) != graph.nodes,
         "the blocks do not hold all edges": int(blocks.edges.sum()) != graph.edges,
         "a block has more edges than pairs of nodes": bool((blocks.edges > blocks.cells).any() or (blocks.edges < 1).any()),
     }
-    return [words for words, wrong in found.items() if wrong]
+    return [words for words, wrong in problems.items() if wrong]
 
 
-def _reordered(blocks: Blocks) -> Blocks:
+def _reorder(blocks: Blocks) -> Blocks:
     """The same blocks with groups numbered by their published numbers, so that the order of the search is not published."""
     degree = np.bincount(blocks.ones, blocks.edges, len(blocks.sizes)) + np.bincount(blocks.twos, blocks.edges, len(blocks.sizes))
     rank = np.empty(len(blocks.sizes), np.int64)

@@ -1,4 +1,4 @@
-"""A k-sized grouping for its data owner: how many graphs it could be, what analysts see of it, and what it gives away."""
+"""A k-sized grouping for its data owner: how many graphs it could be, how analysts see it, and the facts that it gives away."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.measures import Utility, utility
 from tacit.publish.graphs.network import Network, network_of
 from tacit.publish.graphs.saving import save_json
-from tacit.publish.graphs.supernodes.annealing import PER_NODE, Annealed, annealed
-from tacit.publish.graphs.supernodes.published import BANNER, Supergraph, published
+from tacit.publish.graphs.supernodes.annealing import PER_NODE, Annealed, anneal
+from tacit.publish.graphs.supernodes.published import BANNER, Supergraph, publish
 from tacit.publish.graphs.supernodes.worlds import sampled
 from tacit.release.curators import curators_page
 from tacit.release.report import heading, listed, paragraph, table
@@ -39,7 +39,7 @@ class SizedGroups:
     differentially_private: ClassVar[bool] = False
 
     def promise(self) -> dict[str, Any]:
-        """What is said to everybody who gets the groups."""
+        """The statement to every recipient of the groups."""
         model = (
             f"groups of at least {self.made.k}: whoever knows any structure around a person has at least {self.made.k} candidates"
         )
@@ -68,10 +68,10 @@ class SizedGroups:
             "full_blocks": self.made.full,
             "empty_groups": self.made.empty,
             "warnings": self.made.warnings(),
-            "a_sampled_world": self._sampled(),
+            "a_sampled_world": self._sample_measures(),
         }
 
-    def _sampled(self) -> dict[str, Any]:
+    def _sample_measures(self) -> dict[str, Any]:
         """Measures of one graph with the published numbers; its nodes are not those of the original, nor are its edges."""
         return {name: value for name, value in self.sample.to_dict().items() if not name.startswith("edges_")}
 
@@ -114,8 +114,8 @@ def sized_groups(
     network = network_of(source)
     if not 2 <= k <= max(network.graph.nodes, 2):
         raise InvalidInput(f"k must be from 2 to the number of nodes, not {k}", argument="k")
-    search = annealed(network.graph, k, seed, effort, None if told is None else lambda share: told("annealing", 0.1 + 0.7 * share))
-    made = published(network.graph, search.groups, k)
+    search = anneal(network.graph, k, seed, effort, None if told is None else lambda share: told("annealing", 0.1 + 0.7 * share))
+    made = publish(network.graph, search.groups, k)
     sample = utility(network.graph, sampled(made, seed), np.random.default_rng(seed))
     return SizedGroups(made, search, network, sample)
 
@@ -134,7 +134,7 @@ class PathExample:
         """The possible graphs of each grouping, counted from the path."""
         path = Graph.of_edges([0, 1, 2], [1, 2, 3], nodes=4)
         ways = {"{1,2} {3,4}": [0, 0, 1, 1], "{1,3} {2,4}": [0, 1, 0, 1], "{1,4} {2,3}": [0, 1, 1, 0]}
-        return {name: published(path, np.array(groups), 2).blocks.worlds() for name, groups in ways.items()}
+        return {name: publish(path, np.array(groups), 2).blocks.worlds() for name, groups in ways.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in JSON."""
@@ -147,9 +147,9 @@ class PathExample:
             "no edge in the groups and 3 between them",
             "1 edge in one group and 2 between them",
         )
-        found = zip(self.worlds().items(), words, strict=True)
-        told = [f"{name}: {text}: {worlds} possible graphs." for (name, worlds), text in found]
-        return ["The path 1-2-3-4 in groups of 2:", *told]
+        pairs = zip(self.worlds().items(), words, strict=True)
+        sentences = [f"{name}: {text}: {worlds} possible graphs." for (name, worlds), text in pairs]
+        return ["The path 1-2-3-4 in groups of 2:", *sentences]
 
     def save(self, out: Path) -> Path:
         """Refused: an example publishes nothing."""

@@ -20,18 +20,18 @@ from typing import Any
 import numpy as np
 
 from tacit.publish.graphs.compiled import compiled, inner
-from tacit.publish.graphs.supernodes.proposals import alone, counted, forget, share, swap, swap_change
-from tacit.publish.graphs.supernodes.state import ACTIVE, BITS, FREE, KIND, OPEN, ORDER, OURS, RANK, STACK, USED, moved
+from tacit.publish.graphs.supernodes.proposals import alone, count_edges, forget, share, swap, swap_change
+from tacit.publish.graphs.supernodes.state import ACTIVE, BITS, FREE, KIND, OPEN, ORDER, OURS, RANK, STACK, USED, move
 
 OTHERS = 0.005  # share of proposals that change sizes
 SHARED = 0.95  # share of proposals with a node that shares a neighbour
-TRIES, APART = 4, 3  # such nodes that are looked at until one has at most so many times more neighbours, or fewer
-LOW, HIGH = 2, 64  # nodes are proposed that have so many neighbours over the temperature; those with more are proposed less often
+TRIES, APART = 4, 3  # draws of such a node until one has a similar number of neighbours, up to this factor
+LOW, HIGH = 2, 64  # neighbours over the temperature that a node needs to be proposed; those with more are proposed less often
 NEAR = 64  # how far apart in the order of degrees two nodes of about the same degree may be
 
 
 @inner
-def _drawn(random: Any) -> Any:
+def _random_share(random: Any) -> Any:
     """A random number from 0 to 1 (xorshift64*)."""
     held = random[0]
     held ^= held >> np.uint64(12)
@@ -49,26 +49,26 @@ def _alike(state: Any, one: Any, two: Any) -> Any:
 
 
 @inner
-def _suited(state: Any, random: Any, node: Any) -> Any:
+def _suitable_group(state: Any, random: Any, node: Any) -> Any:
     """The group of a second neighbour, or that of a node of about the same degree."""
     offsets, begin = state.offsets, state.offsets[node]
     degree = offsets[node + 1] - begin
-    if degree > 0 and _drawn(random) < SHARED:
+    if degree > 0 and _random_share(random) < SHARED:
         for _ in range(TRIES):
-            middle = state.targets[begin + int(_drawn(random) * degree)]
-            rival = state.targets[begin + int(_drawn(random) * degree)]
+            middle = state.targets[begin + int(_random_share(random) * degree)]
+            rival = state.targets[begin + int(_random_share(random) * degree)]
             if offsets[rival + 1] - offsets[rival] < offsets[middle + 1] - offsets[middle]:
                 middle = rival
-            other = state.targets[offsets[middle] + int(_drawn(random) * (offsets[middle + 1] - offsets[middle]))]
+            other = state.targets[offsets[middle] + int(_random_share(random) * (offsets[middle + 1] - offsets[middle]))]
             if other != node and _alike(state, node, np.int64(other)):
                 return np.int64(state.group[other])
-    place = state.nodes[node, RANK] + int((_drawn(random) * 2 - 1) * NEAR)
+    place = state.nodes[node, RANK] + int((_random_share(random) * 2 - 1) * NEAR)
     return np.int64(state.group[state.nodes[min(max(place, 0), state.counts[ACTIVE] - 1), ORDER]])
 
 
 @inner
 def _reach(state: Any, degree: Any) -> Any:
-    """How many nodes have so many neighbours or more, by bisection of the order of degrees; all of them if none has."""
+    """How many nodes have at least `degree` neighbours, by bisection of the order of degrees; all of them if none has."""
     low, high = np.int64(0), np.int64(state.counts[ACTIVE])
     while low < high:
         middle = (low + high) // 2
@@ -82,44 +82,46 @@ def _reach(state: Any, degree: Any) -> Any:
 
 @compiled
 def run_batch(state: Any, random: Any, proposals: Any, k: Any, temperature: Any) -> Any:
-    """At most so many proposals; ends early if the table fills up. Returns how many, how many were accepted, and their change."""
+    """Makes at most `proposals` proposals; ends early if the table fills up. Returns the number made, the number accepted, and
+    their change.
+    """
     total, accepted, done, offsets, reach = 0.0, 0, 0, state.offsets, _reach(state, LOW * temperature)
     while done < proposals and (state.counts[BITS] == 0 or 4 * state.counts[USED] <= 3 * len(state.table)):
         done += 1
-        node = np.int64(state.nodes[np.int64(_drawn(random) * reach), ORDER])
-        if (offsets[node + 1] - offsets[node]) * _drawn(random) > HIGH * temperature:
+        node = np.int64(state.nodes[np.int64(_random_share(random) * reach), ORDER])
+        if (offsets[node + 1] - offsets[node]) * _random_share(random) > HIGH * temperature:
             continue
-        group = _suited(state, random, node)
+        group = _suitable_group(state, random, node)
         if group >= state.counts[OPEN]:
             continue
-        limit = -temperature * log(1.0 - _drawn(random))
-        if _drawn(random) < OTHERS:
-            change = _resized(state, random, (node, group, k, limit))
+        limit = -temperature * log(1.0 - _random_share(random))
+        if _random_share(random) < OTHERS:
+            change = _resize(state, random, (node, group, k, limit))
         else:
-            change = _exchanged(state, random, (node, group, limit))
+            change = _exchange(state, random, (node, group, limit))
         accepted += change != 0.0
         total += change
     return done, accepted, total
 
 
 @inner
-def _exchanged(state: Any, random: Any, terms: Any) -> Any:
+def _exchange(state: Any, random: Any, terms: Any) -> Any:
     """Exchange a node with a member of another group, if that adds at most `limit`; returns the change, or 0."""
     node, group, limit = terms
     own, size = np.int64(state.group[node]), np.int64(state.groups[group, 0])
     if own == group:
         return 0.0
-    counted(state, node, OURS)
+    count_edges(state, node, OURS)
     cost = alone(state, own, group)
     forget(state)
     if cost > limit / 2:
         return 0.0
-    begin = np.int64(_drawn(random) * size)
+    begin = np.int64(_random_share(random) * size)
     for each in range(begin, begin + size):
         member = np.int64(state.groups[group, 1 + (each if each < size else each - size)])
         if state.nodes[member, KIND] == state.nodes[node, KIND] or not _alike(state, node, member):
             continue
-        counted(state, member, OURS)
+        count_edges(state, member, OURS)
         both = cost + alone(state, group, own)
         forget(state)
         if both <= limit:
@@ -133,26 +135,26 @@ def _exchanged(state: Any, random: Any, terms: Any) -> Any:
 
 
 @inner
-def _resized(state: Any, random: Any, terms: Any) -> Any:
+def _resize(state: Any, random: Any, terms: Any) -> Any:
     """A move of a node to a group, a merge of both groups, or a split of one, if that adds at most `limit`; the change, or 0."""
     first, two, k, limit = terms
-    one, chosen, most = np.int64(state.group[first]), _drawn(random), state.groups.shape[1] - 1
+    one, chosen, most = np.int64(state.group[first]), _random_share(random), state.groups.shape[1] - 1
     sizes = np.int64(state.groups[one, 0]), np.int64(state.groups[two, 0])
     if chosen < 0.8:
         possible, count = one != two and sizes[0] > k and sizes[1] < most, np.int64(1)
     elif chosen < 0.9:
         possible, count = one != two and sizes[0] + sizes[1] <= most, sizes[0]
     else:
-        possible, count = sizes[0] >= 2 * k and state.counts[FREE] > 0, k + np.int64(_drawn(random) * (sizes[0] - 2 * k + 1))
+        possible, count = sizes[0] >= 2 * k and state.counts[FREE] > 0, k + np.int64(_random_share(random) * (sizes[0] - 2 * k + 1))
         two = state.counts[STACK + state.counts[FREE] - 1] if possible else two
     if not possible:
         return 0.0
     before = share(state, one, two, np.int64(0))
     if count == 1:
-        moved(state, first, two)
+        move(state, first, two)
     else:
         for _ in range(count):
-            moved(state, np.int64(state.groups[one, 1 + np.int64(_drawn(random) * state.groups[one, 0])]), two)
+            move(state, np.int64(state.groups[one, 1 + np.int64(_random_share(random) * state.groups[one, 0])]), two)
     change = share(state, one, two, np.int64(1)) - before
     if change <= limit:
         if 0.8 <= chosen < 0.9:  # a merge frees a group
@@ -163,6 +165,6 @@ def _resized(state: Any, random: Any, terms: Any) -> Any:
         return change if change != 0.0 else 1e-300
     share(state, one, two, np.int64(0))
     for _ in range(count):
-        moved(state, np.int64(state.groups[two, state.groups[two, 0]]), one)
+        move(state, np.int64(state.groups[two, state.groups[two, 0]]), one)
     share(state, one, two, np.int64(1))
     return 0.0

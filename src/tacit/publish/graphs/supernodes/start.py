@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tacit.publish.graphs.graph import Graph, Integers
-from tacit.publish.graphs.supernodes.bisection import bisected
+from tacit.publish.graphs.supernodes.bisection import bisect
 from tacit.publish.graphs.supernodes.blocks import blocks_of
 
 
@@ -41,18 +41,18 @@ def kinds(graph: Graph) -> Integers:
     """
     drawn = np.random.default_rng(0).integers(0, 1 << 62, graph.nodes)
     sums = np.concatenate([[0], np.cumsum(drawn[graph.targets], dtype=np.int64)])  # they may wrap around, which does no harm
-    found: Integers = np.unique(sums[graph.offsets[1:]] - sums[graph.offsets[:-1]], return_inverse=True)[1]
-    return found
+    kinds_of_nodes: Integers = np.unique(sums[graph.offsets[1:]] - sums[graph.offsets[:-1]], return_inverse=True)[1]
+    return kinds_of_nodes
 
 
-def started(graph: Graph, k: int) -> Start:
+def best_start(graph: Graph, k: int) -> Start:
     """The start with the fewest worlds."""
     similar = by_degree(graph, k)
-    found = (similar, int(similar.max()) + 1), settled(graph, k)
-    return min((Start(*each, blocks_of(graph, each[0]).log_worlds) for each in found), key=lambda start: start.log_worlds)
+    starts = (similar, int(similar.max()) + 1), settle(graph, k)
+    return min((Start(*each, blocks_of(graph, each[0]).log_worlds) for each in starts), key=lambda start: start.log_worlds)
 
 
-def settled(graph: Graph, k: int) -> tuple[Integers, int]:
+def settle(graph: Graph, k: int) -> tuple[Integers, int]:
     """Whole groups of nodes of a kind, after a bisection of the others; how many groups these have."""
     kind = kinds(graph)
     count, order = np.bincount(kind), np.argsort(kind, kind="stable")
@@ -60,17 +60,17 @@ def settled(graph: Graph, k: int) -> tuple[Integers, int]:
     place[order] = np.arange(graph.nodes) - np.repeat(np.cumsum(count) - count, count)
     whole = place < (count // k * k)[kind]
     if not whole.any() or int((~whole).sum()) < k:
-        groups = bisected(graph, k)
+        groups = bisect(graph, k)
         return groups, int(groups.max()) + 1
     others = np.flatnonzero(~whole)
     groups = np.empty(graph.nodes, np.int64)
-    groups[others] = bisected(_induced(graph, others), k)
+    groups[others] = bisect(_induced_graph(graph, others), k)
     first = int(groups[others].max()) + 1
     groups[whole] = first + np.unique(kind[whole] * graph.nodes + place[whole] // k, return_inverse=True)[1]
     return groups, first
 
 
-def _induced(graph: Graph, nodes: Integers) -> Graph:
+def _induced_graph(graph: Graph, nodes: Integers) -> Graph:
     """The graph of some nodes and the edges between them."""
     number = np.full(graph.nodes, -1)
     number[nodes] = np.arange(len(nodes))

@@ -1,4 +1,4 @@
-"""A grouping that is being changed: who is in which group, and the edges between groups in a hash table of our own.
+"""A grouping that is being changed: the group of each node, and the edges between groups in a hash table.
 
 The arrays are few, because the compiler takes its time for each of them in every function that reads the state.
 """
@@ -14,7 +14,7 @@ from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.supernodes.blocks import blocks_of
 from tacit.publish.graphs.supernodes.start import kinds
 
-PLAIN = 8192  # with at most so many groups, the edges of blocks are a plain table (128 MB), which is faster than a hash table
+PLAIN = 8192  # most groups for which the edges of blocks are a plain table (128 MB), which is faster than a hash table
 EMPTY = -1
 PLACE, KIND, RANK, ORDER = range(4)  # columns of `nodes`
 OURS, THEIRS, LISTED = range(3)  # columns of `scratch`
@@ -76,7 +76,7 @@ def state_of(graph: Graph, groups: Integers, most: int, slots: int, settled: int
     return made
 
 
-def crowded(state: State) -> bool:
+def is_crowded(state: State) -> bool:
     """Whether the hash table is more than half full, so that it should be made anew."""
     return bool(state.counts[BITS]) and 2 * int(state.counts[USED]) > len(state.table)
 
@@ -99,13 +99,13 @@ def _room(blocks: int) -> int:
 
 
 @inner
-def _found(state: Any, key: Any) -> Any:
+def _place_of(state: Any, key: Any) -> Any:
     """Where a block stands in the hash table, or would stand."""
     mask, bits = len(state.table) - 1, state.counts[BITS]
-    found = (key * 0x9E3779B97F4A7C1) >> 20 & mask
-    while state.table[found] >> bits != key and state.table[found] != EMPTY:
-        found = found + 1 & mask
-    return found
+    place = (key * 0x9E3779B97F4A7C1) >> 20 & mask
+    while state.table[place] >> bits != key and state.table[place] != EMPTY:
+        place = place + 1 & mask
+    return place
 
 
 @compiled
@@ -115,7 +115,7 @@ def edges_of(state: Any, one: Any, two: Any) -> Any:
         return np.int64(state.plain[one, two])
     width = np.int64(len(state.groups))
     key = one * width + two if one < two else two * width + one
-    held = state.table[_found(state, key)]
+    held = state.table[_place_of(state, key)]
     return held & (1 << state.counts[BITS]) - 1 if held != EMPTY else 0
 
 
@@ -128,9 +128,9 @@ def put(state: Any, one: Any, two: Any, edges: Any) -> None:
         return
     width = np.int64(len(state.groups))
     key = one * width + two if one < two else two * width + one
-    found = _found(state, key)
-    state.counts[USED] += state.table[found] == EMPTY
-    state.table[found] = key << state.counts[BITS] | edges
+    place = _place_of(state, key)
+    state.counts[USED] += state.table[place] == EMPTY
+    state.table[place] = key << state.counts[BITS] | edges
 
 
 @compiled
@@ -140,7 +140,7 @@ def _fill(state: Any, ones: Any, twos: Any, edges: Any) -> None:
 
 
 @inner
-def moved(state: Any, node: Any, group: Any) -> None:
+def move(state: Any, node: Any, group: Any) -> None:
     """Put a node into another group; the blocks are the caller's task."""
     left, place = state.group[node], state.nodes[node, PLACE]
     last = state.groups[left, state.groups[left, 0]]

@@ -62,5 +62,5 @@ class Estimate:
 
 def estimated(made: Supergraph, measure: Callable[[Graph], float], draws: int = 100, seed: int = 0) -> Estimate:
     """A measure of `draws` sampled graphs."""
-    found = [float(measure(sampled(made, seed + draw))) for draw in range(draws)]
-    return Estimate(float(np.mean(found)), min(found), max(found))
+    values = [float(measure(sampled(made, seed + draw))) for draw in range(draws)]
+    return Estimate(float(np.mean(values)), min(values), max(values))

@@ -1,1 +1,1 @@
-"""What a collector learns from the reports: estimates, intervals and plans."""
+"""The collector's inference from the reports: estimates, intervals and plans."""

@@ -1,4 +1,4 @@
-"""Which randomizer for so many categories and this epsilon: the one of the smallest exact variance. Proof in choose.md.
+"""The choice of a randomizer for a number of categories and an epsilon: the smallest exact variance. Proof in choose.md.
 
 Two exact figures of merit, both for one person's report (divide by the number of people):
 
@@ -26,7 +26,7 @@ from tacit.publish.local.randomizers.randomizer import FrequencyOracle, read_siz
 from tacit.publish.local.randomizers.unary import Unary
 
 Goal = Literal["worst", "total"]
-MOST_BITS = 1 << 16  # a unary report of more bits than this is not offered: nobody sends 8 kB for one answer
+MOST_BITS = 1 << 16  # a unary report of more bits than this is not offered: 8 kB is too much for one answer
 
 
 def _bits(outputs: int) -> int:
@@ -54,7 +54,7 @@ MAKERS: Mapping[str, Maker] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A randomizer with what decides: exact variances for one person, and the bits of a report."""
+    """A randomizer with the figures that decide: exact variances for one person, and the bits of a report."""
 
     name: str
     oracle: FrequencyOracle
@@ -72,7 +72,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The candidates, the best first, and by what they were compared."""
+    """The candidates, the best first, and the figure by which they were compared."""
 
     candidates: tuple[Candidate, ...]
     goal: Goal
@@ -123,5 +123,5 @@ def choose(size: int, epsilon: Number, goal: Goal = "worst") -> Choice:
         raise InvalidInput(f"goal must be 'worst' or 'total', not {goal!r}")
     categories, budget = read_size(size), positive_budget(epsilon)
     names = [name for name in MAKERS if categories <= MOST_BITS or not name.startswith("unary")]
-    found = [Candidate.of(name, categories, budget) for name in names]
-    return Choice(tuple(sorted(found, key=lambda each: (getattr(each, goal), each.report_bits))), goal)
+    candidates = [Candidate.of(name, categories, budget) for name in names]
+    return Choice(tuple(sorted(candidates, key=lambda each: (getattr(each, goal), each.report_bits))), goal)

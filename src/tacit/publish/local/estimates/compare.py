@@ -45,7 +45,7 @@ class Difference(Rows):
 
     @property
     def differs(self) -> NDArray[np.bool_]:
-        """Where the interval leaves no difference out: there the groups differ, at the confidence that is said."""
+        """Where the interval excludes a difference of zero: there the groups differ, at the stated confidence."""
         return (self.low > 0) | (self.high < 0)
 
     def named(self, names: Sequence[str]) -> Difference:

@@ -31,7 +31,7 @@ class Scatter:
 
     @classmethod
     def of_mean(cls, people: int, variance: Fraction, spread: Fraction, farthest: Fraction | None = None) -> Scatter:
-        """The mean of so many terms, each of at most this variance and range; none is farther from its mean than its range."""
+        """The mean of `people` terms, each of at most this variance and range; none is farther from its mean than its range."""
         if isinstance(people, bool) or not isinstance(people, int) or people < 1:
             raise InvalidInput("people must be a whole number of at least 1: an estimate requires reports", argument="people")
         return cls(variance / people, spread**2 / people, (spread if farthest is None else farthest) / people)
@@ -63,7 +63,7 @@ class Scatter:
         return SUM_BOUNDS[bound](self, miss)
 
     def tightest(self, miss: Fraction) -> str:
-        """The guaranteed bound of the smallest half-width: a choice by public things alone, so that it costs no confidence."""
+        """The guaranteed bound of the smallest half-width: a choice by public facts alone, so that it costs no confidence."""
         return min(GUARANTEED, key=lambda bound: self.half_width(bound, miss))
 
 

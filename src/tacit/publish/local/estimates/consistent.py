@@ -33,8 +33,8 @@ def onto_simplex(estimates: Any, total: float = 1.0) -> Floats:
     return kept * float(total / kept.sum())  # the last digits: rounding left the sum a few parts in 10^16 away
 
 
-def narrowed(low: Any, high: Any, total: float = 1.0) -> tuple[Floats, Floats]:
-    """Simultaneous intervals, made shorter by the rule that all shares sum to `total`: what the others leave.
+def narrow_intervals(low: Any, high: Any, total: float = 1.0) -> tuple[Floats, Floats]:
+    """Simultaneous intervals, made shorter by the rule that all shares sum to `total`.
 
     Where all the given intervals hold, so do these. Intervals that no shares fit are returned as they are.
 

@@ -24,7 +24,7 @@ from tacit.publish.local.randomizers.randomizer import FrequencyOracle, Randomiz
 
 
 class NumericRandomizer(Randomizer, Protocol):
-    """Reports of a number in [lower, upper], each of which decodes to a number whose mean is the true one."""
+    """Reports of a number in [lower, upper]; each decodes to a number whose mean is the true one."""
 
     @property
     def lower(self) -> Fraction:
@@ -106,7 +106,7 @@ def _count(reports: Any) -> int:
         raise InvalidInput("reports must be a list, one entry per respondent; put a single report into a list") from None
 
 
-def corrected(rate: Any, hit: Any, false_hit: Any) -> Any:
+def unbiased_share(rate: Any, hit: Any, false_hit: Any) -> Any:
     """The unbiased share from a rate of support: (rate - q)/(p - q), in whatever numbers are given.
 
     >>> corrected(Fraction(2, 5), Fraction(3, 4), Fraction(1, 4))
@@ -116,13 +116,13 @@ def corrected(rate: Any, hit: Any, false_hit: Any) -> Any:
 
 
 def shares(oracle: FrequencyOracle, supports: NDArray[np.int64], people: int) -> NDArray[np.float64]:
-    """`corrected` in floats; p - q is exact before it is rounded, since for a tiny epsilon the two floats are the same."""
-    found: NDArray[np.float64] = (supports / people - float(oracle.false_hit)) / float(oracle.hit - oracle.false_hit)
-    return found
+    """`unbiased_share` in floats; p - q is exact before it is rounded, since for a tiny epsilon the two floats are the same."""
+    unbiased: NDArray[np.float64] = (supports / people - float(oracle.false_hit)) / float(oracle.hit - oracle.false_hit)
+    return unbiased
 
 
 def share_variance(oracle: FrequencyOracle, share: Number, people: int) -> Fraction:
-    """The exact variance of an estimated share among people of whom a fixed `share` has the category.
+    """The exact variance of an estimated share if a fixed `share` of the people has the category.
 
     >>> from tacit.publish.local.randomizers.categories import KAry
     >>> round(float(share_variance(KAry(size=16, epsilon=1), share=0, people=1)), 5)
@@ -147,9 +147,9 @@ def estimate(
     """The shares of all categories, or the mean of a number, from reports or from their tally.
 
     `bound` is a name of `intervals.BOUNDS` or `scatter.SUM_BOUNDS`; without one, the tightest that is a guarantee.
-    `simultaneous` makes all intervals hold together; `sampled` makes them speak of a population of which the people who reported
-    are a random sample, and not of these people alone. `on_grid` says that all answers were points of the grid to begin with, so
-    that the interval of a mean need not hold the half step by which rounding may have moved it.
+    `simultaneous` makes all intervals hold together; `sampled` makes them hold for a population from which the people who reported
+    are a random sample, and not for these people alone. `on_grid` says that all answers were points of the grid to begin with, so
+    that the interval of a mean need not include the half step by which rounding may have moved it.
 
     >>> from tacit.publish.local.randomizers.categories import KAry
     >>> shares = estimate(KAry(size=2, epsilon="1.0986122886681098"), Tally(20_000, [12_000, 8_000]), bound="chebyshev")
@@ -174,7 +174,7 @@ def numeric(randomizer: Randomizer) -> NumericRandomizer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What kind of intervals are asked for; see `estimate`."""
+    """The kind of intervals that is requested; see `estimate`."""
 
     confidence: Number = 0.95
     bound: str | None = None
@@ -183,7 +183,7 @@ class Request:
     on_grid: bool = False
 
     def terms(self, bound: str, rounding: Fraction = Fraction(0)) -> Terms:
-        """What an interval says of itself, by this bound."""
+        """The statement of an interval by this bound."""
         return Terms(exact(self.confidence, "confidence"), bound, self.simultaneous, self.sampled, rounding)
 
     def rounding(self, randomizer: NumericRandomizer, groups: int = 1) -> Fraction:
@@ -223,7 +223,7 @@ def mean(randomizer: NumericRandomizer, reports: Any, request: Request = Request
 
 
 def ends_within(value: Any, half: float, lowest: float, highest: float) -> tuple[Any, Any]:
-    """The ends of an interval around a value, or around the nearest possible one; within what is possible.
+    """The ends of an interval around a value, or around the nearest possible one; within the possible range.
 
     >>> [round(float(end), 2) for end in ends_within(-0.3, 0.1, 0.0, 1.0)]
     [0.0, 0.1]

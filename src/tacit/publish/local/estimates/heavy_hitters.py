@@ -1,9 +1,9 @@
-"""Which of very many values are frequent: a tree of prefixes, each person reporting once. Proof in heavy_hitters.md.
+"""The frequent ones among very many values: a tree of prefixes, with one report per person. Proof in heavy_hitters.md.
 
 A value is a code below `size`, written with a fixed number of digits in base g, where g is the number of cells of the local hash.
 Every person draws a level of the tree, each as likely as the others, and reports through `LocalHashing` the digits of their
 own value down to that level: one report under epsilon in total. The collector walks down the tree and keeps, level by level, the
-prefixes whose rate of support reaches a public threshold; children of what was not kept are never looked at.
+prefixes whose rate of support reaches a public threshold; children of other prefixes are never looked at.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLOSE = Fraction(1, 10**4)  # how near the least share is found
 
 @dataclass(frozen=True, init=False)
 class PrefixTree:
-    """The client side: who holds which value is reported once, at a level drawn at random, under `epsilon`.
+    """The client side: a person's value is reported once, at a level drawn at random, under `epsilon`.
 
     >>> tree = PrefixTree(size=2**24, epsilon=2)
     >>> tree.cells, tree.cuts
@@ -97,7 +97,7 @@ class PrefixTree:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the collector promises, from public things alone: the share that is found for certain, and the threshold of every level.
+    """The collector's promise, from public facts alone: the share that is listed for certain, and the threshold of every level.
 
     With probability `confidence` or more all of this holds together: every value with a share of at least `share` is listed, no
     value with a share below half of it is, and the true share of every value that is listed lies in its interval.
@@ -110,8 +110,8 @@ class Search:
 
 
 def search(tree: PrefixTree, people: Sequence[int], share: Number | None = None, confidence: Number = 0.95) -> Search:
-    """The search for values of at least `share` with so many reports at each level; without one, for the least share that can be
-    promised. A smaller share is refused, and the message says which one is possible.
+    """The search for values of at least `share` with `people[level]` reports at each level; without a share, for the least one that
+    can be promised. A smaller share is refused, and the message says which one is possible.
 
     >>> tree = PrefixTree(size=2**24, epsilon=2)
     >>> float(search(tree, people=[500_000, 500_000]).share)
@@ -164,7 +164,7 @@ def _least_share(tree: PrefixTree, people: Sequence[int], miss: Fraction) -> Fra
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeavyHitters(Rows):
-    """The values that were found, the most frequent first, with their shares and intervals."""
+    """The listed values, the most frequent first, with their shares and intervals."""
 
     columns: ClassVar = ("code", "share", "low", "high")
     codes: Codes
@@ -197,11 +197,11 @@ def heavy_hitters(
     kept, counts = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
     for level, batch in enumerate(batches):
         kept, counts = _children(tree, level, batch, kept, promised.thresholds[level])
-    return _listed(tree, kept, counts, promised)
+    return _list_values(tree, kept, counts, promised)
 
 
 def _read(tree: PrefixTree, level: int, reports: Any) -> Codes:
-    """The reports of a level, none of which its randomizer could not have made: such a one would support unknown values."""
+    """The reports of a level; raises for a report that its randomizer cannot make, since it would support unknown values."""
     oracle = tree.oracle(level)
     return read_reports(reports, oracle.hashes * oracle.cells)
 
@@ -210,13 +210,13 @@ def _children(tree: PrefixTree, level: int, reports: Codes, kept: Codes, thresho
     """The children of the kept prefixes that reach the threshold, with how many reports support each."""
     oracle, limit = tree.oracle(level), tree.prefixes(level)
     step = tree.cuts[level] - (tree.cuts[level - 1] if level else 0)
-    found = []
+    reached = []
     for parent in kept.tolist():
         counts = _supports_of_children(oracle, reports, parent, step)
         first = parent * tree.cells**step
         here = np.flatnonzero(counts[: max(0, limit - first)] >= threshold * reports.size)
-        found.append((first + here, counts[here]))
-    codes, counts = (np.concatenate([pair[at] for pair in found] or [np.zeros(0, dtype=np.int64)]) for at in (0, 1))
+        reached.append((first + here, counts[here]))
+    codes, counts = (np.concatenate([pair[at] for pair in reached] or [np.zeros(0, dtype=np.int64)]) for at in (0, 1))
     return codes, counts
 
 
@@ -237,7 +237,7 @@ def _minus(one: Codes, other: Codes, cells: int) -> Codes:
     return np.asarray(sums[one, np.argmax(sums == 0, axis=1)[other]], dtype=np.int64)
 
 
-def _listed(tree: PrefixTree, codes: Codes, counts: Codes, promised: Search) -> HeavyHitters:
+def _list_values(tree: PrefixTree, codes: Codes, counts: Codes, promised: Search) -> HeavyHitters:
     """The values of the last level with shares and intervals that hold for every value that there is."""
     oracle, people = tree.oracle(len(tree.cuts) - 1), promised.people[-1]
     miss = (1 - promised.confidence) / (2 * tree.size)

@@ -1,4 +1,4 @@
-"""Where the true share lies, given how many reports support a category. Proofs in intervals.md.
+"""Intervals for the true share, from the number of reports that support a category. Proofs in intervals.md.
 
 Everything is computed for the *rate* m = q + (p - q) f at which reports support a category of share f, where p is the oracle's
 `hit` and q its `false_hit`; the ends are carried over to shares at the end. An interval is the set of all rates that the count does
@@ -82,13 +82,13 @@ def largest_deviation(low: Fraction, high: Fraction, limit: float) -> float:
 
 def _peak(function: Callable[[float], float], low: float, high: float) -> float:
     """The largest value of a function that rises and then falls."""
-    found = max(function(low), function(high))
+    largest = max(function(low), function(high))
     for _ in range(THIRDS):
         one, other = low + (high - low) / 3, high - (high - low) / 3
         first, second = function(one), function(other)
-        found = max(found, first, second)
+        largest = max(largest, first, second)
         low, high = (one, high) if first < second else (low, other)
-    return found
+    return largest
 
 
 # --- where the true share lies, given how many reports support a category ----------------------------------------------------
@@ -100,10 +100,10 @@ NUDGE = 1e-11  # in rates, outward: far above the rounding of floats, far below 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How shares are seen: the oracle's two rates, the people who reported, and the chance that an interval may miss.
+    """The terms of an interval: the oracle's two rates, the people who reported, and the chance that the interval may miss.
 
-    `sampled` says of whom the share is: of those who reported (False), or of a large population of which they are a random
-    sample (True), whose sampling error is then part of the interval.
+    `sampled` says whose share it is: that of those who reported (False), or of a large population from which they are a random
+    sample (True), so that the sampling error is part of the interval.
     """
 
     hit: Fraction
@@ -158,13 +158,13 @@ class Bound:
 
 @lru_cache(maxsize=1024)
 def margin(setting: Setting, bound: str) -> float:
-    """The half-width of a share that no answers can exceed, known before anybody is asked.
+    """The half-width of a share that no answers can exceed, known before the survey begins.
 
     >>> lecture = Setting(Fraction(3, 4), Fraction(1, 4), people=20000, miss=Fraction(1, 20))
     >>> [f"{margin(lecture, bound):.6f}" for bound in BOUNDS]
     ['0.031623', '0.027386', '0.019206', '0.019206', '0.016726', '0.012002']
     """
-    return float_up(BOUNDS[known(bound)].margin(setting) / setting.slope)
+    return float_up(BOUNDS[check_bound(bound)].margin(setting) / setting.slope)
 
 
 def share_ends(setting: Setting, bound: str, supports: NDArray[np.int64]) -> Ends:
@@ -182,19 +182,19 @@ def tail_ends(setting: Setting, bound: str, supports: NDArray[np.int64]) -> Ends
 
 
 def _shares_that_fit(setting: Setting, bound: str, observed: Floats) -> Ends:
-    low, high = BOUNDS[known(bound)].ends(setting, observed)
+    low, high = BOUNDS[check_bound(bound)].ends(setting, observed)
     shift, slope = float(setting.false_hit), float(setting.slope)
     return np.clip((low - NUDGE - shift) / slope, 0.0, 1.0), np.clip((high + NUDGE - shift) / slope, 0.0, 1.0)
 
 
 @lru_cache(maxsize=1024)
 def tightest(setting: Setting) -> str:
-    """The guaranteed bound of the smallest margin: a choice by public things alone, so that it costs no confidence."""
+    """The guaranteed bound of the smallest margin: a choice by public facts alone, so that it costs no confidence."""
     return min((name for name, bound in BOUNDS.items() if bound.guaranteed), key=lambda name: margin(setting, name))
 
 
 def read_miss(confidence: Number, intervals: int = 1) -> Fraction:
-    """The chance of a miss for each of so many intervals, so that all hold together with `confidence` (Bonferroni)."""
+    """The chance of a miss for each of `intervals` intervals, so that all hold together with `confidence` (Bonferroni)."""
     sure = exact(confidence, "confidence")
     if not 0 < sure < 1:
         raise InvalidInput(
@@ -203,8 +203,8 @@ def read_miss(confidence: Number, intervals: int = 1) -> Fraction:
     return (1 - sure) / intervals
 
 
-def known(bound: str) -> str:
-    """The name of a bound, checked."""
+def check_bound(bound: str) -> str:
+    """The name of a bound; raises if there is no such bound."""
     if bound not in BOUNDS:
         raise InvalidInput(f"bound must be one of {', '.join(BOUNDS)}, not {bound!r}", argument="bound")
     return bound
@@ -217,7 +217,7 @@ def normal_square(miss: Fraction) -> Fraction:
     return Fraction(float(ndtri(float(miss / 2)))) ** 2
 
 
-# --- by the variance: (observed - m)^2 <= factor * variance(m) ---
+# --- by the variance: (observed - m)^2 <= factor * variance(m) ---------------------------------------------------------------
 
 Factor = Callable[[Setting], Fraction]
 

@@ -1,7 +1,7 @@
-"""How many people a survey needs: the least number whose half-width is within a wanted one. Proof in planning.md.
+"""The number of people that a survey needs: the least one whose half-width is within a wanted one. Proof in planning.md.
 
 The half-widths are the very ones that `estimate` and `compare` give, and they hold whatever people answer, so that a plan is a
-promise: with so many reports the published half-width is no larger.
+promise: with that number of reports the published half-width is no larger.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def plan(randomizer: Randomizer, half_width: Number, request: Request = Request(
     bernstein              17176
     normal                  8842
     """
-    return _planned(randomizer, half_width, request, groups=1)
+    return _plan_people(randomizer, half_width, request, groups=1)
 
 
 def plan_difference(randomizer: Randomizer, half_width: Number, request: Request = Request()) -> Plan:  # noqa: B008  # frozen
@@ -67,7 +67,7 @@ def plan_difference(randomizer: Randomizer, half_width: Number, request: Request
     >>> plan_difference(Binary(epsilon=1), half_width=0.02).people
     34158
     """
-    return _planned(randomizer, half_width, request, groups=2)
+    return _plan_people(randomizer, half_width, request, groups=2)
 
 
 def reach(randomizer: Randomizer, request: Request, groups: int = 1) -> tuple[Reach, tuple[str, ...]]:
@@ -98,7 +98,7 @@ def _setting(oracle: Any, people: int, miss: Fraction, request: Request) -> Sett
     return Setting(oracle.hit, oracle.false_hit, people, miss, request.sampled)
 
 
-def _planned(randomizer: Randomizer, half_width: Number, request: Request, groups: int) -> Plan:
+def _plan_people(randomizer: Randomizer, half_width: Number, request: Request, groups: int) -> Plan:
     wanted = exact(half_width, "half_width")
     if wanted <= 0:
         raise InvalidInput(

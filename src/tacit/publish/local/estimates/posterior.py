@@ -1,4 +1,4 @@
-"""What a report reveals about one person: Bayes' rule for any channel. Proof in posterior.md.
+"""The posterior of one person's answer after a report: Bayes' rule for any channel. Proof in posterior.md.
 
 The two cases of a lecture (Ziani) are `mechanisms.randomized_response.posterior`: with flip 1/2 the prior stays as it was, with
 flip 0 the report gives the answer away. Every channel with a finite epsilon lies between them.

@@ -7,9 +7,9 @@ linear function of the tally, with the variance and the range of the sum, and no
 enclosed by the points at which F may cross its level: where F(j) is surely below the level the quantile is above j, and where
 F(j) surely reaches it the quantile is at or below j.
 
-How far the sum of the estimated shares of some categories strays: of the first ones, or of the last. Proofs in quantiles.md.
+The error of the sum of the estimated shares of some categories: of the first ones, or of the last. Proofs in quantiles.md.
 
-The shares of one survey are estimated from the same reports, so that their errors hang together in a way of each oracle's own.
+The shares of one survey are estimated from the same reports, so that their errors are dependent, differently for each oracle.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tacit.errors import InvalidInput
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.publish.local.estimates.concentration import Scatter
 from tacit.publish.local.estimates.consistent import onto_simplex
-from tacit.publish.local.estimates.estimate import Request, Tally, corrected, shares, tally_of
+from tacit.publish.local.estimates.estimate import Request, Tally, shares, tally_of, unbiased_share
 from tacit.publish.local.estimates.intervals import Setting, read_miss, tail_ends, tightest
 from tacit.publish.local.estimates.results import Rows, Terms, interval_chart, table
 from tacit.publish.local.randomizers.categories import KAry
@@ -68,14 +68,14 @@ def terms_of(oracle: FrequencyOracle) -> Spreads:
         raise InvalidInput(f"{type(oracle).__name__} over {oracle.size} points is too large; {rule}")
     supported = np.array([oracle.supports([report]) for report in oracle.channel.outputs])
     chances = np.array(oracle.channel.rows, dtype=np.float64)
-    found, slope = [], oracle.hit - oracle.false_hit
+    spreads, slope = [], oracle.hit - oracle.false_hit
     for count in range(1, oracle.size):
         side = slice(0, count) if count <= oracle.size // 2 else slice(count, oracle.size)
         hits = supported[:, side].sum(axis=1)
         worst = float((chances @ hits**2 - (chances @ hits) ** 2).max()) * (1 + 1e-9)  # upward: the rounding of floats
         spread = int(hits.max() - hits.min()) / slope
-        found.append((Fraction(worst) / slope**2, spread**2, spread))
-    return found
+        spreads.append((Fraction(worst) / slope**2, spread**2, spread))
+    return spreads
 
 
 @terms_of.register
@@ -93,12 +93,12 @@ def _(oracle: LocalHashing | HadamardResponse) -> Spreads:
     hit, false_hit, slope = oracle.hit, oracle.false_hit, oracle.hit - oracle.false_hit
     absent, present = false_hit * (1 - false_hit), hit * (1 - hit)
     inside, outside = tied_pairs(oracle)
-    found = []
+    spreads = []
     for count, within, beyond in zip(_counts(oracle.size), inside, outside, strict=True):
         worst = max((count - 1) * absent + present + within * slope * false_hit, count * absent + beyond * slope * false_hit)
         farthest = max(count * (1 - false_hit), count * false_hit + slope)
-        found.append((worst / slope**2, Fraction(count) ** 2 / slope**2, farthest / slope))
-    return found
+        spreads.append((worst / slope**2, Fraction(count) ** 2 / slope**2, farthest / slope))
+    return spreads
 
 
 def tied_pairs(oracle: LocalHashing | HadamardResponse) -> tuple[list[int], list[int]]:
@@ -149,9 +149,9 @@ def _seen_before(names: Codes) -> Codes:
     order = np.argsort(names, kind="stable")
     fresh = np.append(True, np.diff(names[order]) != 0)
     places = np.arange(names.size)
-    found = np.empty_like(places)
-    found[order] = places - np.maximum.accumulate(np.where(fresh, places, 0))
-    return found
+    counts = np.empty_like(places)
+    counts[order] = places - np.maximum.accumulate(np.where(fresh, places, 0))
+    return counts
 
 
 def _counts(size: int) -> list[int]:
@@ -164,7 +164,7 @@ def _counts(size: int) -> list[int]:
 
 Floats = NDArray[np.float64]
 MOST_POINTS = 4096
-ONE_SIDED = 2  # what Chebyshev's inequality says of both tails together it says of each, so that two points cost twice
+ONE_SIDED = 2  # Chebyshev's bound for both tails together is also the bound for each, so that two points cost twice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,13 +234,13 @@ def quantiles(
         raise InvalidInput("levels must not be empty; give for example levels=[0.25, 0.5, 0.75]")
     grid = _grid(points, oracle.size)
     tally = tally_of(oracle, reports)
-    found = distribution(oracle, tally, request, intervals=len(asked) if request.simultaneous else 1)
+    estimated = distribution(oracle, tally, request, intervals=len(asked) if request.simultaneous else 1)
     possible = np.cumsum(onto_simplex(shares(oracle, tally.supports, tally.people)))
-    return Quantiles(tally.people, tuple(_enclosed(level, grid, possible, found) for level in asked), found.terms)
+    return Quantiles(tally.people, tuple(_enclose(level, grid, possible, estimated) for level in asked), estimated.terms)
 
 
 def distribution(oracle: FrequencyOracle, tally: Tally, request: Request = Request(), intervals: int = 1) -> Distribution:  # noqa: B008
-    """F at every point, each in an interval of the confidence asked for, or of one that lets so many `intervals` hold together.
+    """F at every point, each in an interval of the requested confidence, or of one that lets `intervals` of them hold together.
 
     With `intervals` = size - 1 they hold at all points together. Either tail is missed with half the chance at most.
     """
@@ -249,7 +249,7 @@ def distribution(oracle: FrequencyOracle, tally: Tally, request: Request = Reque
     if not getattr(oracle, "exclusive", True):
         raise InvalidInput("a distribution is not supported for sets: it requires one category per person")
     miss = read_miss(request.confidence, intervals)
-    values, low, high, bound = (_coarsened if isinstance(oracle, KAry) else _summed)(oracle, tally, miss, request)  # type: ignore[arg-type]
+    values, low, high, bound = (_coarsen if isinstance(oracle, KAry) else _sum_shares)(oracle, tally, miss, request)  # type: ignore[arg-type]
     values, low, high = (np.append(part, 1.0) for part in (values, low, high))
     return Distribution(tally.people, values, low, high, request.terms(bound))
 
@@ -257,7 +257,7 @@ def distribution(oracle: FrequencyOracle, tally: Tally, request: Request = Reque
 Points = tuple[Floats, Floats, Floats, str]  # values and ends of F at all points but the last, and the bound
 
 
-def _coarsened(oracle: KAry, tally: Tally, miss: Fraction, request: Request) -> Points:
+def _coarsen(oracle: KAry, tally: Tally, miss: Fraction, request: Request) -> Points:
     """Whether a k-ary report is at or below j is itself a randomized bit, of rates p + j q and (j + 1) q: all its bounds apply."""
 
     def setting(count: int, chance: Fraction) -> Setting:
@@ -268,16 +268,17 @@ def _coarsened(oracle: KAry, tally: Tally, miss: Fraction, request: Request) -> 
     settings = [setting(count, chance) for count in range(1, oracle.size)]
     ends = [tail_ends(each, bound, below[at : at + 1]) for at, each in enumerate(settings)]
     values = [
-        float(corrected(Fraction(int(n), tally.people), each.hit, each.false_hit)) for n, each in zip(below, settings, strict=True)
+        float(unbiased_share(Fraction(int(n), tally.people), each.hit, each.false_hit))
+        for n, each in zip(below, settings, strict=True)
     ]
     return np.array(values), np.array([low[0] for low, _ in ends]), np.array([high[0] for _, high in ends]), bound
 
 
-def _summed(oracle: FrequencyOracle, tally: Tally, miss: Fraction, request: Request) -> Points:
+def _sum_shares(oracle: FrequencyOracle, tally: Tally, miss: Fraction, request: Request) -> Points:
     """The sum of the shares on the side with fewer categories, by the variance and the ranges of that sum."""
-    found = scatters(oracle, tally.people, request.sampled)  # type: ignore[arg-type]  # frozen, hence hashable
-    bound = request.bound or found[(oracle.size - 1) // 2].tightest(miss)
-    halves = np.array([each.half_width(bound, _tail(bound, miss)) for each in found])
+    spreads = scatters(oracle, tally.people, request.sampled)  # type: ignore[arg-type]  # frozen, hence hashable
+    bound = request.bound or spreads[(oracle.size - 1) // 2].tightest(miss)
+    halves = np.array([each.half_width(bound, _tail(bound, miss)) for each in spreads])
     each = shares(oracle, tally.supports, tally.people)
     below, above = np.cumsum(each)[:-1], 1 - np.cumsum(each[::-1])[::-1][1:]
     values = np.where(np.arange(1, oracle.size) <= oracle.size // 2, below, above)
@@ -288,11 +289,11 @@ def _tail(bound: str, miss: Fraction) -> Fraction:
     return miss / ONE_SIDED if bound.startswith("chebyshev") else miss
 
 
-def _enclosed(level: Fraction, grid: Floats, middle: Floats, found: Distribution) -> Quantile:
+def _enclose(level: Fraction, grid: Floats, middle: Floats, estimated: Distribution) -> Quantile:
     """The first point where F may reach the level, and the one after the last where it may be below it."""
     wanted = float(level)
-    first = int(np.argmax(found.high >= wanted))
-    doubtful = np.flatnonzero(found.low[:-1] < wanted)
+    first = int(np.argmax(estimated.high >= wanted))
+    doubtful = np.flatnonzero(estimated.low[:-1] < wanted)
     last = int(doubtful[-1]) + 1 if doubtful.size else 0
     guess = min(int(np.searchsorted(middle, wanted - 1e-12)), len(grid) - 1)
     return Quantile(level, float(grid[min(max(guess, first), last)]), float(grid[first]), float(grid[last]))

@@ -1,4 +1,4 @@
-"""What a collector publishes: estimates with their intervals, as values that print, and go to CSV and to a chart."""
+"""The published estimates with their intervals, as values that print, and go to CSV and to a chart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.privacy.rounding import as_text
-from tacit.publish.local.estimates.consistent import narrowed, onto_simplex
+from tacit.publish.local.estimates.consistent import narrow_intervals, onto_simplex
 from tacit.untrusted import LONGEST_CELL, csv_text, distinct, for_chart, for_terminal, for_title, in_columns, width
 
 Floats = NDArray[np.float64]
@@ -24,7 +24,7 @@ WIDEST_LABEL = 58  # columns of a category's name in a chart
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What an interval says: how sure, by which bound, for all numbers together or for each, and of whom.
+    """The statement of an interval: its confidence, its bound, for all numbers together or for each, and for which people.
 
     `rounding` is the part of the half-width that rounding the answers to the public grid may have cost.
     """
@@ -43,7 +43,7 @@ class Terms:
 
 
 class Rows(ABC):
-    """What can be written as rows: the names of their columns, and the rows."""
+    """Values that can be written as rows: the names of their columns, and the rows."""
 
     __slots__ = ()
     columns: ClassVar[tuple[str, ...]]
@@ -54,7 +54,7 @@ class Rows(ABC):
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The rows as CSV text, also written to `path` if there is one."""
-        return written(self.columns, self.to_rows(), path)
+        return to_csv_text(self.columns, self.to_rows(), path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,12 +87,12 @@ class Frequencies(Rows):
         return onto_simplex(self.values) if self.exclusive else np.clip(self.values, 0.0, 1.0)
 
     def narrowed(self) -> Frequencies:
-        """Intervals made shorter by what the others leave; for simultaneous ones of exclusive categories."""
+        """Intervals made shorter by the rule that shares sum to one; for simultaneous ones of exclusive categories."""
         if not (self.exclusive and self.terms.simultaneous):
             raise InvalidInput(
                 "consistent intervals require simultaneous ones; estimate with simultaneous=True", argument="simultaneous"
             )
-        low, high = narrowed(self.low, self.high)
+        low, high = narrow_intervals(self.low, self.high)
         return replace(self, low=low, high=high)
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -133,7 +133,7 @@ class Mean(Rows):
 
 
 def read_names(names: Sequence[str], count: int) -> tuple[str, ...]:
-    """The names of so many numbers."""
+    """The names; raises unless there are `count` of them."""
     if len(names) != count:
         raise InvalidInput(f"{count} categories require {count} names, not {len(names)}")
     return tuple(names)
@@ -145,7 +145,7 @@ def rows_of(columns: Sequence[str], names: Sequence[str], *numbers: NDArray[Any]
     return [dict(zip(columns, row, strict=True)) for row in zip(called, *(each.tolist() for each in numbers), strict=True)]
 
 
-def written(columns: Sequence[str], rows: Sequence[dict[str, Any]], path: str | Path | None) -> str:
+def to_csv_text(columns: Sequence[str], rows: Sequence[dict[str, Any]], path: str | Path | None) -> str:
     """Rows as CSV text, saved where a path is given; no text in them is a formula to a spreadsheet."""
     text = csv_text({name: [row.get(name, "") for row in rows] for name in columns})
     if path is not None:
@@ -165,8 +165,8 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("  ".join(line).rstrip() for line in lines)
 
 
-def told_apart(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The rows with labels of which no two are the same, since what has one label is drawn as one."""
+def with_distinct_labels(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """The rows with labels that all differ, since rows with the same label are drawn as one."""
     labels = distinct({at: in_columns(for_chart(str(row[name])), WIDEST_LABEL) for at, row in enumerate(rows)})
     return list(for_chart([{**row, name: labels[at]} for at, row in enumerate(rows)]))
 
@@ -177,7 +177,7 @@ def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str
 
     from tacit.chart import COLOURS, save
 
-    rows, title = told_apart(rows, name), for_title(title)
+    rows, title = with_distinct_labels(rows, name), for_title(title)
     order = [row[name] for row in rows]
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=0)))
     across: dict[str, Any] = {"title": value, "axis": alt.Axis(tickCount=6, gridOpacity=0.4)}

@@ -2,14 +2,14 @@
 
 Simulated surveys: the expected error for several epsilons and numbers of people, by theory and by simulation.
 
-The people are invented (so many with each answer, as a share says), and only they are: their answers go through the randomizers
-that real people use. A share or a value taken from real data makes the result a release without protection, for the eyes of
-those who may see that data anyway.
+The people are invented (each answer has its share of them), and only they are: their answers go through the randomizers
+that real people use. A share or a value taken from real data makes the result a release without protection: show it only to
+people who may see that data.
 
 The two ends of randomized response: p = 0, where every report is the answer, and p = 1/2, where it is a fair coin.
 
-The first example of a lecture (Ziani). Neither is a way to ask people: the one protects nobody, the other tells nothing. They are
-here to be looked at, in simulations; `RandomizedResponse` and `Binary` refuse them.
+The first example of a lecture (Ziani). Neither is a way to ask people: the one protects no one, the other tells nothing. They are
+here for simulations only; `RandomizedResponse` and `Binary` refuse them.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _of_mean(randomizer: Any, truth: Sequence[Number], people: int, runs: int) -
 
 
 def population(shares: Sequence[Number], people: int) -> NDArray[np.int64]:
-    """Invented people, so many with each code as its share says; the largest remainders are rounded up.
+    """Invented people, the number with each code by its share; the largest remainders are rounded up.
 
     >>> population(["1/2", "1/4", "1/4"], people=5)
     array([0, 0, 0, 1, 2])
@@ -189,7 +189,7 @@ class End:
 
     @property
     def meaning(self) -> str:
-        """What that is, in words."""
+        """The meaning of this flip probability, in words."""
         return "no privacy: every report is the answer" if self.flip == 0 else "perfect privacy: every report is a fair coin"
 
     def randomize(self, bits: Any) -> Any:

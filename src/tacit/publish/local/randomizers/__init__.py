@@ -1,1 +1,1 @@
-"""What runs on a respondent's device: one file, one randomizer."""
+"""The code that runs on a respondent's device: one file, one randomizer."""

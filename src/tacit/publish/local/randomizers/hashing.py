@@ -43,7 +43,7 @@ Table = NDArray[np.uint8]
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The field of `order` elements, named 0, 1, ..., order - 1; 0 and 1 are what they are called."""
+    """The field of `order` elements, named 0, 1, ..., order - 1; 0 and 1 are its zero and its one."""
 
     order: int
     sums: Table
@@ -202,8 +202,8 @@ def linear_hash(drawn: Codes, categories: Any, cells: int, digits: int) -> NDArr
     total: NDArray[Any] | None = None
     for _ in range(0, digits, together):
         (drawn, left), (categories, right) = np.divmod(drawn, base), np.divmod(categories, base)
-        found = table[left * base + right]
-        total = found if total is None else sums[total.astype(np.intp) * cells + found]
+        cell = table[left * base + right]
+        total = cell if total is None else sums[total.astype(np.intp) * cells + cell]
     return np.asarray(total, dtype=np.int64)
 
 
@@ -222,7 +222,7 @@ def tally(counts: NDArray[np.int64], digits: int, size: int | None = None) -> ND
     """For each of the first `size` vectors v (of all by default) the sum over all vectors a of counts[a, product of a and v].
 
     One digit at a time: T[v_1, a_2, ..., c] is the sum over a_1 of T[a_1, a_2, ..., c + a_1 v_1], and so on for the digits that
-    follow, and for the last one at c = 0 alone. The first digit is the highest, of which `size` leaves few values.
+    follow, and for the last one at c = 0 alone. The first digit is the highest: `size` leaves few values of it.
 
     >>> tally(np.array([[5, 0], [2, 3]]), digits=1)                     # two cells: a = 0 sends all to cell 0, a = 1 sends v to v
     array([7, 8])
@@ -234,11 +234,13 @@ def tally(counts: NDArray[np.int64], digits: int, size: int | None = None) -> ND
     table = np.moveaxis(narrow.reshape((cells,) * (digits + 1)), -1, 1)  # a_1, c, a_2, ..., a_d
     for digit in range(digits - 1):
         values = cells if digit else -(-wanted // cells ** (digits - 1))
-        table = np.moveaxis(_turned(np.ascontiguousarray(table), values), (0, 2), (-1, 0))  # the next a, c, ..., v_1, ..., v
-    return _ended(table).reshape(-1)[:wanted].astype(np.int64)
+        table = np.moveaxis(
+            _transform_digit(np.ascontiguousarray(table), values), (0, 2), (-1, 0)
+        )  # the next a, c, ..., v_1, ..., v
+    return _transform_last(table).reshape(-1)[:wanted].astype(np.int64)
 
 
-def _turned(table: NDArray[Any], values: int) -> NDArray[Any]:
+def _transform_digit(table: NDArray[Any], values: int) -> NDArray[Any]:
     """For each v of the first `values` and each c the sum over a of table[a, c + a v]: whole rows are added."""
     field = field_of(len(table))
     sums = np.zeros((values, *table.shape[1:]), dtype=table.dtype)
@@ -248,7 +250,7 @@ def _turned(table: NDArray[Any], values: int) -> NDArray[Any]:
     return sums
 
 
-def _ended(table: NDArray[Any]) -> NDArray[Any]:
+def _transform_last(table: NDArray[Any]) -> NDArray[Any]:
     """For each v, which comes last, the sum over a of table[a, a v]."""
     cells = len(table)
     return np.stack([table[np.arange(cells), row].sum(axis=0) for row in field_of(cells).products], axis=-1)

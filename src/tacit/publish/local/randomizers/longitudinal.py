@@ -2,14 +2,14 @@
 
 The same person asked again and again: permanent answers, and an account on the person's own side. Proof in longitudinal.md.
 
-A fresh report every day would average out: the truth is what is said most often. A permanent answer is one report
-for each true value, given again whenever the value is that one, so that a hundred days tell what one day told. What is paid is
-epsilon for every *distinct* true value ever reported. The account counts these; how many it may pay for is public and reserved
-when a question is opened, so that nothing that is refused, or omitted, depends on what is true.
+A fresh report every day would average out: the most frequent report is the truth. A permanent answer is one report
+for each true value, given again whenever the value is that one, so that a hundred days tell no more than one day. The cost is
+epsilon for every *distinct* true value ever reported. The account counts these; their largest number is public and reserved
+when a question is opened, so that no refusal or omission depends on the true value.
 
 Permanent answers: chances that follow from a person's secret and the true value, so that nothing is stored but the secret.
 
-Two programs that follow this format derive the same report (the page of a survey does in the browser what is done here):
+Two programs that follow this format derive the same report (the page of a survey runs the same derivation in the browser):
 
     field(text)  the number of bytes of the text in UTF-8, as 4 bytes, most significant first; then those bytes
     label        field("tacit permanent 1") field(survey) field(question) field(value)
@@ -23,7 +23,7 @@ Two programs that follow this format derive the same report (the page of a surve
 The value is written as its code in decimal ("3"), a number as its place on the grid, a set as its codes from least to largest
 with commas ("1,4,7", or "" if it is empty): `written` of each randomizer.
 Which coins a report takes is defined by `derive` of each randomizer. If HMAC-SHA256 is a pseudorandom function and the secret is
-uniform, the report has the randomizer's law to anybody without the secret (permanent.md).
+uniform, the report has the randomizer's law to everyone without the secret (permanent.md).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FreshCoins:
 
     def coin(self, probability: Chance) -> bool:
         """Whether a coin of this probability fell heads."""
-        return _tossed(probability, lambda: choice.uniform_integer(2**WORD))
+        return _toss(probability, lambda: choice.uniform_integer(2**WORD))
 
     def below(self, bound: int) -> int:
         """A uniform number below `bound`."""
@@ -84,7 +84,7 @@ class DerivedCoins:
 
     def coin(self, probability: Chance) -> bool:
         """True with the probability, if the stream is uniform."""
-        return _tossed(probability, lambda: self._number(WORD))
+        return _toss(probability, lambda: self._number(WORD))
 
     def below(self, bound: int) -> int:
         """One of 0, ..., bound - 1, uniform if the stream is."""
@@ -104,7 +104,7 @@ class DerivedCoins:
         return int.from_bytes(taken, "big") & ((1 << digits) - 1)
 
 
-def _tossed(probability: Chance, word: Callable[[], int]) -> bool:
+def _toss(probability: Chance, word: Callable[[], int]) -> bool:
     """Words are compared with the binary digits of the probability, 64 at a time, until they differ or no digit is left."""
     rest, whole = probability.numerator, probability.denominator
     if not 0 <= rest <= whole:
@@ -117,7 +117,7 @@ def _tossed(probability: Chance, word: Callable[[], int]) -> bool:
 
 
 def label(survey: str, question: str, value: str) -> bytes:
-    """The bytes that tell apart what the streams of one secret are for: no two different triples have the same.
+    """The bytes that name the purpose of a stream of one secret: different triples have different bytes.
 
     >>> label("s", "q", "3").hex()
     '0000001174616369742070657...'
@@ -163,7 +163,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True, repr=False)  # a repr would show true values
 class Account:
-    """What one respondent has reserved and reported; only the respondent keeps it.
+    """The reservations and reports of one respondent; only the respondent keeps it.
 
     >>> from tacit.publish.local.randomizers.categories import KAry
     >>> account = Account(cap=4).opened("canteen", "meal", KAry(size=5, epsilon=1), most_values=2)
@@ -188,15 +188,16 @@ class Account:
 
     @property
     def reserved(self) -> Fraction:
-        """What all open questions together may cost, whatever is true; public."""
+        """The largest cost of all open questions together, whatever is true; public."""
         return sum((each.reserved for each in self.questions.values()), start=Fraction(0))
 
     @property
     def loss(self) -> Pure:
-        """What was spent so far: epsilon for each distinct true value ever reported. Known only to the respondent.
+        """The loss so far: epsilon for each distinct true value ever reported. Known only to the respondent.
 
-        It bounds what all reports together tell of the values, among histories that change on the same days. That a value changed
-        is seen when the report does, unless `most_values` is 1, where no report ever changes and the bound needs no "among".
+        It bounds the disclosure of all reports together about the values, among histories that change on the same days. That a
+        value changed is seen when the report does, unless `most_values` is 1, where no report ever changes and the bound needs no
+        "among".
         """
         spent = (len(values) * self.questions[key].randomizer.epsilon for key, values in self.told.items())
         return Pure(sum(spent, start=Fraction(0)), CHANGE_ONE)
@@ -204,7 +205,7 @@ class Account:
     def opened(self, survey: str, question: str, randomizer: Randomizer, most_values: int = 1) -> Account:
         """The account with a question to be answered again and again, its cost for `most_values` true values reserved.
 
-        Refused by public things alone: the cap, and what other questions reserved.
+        A refusal depends on public facts alone: the cap, and the reservations of other questions.
         """
         if isinstance(most_values, bool) or not isinstance(most_values, int) or most_values < 1:
             raise InvalidInput("most_values, the number of true values that are paid for, must be a whole number of at least 1")
@@ -230,9 +231,9 @@ class Account:
             raise InvalidInput(f"the question {question!r} of {survey!r} is not open; open it first, with its randomizer")
         standing, before = self.questions[key], self.told.get(key, ())
         asked = standing.randomizer.written(value)
-        known = {standing.randomizer.written(each): each for each in before}
-        if asked in known:
-            now = known[asked]
+        values = {standing.randomizer.written(each): each for each in before}
+        if asked in values:
+            now = values[asked]
         elif len(before) < standing.most_values:
             now = value
         else:

@@ -1,9 +1,9 @@
 """The randomizers of a number between public bounds, and the choice between them. Proof in numeric.md.
 
-A number between public bounds: what the three numeric randomizers share, and the choice between them. Proof in numeric.md.
+A number between public bounds: the common part of the three numeric randomizers, and the choice between them. See numeric.md.
 
 Numbers lie on a public grid of `points` values from `lower` to `upper`: by default every whole number if the bounds are whole and
-not far apart. Others count as the nearest of them (a tie goes up), and what is beyond a bound counts as the bound. A decoded
+not far apart. Others count as the nearest of them (a tie goes up), and numbers beyond a bound count as the bound. A decoded
 report is exactly unbiased for the value on the grid, so that rounding moves a mean of reports by at most half a step, which is
 public and part of every interval; where the answers are on the grid to begin with, by nothing.
 
@@ -11,9 +11,9 @@ A number reported as one bit, more often 1 for larger ones (Duchi, Jordan and Wa
 
 A number reported as a point that is probably near it: the piecewise mechanism on a grid. Proof in numeric.md.
 
-A number with discrete Laplace noise, all that falls beyond a bound folded into the bound. Proof in numeric.md.
+A number with discrete Laplace noise; results beyond a bound are folded into the bound. Proof in numeric.md.
 
-A report at a bound stands for the mean of what was folded into it, which does not depend on the true value since the tails are
+A report at a bound stands for the mean of the results folded into it, which does not depend on the true value since the tails are
 geometric. So the decoded report is as unbiased as with plain noise, its variance is smaller, and there are finitely many reports.
 """
 
@@ -43,7 +43,7 @@ from tacit.publish.local.randomizers.randomizer import Channel, Codes, Coins, Lo
 HALF = Fraction(1, 2)
 MOST_POINTS = 1 << 14
 DEFAULT_POINTS = 1001
-LARGEST = 10**200  # of bounds: floats find the nearest point and hold what a report stands for, also at the smallest epsilon
+LARGEST = 10**200  # of bounds: floats find the nearest point and hold the level of a report, also at the smallest epsilon
 
 
 @dataclass(frozen=True, init=False)
@@ -69,12 +69,12 @@ class Numeric(LocalMechanism):
 
     @staticmethod
     def best(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> Numeric:
-        """The numeric randomizer of the smallest variance in the worst case; `compared` shows all three.
+        """The numeric randomizer of the smallest variance in the worst case; `by_variance` lists all three.
 
         >>> [type(Numeric.best(0, 100, epsilon)).__name__ for epsilon in (0.5, 1, 2, 4)]
         ['OneBit', 'OneBit', 'Piecewise', 'Piecewise']
         """
-        return compared(lower, upper, epsilon, points)[0]
+        return by_variance(lower, upper, epsilon, points)[0]
 
     @property
     def spacing(self) -> Fraction:
@@ -89,7 +89,7 @@ class Numeric(LocalMechanism):
     @property
     @abstractmethod
     def levels(self) -> tuple[Fraction, ...]:
-        """What each report stands for, exactly."""
+        """The number that each report stands for, exactly."""
 
     @abstractmethod
     def probability(self, index: int, report: int) -> Fraction:
@@ -135,10 +135,10 @@ class Numeric(LocalMechanism):
 
     def decode(self, reports: Any) -> NDArray[np.float64]:
         """The unbiased number that each report stands for; it may lie outside the bounds."""
-        return self._decoded[read_reports(reports, len(self.levels))]
+        return self._levels_in_floats[read_reports(reports, len(self.levels))]
 
     @cached_property
-    def _decoded(self) -> NDArray[np.float64]:
+    def _levels_in_floats(self) -> NDArray[np.float64]:
         return np.array([float(level) for level in self.levels])
 
     @cached_property
@@ -151,7 +151,7 @@ class Numeric(LocalMechanism):
         return self.place(value)
 
 
-def compared(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> list[Numeric]:
+def by_variance(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> list[Numeric]:
     """The three numeric randomizers, the one of smallest worst variance first.
 
     >>> [(type(each).__name__, round(float(each.worst_variance), 4)) for each in compared(-1, 1, 1, points=201)]

@@ -1,6 +1,6 @@
-"""What a randomizer is: it runs at the person's side, and nothing else of the answer ever leaves.
+"""The interface of a randomizer, which runs on the person's device: only its report leaves the device.
 
-A `Randomizer` is a frozen value. Its `epsilon` is what was asked for; its probabilities are rationals chosen so that the ratio of
+A `Randomizer` is a frozen value. Its `epsilon` is the requested one; its probabilities are rationals chosen so that the ratio of
 any output's probabilities under any two answers is at most e^epsilon, exactly. A `FrequencyOracle` is one from whose reports
 the shares of `size` categories can be estimated: Wang, Blocki, Li and Jha 2017 call its two constants p* and q*.
 """
@@ -56,9 +56,9 @@ class Channel:
         probability: Callable[[Hashable, Hashable], Fraction],
     ) -> Channel:
         """The channel with `probability(input, output)` in its cells; refused where the cells are too many to be listed."""
-        known, seen = tuple(inputs), tuple(outputs)
-        check_cells(len(known), len(seen))
-        return cls(known, seen, tuple(tuple(probability(value, report) for report in seen) for value in known))
+        answers, reports = tuple(inputs), tuple(outputs)
+        check_cells(len(answers), len(reports))
+        return cls(answers, reports, tuple(tuple(probability(value, report) for report in reports) for value in answers))
 
     @property
     def worst_ratio(self) -> Fraction | None:
@@ -102,14 +102,14 @@ class Channel:
 
 
 def check_cells(inputs: int, outputs: int) -> None:
-    """Refuses a channel that is too large to be written down."""
+    """Raises if a channel is too large to be listed."""
     if inputs * outputs > MOST_CELLS:
         raise InvalidInput(
             f"a channel of {inputs} answers by {outputs} reports is too large to list; use a randomizer with a smaller size"
         )
 
 
-# --- what a randomizer is ----------------------------------------------------------------------------------------------------
+# --- the interface of a randomizer -------------------------------------------------------------------------------------------
 
 
 Codes = NDArray[np.int64]
@@ -139,7 +139,7 @@ class Ratio(NamedTuple):
 
 @runtime_checkable
 class Coins(Protocol):
-    """Where a single report takes its chances from: fresh secure bits, or a stream derived from a secret (`longitudinal.py`)."""
+    """The source of chances for a single report: fresh secure bits, or a stream derived from a secret (`longitudinal.py`)."""
 
     def coin(self, probability: Chance) -> bool:
         """True with exactly `probability`."""
@@ -195,13 +195,13 @@ class FrequencyOracle(Randomizer, Protocol):
 
 
 class LocalMechanism(ABC):
-    """What all randomizers have alike: the event, the loss and `release`, from `epsilon` and `randomize`."""
+    """The common part of all randomizers: the event, the loss and `release`, from `epsilon` and `randomize`."""
 
     epsilon: Fraction
 
     @property
     def event(self) -> RandomizedAnswer:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         return RandomizedAnswer(self.epsilon, CHANGE_ONE)
 
     @property
@@ -296,7 +296,7 @@ def read_reports(reports: Any, outputs: int) -> Codes:
 
 
 def report_array(reports: Any) -> NDArray[Any]:
-    """Reports as an array, whatever is in it."""
+    """Reports as an array, of any content."""
     try:
         return np.asarray(reports)
     except ValueError:

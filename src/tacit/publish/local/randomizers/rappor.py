@@ -74,7 +74,7 @@ class Rappor(LocalMechanism):
 
     @property
     def epsilon_once(self) -> Fraction:
-        """What one report tells, rounded up."""
+        """The epsilon of one report, rounded up."""
         return self.once.epsilon
 
     @property
@@ -208,7 +208,7 @@ class BloomRappor(LocalMechanism):
 
     @property
     def epsilon_once(self) -> Fraction:
-        """What one report tells, rounded up."""
+        """The epsilon of one report, rounded up."""
         high, low = self.set_if_true, self.set_if_false
         return log_up(max((high * (1 - low) / (low * (1 - high))) ** self.hashes, Fraction(1)))
 
@@ -225,7 +225,7 @@ class BloomRappor(LocalMechanism):
     def permanent(self, values: Any, cohort: int | None = None) -> Packed:
         """Cohort and permanent filter of each value, in the form of a report.
 
-        Somebody whose value changes goes on with the `cohort` of the first; a fresh one would show that it changed.
+        A person whose value changes keeps the `cohort` of the first; a fresh one would show the change.
         """
         truth, alone = read_codes(values, self.size)
         cohorts = (
@@ -271,7 +271,7 @@ class BloomRappor(LocalMechanism):
 
     @cached_property
     def permanent_channel(self) -> Channel:
-        """Of the permanent answer, as the tuple of its bytes: what all reports together can tell at most.
+        """Of the permanent answer, as the tuple of its bytes: the most that all reports together can disclose.
 
         >>> answer = BloomRappor(size=3, epsilon=1, bits=2, hashes=2)
         >>> answer.permanent_channel.within(1), round(float(answer.permanent_channel.epsilon), 4)
@@ -317,9 +317,9 @@ class BloomRappor(LocalMechanism):
             columns = np.ascontiguousarray(bits.T) != 0
             counts = np.stack([np.bincount(cohorts[column], minlength=self.functions) for column in columns], axis=1)
             return tally(counts, self.digits, self.size)
-        return np.array([self._supporting(cohorts, bits, category) for category in range(self.size)], dtype=np.int64)
+        return np.array([self._supports_of_one(cohorts, bits, category) for category in range(self.size)], dtype=np.int64)
 
-    def _supporting(self, cohorts: Codes, bits: NDArray[np.uint8], category: int) -> int:
+    def _supports_of_one(self, cohorts: Codes, bits: NDArray[np.uint8], category: int) -> int:
         held = np.ones(cohorts.size, dtype=np.bool_)
         for block, cells in enumerate(self._cells(cohorts, category)):
             held &= bits[np.arange(cohorts.size), block * self.bits + cells] != 0
@@ -327,11 +327,11 @@ class BloomRappor(LocalMechanism):
 
     def _cells(self, cohorts: Codes, categories: Any) -> list[NDArray[np.int64]]:
         """For each block the bit that the category sets there; the cohort's digits, the least first, are the functions."""
-        found = []
+        bits_of_blocks = []
         for _ in range(self.hashes):
             cohorts, function = np.divmod(cohorts, self.functions)
-            found.append(linear_hash(function, categories, self.bits, self.digits))
-        return found
+            bits_of_blocks.append(linear_hash(function, categories, self.bits, self.digits))
+        return bits_of_blocks
 
     def _read(self, reports: Any) -> Packed:
         rows = np.atleast_2d(report_array(reports))

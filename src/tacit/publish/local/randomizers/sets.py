@@ -77,10 +77,10 @@ class Sets(LocalMechanism):
 
         A collection of codes alone is one set, and so is an empty one.
         """
-        given = _kept(values)
+        given = _as_collection(values)
         if _is_one_set(given):
-            return self.inner.randomize(int(self._sampled([given])[0]))
-        return self.inner.randomize(self._sampled(given))
+            return self.inner.randomize(int(self._sample_place([given])[0]))
+        return self.inner.randomize(self._sample_place(given))
 
     def derive(self, value: Iterable[int], coins: Coins) -> Any:
         """A number below `most` is the place; the item there (from least to largest) or the blank goes to the inner `derive`."""
@@ -99,9 +99,9 @@ class Sets(LocalMechanism):
         inner = self.inner.channel
         rows = {code: inner.row(code) for code in inner.inputs}
         place = {report: at for at, report in enumerate(inner.outputs)}
-        return Channel.of(sets, inner.outputs, lambda items, report: self._mixed(items, rows, place[report]))
+        return Channel.of(sets, inner.outputs, lambda items, report: self._mixture(items, rows, place[report]))
 
-    def _mixed(self, items: Any, rows: dict[Any, Any], at: int) -> Fraction:
+    def _mixture(self, items: Any, rows: dict[Any, Any], at: int) -> Fraction:
         padded = (*items, *range(self.size + len(items), self.size + self.most))
         return sum((rows[code][at] for code in padded), start=Fraction(0)) / self.most
 
@@ -113,15 +113,15 @@ class Sets(LocalMechanism):
         """How many reports support each item."""
         return self.inner.supports(reports)[: self.size]
 
-    def _sampled(self, values: Any) -> Codes:
+    def _sample_place(self, values: Any) -> Codes:
         """The code of one place of each padded set, all places equally likely."""
-        codes, counts = self._listed(values)
+        codes, counts = self._list_items(values)
         places = uniform_integers(self.most, counts.size)
         starts = np.cumsum(counts) - counts
         real = places < counts
         return np.where(real, np.append(codes, 0)[np.where(real, starts + places, 0)], self.size + places)
 
-    def _listed(self, values: Any) -> tuple[Codes, Codes]:
+    def _list_items(self, values: Any) -> tuple[Codes, Codes]:
         """The items of all sets one after the other, and how many each set has."""
         if isinstance(values, np.ndarray) and values.ndim == 2:
             held = grid.read_array(values) != 0
@@ -134,7 +134,7 @@ class Sets(LocalMechanism):
         return codes, np.array([len(items) for items in sets], dtype=np.int64)
 
     def _items(self, value: Iterable[int]) -> list[int]:
-        given = list(_kept(value))
+        given = list(_as_collection(value))
         if any(isinstance(code, bool | np.bool_) for code in given):
             raise InvalidValue("a set must be a collection of item codes; give rows of zeros and ones as a matrix")
         codes = sorted(set(read_codes(given, self.size)[0].tolist()))
@@ -143,8 +143,8 @@ class Sets(LocalMechanism):
         return codes
 
 
-def _kept(values: Any) -> Any:
-    """The same, or a list of what can be gone through only once."""
+def _as_collection(values: Any) -> Any:
+    """The same value, or a list of an iterator's items, which can be read only once."""
     if hasattr(values, "__array__"):
         grid.read_array(values)
     if not hasattr(values, "__iter__") or (isinstance(values, np.ndarray) and not values.ndim):

@@ -25,7 +25,7 @@ Makers = Sequence[Callable[[Fraction], Randomizer]]
 
 @dataclass(frozen=True)
 class Questions(LocalMechanism):
-    """What both forms share: a randomizer for each question, and answers that are tuples."""
+    """The common part of both forms: a randomizer for each question, and answers that are tuples."""
 
     parts: tuple[Randomizer, ...]
 
@@ -34,7 +34,7 @@ class Questions(LocalMechanism):
             raise InvalidInput("at least one question is required; give a randomizer for each")
 
     def written(self, value: Sequence[Any]) -> str:
-        """What each part writes, with semicolons between them."""
+        """The texts of all parts, with semicolons between them."""
         _one_each(value, self.parts)
         return ";".join(part.written(each) for part, each in zip(self.parts, value, strict=True))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text
-from tacit.publish.local.estimates.results import Terms, told_apart
+from tacit.publish.local.estimates.results import Terms, with_distinct_labels
 from tacit.publish.local.survey.declaration import Number, Question, Survey
 from tacit.publish.local.survey.results import Compared, Estimate, Result
 from tacit.publish.local.survey.texts import filled
@@ -32,8 +32,8 @@ def chart_texts(language: str) -> Texts:
     >>> chart_texts("de-AT")["share"], chart_texts("fr")["share"]
     ('Anteil', 'share')
     """
-    known = _all()
-    return known.get(language.split("-")[0], known["en"])
+    texts = _all()
+    return texts.get(language.split("-")[0], texts["en"])
 
 
 def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Survey, path: Path | None = None) -> Any:
@@ -50,7 +50,7 @@ def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Surv
     panels += [_of_difference(each, texts) for each in differences]
     if not panels:
         raise InvalidInput("no reports to draw; collect some with `tacit survey collect`")
-    whole = alt.vconcat(*(_drawn(each) for each in panels), spacing=28).resolve_scale(x="independent")
+    whole = alt.vconcat(*(_draw(each) for each in panels), spacing=28).resolve_scale(x="independent")
     title = alt.TitleParams(for_title(survey.title), subtitle=for_chart(texts["marks"]), anchor="start", fontSize=16, offset=14)
     number = {"decimal": texts["decimal"], "thousands": texts["thousands"], "grouping": [3], "currency": ["", ""], "percent": " %"}
     whole = whole.properties(title=title).configure(locale={"number": number})
@@ -113,7 +113,7 @@ def _reports(number: int, texts: Texts) -> str:
 
 
 def _terms(terms: Terms, texts: Texts) -> str:
-    """What the intervals say, as `Terms` does in English."""
+    """The terms of the intervals in words, as `Terms` has them in English."""
     return filled(
         texts["terms"],
         confidence=as_text(100 * terms.confidence).replace(".", texts["decimal"]),
@@ -123,13 +123,13 @@ def _terms(terms: Terms, texts: Texts) -> str:
     )
 
 
-def _drawn(panel: Panel) -> Any:
+def _draw(panel: Panel) -> Any:
     """Intervals as lines and estimates as dots, one row for each name; a dashed line where nothing differs."""
     import altair as alt
 
     from tacit.chart import COLOURS
 
-    rows = told_apart(panel.rows, "name")
+    rows = with_distinct_labels(panel.rows, "name")
     scale = alt.Scale(domain=panel.domain, nice=False, clamp=True)  # an estimate that cannot be is drawn at the border
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=0, labelPadding=10, ticks=False, domain=False))

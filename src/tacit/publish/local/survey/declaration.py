@@ -1,4 +1,4 @@
-"""What a survey asks: frozen values, all of them public."""
+"""The declaration of a survey: frozen values, all of them public."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class SetOf:
-    """At most so many of the options, perhaps none."""
+    """Some of the options, up to `at_most` of them, perhaps none."""
 
     id: str
     ask: str
@@ -121,7 +121,7 @@ class Survey:
         raise InvalidInput(f"unknown question {id!r}; the survey has {', '.join(each.id for each in self.questions)}")
 
     def to_json(self) -> dict[str, Any]:
-        """What the answers mean and how they are randomized; titles, hints and closing date are left out."""
+        """The meaning of the answers, and their randomization; titles, hints and closing date are left out."""
         return {
             "survey": self.id,
             "epsilon": decimal_text(self.epsilon),

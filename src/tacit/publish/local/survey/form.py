@@ -32,7 +32,7 @@ def build_form(survey: Survey) -> str:
     """The page of a survey, as the text of one HTML file."""
     texts = page_texts(survey.language, survey.texts)
     style, script = _part("form.css"), "\n".join(map(_part, SCRIPTS))
-    blanks = {key: prose_for_html(text) for key, text in (texts | _spoken(survey, texts)).items()}
+    blanks = {key: prose_for_html(text) for key, text in (texts | _spoken_text(survey, texts)).items()}
     return Template(_part("form.html")).substitute(
         {
             **blanks,
@@ -59,7 +59,7 @@ def build_form(survey: Survey) -> str:
 def is_weak(survey: Survey) -> bool:
     """Whether some answer is sent so nearly as it is that people should hear of it first: epsilon above `WEAK` for one answer.
 
-    There a yes is sent as a no less than once in twenty times, and to say that nobody can be sure would be too much.
+    There a yes is sent as a no less than once in twenty times, and to say that no reader can be sure would be too much.
     """
     return any(each.epsilon > WEAK for each in randomized(survey))
 
@@ -98,7 +98,7 @@ def direction(language: str) -> str:
 
 
 def page_data(survey: Survey, texts: dict[str, str]) -> dict[str, Any]:
-    """What the script reads: the questions with their exact channels, and its texts."""
+    """The data of the script: the questions with their exact channels, and its texts."""
     form = form_of(survey)
     group = {"ask": survey.group.ask, "options": survey.group.values} if survey.group else None
     return {
@@ -120,18 +120,18 @@ def page_data(survey: Survey, texts: dict[str, str]) -> dict[str, Any]:
 
 def _question_data(each: Randomized, texts: dict[str, str]) -> dict[str, Any]:
     question = each.question
-    known: dict[str, Any] = {"id": question.id, "kind": question.kind, "ask": question.ask, "how": recipe(each.randomizer)}
-    known["deny"] = int(1000 * exp_down(-each.epsilon)) / 10  # percent, the tenth below
+    data: dict[str, Any] = {"id": question.id, "kind": question.kind, "ask": question.ask, "how": recipe(each.randomizer)}
+    data["deny"] = int(1000 * exp_down(-each.epsilon)) / 10  # percent, the tenth below
     if isinstance(question, Number):
         limits = {"lower": question.lower, "upper": question.upper, "step": question.step}
         ends = each.randomizer.levels[0], each.randomizer.levels[-1]  # type: ignore[attr-defined]
-        known |= {"unit": question.unit, "ends": [float(end) for end in ends]}
-        return known | {name: float(value) for name, value in limits.items()}
+        data |= {"unit": question.unit, "ends": [float(end) for end in ends]}
+        return data | {name: float(value) for name, value in limits.items()}
     options = (texts["no"], texts["yes"]) if isinstance(question, YesNo) else question.options
-    return known | {"options": options} | ({"at_most": question.at_most} if isinstance(question, SetOf) else {})
+    return data | {"options": options} | ({"at_most": question.at_most} if isinstance(question, SetOf) else {})
 
 
-def _spoken(survey: Survey, texts: dict[str, str]) -> dict[str, str]:
+def _spoken_text(survey: Survey, texts: dict[str, str]) -> dict[str, str]:
     """The texts that have something of this survey filled in."""
     day, host = survey.closes.isoformat(), urlsplit(survey.send_to).netloc
     strength = {"ratio": f"{_ratio(survey):g}", "epsilon": as_text(survey.epsilon)}

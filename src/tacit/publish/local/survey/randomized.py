@@ -15,7 +15,7 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.local.estimates.choose import Candidate
 from tacit.publish.local.estimates.choose import Choice as Compared
 from tacit.publish.local.randomizers.categories import Binary, KAry
-from tacit.publish.local.randomizers.numeric import FoldedLaplace, OneBit, Piecewise, compared
+from tacit.publish.local.randomizers.numeric import FoldedLaplace, OneBit, Piecewise, by_variance
 from tacit.publish.local.randomizers.randomizer import Randomizer
 from tacit.publish.local.randomizers.sets import Sets
 from tacit.publish.local.randomizers.unary import Unary, pack, unpack
@@ -48,16 +48,16 @@ def randomized(survey: Survey) -> tuple[Randomized, ...]:
     person is asked ("sample").
     """
     parts = len(survey.questions) if survey.share == "split" else 1
-    return tuple(_randomized(question, survey.epsilon / parts) for question in survey.questions)
+    return tuple(_randomize(question, survey.epsilon / parts) for question in survey.questions)
 
 
-def _randomized(question: Question, epsilon: Fraction) -> Randomized:
+def _randomize(question: Question, epsilon: Fraction) -> Randomized:
     return Randomized(question, epsilon, *randomizer_of(question, epsilon))
 
 
 @singledispatch
 def randomizer_of(question: Question, epsilon: Fraction) -> tuple[Randomizer, str]:
-    """What randomizes the answers to a question, and why."""
+    """The randomizer of the answers to a question, and the reason for it."""
     raise TypeError(f"{type(question).__name__} is not a question type")
 
 
@@ -69,8 +69,8 @@ def _(question: YesNo, epsilon: Fraction) -> tuple[Randomizer, str]:
 @randomizer_of.register
 def _(question: Choice, epsilon: Fraction) -> tuple[Randomizer, str]:
     names = [name for name in ("k-ary", "unary, optimized", "unary, symmetric") if name.startswith(question.method)]
-    found = sorted((Candidate.of(name, len(question.options), epsilon) for name in names), key=lambda each: each.worst)
-    return found[0].oracle, ASKED if question.method else Compared(tuple(found), "worst").reason
+    candidates = sorted((Candidate.of(name, len(question.options), epsilon) for name in names), key=lambda each: each.worst)
+    return candidates[0].oracle, ASKED if question.method else Compared(tuple(candidates), "worst").reason
 
 
 @randomizer_of.register
@@ -83,7 +83,7 @@ def _(question: SetOf, epsilon: Fraction) -> tuple[Randomizer, str]:
 @randomizer_of.register
 def _(question: Number, epsilon: Fraction) -> tuple[Randomizer, str]:
     ranked: dict[str, Any] = {
-        METHODS[type(each)]: each for each in compared(question.lower, question.upper, epsilon, question.points)
+        METHODS[type(each)]: each for each in by_variance(question.lower, question.upper, epsilon, question.points)
     }
     if question.method:
         return ranked[question.method], ASKED
@@ -98,7 +98,7 @@ def _(question: Number, epsilon: Fraction) -> tuple[Randomizer, str]:
 
 @singledispatch
 def recipe(randomizer: Randomizer) -> dict[str, Any]:
-    """What the page's script needs to randomize in the same way, with exact probabilities.
+    """The data with which the page's script randomizes in the same way, with exact probabilities.
 
     >>> recipe(Binary.with_flip("1/4"))
     {'method': 'k-ary', 'size': 2, 'hit': '3/4', 'false_hit': '1/4'}

@@ -91,8 +91,8 @@ def _check_seen(value: Any, path: tuple[str, ...], reading: Reading) -> None:
 def _questions(declared: Declared, reading: Reading) -> tuple[Question, ...]:
     if len(declared) > MOST_QUESTIONS:
         reading.report(("questions",), f"has {len(declared)} questions", f"ask at most {MOST_QUESTIONS}")
-    found = [reading.attempt(("questions", id), partial(_question, id, one)) for id, one in declared.items()]
-    return tuple(question for question in found if question is not BROKEN and question is not None)
+    questions = [reading.attempt(("questions", id), partial(_question, id, one)) for id, one in declared.items()]
+    return tuple(question for question in questions if question is not BROKEN and question is not None)
 
 
 def _question(id: str, declared: Any) -> Question | None:
@@ -152,10 +152,10 @@ KINDS: Mapping[str, tuple[set[str], set[str], Callable[[str, Declared], Question
 }
 
 
-def _method(declared: Declared, known: tuple[str, ...]) -> str:
+def _method(declared: Declared, methods: tuple[str, ...]) -> str:
     method: str = declared.get("method", "")
-    if method and method not in known:
-        raise Wrong("method", f"is {method!r}", f"for kind {declared['kind']!r} it must be one of {', '.join(known)}, or omitted")
+    if method and method not in methods:
+        raise Wrong("method", f"is {method!r}", f"for kind {declared['kind']!r} it must be one of {', '.join(methods)}, or omitted")
     return method
 
 
@@ -179,12 +179,12 @@ def _day(text: Any) -> date | None:
     if text is BROKEN:
         return None
     try:
-        found = date.fromisoformat(text)
+        day = date.fromisoformat(text)
     except ValueError:
         raise Wrong("", f"is {text!r}, which is not a valid date", "write it as YYYY-MM-DD, for example 2027-06-30") from None
-    if not 2000 <= found.year <= 9000:
+    if not 2000 <= day.year <= 9000:
         raise Wrong("", f"is {text!r}", "choose a realistic year")
-    return found
+    return day
 
 
 def _texts(declared: Declared) -> dict[str, str]:
@@ -192,18 +192,18 @@ def _texts(declared: Declared) -> dict[str, str]:
     given, language = declared.get("texts", {}), declared.get("language", "en")
     if given is BROKEN or language is BROKEN:
         return {}
-    known = page_texts("en")
-    for key in sorted(given.keys() - known.keys()):
-        raise Wrong(key, "is not a text of the page", nearest(key, known))
-    _check_whole(given, language, known)
+    texts = page_texts("en")
+    for key in sorted(given.keys() - texts.keys()):
+        raise Wrong(key, "is not a text of the page", nearest(key, texts))
+    _check_whole(given, language, texts)
     for key, text in given.items():
-        wanted = set(re.findall(r"\{\w+\}", known[key]))
+        wanted = set(re.findall(r"\{\w+\}", texts[key]))
         if set(re.findall(r"\{\w+\}", text)) != wanted:
             raise Wrong(key, "has other placeholders than the original", f"keep {', '.join(sorted(wanted)) or 'it without braces'}")
     return dict(given)
 
 
-def _check_whole(given: Declared, language: str, known: Declared) -> None:
+def _check_whole(given: Declared, language: str, texts: Declared) -> None:
     """In a language that tacit has, people read in tacit's words what is protected and what is not; another needs all texts."""
     if language.split("-")[0] in LANGUAGES:
         for key in sorted(PROMISES & given.keys()):
@@ -213,10 +213,10 @@ def _check_whole(given: Declared, language: str, known: Declared) -> None:
                 "remove it, and add your own words to `about`",
             )
         return
-    missing = sorted(known.keys() - given.keys())
+    missing = sorted(texts.keys() - given.keys())
     if missing:
         what = (
-            f"for language {language!r} must have all {len(known)} texts of the page, and lack {len(missing)}, such as {missing[0]}"
+            f"for language {language!r} must have all {len(texts)} texts of the page, and lack {len(missing)}, such as {missing[0]}"
         )
         raise Wrong("", what, f"add them, or use a built-in language: {', '.join(LANGUAGES)}")
 

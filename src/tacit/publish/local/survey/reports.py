@@ -8,7 +8,7 @@ As a code to be copied, the same text in URL-safe base64 after `tacit1.`. There 
 person is a pseudonym, derived from a secret that stays with them: it tells that two reports of one survey are of one person.
 Whoever sends reports may be hostile: every text is either a report of this survey or set aside, and nothing is raised.
 
-Reports on disk: one SQLite file for one form of one survey. What is not counted is kept beside, with its reason.
+Reports on disk: one SQLite file for one form of one survey. Texts that are not counted are kept beside them, with their reason.
 
 Reports lie in the order of their pseudonyms and without a time. SQLite writes new rows wherever there is room, so a store that took
 something is written anew when it is closed: the closed file does not tell who came when.
@@ -68,12 +68,12 @@ class SetAside:
 
 
 class _Wrong(Exception):
-    """What is wrong with a text that should be a report."""
+    """The fault of a text that should be a report."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a report is checked against: the survey's form, worked out once."""
+    """The survey's form, worked out once: every report is checked against it."""
 
     survey: Survey
     fingerprint: str
@@ -126,9 +126,9 @@ class Form:
         return stream_of(self.survey, self.fingerprint)
 
     def _report(self, document: Mapping[str, Any]) -> Report:
-        known = {"tacit", "survey", "form", "person", "answers"} | ({"group"} if self.survey.group else set())
-        if document.keys() != known:
-            raise _Wrong(f"a report of this survey must have exactly these fields: {', '.join(sorted(known))}")
+        fields = {"tacit", "survey", "form", "person", "answers"} | ({"group"} if self.survey.group else set())
+        if document.keys() != fields:
+            raise _Wrong(f"a report of this survey must have exactly these fields: {', '.join(sorted(fields))}")
         if not isinstance(document["person"], str) or not HEX.fullmatch(document["person"]):
             raise _Wrong("its person must be 32 hexadecimal digits")
         return Report(document["person"], self._group(document.get("group")), self._answers(document["answers"]))
@@ -165,21 +165,21 @@ def _document(text: bytes) -> dict[str, Any]:
     stripped = text.strip()
     if len(stripped) > LARGEST:
         raise _Wrong(f"it is longer than {LARGEST:,} bytes")
-    plain = _decoded(stripped) if stripped.startswith(CODE) else stripped
+    plain = _decode(stripped) if stripped.startswith(CODE) else stripped
     if max(plain.count(b"["), plain.count(b"{")) > DEEPEST:
         raise _Wrong("it has too many brackets for a report")
     try:
-        found = json.loads(plain.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        document = json.loads(plain.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
     except _Wrong:
         raise
     except (ValueError, RecursionError):  # no UTF-8, no JSON, or an integer of thousands of digits
         raise _Wrong("it is not JSON" if plain else "it is empty") from None
-    if not isinstance(found, dict) or found.get("tacit") != VERSION:
+    if not isinstance(document, dict) or document.get("tacit") != VERSION:
         raise _Wrong(f"it is not marked as a {VERSION!r} of tacit")
-    return found
+    return document
 
 
-def _decoded(code: bytes) -> bytes:
+def _decode(code: bytes) -> bytes:
     letters = code[len(CODE) :]
     try:
         return base64.b64decode(letters + b"=" * (-len(letters) % 4), altchars=b"-_", validate=True)
@@ -188,10 +188,10 @@ def _decoded(code: bytes) -> bytes:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         raise _Wrong("it has a duplicate key")
-    return found
+    return document
 
 
 def _no_number(name: str) -> None:
@@ -227,7 +227,7 @@ class Aside:
 class Store:
     """The reports of one survey; many threads and processes may add to it.
 
-    With `most_aside`, texts that are set aside are kept up to so many bytes; beyond it they are only told of.
+    With `most_aside`, texts that are set aside are kept up to that number of bytes; beyond it they are only told of.
     """
 
     def __init__(self, path: str | Path | None, survey: Survey, most_aside: int | None = None) -> None:
@@ -255,11 +255,11 @@ class Store:
 
     def _bind(self, about: Mapping[str, str]) -> None:
         with self._turn():
-            known = dict(self._database.execute("SELECT name, value FROM about"))
-            if not known:
+            bound = dict(self._database.execute("SELECT name, value FROM about"))
+            if not bound:
                 self._database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-        for name, value in about.items() if known else ():
-            if known.get(name) != value:
+        for name, value in about.items() if bound else ():
+            if bound.get(name) != value:
                 self.close()
                 raise StoreUnusable(f"{self.path} contains reports of another {name}", remedy="use a separate store for each form")
 
@@ -270,19 +270,19 @@ class Store:
 
     def take(self, text: bytes, now: datetime | None = None) -> Report | SetAside:
         """Counts a report or sets it aside; durable when this returns."""
-        with self._writing(), self._turn():
-            return self._taken(text, now or datetime.now(UTC))
+        with self._write_errors(), self._turn():
+            return self._take(text, now or datetime.now(UTC))
 
     def take_all(self, texts: Iterable[bytes], now: datetime | None = None) -> Iterator[Report | SetAside]:
         """The same for many, a thousand in one transaction; each outcome is returned once it is durable."""
         waiting, arrived = iter(texts), now or datetime.now(UTC)
         while batch := list(islice(waiting, BATCH)):
-            with self._writing(), self._turn():
-                told = [self._taken(text, arrived) for text in batch]
+            with self._write_errors(), self._turn():
+                told = [self._take(text, arrived) for text in batch]
             yield from told
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _write_errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
@@ -290,7 +290,7 @@ class Store:
                 f"{self.path} cannot be written ({error})", remedy="fix the cause, and send the reports again"
             ) from None
 
-    def _taken(self, text: bytes, now: datetime) -> Report | SetAside:
+    def _take(self, text: bytes, now: datetime) -> Report | SetAside:
         read = self.form.read(text, now)
         if isinstance(read, Report):
             answers = json.dumps(read.answers, sort_keys=True)
@@ -299,9 +299,9 @@ class Store:
                 self._added = True
                 return read
             read = self._duplicate(*row)
-        return self._kept(text, read)
+        return self._keep(text, read)
 
-    def _kept(self, text: bytes, read: SetAside) -> SetAside:
+    def _keep(self, text: bytes, read: SetAside) -> SetAside:
         """Keeps a text that is set aside, once, as long as there is room."""
         digest = hashlib.sha256(text).hexdigest()
         again = "UPDATE set_aside SET times = times + 1 WHERE hash = ? AND reason = ?"
@@ -326,7 +326,7 @@ class Store:
             return int(self._database.execute(query, (group,)).fetchone()[0])
 
     def answers(self, id: str, group: int | None = None) -> list[Any]:
-        """What was reported on one question, as JSON has it, of all or of one group."""
+        """The reports on one question, as JSON has them, of all or of one group."""
         query = 'SELECT answers FROM reports WHERE ?1 IS NULL OR "group" = ?1'
         with self._turn_of:
             rows = self._database.execute(query, (group,)).fetchall()

@@ -1,4 +1,4 @@
-"""From the store to estimates: every question, for everybody or for each public group, with intervals."""
+"""From the store to estimates: every question, for all respondents or for each public group, with intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.publish.local.estimates.compare import Difference, compare
 from tacit.publish.local.estimates.estimate import Request, estimate
-from tacit.publish.local.estimates.results import Frequencies, Mean, written
+from tacit.publish.local.estimates.results import Frequencies, Mean, to_csv_text
 from tacit.publish.local.survey.declaration import Number, Question, Survey, YesNo
 from tacit.publish.local.survey.randomized import Randomized, from_json, randomized
 from tacit.publish.local.survey.reports import Store
@@ -56,10 +56,10 @@ class Compared:
         question, (one, other), people = self.asked.question, self.groups, self.difference.people
         common = {"question": question.id, "kind": question.kind, "group": one, "people": people[0]}
         common |= {"less": other, "less_people": people[1]}
-        found = [{**row, "estimate": row["difference"], "consistent": None} for row in self.difference.to_rows()]
+        rows = [{**row, "estimate": row["difference"], "consistent": None} for row in self.difference.to_rows()]
         if isinstance(question, Number):
-            found = [{**row, "category": ""} for row in found]
-        return [common | {name: row[name] for name in (*VALUES, "differs")} for row in found]
+            rows = [{**row, "category": ""} for row in rows]
+        return [common | {name: row[name] for name in (*VALUES, "differs")} for row in rows]
 
 
 def labels(question: Question, survey: Survey) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def labels(question: Question, survey: Survey) -> tuple[str, ...]:
 
 
 def results(store: Store, request: Request = Request(), by_group: bool = False) -> list[Result]:  # noqa: B008  # frozen
-    """The estimates of all questions, of everybody or of each declared group."""
+    """The estimates of all questions, of all respondents or of each declared group."""
     survey = store.form.survey
     names = _groups(survey) if by_group else {None: ""}
     return [_result(store, each, request, *group) for each in randomized(survey) for group in names.items()]
@@ -85,10 +85,10 @@ def _result(store: Store, each: Randomized, request: Request, code: int | None, 
 def estimated(survey: Survey, each: Randomized, reports: Any, request: Request) -> Estimate:
     """The estimate from reports on one question, with names for the categories."""
     asked = (request.confidence, request.bound, request.simultaneous, request.sampled, request.on_grid)
-    found = estimate(each.randomizer, reports, *asked)
-    if isinstance(found, Mean):
-        return found
-    return found.named(labels(each.question, survey))
+    outcome = estimate(each.randomizer, reports, *asked)
+    if isinstance(outcome, Mean):
+        return outcome
+    return outcome.named(labels(each.question, survey))
 
 
 def reports_on(store: Store, each: Randomized, group: int | None = None) -> Any:
@@ -105,14 +105,14 @@ def comparisons(store: Store, first: str, second: str, request: Request = Reques
             raise InvalidInput(f"unknown group {name!r}; the declared groups are {', '.join(codes)}")
     if first == second:
         raise InvalidInput("the two groups must differ; name two different ones")
-    found = []
+    compared = []
     for each in randomized(survey):
         one, other = (reports_on(store, each, codes[name]) for name in (first, second))
         if len(one) and len(other):
             difference = compare(each.randomizer, one, other, request)
             names = labels(each.question, survey) or ("mean",)
-            found.append(Compared(each, (first, second), difference.named(names)))
-    return found
+            compared.append(Compared(each, (first, second), difference.named(names)))
+    return compared
 
 
 def _groups(survey: Survey) -> Mapping[int | None, str]:
@@ -131,4 +131,4 @@ def to_csv(found: Sequence[Result], differences: Sequence[Compared] = (), path: 
     Differences follow in rows of their own, with three columns more that say what was taken from the group.
     """
     rows = [row for each in found for row in each.to_rows()] + [row for each in differences for row in each.to_rows()]
-    return written(COLUMNS + (COMPARED if differences else ()), rows, path)
+    return to_csv_text(COLUMNS + (COMPARED if differences else ()), rows, path)

@@ -27,8 +27,8 @@ def page_texts(language: str, others: Mapping[str, str] | None = None) -> dict[s
     >>> page_texts("de-AT")["send"], page_texts("en", {"send": "Off it goes"})["send"]
     ('Absenden', 'Off it goes')
     """
-    known = _all()
-    return {**known.get(language.split("-")[0], known["en"]), **(others or {})}
+    texts = _all()
+    return {**texts.get(language.split("-")[0], texts["en"]), **(others or {})}
 
 
 def filled(text: str, **blanks: object) -> str:

@@ -80,9 +80,9 @@ class Uniform:
 
     def chances(self, domain: Domain) -> Chances:
         """The probability of each cell of a domain to be kept if it is empty."""
-        found = np.ones(len(domain), dtype=np.int64)
-        found[-1] = 0
-        return _classes([ONE, self.chance], found)
+        classes = np.ones(len(domain), dtype=np.int64)
+        classes[-1] = 0
+        return _classes([ONE, self.chance], classes)
 
     def __str__(self) -> str:
         return f"uniform:{self.chance}"
@@ -123,9 +123,9 @@ class ByName:
         """The probability of each cell of a domain to be kept if it is empty."""
         steps = sorted({ONE, *self.named.values()}, reverse=True)
         place = {chance: number for number, chance in enumerate(steps)}
-        found = np.array([place[self.named.get(str(name), ONE)] for name in domain.names], dtype=np.int64)
-        found[-1] = 0
-        return _classes(steps, found)
+        classes = np.array([place[self.named.get(str(name), ONE)] for name in domain.names], dtype=np.int64)
+        classes[-1] = 0
+        return _classes(steps, classes)
 
     def __str__(self) -> str:
         return self.source
@@ -153,15 +153,15 @@ lives there; give every empty cell a probability above 0, for example distance:0
 
 def chance(value: Number) -> Fraction:
     """A probability above 0 and at most 1; 0 is refused with the reason."""
-    found = exact(value, "keep")
-    if found == 0:
+    probability = exact(value, "keep")
+    if probability == 0:
         raise NotAllowed(
             "a probability of 0 puts noise on occupied cells only, which proves that a worker alone in a cell lives there",
             remedy="give every empty cell a probability above 0, for example distance:0.1",
         )
-    if not 0 < found <= 1:
+    if not 0 < probability <= 1:
         raise InvalidInput(f"invalid probability {value}; it must be above 0 and at most 1")
-    return found
+    return probability
 
 
 def _by_distance(written: str) -> Keeping:

@@ -2,7 +2,7 @@
 
 It is deterministic, and so the same everywhere. Blocks are on a spiral that is denser at the capital. Workplaces are blocks too,
 some large and most small. A sequence that spreads evenly over the probabilities of a gravity model assigns the homes, so that near
-blocks send many workers and far blocks occasionally one. It is nobody's data, and publishing from it releases nothing.
+blocks send many workers and far blocks occasionally one. It is invented data, and publishing from it releases nothing.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def made_state(blocks: int = 3000, workplaces: int = 60, jobs: int = 20_000, rad
     wanted = _shares(1 / (np.arange(len(places)) + 2.0), jobs)
     work, home, counted = [], [], []
     for turn, (place, count) in enumerate(zip(places, wanted, strict=True)):
-        found, many = np.unique(_homes(chart, int(place), int(count), turn), return_counts=True)
-        work.append(np.full(len(found), place))
-        home.append(found)
+        homes, many = np.unique(_homes(chart, int(place), int(count), turn), return_counts=True)
+        work.append(np.full(len(homes), place))
+        home.append(homes)
         counted.append(many)
     return State(chart, np.concatenate(work), np.concatenate(home), np.concatenate(counted).astype(np.int64))
 
@@ -91,7 +91,7 @@ def _spiral(blocks: int, radius: float) -> Blocks:
     latitudes = CAPITAL[0] + north / DEGREE
     longitudes = CAPITAL[1] + east / (DEGREE * np.cos(np.radians(CAPITAL[0])))
     county, tract, group = (_square(east, north, radius, cells) for cells in (3, 9, 18))
-    names = {"county": _joined(county), "tract": _joined(county, tract), "blockgroup": _joined(county, tract, group)}
+    names = {"county": _join_codes(county), "tract": _join_codes(county, tract), "blockgroup": _join_codes(county, tract, group)}
     return made_blocks([f"B{place:06d}" for place in number], latitudes, longitudes, names)
 
 
@@ -101,7 +101,7 @@ def _square(east: Numbers, north: Numbers, radius: float, cells: int) -> NDArray
     return row * cells + column
 
 
-def _joined(*parts: NDArray[np.int64]) -> list[str]:
+def _join_codes(*parts: NDArray[np.int64]) -> list[str]:
     return ["".join(f"{part:03d}" for part in row) for row in zip(*parts, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""The private flows, and counts of what a file of them holds, for the data owner.
+"""The private flows, and counts of the content of a file of them, for the data owner.
 
 The private flows: the destination of each job, and the origin of its worker.
 
@@ -109,13 +109,13 @@ def found_totals(path: str | Path, columns: Columns, blocks: Blocks, destination
     require_columns(path, [columns.destination, columns.origin, *counting], remedy)
     require_names(path, [columns.destination, columns.origin])
     column, *counted = read_columns(path, [columns.destination, *counting])
-    block, jobs = numbered(column, blocks), _jobs(counted, len(column))
-    return _summed(destinations.of_block[block], jobs, destinations)
+    block, jobs = block_indexes(column, blocks), _jobs(counted, len(column))
+    return _sum_jobs(destinations.of_block[block], jobs, destinations)
 
 
 def totals_of(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
     """Totals from the zone of each row; the index after the last means a zone that is not on the map."""
-    return _some(_summed(zone, jobs, destinations))
+    return _some(_sum_jobs(zone, jobs, destinations))
 
 
 def _some(totals: Totals) -> Totals:
@@ -127,13 +127,13 @@ def _some(totals: Totals) -> Totals:
     return totals
 
 
-def _summed(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
-    known = zone < len(destinations)
-    summed = np.bincount(zone[known], jobs[known], len(destinations)).astype(np.int64)
-    zones = np.flatnonzero(summed)
-    if int(summed.max(initial=0)) > MOST_JOBS:
+def _sum_jobs(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
+    on_map = zone < len(destinations)
+    sums = np.bincount(zone[on_map], jobs[on_map], len(destinations)).astype(np.int64)
+    zones = np.flatnonzero(sums)
+    if int(sums.max(initial=0)) > MOST_JOBS:
         raise InvalidInput(f"a destination has more than {MOST_JOBS:,} jobs; choose a finer level of destinations")
-    return Totals(destinations, zones, summed[zones], int(jobs[~known].sum()))
+    return Totals(destinations, zones, sums[zones], int(jobs[~on_map].sum()))
 
 
 def declared_totals(declared: Mapping[str, int], destinations: Zones) -> Totals:
@@ -152,7 +152,7 @@ def read_homes(path: str | Path, columns: Columns, blocks: Blocks, totals: Total
     names = [columns.destination, columns.origin, *([columns.jobs] if columns.jobs else [])]
     work, home, *counted = read_columns(path, names)
     unreadable = sum(int(np.count_nonzero(~_readable(column))) for column in counted)
-    return homes_of(numbered(work, blocks), numbered(home, blocks), _jobs(counted, len(work)), totals, unreadable)
+    return homes_of(block_indexes(work, blocks), block_indexes(home, blocks), _jobs(counted, len(work)), totals, unreadable)
 
 
 def homes_of(work: Any, home: Any, jobs: Any, totals: Totals, unreadable: int = 0) -> Homes:
@@ -162,11 +162,11 @@ def homes_of(work: Any, home: Any, jobs: Any, totals: Totals, unreadable: int = 
     """
     place_of_zone = np.full(len(totals.destinations) + 1, -1)
     place_of_zone[totals.zones] = np.arange(len(totals))
-    found = by_destination(work, home, jobs, place_of_zone[totals.destinations.of_block])
-    return Homes(totals, found, Sealed(unreadable))
+    by_place = by_destination(work, home, jobs, place_of_zone[totals.destinations.of_block])
+    return Homes(totals, by_place, Sealed(unreadable))
 
 
-def numbered(column: Any, blocks: Blocks) -> Codes:
+def block_indexes(column: Any, blocks: Blocks) -> Codes:
     """The index of each block in the map; the index after the last for those that are not in it."""
     return places_among(column, blocks.names.tolist())
 
@@ -198,7 +198,7 @@ NOTICE = "For the data owner only: these are exact counts of the private flows, 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a release would use of a file: rows and jobs, and how many do not count, are left out or are elsewhere."""
+    """The part of a file that a release would use: rows and jobs, and how many do not count, are left out or are elsewhere."""
 
     rows: int
     unreadable: int
@@ -233,7 +233,7 @@ class Checked:
 
 
 def check_flows(path: str | Path, columns: Columns, blocks: Blocks, level: str | None = None) -> Checked:
-    """What a release at a level of destinations (None: the usual one) would use of a file of flows; releases and spends nothing.
+    """The part of a file of flows that a release at a level (None: the usual one) would use; releases and spends nothing.
 
     >>> from tempfile import TemporaryDirectory
     >>> from tacit.publish.synthetic.commuters.example_state import made_state

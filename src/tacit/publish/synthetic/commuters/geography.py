@@ -46,7 +46,7 @@ class Domain:
 class Zones:
     """The zones of one level: names (elsewhere last), centers (the mean of their blocks' coordinates), the zone of each block.
 
-    `of_block` has one more entry than there are blocks: what is not on the map is elsewhere, the zone after the last.
+    `of_block` has one more entry than there are blocks: a place that is not on the map is elsewhere, the zone after the last.
     """
 
     level: str
@@ -116,8 +116,8 @@ class Blocks:
         if level == "block":
             return Zones(level, np.append(self.names, ELSEWHERE), self.latitudes, self.longitudes, np.arange(len(self) + 1))
         if level not in self.levels:
-            known = ", ".join(("block", *self.levels))
-            raise InvalidInput(f"the map has no level {level!r}; expected {known}, or for origins rings or rings:2,5,10 (km)")
+            expected = ", ".join(("block", *self.levels))
+            raise InvalidInput(f"the map has no level {level!r}; expected {expected}, or for origins rings or rings:2,5,10 (km)")
         names, of_block = np.unique(self.levels[level], return_inverse=True)
         north, east = (np.bincount(of_block, axis) / np.bincount(of_block) for axis in (self.latitudes, self.longitudes))
         return Zones(level, np.append(names, ELSEWHERE), north, east, np.append(of_block, len(names)).astype(np.int64))
@@ -141,17 +141,17 @@ def read_blocks(path: str | Path) -> Blocks:
 
 def made_blocks(names: ArrayLike, latitudes: ArrayLike, longitudes: ArrayLike, levels: Mapping[str, ArrayLike]) -> Blocks:
     """A map from its columns; each block appears once."""
-    found = Blocks(
+    blocks = Blocks(
         np.asarray(names, dtype=object),
         np.asarray(latitudes, dtype=np.float64),
         np.asarray(longitudes, dtype=np.float64),
         {name: np.asarray(column, dtype=object) for name, column in levels.items()},
     )
-    if not len(found):
+    if not len(blocks):
         raise InvalidInput("the map has no blocks; give a file with one line per block")
-    if len(set(found.names)) < len(found) or any(ELSEWHERE in column for column in (found.names, *found.levels.values())):
+    if len(set(blocks.names)) < len(blocks) or any(ELSEWHERE in column for column in (blocks.names, *blocks.levels.values())):
         raise InvalidInput(f"the map has a duplicate block, or a zone {ELSEWHERE!r}, which is reserved for places outside the map")
-    return found
+    return blocks
 
 
 def kilometres(latitude: ArrayLike, longitude: ArrayLike, latitudes: ArrayLike, longitudes: ArrayLike) -> Numbers:

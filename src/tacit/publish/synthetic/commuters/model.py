@@ -3,8 +3,8 @@
 The map of commuters: at each destination, the homes of its workers are resampled with noise on every cell of a public domain.
 
     offered(totals, origins, terms)   everything about a release that is public: the noise of each destination, the claim, the price
-    drawn(offer, homes)               the draws, destination by destination; the price is to be paid before
-    SyntheticMap                      what was drawn, as a table
+    draw_map(offer, homes)            the draws, destination by destination; the price is to be paid before
+    SyntheticMap                      the draws, as a table
 
 The relation: one job moves its home; the totals of all destinations, and how many synthetic jobs each gets, are public.
 A job is at one destination, so one release of all destinations costs as much as the most expensive one.
@@ -229,7 +229,7 @@ class Offer:
 
     @property
     def relation(self) -> str:
-        """Whom the claim protects, and what it means for more than one job."""
+        """The unit that the claim protects, and its meaning for more than one job."""
         return RELATION + (AND_DELTA if self.terms.delta else "")
 
     def claim(self) -> list[str]:
@@ -237,7 +237,7 @@ class Offer:
         return [*self.promise(), *self.everywhere()]
 
     def promise(self) -> list[str]:
-        """How much the release may reveal, and about what."""
+        """The limit on what the release may reveal, and about what."""
         kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
         delta = f", exceeded with probability at most {at_least(self.terms.delta)}" if self.terms.delta else ""
         said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {self.relation}."]
@@ -297,7 +297,7 @@ def undropped(offer: Offer) -> Offer:
     return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, workers=offer.terms.workers))
 
 
-def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
+def draw_map(offer: Offer, homes: Homes) -> Iterator[Cells]:
     """The synthetic jobs of each destination in turn, drawn exactly and from the secure source; every run is another release."""
     domains, same = tee(offer.domains())
     for domain, mechanism, counted in zip(domains, offer.mechanisms, homes.counts(same), strict=True):
@@ -305,9 +305,9 @@ def drawn(offer: Offer, homes: Homes) -> Iterator[Cells]:
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
         blocks, draws = mechanism.resample(renumbered(counted, place))
-        found = in_cells(blocks, order)
-        sort = np.argsort(found)
-        yield found[sort], draws[sort]
+        cells = in_cells(blocks, order)
+        sort = np.argsort(cells)
+        yield cells[sort], draws[sort]
 
 
 def in_cells(blocks: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:

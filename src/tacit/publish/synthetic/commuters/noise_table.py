@@ -26,7 +26,7 @@ class NoiseRow:
     """The noise per block for one ratio: pure, probabilistic, and probabilistic with the fake workers of certain blocks counted on.
 
     `blocks` is the number of blocks: the noise of one times that is the total. `fakes` is the share of fake workers in the urn with
-    the probabilistic noise if every block is kept. `extra` is what dropping adds to epsilon then, 0 if nothing is dropped.
+    the probabilistic noise if every block is kept. `extra` is the part of epsilon that dropping then adds, 0 if nothing is dropped.
     """
 
     ratio: Fraction

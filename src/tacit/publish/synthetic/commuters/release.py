@@ -12,7 +12,7 @@ from tacit.accounting.ledger.caps import at_least
 from tacit.privacy.rounding import decimal_text, log_up
 from tacit.publish.synthetic.commuters.flows import Homes
 from tacit.publish.synthetic.commuters.geography import ELSEWHERE, Blocks, read_blocks
-from tacit.publish.synthetic.commuters.model import Offer, SyntheticMap, Terms, drawn, offered
+from tacit.publish.synthetic.commuters.model import Offer, SyntheticMap, Terms, draw_map, offered
 from tacit.publish.synthetic.commuters.sources import FlowsFile, Paid, Source, require_undeclared
 from tacit.publish.synthetic.commuters.utility import Cells
 from tacit.release.outputs import check_output, write_output
@@ -70,15 +70,15 @@ def publish_map(
     origins = blocks.origins(levels[0])
     offer = offered(totals, origins, terms)
 
-    def published(paid: Paid) -> Release:
+    def publish(paid: Paid) -> Release:
         homes = source.homes(blocks, totals)
-        made = SyntheticMap(offer, tuple(watch(drawn(offer, homes), len(totals))))
+        made = SyntheticMap(offer, tuple(watch(draw_map(offer, homes), len(totals))))
         receipt = receipt_of(offer, paid, source.note)
         write_output(made.table(), receipt, out)
         return Release(blocks, made, paid, homes, receipt)
 
     return source.sell(
-        offer, f"a synthetic map of commuters from {levels[0] or origins.level} to {destinations.level}: {terms}", published
+        offer, f"a synthetic map of commuters from {levels[0] or origins.level} to {destinations.level}: {terms}", publish
     )
 
 

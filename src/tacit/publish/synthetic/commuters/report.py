@@ -20,7 +20,15 @@ from tacit.chart import save
 from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic.commuters.geography import Blocks, Numbers, Zones, kilometres
 from tacit.publish.synthetic.commuters.release import Release
-from tacit.publish.synthetic.commuters.utility import FEW_JOBS, Cells, Group, Utility, compared, measured, suppression_loss
+from tacit.publish.synthetic.commuters.utility import (
+    FEW_JOBS,
+    Cells,
+    Group,
+    Utility,
+    compare_maps,
+    measure_utility,
+    suppression_loss,
+)
 from tacit.release.curators import curators_page, curators_place, for_the_owner, write_for_curator
 from tacit.release.report import figure, heading, table
 from tacit.untrusted import for_html
@@ -59,16 +67,18 @@ def side_by_side(
     return save(chart.configure_view(stroke=None), path)
 
 
-def average_commutes(found: Utility, path: str | Path | None = None) -> Any:
+def average_commutes(utility: Utility, path: str | Path | None = None) -> Any:
     """The average commute of every destination: real on the x axis, synthetic on the y axis; on the line they agree."""
     import altair as alt
 
-    shown = ~np.isnan(found.mean_truth) & ~np.isnan(found.mean_synthetic) & (found.mean_truth > 0) & (found.mean_synthetic > 0)
+    shown = (
+        ~np.isnan(utility.mean_truth) & ~np.isnan(utility.mean_synthetic) & (utility.mean_truth > 0) & (utility.mean_synthetic > 0)
+    )
     rows = [
         {"real": float(real), "synthetic": float(made), "jobs": float(jobs), "size": _size(float(jobs))}
-        for real, made, jobs in zip(found.mean_truth[shown], found.mean_synthetic[shown], found.jobs[shown], strict=True)
+        for real, made, jobs in zip(utility.mean_truth[shown], utility.mean_synthetic[shown], utility.jobs[shown], strict=True)
     ]
-    both = [*found.mean_truth[shown].tolist(), *found.mean_synthetic[shown].tolist()] or [1.0, 10.0]
+    both = [*utility.mean_truth[shown].tolist(), *utility.mean_synthetic[shown].tolist()] or [1.0, 10.0]
     ends = [0.9 * min(both), 1.1 * max(both)]
     scale = alt.Scale(type="log", domain=ends, nice=False)
     dots = (
@@ -89,13 +99,13 @@ def average_commutes(found: Utility, path: str | Path | None = None) -> Any:
     return save((agree + dots).properties(width=WIDTH, height=WIDTH, title=title).configure_view(stroke=None), path)
 
 
-def bands(found: Utility, path: str | Path | None = None) -> Any:
+def bands(utility: Utility, path: str | Path | None = None) -> Any:
     """The share of the jobs in every band of distance, real next to synthetic."""
     import altair as alt
 
     rows = [
         {"band": band.name, "share": share, "map": name}
-        for band in found.bands
+        for band in utility.bands
         for name, share in (("real", band.truth), ("synthetic", band.synthetic))
     ]
     chart = (
@@ -184,7 +194,7 @@ def truth_of(release: Release) -> list[Cells]:
 
 def utility_of(release: Release) -> Utility:
     """How accurate the published map is."""
-    return measured(compared(release.offer.domains(), truth_of(release), release.made.cells))
+    return measure_utility(compare_maps(release.offer.domains(), truth_of(release), release.made.cells))
 
 
 def write_report(release: Release, report: Path, out: Path) -> Path:
@@ -197,23 +207,23 @@ def write_report(release: Release, report: Path, out: Path) -> Path:
 
 def report_page(release: Release) -> str:
     """The page: one HTML file that loads nothing."""
-    found = utility_of(release)
+    utility = utility_of(release)
     parts = [
         _claim(release),
         heading("Distance from the real data"),
-        table(("", "value"), _figures(release, found)),
-        figure(average_commutes(found)),
+        table(("", "value"), _figures(release, utility)),
+        figure(average_commutes(utility)),
         heading("Short and long commutes, dense and sparse origins"),
-        table(GROUPED, _groups(found.groups)),
+        table(GROUPED, _groups(utility.groups)),
         heading("Short and long commutes to dense and sparse destinations"),
         "<p>A destination is dense if it has more jobs than the median one. Above zero, the synthetic average is too long.</p>",
-        table(GROUPED, _groups(found.crossed)),
+        table(GROUPED, _groups(utility.crossed)),
         heading("By distance"),
-        table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(found)),
-        figure(bands(found)),
+        table(("band", "share, real", "share, synthetic", "part of the total variation"), _bands(utility)),
+        figure(bands(utility)),
         heading("Suppressing outliers instead"),
         "<p>Suppressing rare origins is not a guarantee, and it loses this share of the jobs:</p>",
-        table(("suppressed cells", "jobs lost"), _suppressed(release)),
+        table(("suppressed cells", "jobs lost"), _suppression_rows(release)),
         *_pictures(release),
     ]
     return curators_page("The synthetic map compared with the real one", "\n".join(parts))
@@ -224,15 +234,15 @@ def _claim(release: Release) -> str:
     return "".join(f"<p>{for_html(each)}</p>" for each in sentences)
 
 
-def _figures(release: Release, found: Utility) -> Rows:
+def _figures(release: Release, utility: Utility) -> Rows:
     offer = release.offer
     noises = sorted(offer.noises)
-    large = int((found.jobs >= FEW_JOBS).sum())
+    large = int((utility.jobs >= FEW_JOBS).sum())
     middle = len(noises) // 2
     return (
-        ("destinations", f"{len(found.jobs):,}"),
+        ("destinations", f"{len(utility.jobs):,}"),
         (f"destinations with at least {FEW_JOBS} jobs", f"{large:,}"),
-        ("jobs, real", f"{int(found.jobs.sum()):,}"),
+        ("jobs, real", f"{int(utility.jobs.sum()):,}"),
         ("jobs, synthetic", f"{sum(offer.draws):,}"),
         (
             "jobs in the flows at these destinations, before the adjustment to the totals",
@@ -242,12 +252,12 @@ def _figures(release: Release, found: Utility) -> Rows:
             "rows of the flows with an unreadable number of jobs; they count as no job",
             f"{for_the_owner(release.homes.unreadable):,}",
         ),
-        ("median relative error of a destination's average commute", _share(found.error)),
-        ("total variation within a destination, averaged over jobs", _share(found.variation)),
+        ("median relative error of a destination's average commute", _share(utility.error)),
+        ("total variation within a destination, averaged over jobs", _share(utility.variation)),
         ("fake workers on a cell: least, median, most", ", ".join(as_text(noises[at]) for at in (0, middle, -1))),
         ("expected share of fake synthetic jobs: fake workers among all, real and fake", _share(offer.fake)),
-        ("synthetic jobs from cells where no real worker lives", _share(found.from_nowhere)),
-        ("synthetic jobs farther than the longest real commute", _share(found.too_far)),
+        ("synthetic jobs from cells where no real worker lives", _share(utility.from_nowhere)),
+        ("synthetic jobs farther than the longest real commute", _share(utility.too_far)),
     )
 
 
@@ -258,11 +268,11 @@ def _groups(groups: Sequence[Group]) -> Rows:
     ]
 
 
-def _bands(found: Utility) -> Rows:
-    return [(each.name, _share(each.truth), _share(each.synthetic), _share(each.variation)) for each in found.bands]
+def _bands(utility: Utility) -> Rows:
+    return [(each.name, _share(each.truth), _share(each.synthetic), _share(each.variation)) for each in utility.bands]
 
 
-def _suppressed(release: Release) -> Rows:
+def _suppression_rows(release: Release) -> Rows:
     truth = truth_of(release)
     return [(f"fewer than {fewest} jobs", _share(suppression_loss(truth, fewest))) for fewest in FEWEST]
 

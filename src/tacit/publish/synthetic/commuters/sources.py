@@ -1,6 +1,6 @@
-"""Where flows come from and which ledger pays for a map.
+"""The source of flows, and the ledger that pays for a map.
 
-Where flows come from and which ledger pays: a file, with a ledger next to the output; or a declared table, with its catalog's.
+The source is a file, with a ledger next to the output; or a declared table, with its catalog's ledger.
 
 Both work in the same order: the public totals, the payment, and only then the homes.
 
@@ -46,9 +46,9 @@ from tacit.publish.synthetic.commuters.flows import (
     Columns,
     Homes,
     Totals,
+    block_indexes,
     declared_totals,
     homes_of,
-    numbered,
     read_homes,
     read_totals,
 )
@@ -85,15 +85,15 @@ class Paid:
     @property
     def together(self) -> str:
         """Everything that the ledger has recorded, as one claim."""
-        return claimed(self.total)
+        return claim_text(self.total)
 
     def to_dict(self) -> dict[str, Any]:
         """The entry for the receipt, rounded up."""
         loss = self.loss
         price = {"ratio": ratio_of(loss.epsilon), "epsilon": at_least(loss.epsilon), "delta": at_least(loss.delta)}
-        known = {"ledger": self.ledger, "entry": self.entry, "price": price}
+        record = {"ledger": self.ledger, "entry": self.entry, "price": price}
         beside = {"releases": self.releases, "together": self.together, "note": self.note}
-        return known | (beside if self.releases else {})
+        return record | (beside if self.releases else {})
 
 
 def ratio_of(epsilon: Fraction) -> str:
@@ -105,7 +105,7 @@ def ratio_of(epsilon: Fraction) -> str:
     return at_least(exp_up(epsilon)) if epsilon < MOST_EPSILON else f"e^{at_least(epsilon)}"
 
 
-def claimed(loss: Approximate) -> str:
+def claim_text(loss: Approximate) -> str:
     """A loss in words: the ratio, its epsilon, and delta."""
     return f"ratio {ratio_of(loss.epsilon)} (epsilon {at_least(loss.epsilon)}), delta {at_least(loss.delta)}"
 
@@ -115,18 +115,18 @@ def ledger_beside(out: Path) -> Path:
     return out.with_name(f"{out.name}.ledger.sqlite")
 
 
-def sold_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[Paid], Made]) -> Made:
-    """What `run` makes, after the ledger next to its output has recorded the release."""
+def sell_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[Paid], Made]) -> Made:
+    """The result of `run`, after the ledger next to its output has recorded the release."""
     place = ledger_beside(out)
 
-    def recorded(granted: Granted) -> Made:
+    def run_recorded(granted: Granted) -> Made:
         entry = granted.entry
         total = Approximate(entry.spent.epsilon or 0, entry.spent.delta, ONE_JOB)
         return run(Paid(place.name, entry.number, weakened(loss), entry.questions, total, KNOWS))
 
     sale = Sale((event_of(loss, ONE_JOB),), "curator", what, "a file without a catalog")
     try:
-        return once(Till(_beside(place)), sale, recorded).value
+        return once(Till(_beside(place)), sale, run_recorded).value
     except BudgetExceeded:
         raise InvalidBudget(
             f"with this release, the total delta in {place.name} would be too large for a meaningful guarantee; "
@@ -148,8 +148,8 @@ def _beside(place: Path) -> Ledger:
     return ledger
 
 
-def sold_from(data: DataSet, sale: Sale, loss: Approximate, run: Callable[[Paid], Made]) -> Made:
-    """What `run` makes, paid for from the budget of a catalog; the loss is already under its relation."""
+def sell_from(data: DataSet, sale: Sale, loss: Approximate, run: Callable[[Paid], Made]) -> Made:
+    """The result of `run`, paid for from the budget of a catalog; the loss is already under its relation."""
     return once(data.till, sale, lambda granted: run(Paid("the catalog's ledger", granted.entry.number, loss))).value
 
 
@@ -182,7 +182,8 @@ def affordable(
 ) -> Offer | None:
     """The same release at a smaller ratio that is admitted, near the largest such ratio and rounded down; None if none fits.
 
-    `epsilon_of_one` is what one job may cost. What dropping adds grows as the ratio falls, so each ratio is priced separately.
+    `epsilon_of_one` is the most that one job may cost. The cost of dropping grows as the ratio falls, so each ratio is priced
+    separately.
     """
     rest = epsilon_of_one - (offer.loss.epsilon - log_up(offer.terms.ratio))
     for _ in range(TRIES):
@@ -193,7 +194,7 @@ def affordable(
             tried = offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, offer.terms.keeping, offer.terms.workers))
             if admits(price(tried)):
                 return tried
-        except InvalidBudget:  # with this much noise, what dropping adds is not meaningful
+        except InvalidBudget:  # with this much noise, the cost of dropping is too high
             return None
         rest -= max(tried.loss.epsilon - epsilon_of_one, rest / 1000)
     return None
@@ -227,7 +228,7 @@ class Source(Protocol):
         """The public totals; no home is read."""
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
-        """What `run` makes of the homes, once; the price is durable before it is called."""
+        """The result of `run` on the homes, once; the price is durable before it is called."""
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         """The private side."""
@@ -251,8 +252,8 @@ class FlowsFile:
         return read_totals(self.path, self.columns, blocks, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
-        """What `run` makes, after the ledger next to the output has recorded it."""
-        return sold_beside(self.out, offer.loss, what, run)
+        """The result of `run`, after the ledger next to the output has recorded it."""
+        return sell_beside(self.out, offer.loss, what, run)
 
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         """The homes of all workers: private."""
@@ -291,28 +292,28 @@ class DeclaredFlows:
         return declared_totals({str(name): int(jobs) for name, jobs in zip(names, counted, strict=True)}, destinations)
 
     def sell(self, offer: Offer, what: str, run: Callable[[Paid], Made]) -> Made:
-        """What `run` makes, after the catalog's ledger has recorded it."""
+        """The result of `run`, after the catalog's ledger has recorded it."""
         loss = self._price(offer)
         event, tables = event_of(loss, self.data.catalog.neighbours), (_table(self.data.catalog, self.table).name,)
         sale = Sale((event,), self.analyst, what, self.data.version, tables=tables)
         try:
-            return sold_from(self.data, sale, loss, run)
+            return sell_from(self.data, sale, loss, run)
         except BudgetExceeded as refused:
             raise BudgetExceeded(refused.message, remedy=self._within_budget(offer), argument=("keep", "ratio")) from None
 
     def _price(self, offer: Offer) -> Approximate:
-        """What the release costs for all jobs that one person may have."""
+        """The cost of the release for all jobs that one person may have."""
         return for_person(offer.loss, _table(self.data.catalog, self.table), self.data.catalog.neighbours)
 
     def _within_budget(self, offer: Offer) -> str:
         """An alternative that fits: an admitted ratio with its price, without dropping if necessary. All of it is public."""
         raised = "ask the data owner to raise that budget in tacit.toml"
-        if found := self._admitted(offer):
-            keep = "" if found.terms.keeping == offer.terms.keeping else "keep=all "
-            return f"give {keep}ratio={at_least(found.terms.ratio)}, which costs {claimed(self._price(found))}, or {raised}"
+        if other := self._admitted_offer(offer):
+            keep = "" if other.terms.keeping == offer.terms.keeping else "keep=all "
+            return f"give {keep}ratio={at_least(other.terms.ratio)}, which costs {claim_text(self._price(other))}, or {raised}"
         return f"give a smaller delta, or --pure, or {raised}" if self._most() and offer.terms.delta else raised
 
-    def _admitted(self, offer: Offer) -> Offer | None:
+    def _admitted_offer(self, offer: Offer) -> Offer | None:
         """The release at a ratio that the ledger admits; if dropping leaves no such ratio, the one that keeps all cells."""
         catalog = self.data.catalog
         most = self._most() / homes_moved(_table(catalog, self.table), catalog.neighbours)
@@ -320,8 +321,8 @@ class DeclaredFlows:
         def admits(loss: Approximate) -> bool:
             return self.data.ledger.admits(event_of(loss, catalog.neighbours), self.analyst)
 
-        found = affordable(offer, self._price, admits, most)
-        return found or affordable(undropped(offer), self._price, admits, most)
+        affordable_offer = affordable(offer, self._price, admits, most)
+        return affordable_offer or affordable(undropped(offer), self._price, admits, most)
 
     def _most(self) -> Fraction:
         """The largest epsilon that one release of this analyst may have now."""
@@ -357,14 +358,14 @@ def require_undeclared(path: Path, *named: Path) -> None:
         if not place.is_file():
             continue
         try:
-            undeclared(path, read_catalog(place))
+            refuse_declared(path, read_catalog(place))
         except InvalidCatalog:
             if path.name in place.read_text(encoding="utf-8", errors="replace"):
                 raise
 
 
-def undeclared(path: Path, catalog: Catalog) -> None:
-    """Refuse a file that a catalog declares: a separate ledger would miss what the catalog's has paid for."""
+def refuse_declared(path: Path, catalog: Catalog) -> None:
+    """Raises if a catalog declares the file: a separate ledger would miss the catalog's spending."""
     for table in catalog.tables.values():
         is_file = table.source.kind in ("csv", "parquet")
         if not table.public and is_file and (catalog.folder / table.source.location).resolve() == path.resolve():
@@ -398,5 +399,5 @@ def _blocks(rows: Sealed[Any], column: Column, blocks: Blocks) -> Sealed[Codes]:
 
     if column.kind == "text":
         return named_blocks(rows, column.name, blocks.names.tolist())
-    known = numbered(arrow.array([str(value) for value in column.domain], arrow.string()), blocks)
-    return coded_blocks(rows, column.name, np.append(known, len(blocks)))
+    indexes = block_indexes(arrow.array([str(value) for value in column.domain], arrow.string()), blocks)
+    return coded_blocks(rows, column.name, np.append(indexes, len(blocks)))

@@ -115,7 +115,7 @@ class Utility:
         return sum(band.variation for band in self.bands)
 
 
-def compared(domains: Iterable[Domain], truth: Iterable[Cells], synthetic: Iterable[Cells]) -> Comparison:
+def compare_maps(domains: Iterable[Domain], truth: Iterable[Cells], synthetic: Iterable[Cells]) -> Comparison:
     """The two maps aligned cell by cell."""
     parts, farthest, names = [], [], []
     for place, (domain, true, fake) in enumerate(zip(domains, truth, synthetic, strict=True)):
@@ -129,31 +129,31 @@ def compared(domains: Iterable[Domain], truth: Iterable[Cells], synthetic: Itera
     return Comparison(place_of, cells, distances, real, made, np.array(farthest), all(each is names[0] for each in names))
 
 
-def measured(both: Comparison, near: float = 10.0, edges: Sequence[float] = BANDS) -> Utility:
+def measure_utility(both: Comparison, near: float = 10.0, edges: Sequence[float] = BANDS) -> Utility:
     """All measures of a comparison; commutes up to `near` kilometers are short."""
-    known = ~np.isnan(both.distance)
-    truth, synthetic = (_mean(both, values, known) for values in (both.truth, both.synthetic))
-    nowhere = both.synthetic[(both.truth == 0) & known].sum() / max(both.synthetic.sum(), 1)
-    beyond = both.synthetic[known & (both.distance > both.farthest[both.destination])].sum() / max(both.synthetic.sum(), 1)
-    groups, crossed, bands = _groups(both, near), _crossed(both, near), _bands(both, edges)
+    has_distance = ~np.isnan(both.distance)
+    truth, synthetic = (_mean(both, values, has_distance) for values in (both.truth, both.synthetic))
+    nowhere = both.synthetic[(both.truth == 0) & has_distance].sum() / max(both.synthetic.sum(), 1)
+    beyond = both.synthetic[has_distance & (both.distance > both.farthest[both.destination])].sum() / max(both.synthetic.sum(), 1)
+    groups, crossed, bands = _groups(both, near), _groups_by_destination(both, near), _bands(both, edges)
     return Utility(both.total(both.truth), truth, synthetic, groups, crossed, bands, float(nowhere), float(beyond))
 
 
-def relative(found: Numbers, truth: Numbers) -> Numbers:
-    """|found - truth| / truth; NaN if the truth is 0 or either is missing."""
-    return np.abs(signed(found, truth))
+def relative(estimate: Numbers, truth: Numbers) -> Numbers:
+    """|estimate - truth| / truth; NaN if the truth is 0 or either is missing."""
+    return np.abs(signed_error(estimate, truth))
 
 
-def signed(found: Numbers, truth: Numbers) -> Numbers:
-    """(found - truth) / truth; NaN if the truth is 0 or either is missing."""
+def signed_error(estimate: Numbers, truth: Numbers) -> Numbers:
+    """(estimate - truth) / truth; NaN if the truth is 0 or either is missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(truth > 0, (found - truth) / truth, np.nan)
+        return np.where(truth > 0, (estimate - truth) / truth, np.nan)
 
 
 def median(values: Numbers) -> float:
     """The median of the values that are not NaN; NaN if every value is."""
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else float("nan")
+    numbers = values[~np.isnan(values)]
+    return float(np.median(numbers)) if len(numbers) else float("nan")
 
 
 def fake_share(cells: Number, noise: Number, workers: Number) -> Fraction:
@@ -190,8 +190,8 @@ def _spread(cells: Codes, counted: Cells) -> Numbers:
 
 
 def _farthest(distances: Numbers) -> float:
-    known = distances[~np.isnan(distances)]
-    return float(known.max()) if len(known) else 0.0
+    finite = distances[~np.isnan(distances)]
+    return float(finite.max()) if len(finite) else 0.0
 
 
 def _mean(both: Comparison, values: Numbers, where: NDArray[np.bool_]) -> Numbers:
@@ -203,15 +203,15 @@ def _mean(both: Comparison, values: Numbers, where: NDArray[np.bool_]) -> Number
 
 def _groups(both: Comparison, near: float) -> tuple[Group, ...]:
     """Short and long commutes; dense and sparse origins, if a cell is the same place for all destinations."""
-    kinds, known = _by_length(both, near), ~np.isnan(both.distance)
+    kinds, has_distance = _by_length(both, near), ~np.isnan(both.distance)
     if both.same_cells:
         dense = _dense(both)[both.cell]
-        kinds |= {"dense origins": known & dense, "sparse origins": known & ~dense}
+        kinds |= {"dense origins": has_distance & dense, "sparse origins": has_distance & ~dense}
     large = both.total(both.truth) >= FEW_JOBS
     return tuple(_group(both, name, where, large) for name, where in kinds.items())
 
 
-def _crossed(both: Comparison, near: float) -> tuple[Group, ...]:
+def _groups_by_destination(both: Comparison, near: float) -> tuple[Group, ...]:
     """Short and long commutes to dense destinations (more jobs than the median) and to sparse ones; small destinations count."""
     jobs = both.total(both.truth)
     dense = jobs > np.median(jobs)
@@ -223,10 +223,10 @@ def _crossed(both: Comparison, near: float) -> tuple[Group, ...]:
 
 
 def _by_length(both: Comparison, near: float) -> dict[str, NDArray[np.bool_]]:
-    known = ~np.isnan(both.distance)
+    has_distance = ~np.isnan(both.distance)
     return {
-        f"short commutes, up to {near:g} km": known & (both.distance <= near),
-        f"long commutes, beyond {near:g} km": known & (both.distance > near),
+        f"short commutes, up to {near:g} km": has_distance & (both.distance <= near),
+        f"long commutes, beyond {near:g} km": has_distance & (both.distance > near),
     }
 
 
@@ -239,7 +239,7 @@ def _dense(both: Comparison) -> NDArray[np.bool_]:
 
 def _group(both: Comparison, name: str, where: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Group:
     """The group of the entries selected by `where`, with errors over the `counted` destinations."""
-    errors = signed(_mean(both, both.synthetic, where), _mean(both, both.truth, where))[counted]
+    errors = signed_error(_mean(both, both.synthetic, where), _mean(both, both.truth, where))[counted]
     truth, synthetic = (float(values[where].sum() / max(values.sum(), 1)) for values in (both.truth, both.synthetic))
     return Group(name, truth, synthetic, median(np.abs(errors)), median(errors))
 

@@ -1,4 +1,4 @@
-"""The cells of columns: what a marginal counts, and which values a synthetic row can have. All of it comes from the catalog.
+"""The cells of columns: the units that a marginal counts, and the values of a synthetic row. All of it comes from the catalog.
 
 A category has one cell for each of its values. A number or a date has one for each of its bins, or for each of its values if they
 are few and no bins are declared. Every column that may be NULL has one more cell, the last, for NULL.
@@ -76,24 +76,24 @@ class Axis:
         """SQL for the cell of a row, or for the group of its cell, from the prepared column."""
         names = list(range(self.size)) if groups is None else groups.tolist()
         stored = plan.Column(0, self.name, 0, self.column.points - 1, self.column.nullable)
-        known, high = names[: len(self.begins)], max(names)
+        cells, high = names[: len(self.begins)], max(names)
         branches: list[tuple[plan.IsNull | plan.Compare, plan.Literal]] = []
         if self.column.nullable:
             branches.append((plan.IsNull(stored), plan.Literal(names[-1])))
         otherwise: plan.Row = stored
-        if len(known) < self.column.points:
+        if len(cells) < self.column.points:
             # A cell whose group continues in the next one needs no branch: its rows match that one.
-            ends = [(at, end) for at, end in enumerate(self.begins[1:]) if known[at] != known[at + 1]]
-            branches += [(plan.Compare("<", stored, plan.Literal(end)), plan.Literal(known[at])) for at, end in ends]
-            otherwise = plan.Literal(known[-1])
-        elif known != list(range(len(known))):
-            otherwise = plan.Lookup(stored, tuple(known), 0, high, self.column.nullable)
+            ends = [(at, end) for at, end in enumerate(self.begins[1:]) if cells[at] != cells[at + 1]]
+            branches += [(plan.Compare("<", stored, plan.Literal(end)), plan.Literal(cells[at])) for at, end in ends]
+            otherwise = plan.Literal(cells[-1])
+        elif cells != list(range(len(cells))):
+            otherwise = plan.Lookup(stored, tuple(cells), 0, high, self.column.nullable)
         return plan.Choose(tuple(branches), otherwise, 0, high, nullable=False) if branches else otherwise
 
     def codes(self, offsets: Codes, missing: NDArray[np.bool_]) -> Codes:
         """The cells of prepared values, computed in the same way; for callers that may see the values."""
-        found = np.searchsorted(np.array(self.begins), offsets, side="right") - 1
-        return np.where(missing, len(self.begins), found).astype(np.int64)
+        cells = np.searchsorted(np.array(self.begins), offsets, side="right") - 1
+        return np.where(missing, len(self.begins), cells).astype(np.int64)
 
     def value(self, offset: int) -> Any:
         """The value of a stored offset."""
@@ -107,7 +107,7 @@ class Axis:
             return day_of(int(exact))
         return int(exact) if exact.denominator == 1 else float(exact)
 
-    def filled(self, codes: Codes) -> Any:
+    def fill(self, codes: Codes) -> Any:
         """An Arrow array with a value for each cell: every value of the cell is equally likely, by secure randomness."""
         import pyarrow as pa
 
@@ -149,22 +149,22 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
 
     Refuses, from the catalog alone, columns that cannot be counted in public cells.
     """
-    found = catalog.tables.get(table.lower())
-    if found is None:
+    declared = catalog.tables.get(table.lower())
+    if declared is None:
         raise UnknownName(f"unknown table {table}", remedy=f"expected one of: {', '.join(sorted(catalog.tables))}")
-    if found.public:
-        raise NotAllowed(f"{found.name} is public: it can be published without protection", remedy="name a private table")
+    if declared.public:
+        raise NotAllowed(f"{declared.name} is public: it can be published without protection", remedy="name a private table")
     if columns is None:
-        left_out = {name: LEFT_OUT[each.kind] for name, each in found.columns.items() if each.kind in LEFT_OUT}
-        kept = [each for name, each in found.columns.items() if name not in left_out]
+        left_out = {name: LEFT_OUT[each.kind] for name, each in declared.columns.items() if each.kind in LEFT_OUT}
+        kept = [each for name, each in declared.columns.items() if name not in left_out]
     else:
-        left_out, kept = {}, [_named(found, name) for name in columns]
-    axes = tuple(_axis(found, column) for column in kept)
-    _check_sizes(found, axes)
-    return Chosen(found, axes, left_out)
+        left_out, kept = {}, [_column_named(declared, name) for name in columns]
+    axes = tuple(_axis(declared, column) for column in kept)
+    _check_sizes(declared, axes)
+    return Chosen(declared, axes, left_out)
 
 
-def _named(table: Table, name: str) -> Column:
+def _column_named(table: Table, name: str) -> Column:
     column = table.columns.get(name.strip().lower())
     if column is None:
         raise UnknownName(f"unknown column {name} of {table.name}", remedy=f"expected one of: {', '.join(table.columns)}")

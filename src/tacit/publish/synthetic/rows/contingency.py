@@ -26,9 +26,9 @@ from tacit.mechanisms.dirichlet.resampling import DirichletResampling
 from tacit.privacy.loss import Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, decimal_text, exp_down, log_up
 from tacit.publish.synthetic.rows.cells import Chosen, Codes, chosen_columns
-from tacit.publish.synthetic.rows.inference import read_rows, shuffled
-from tacit.publish.synthetic.rows.marginals import counted
-from tacit.publish.synthetic.rows.release import paid, save_rows, values_of
+from tacit.publish.synthetic.rows.inference import random_order, read_rows
+from tacit.publish.synthetic.rows.marginals import count_marginal
+from tacit.publish.synthetic.rows.release import receipt_json, save_rows, values_of
 from tacit.query.price.work import afford_counts
 from tacit.release.answer import Receipt
 from tacit.release.once import Form, once
@@ -81,7 +81,7 @@ class SyntheticContingency:
         return save_rows(self.columns, self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """What was released and what it cost, without the rows; budgets are exact texts."""
+        """The release and its cost, without the rows; budgets are exact texts."""
         return {
             "table": self.chosen.table.name,
             "rows": self.rows,
@@ -89,7 +89,7 @@ class SyntheticContingency:
             "cells": self.urn.blocks,
             "fake_rows_on_each_cell": decimal_text(self.urn.noise),
             "claim": list(self.claim),
-            **paid(self.receipt),
+            **receipt_json(self.receipt),
             "max_rows": self.chosen.table.max_rows,
             "events": event_json(_event(self.urn, self.chosen, self.relation)),
         }
@@ -107,10 +107,10 @@ def synthesize_contingency(
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
     key = _fingerprint(chosen, urn, data.version)
     sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))
-    sold = once(data.till, sale, lambda _: urn.release(counted(chosen.table, chosen.axes, data.engine)), KEPT)
+    sold = once(data.till, sale, lambda _: urn.release(count_marginal(chosen.table, chosen.axes, data.engine)), KEPT)
     left, paid = sold.left, (event.epsilon, Fraction(0))
     receipt = Receipt(*paid, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
-    return _released(chosen, urn, sold.value, receipt, relation)
+    return _release_rows(chosen, urn, sold.value, receipt, relation)
 
 
 KEPT: Form[Codes] = Form(lambda counts: json.dumps(counts.tolist()), lambda text: np.array(json.loads(text), dtype=np.int64))
@@ -144,10 +144,10 @@ def _event(urn: DirichletResampling, chosen: Chosen, relation: Neighbours) -> Re
     return Resampling(chosen.table.max_rows * urn.epsilon, Fraction(0), relation)
 
 
-def _released(
+def _release_rows(
     chosen: Chosen, urn: DirichletResampling, counts: Codes, receipt: Receipt, relation: Neighbours
 ) -> SyntheticContingency:
-    cells = shuffled(np.repeat(np.arange(counts.size), counts))
+    cells = random_order(np.repeat(np.arange(counts.size), counts))
     codes = np.unravel_index(cells, tuple(axis.size for axis in chosen.axes))
     columns = values_of(chosen, [np.asarray(code, dtype=np.int64) for code in codes])
     return SyntheticContingency(chosen, urn, counts, columns, receipt, relation)

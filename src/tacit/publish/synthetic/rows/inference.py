@@ -55,10 +55,10 @@ def require_mbi() -> None:
         pass
 
 
-def fitted(measured: Measured) -> Model:
+def fit(measured: Measured) -> Model:
     """The model of released marginals; it exists whatever the noise."""
-    estimated = _estimated(measured) if measured.pairs else _alone(measured)
-    marginals = {clique: _cleaned(found) for clique, found in estimated.items()}
+    estimates = _estimate(measured) if measured.pairs else _alone(measured)
+    marginals = {clique: _clean(marginal) for clique, marginal in estimates.items()}
     parents = in_order(len(measured.singles), measured.pairs)
     return Model(tuple(_branch(place, parent, marginals) for place, parent in parents.items()))
 
@@ -80,10 +80,10 @@ def nearest(noisy: Floats, total: float) -> Floats:
     return np.maximum(noisy - level, 0.0)
 
 
-def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
+def _estimate(measured: Measured) -> dict[tuple[int, ...], Floats]:
     """The marginals of the model for every measured pair; the pairs are a tree, so every column is in one."""
     with _float64() as mbi:
-        merged = measured.merged
+        merged = measured.merged_groups
         names = [str(place) for place in range(len(merged))]
         domain = mbi.Domain(names, [int(groups.max()) + 1 for groups in merged])
         model = mbi.estimation.MirrorDescent().estimate(
@@ -97,16 +97,16 @@ def _estimated(measured: Measured) -> dict[tuple[int, ...], Floats]:
 
 def _measurements(mbi: Any, measured: Measured) -> list[Any]:
     """All marginals with the size of their noise; for a column, the mean over its groups, since some contain several cells."""
-    design, found = measured.design, []
-    for place, (single, groups) in enumerate(zip(measured.singles, measured.merged, strict=True)):
+    design, measurements = measured.design, []
+    for place, (single, groups) in enumerate(zip(measured.singles, measured.merged_groups, strict=True)):
         together = np.bincount(groups, weights=single.astype(np.float64))
         deviation = design.single.deviation * float(np.sqrt(single.size / together.size))
-        found.append(mbi.LinearMeasurement(together, (str(place),), deviation))
+        measurements.append(mbi.LinearMeasurement(together, (str(place),), deviation))
     for pair, counts in measured.pairs.items():
         assert design.pair is not None  # noqa: S101  # pairs are measured by designs that have a noise for them
         clique = tuple(str(place) for place in pair)
-        found.append(mbi.LinearMeasurement(counts.astype(np.float64), clique, design.pair.deviation))
-    return found
+        measurements.append(mbi.LinearMeasurement(counts.astype(np.float64), clique, design.pair.deviation))
+    return measurements
 
 
 @contextmanager
@@ -115,21 +115,21 @@ def _float64() -> Iterator[Any]:
     try:
         import jax
     except ImportError:
-        raise _missing() from None
+        raise _mbi_missing() from None
     with warnings.catch_warnings(), jax.enable_x64(True):
         warnings.simplefilter("ignore")
         try:
             import mbi
         except ImportError:
-            raise _missing() from None
+            raise _mbi_missing() from None
         yield mbi
 
 
-def _missing() -> InvalidInput:
+def _mbi_missing() -> InvalidInput:
     return InvalidInput('synthetic tables need the package mbi, which is not installed; run: pip install "tacit[synthetic]"')
 
 
-def _cleaned(marginal: Floats) -> Floats:
+def _clean(marginal: Floats) -> Floats:
     """The marginal without NaN and negative cells; uniform if nothing is left."""
     positive = np.where(np.isfinite(marginal), marginal, 0.0).clip(min=0)
     return positive if positive.sum() > 0 else np.ones_like(positive)
@@ -138,9 +138,9 @@ def _cleaned(marginal: Floats) -> Floats:
 def _branch(place: int, parent: int | None, marginals: Mapping[tuple[int, ...], Floats]) -> Branch:
     if parent is not None:
         pair = (place, parent) if (place, parent) in marginals else (parent, place)
-        return Branch(place, parent, _given(marginals[pair] if pair[0] == parent else marginals[pair].T))
-    clique, found = next((clique, found) for clique, found in marginals.items() if place in clique)
-    alone = found if len(clique) == 1 else found.sum(axis=1 - clique.index(place))
+        return Branch(place, parent, _conditional_shares(marginals[pair] if pair[0] == parent else marginals[pair].T))
+    clique, marginal = next((clique, marginal) for clique, marginal in marginals.items() if place in clique)
+    alone = marginal if len(clique) == 1 else marginal.sum(axis=1 - clique.index(place))
     return Branch(place, None, alone / alone.sum())
 
 
@@ -150,18 +150,18 @@ def in_order(columns: int, pairs: Collection[Pair]) -> dict[int, int | None]:
     >>> in_order(4, [(1, 2), (0, 1)])
     {0: None, 1: 0, 2: 1, 3: None}
     """
-    found: dict[int, int | None] = {}
+    parents: dict[int, int | None] = {}
     for root in range(columns):
         waiting: list[tuple[int, int | None]] = [(root, None)]
         while waiting:
             place, parent = waiting.pop(0)
-            if place not in found:
-                found[place] = parent
+            if place not in parents:
+                parents[place] = parent
                 waiting += [(one + other - place, place) for one, other in pairs if place in (one, other)]
-    return found
+    return parents
 
 
-def _given(joint: Floats) -> Floats:
+def _conditional_shares(joint: Floats) -> Floats:
     """Each row as shares; an empty row gets the shares of all rows together."""
     whole = joint.sum(axis=0) / joint.sum()
     rows = joint.sum(axis=1, keepdims=True)
@@ -196,7 +196,7 @@ def drawn_codes(measured: Measured, model: Model, rows: int) -> tuple[Counts, ..
             groups[branch.place] = _along(branch.shares, groups[branch.parent])
     return tuple(
         _apart(groups[place], merged, single)
-        for place, (merged, single) in enumerate(zip(measured.merged, measured.singles, strict=True))
+        for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.singles, strict=True))
     )
 
 
@@ -209,30 +209,30 @@ def spread(shares: Floats | Sequence[float], rows: int) -> Counts:
     ends = np.cumsum(np.asarray(shares, dtype=np.float64))
     ends = ends / ends[-1] * rows
     counts = np.diff(np.floor(ends + _uniform()), prepend=0).astype(np.int64)
-    return shuffled(np.repeat(np.arange(counts.size), counts))
+    return random_order(np.repeat(np.arange(counts.size), counts))
 
 
-def shuffled(values: Counts) -> Counts:
+def random_order(values: Counts) -> Counts:
     """The values in a random order, all orders equally likely."""
     return values[distinct_integers(values.size, values.size)]
 
 
 def _along(shares: Floats, parents: Counts) -> Counts:
     """A value for each row, by the shares that the parent's value gives."""
-    found = np.zeros(parents.size, dtype=np.int64)
+    values = np.zeros(parents.size, dtype=np.int64)
     for value, inside in enumerate(_places(parents, shares.shape[0])):
-        found[inside] = spread(shares[value], inside.size)
-    return found
+        values[inside] = spread(shares[value], inside.size)
+    return values
 
 
 def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
     """From groups back to cells: inside a group by the positive noisy counts, or evenly if no count is positive."""
-    found = np.zeros(groups.size, dtype=np.int64)
+    values = np.zeros(groups.size, dtype=np.int64)
     number = int(merged.max()) + 1
     for cells, inside in zip(_places(merged, number), _places(groups, number), strict=True):
         weights = single[cells].clip(min=0).astype(np.float64)
-        found[inside] = cells[spread(weights if weights.sum() else np.ones(cells.size), inside.size)]
-    return found
+        values[inside] = cells[spread(weights if weights.sum() else np.ones(cells.size), inside.size)]
+    return values
 
 
 def _places(values: Counts, number: int) -> list[Counts]:

@@ -65,7 +65,7 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The plan for a table, and its price; `event` is what the ledger records.
+    """The plan for a table, and its price; `event` is the ledger's record.
 
     `pair` is None if only single columns are counted. `choice`, the epsilon of each choice of a pair, is None if there is nothing
     to choose.
@@ -81,7 +81,7 @@ class Design:
 
     @property
     def event(self) -> Event:
-        """What the ledger records for one release."""
+        """The event that the ledger records for one release."""
         pairs = 0 if self.pair is None else len(self.axes) - 1
         parts: list[Event] = [self.single.over(axis.size).event for axis in self.axes]
         if self.choice is not None:
@@ -114,7 +114,7 @@ class Measured:
         return max(1.0, float(np.average([float(single.sum()) for single in self.singles], weights=weights)))
 
     @property
-    def merged(self) -> tuple[Counts, ...]:
+    def merged_groups(self) -> tuple[Counts, ...]:
         """Groups of cells: cells that are hardly more than noise share the last group; none do in a design without pairs."""
         if self.design.pair is None:
             return tuple(np.arange(axis.size) for axis in self.design.axes)
@@ -133,7 +133,7 @@ def groups_of(single: Counts, least: float) -> Counts:
     return np.where(rare, int((~rare).sum()), np.cumsum(~rare) - 1).astype(np.int64)
 
 
-# --- the price -----------------------------------------------------------------------------------------------------------------
+# --- the price ---------------------------------------------------------------------------------------------------------------
 
 
 def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Change) -> tuple[Design, ...]:
@@ -186,10 +186,10 @@ def _design(table: Table, axes: Sequence[Axis], law: Law, asked: Request, single
     return Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, *more)
 
 
-# --- the data ------------------------------------------------------------------------------------------------------------------
+# --- the data ----------------------------------------------------------------------------------------------------------------
 
 
-def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
+def count_marginal(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence[Counts] | None = None) -> Sealed[Any]:
     """The exact marginal of some columns, sealed and flat; of their groups if `merged` is given."""
     nodes = [axis.cell() for axis in axes] if merged is None else [axis.cell(of) for axis, of in zip(axes, merged, strict=True)]
     keys = [Key(axis.name, Term(node, NumberType(Fraction(1)))) for axis, node in zip(axes, nodes, strict=True)]
@@ -199,21 +199,21 @@ def counted(table: Table, axes: Sequence[Axis], engine: Engine, merged: Sequence
     return moment
 
 
-def counted_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told: Told) -> dict[Pair, Sealed[Any]]:
+def count_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told: Told) -> dict[Pair, Sealed[Any]]:
     """The exact marginals of all pairs of columns by their groups, sealed: sums over joint cells of several columns."""
     sizes = [int(groups.max()) + 1 for groups in merged]
     blocks = list(blocks_of(sizes))
     several = list(combinations(blocks, 2)) or [(blocks[0], [])]
-    found: dict[Pair, Sealed[Any]] = {}
+    marginals: dict[Pair, Sealed[Any]] = {}
     for at, (one, other) in enumerate(several):
         told("counting pairs of columns", 0.1 + 0.8 * at / len(several))
         places = [*one, *other]
-        joint = counted(design.table, [design.axes[place] for place in places], engine, [merged[place] for place in places])
+        joint = count_marginal(design.table, [design.axes[place] for place in places], engine, [merged[place] for place in places])
         shape = [sizes[place] for place in places]
         for pair in combinations(range(len(places)), 2):
-            if (places[pair[0]], places[pair[1]]) not in found:
-                found[places[pair[0]], places[pair[1]]] = marginal(joint, shape, pair)
-    return found
+            if (places[pair[0]], places[pair[1]]) not in marginals:
+                marginals[places[pair[0]], places[pair[1]]] = marginal(joint, shape, pair)
+    return marginals
 
 
 def blocks_of(sizes: Sequence[int]) -> Iterator[list[int]]:
@@ -235,7 +235,7 @@ def blocks_of(sizes: Sequence[int]) -> Iterator[list[int]]:
 
 
 def measure(design: Design, engine: Engine, told: Told | None = None) -> Measured:
-    """The released marginals of a design: columns first, then the pairs, chosen with what was released about the columns.
+    """The released marginals of a design: columns first, then the pairs, chosen with the released numbers of the columns.
 
     Only the mechanisms see counts: columns and chosen pairs through noise, all other pairs through the choice alone.
     """
@@ -243,21 +243,21 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
     singles = []
     for place, axis in enumerate(design.axes):
         say(f"counting {axis.name}", place / len(design.axes) / 10)
-        singles.append(_released(design.single.over(axis.size).release_units(counted(design.table, [axis], engine))))
+        singles.append(_as_counts(design.single.over(axis.size).release_units(count_marginal(design.table, [axis], engine))))
     columns = Measured(design, tuple(singles), {})
     if design.pair is None:
         return columns
-    merged, pairs = columns.merged, {}
-    sealed = counted_pairs(design, merged, engine, say)
+    merged, pairs = columns.merged_groups, {}
+    sealed = count_pairs(design, merged, engine, say)
     for pair in chosen_pairs(design, guesses(columns), sealed):
         cells = (int(merged[pair[0]].max()) + 1) * (int(merged[pair[1]].max()) + 1)
-        pairs[pair] = _released(design.pair.over(cells).release_units(sealed[pair]))
+        pairs[pair] = _as_counts(design.pair.over(cells).release_units(sealed[pair]))
     return Measured(design, columns.singles, pairs)
 
 
 def guesses(columns: Measured) -> dict[Pair, Counts]:
-    """What the single columns imply for every pair if they were independent: integers, from released numbers only."""
-    merged, total = columns.merged, columns.total
+    """The pair marginals that the single columns imply under independence: integers, from released numbers only."""
+    merged, total = columns.merged_groups, columns.total
     shares = [_shares(single, groups) for single, groups in zip(columns.singles, merged, strict=True)]
     return {
         (one, other): np.rint(total * np.outer(shares[one], shares[other])).astype(np.int64).ravel()
@@ -270,13 +270,13 @@ def chosen_pairs(design: Design, guess: Mapping[Pair, Counts], sealed: Mapping[P
     part = list(range(len(design.axes)))
     tree: list[Pair] = []
     while joining := [pair for pair in design.candidates if part[pair[0]] != part[pair[1]]]:
-        pair = joining[0] if len(joining) == 1 else joining[_chosen(design, joining, guess, sealed)]
+        pair = joining[0] if len(joining) == 1 else joining[_choose_pair(design, joining, guess, sealed)]
         tree.append(pair)
         part = [part[pair[0]] if at == part[pair[1]] else at for at in part]
     return tuple(tree)
 
 
-def _chosen(design: Design, joining: Sequence[Pair], guess: Mapping[Pair, Counts], sealed: Mapping[Pair, Sealed[Any]]) -> int:
+def _choose_pair(design: Design, joining: Sequence[Pair], guess: Mapping[Pair, Counts], sealed: Mapping[Pair, Sealed[Any]]) -> int:
     if design.choice is None:
         raise InvalidInput("the design has several pairs to choose from, but no budget for the choice")
     choice = Farthest([guess[pair] for pair in joining], design.table.max_rows, design.choice, UNIT)
@@ -289,5 +289,5 @@ def _shares(single: Counts, groups: Counts) -> np.ndarray[Any, np.dtype[np.float
     return together / together.sum() if together.sum() > 0 else np.full(together.size, 1 / together.size)
 
 
-def _released(units: Any) -> Counts:
+def _as_counts(units: Any) -> Counts:
     return np.atleast_1d(np.asarray(units)).astype(np.int64)

@@ -22,7 +22,7 @@ from tacit.errors import NoBudget, StoppedAfterSpending
 from tacit.privacy.loss import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes, chosen_columns
-from tacit.publish.synthetic.rows.inference import Model, drawn_codes, fitted, read_rows, require_mbi, usual_rows
+from tacit.publish.synthetic.rows.inference import Model, drawn_codes, fit, read_rows, require_mbi, usual_rows
 from tacit.publish.synthetic.rows.marginals import (
     COLUMNS_TOGETHER,
     RARE,
@@ -96,7 +96,7 @@ class SyntheticTable:
         return save_rows(self.columns, self.to_dict(), Path(path))
 
     def to_dict(self) -> dict[str, Any]:
-        """What was released and what it cost, without the rows; budgets are exact texts."""
+        """The release and its cost, without the rows; budgets are exact texts."""
         design, receipt = self.measured.design, self.receipt
         return {
             "table": self.chosen.table.name,
@@ -105,7 +105,7 @@ class SyntheticTable:
             "left_out": dict(self.chosen.left_out),
             "pairs": [list(pair) for pair in self.pairs],
             "noise": {"column": round(design.single.deviation, 2), "pair": design.pair and round(design.pair.deviation, 2)},
-            **paid(receipt),
+            **receipt_json(receipt),
             "max_rows": self.chosen.table.max_rows,
             "events": event_json(design.event),
             "notes": self.notes,
@@ -113,7 +113,7 @@ class SyntheticTable:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know about the rows, in sentences."""
+        """Facts that a reader must know about the rows, in sentences."""
         words = [f"{name} is left out: {reason}" for name, reason in self.chosen.left_out.items()]
         words += [ALONE] if self.chosen.table.max_rows > 1 else []
         return [*words, "measured before: nothing was spent"] if self.recalled else words
@@ -141,7 +141,7 @@ def synthesize_table(
 
     McKenna, Miklau and Sheldon 2021. `rows` defaults to the noisy total. The price is under the catalog's relation.
     """
-    return _synthesized(tree_designs, data.session(analyst), _asked(data, table, epsilon, delta, rows, columns), told)
+    return _synthesize(tree_designs, data.session(analyst), _read_request(data, table, epsilon, delta, rows, columns), told)
 
 
 def synthesize_independent(
@@ -155,7 +155,7 @@ def synthesize_independent(
     analyst: str | None = None,
 ) -> SyntheticTable:
     """The baseline: the whole budget for the single columns, and rows in which they are independent."""
-    return _synthesized(independent_designs, data.session(analyst), _asked(data, table, epsilon, delta, rows, columns), None)
+    return _synthesize(independent_designs, data.session(analyst), _read_request(data, table, epsilon, delta, rows, columns), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Asked:
     rows: int | None
 
 
-def _asked(
+def _read_request(
     data: DataSet, table: str, epsilon: Number | None, delta: Number, rows: int | None, columns: Sequence[str] | None
 ) -> Asked:
     if epsilon is None:
@@ -175,7 +175,7 @@ def _asked(
     return Asked(chosen_columns(data.catalog, table, columns), request(epsilon=epsilon, delta=delta), read_rows(rows))
 
 
-def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told | None) -> SyntheticTable:
+def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told | None) -> SyntheticTable:
     """Everything up to the spend is a function of the request, the catalog and the ledger; after it, of released numbers."""
     require_mbi()
     data, chosen = session.data, asked.chosen
@@ -184,18 +184,18 @@ def _synthesized(designer: Designer, session: Session, asked: Asked, told: Told 
     key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
     events = tuple(design.event for design in designs)
     sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
-    kept: Form[Measured] = Form(lambda measured: _record(measured, designs), lambda text: _recorded(text, designs))
+    kept: Form[Measured] = Form(lambda measured: _record(measured, designs), lambda text: _read_record(text, designs))
     sold = once(data.till, sale, lambda granted: measure(designs[granted.offer], data.engine, told), kept)
     design, left = designs[sold.offer], sold.left
     receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
-    return _drawn(chosen, sold.value, receipt, asked.rows, told)
+    return _draw(chosen, sold.value, receipt, asked.rows, told)
 
 
-def _drawn(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None) -> SyntheticTable:
+def _draw(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None) -> SyntheticTable:
     say = told or (lambda words, share: None)
     try:
         say("fitting a model", 0.9)
-        model = fitted(measured)
+        model = fit(measured)
         say("drawing rows", 0.98)
         codes = drawn_codes(measured, model, usual_rows(measured) if rows is None else rows)
     except KeyboardInterrupt:
@@ -204,7 +204,7 @@ def _drawn(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | Non
     return SyntheticTable(chosen, measured, model, codes, values_of(chosen, codes), receipt)
 
 
-def paid(receipt: Receipt) -> dict[str, Any]:
+def receipt_json(receipt: Receipt) -> dict[str, Any]:
     """A receipt as plain values; budgets are exact texts."""
     left = {"epsilon": decimal_text(receipt.left_epsilon or Fraction(0)), "delta": decimal_text(receipt.left_delta or Fraction(0))}
     price = {"epsilon": decimal_text(receipt.epsilon), "delta": decimal_text(receipt.delta)}
@@ -220,14 +220,14 @@ def save_rows(columns: Mapping[str, Any], receipt: Mapping[str, Any], path: Path
 
 def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
     """Arrow arrays of values, one for each column."""
-    return {axis.name: axis.filled(cells) for axis, cells in zip(chosen.axes, codes, strict=True)}
+    return {axis.name: axis.fill(cells) for axis, cells in zip(chosen.axes, codes, strict=True)}
 
 
-# --- what was released once stays the same forever -----------------------------------------------------------------------------
+# --- a release stays the same forever ----------------------------------------------------------------------------------------
 
 
 def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
-    """What makes two requests the same: cells, budget, kind of design and the prepared data; not the number of rows."""
+    """The identity of a request: cells, budget, kind of design and the prepared data; not the number of rows."""
     columns = [(axis.name, axis.begins, axis.size) for axis in asked.chosen.axes]
     priced = [(repr(design.single), repr(design.pair), str(design.choice)) for design in designs]
     told = ("synthetic", RARE, version, asked.chosen.table.name, columns, repr(asked.budget), priced)
@@ -243,7 +243,7 @@ def _record(measured: Measured, designs: Sequence[Design]) -> str:
     return json.dumps(kept)
 
 
-def _recorded(text: str, designs: Sequence[Design]) -> Measured:
+def _read_record(text: str, designs: Sequence[Design]) -> Measured:
     kept: Mapping[str, Any] = json.loads(text)
     pairs = {(one, other): np.array(counts, dtype=np.int64) for one, other, counts in kept["pairs"]}
     singles = tuple(np.array(single, dtype=np.int64) for single in kept["singles"])

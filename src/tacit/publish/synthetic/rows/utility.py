@@ -91,13 +91,13 @@ def real_cells(catalog: Catalog, chosen: Chosen) -> tuple[tuple[Codes, ...], Cod
     check_tallies(catalog, table, names)
     with closing(engine_for(catalog)) as engine:
         rows = for_the_owner(engine.tallies(Bound(Scan(table), table.max_rows), names))
-    found = []
+    cells = []
     for axis in chosen.axes:
         column = rows.column(axis.name).combine_chunks()
         missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False))
         offsets = np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False)).astype(np.int64)
-        found.append(axis.codes(offsets, missing))
-    return tuple(found), np.asarray(rows.column(TALLY).to_numpy()).astype(np.int64)
+        cells.append(axis.codes(offsets, missing))
+    return tuple(cells), np.asarray(rows.column(TALLY).to_numpy()).astype(np.int64)
 
 
 def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
@@ -107,7 +107,7 @@ def _marginals(columns: int, ways: int) -> Iterator[tuple[int, ...]]:
 
 def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes], many: Codes, drawn: Sequence[Codes]) -> float:
     """Half the l1 distance of the shares; if there are more cells than rows, only over cells that occur, which takes a sort."""
-    whole = [_joined(axes, places, codes) for codes in (real, drawn)]
+    whole = [_joint_codes(axes, places, codes) for codes in (real, drawn)]
     cells, rows = prod(axes[place].size for place in places), sum(codes.size for codes in whole)
     if cells > rows:
         occurring, where = np.unique(np.concatenate(whole), return_inverse=True)
@@ -117,31 +117,31 @@ def _variation(axes: Sequence[Axis], places: Sequence[int], real: Sequence[Codes
     return float(np.abs(one - other).sum()) / 2
 
 
-def _joined(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Codes]) -> Codes:
-    joined = np.zeros(codes[0].size, dtype=np.int64)
+def _joint_codes(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Codes]) -> Codes:
+    codes_of_rows = np.zeros(codes[0].size, dtype=np.int64)
     for place in places:
-        joined = joined * axes[place].size + codes[place]
-    return joined
+        codes_of_rows = codes_of_rows * axes[place].size + codes[place]
+    return codes_of_rows
 
 
-# --- the owner's page ----------------------------------------------------------------------------------------------------------
+# --- the owner's page --------------------------------------------------------------------------------------------------------
 
 
-def write_report(found: Workload, made: SyntheticTable, place: Path) -> Path:
+def write_report(errors: Workload, made: SyntheticTable, place: Path) -> Path:
     """Write the self-contained page with numbers and charts; `curators_place` decides where."""
-    title = f"Synthetic rows of {found.table}: distance from the real data"
-    parts = [_summary(found, made), _charts(found, made)]
+    title = f"Synthetic rows of {errors.table}: distance from the real data"
+    parts = [_summary(errors, made), _charts(errors, made)]
     return write_for_curator(curators_page(title, "\n".join(parts)), place)
 
 
-def _summary(found: Workload, made: SyntheticTable) -> str:
+def _summary(errors: Workload, made: SyntheticTable) -> str:
     rows = "".join(
-        f"<tr><td>{ways}</td><td>{len(found.of(ways))}</td><td>{found.mean(ways):.4f}</td>"
-        f"<td>{found.worst(ways).variation:.4f}</td><td>{for_html(', '.join(found.worst(ways).columns))}</td></tr>"
+        f"<tr><td>{ways}</td><td>{len(errors.of(ways))}</td><td>{errors.mean(ways):.4f}</td>"
+        f"<td>{errors.worst(ways).variation:.4f}</td><td>{for_html(', '.join(errors.worst(ways).columns))}</td></tr>"
         for ways in WAYS
-        if found.of(ways)
+        if errors.of(ways)
     )
-    skipped = f"<p>{found.skipped:,} marginals were skipped at even intervals, to limit the work.</p>" if found.skipped else ""
+    skipped = f"<p>{errors.skipped:,} marginals were skipped at even intervals, to limit the work.</p>" if errors.skipped else ""
     head = "<tr><th>columns</th><th>marginals</th><th>mean error</th><th>worst error</th><th>of</th></tr>"
     meaning = (
         "The error is the total variation of a marginal in the declared cells, from 0 (the same) to 1 (nothing in common), "
@@ -150,15 +150,15 @@ def _summary(found: Workload, made: SyntheticTable) -> str:
     return f"<p>{for_html(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
 
 
-def _charts(found: Workload, made: SyntheticTable) -> str:
+def _charts(errors: Workload, made: SyntheticTable) -> str:
     import altair as alt
 
-    charts = [_errors_chart(alt, found), _pairs_chart(alt, found), *_columns_charts(alt, found, made)]
+    charts = [_errors_chart(alt, errors), _pairs_chart(alt, errors), *_columns_charts(alt, errors, made)]
     return "\n".join(f"<figure>{svg(chart)}</figure>" for chart in charts)
 
 
-def _errors_chart(alt: Any, found: Workload) -> Any:
-    points = [{"columns": str(len(error.columns)), "error": error.variation} for error in found.errors]
+def _errors_chart(alt: Any, workload: Workload) -> Any:
+    points = [{"columns": str(len(error.columns)), "error": error.variation} for error in workload.errors]
     return (
         alt.Chart(alt.Data(values=points), title="Errors of all marginals, by their number of columns")
         .mark_tick(thickness=2, opacity=0.5, color="#00897b")
@@ -167,15 +167,15 @@ def _errors_chart(alt: Any, found: Workload) -> Any:
     )
 
 
-def _pairs_chart(alt: Any, found: Workload) -> Any:
-    names = dict.fromkeys(name for error in found.errors for name in error.columns)
-    shown = dict(zip(names, _told_apart(names), strict=True))
+def _pairs_chart(alt: Any, workload: Workload) -> Any:
+    names = dict.fromkeys(name for error in workload.errors for name in error.columns)
+    shown = dict(zip(names, _distinct_labels(names), strict=True))
     cells = [
         {"one": shown[a], "other": shown[b], "error": error.variation}
-        for error in found.of(2)
+        for error in workload.of(2)
         for a, b in (error.columns, error.columns[::-1])
     ]
-    order = [shown[error.columns[0]] for error in found.of(1)]
+    order = [shown[error.columns[0]] for error in workload.of(1)]
     return (
         alt.Chart(alt.Data(values=cells), title="Pairs of columns")
         .mark_rect()
@@ -188,14 +188,14 @@ def _pairs_chart(alt: Any, found: Workload) -> Any:
     )
 
 
-def _columns_charts(alt: Any, found: Workload, made: SyntheticTable) -> Iterator[Any]:
+def _columns_charts(alt: Any, workload: Workload, made: SyntheticTable) -> Iterator[Any]:
     """Each column's shares, real next to synthetic; with many cells, the first ones and all others together."""
-    for axis, truth, drawn in zip(made.chosen.axes, found.real, made.codes, strict=True):
+    for axis, truth, drawn in zip(made.chosen.axes, workload.real, made.codes, strict=True):
         labels = _bar_labels(axis.labels)
         bars = [
             {"cell": label, "rows": name, "share": float(many[np.minimum(codes, MANY_BARS) == cell].sum() / max(1, many.sum()))}
             for cell, label in enumerate(labels)
-            for name, codes, many in (("real", truth, found.many), ("synthetic", drawn, np.ones_like(drawn)))
+            for name, codes, many in (("real", truth, workload.many), ("synthetic", drawn, np.ones_like(drawn)))
         ]
         yield (
             alt.Chart(alt.Data(values=bars), title=axis.name)
@@ -214,8 +214,8 @@ def _bar_labels(labels: Sequence[str]) -> list[str]:
     """The cells that have a bar of their own; the rest of a long axis shares the last one, so that no row is left out."""
     others = len(labels) - MANY_BARS
     shown = [*labels[:MANY_BARS], f"{others} others"] if others > 0 else labels
-    return _told_apart(shown)
+    return _distinct_labels(shown)
 
 
-def _told_apart(labels: Iterable[str]) -> list[str]:
+def _distinct_labels(labels: Iterable[str]) -> list[str]:
     return list(distinct({at: in_columns(for_chart(label), WIDEST_LABEL) for at, label in enumerate(labels)}).values())

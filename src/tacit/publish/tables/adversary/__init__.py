@@ -1,4 +1,5 @@
-"""epsilon-privacy: what an adversary with a Dirichlet prior believes of a person with their row in a group, and without it.
+"""epsilon-privacy: the beliefs of an adversary with a Dirichlet prior about a person, with the person's row in a group and without
+it.
 
     beliefs.py      beliefs with and without the row, adversary Classes I to IV, and every group of a published table
     numeric.py      numbers, by conjugate priors (Class I)

@@ -1,6 +1,6 @@
 """Beliefs of one adversary, of all of a class, and the groups of a table that are private against them. All in exact fractions.
 
-What an adversary believes of one person's value, with the row in the group and without it. All in exact fractions.
+The beliefs of an adversary about one person's value, with the row in the group and without it. All in exact fractions.
 
 The derivations, and why the target counts as a further draw, are in beliefs.md.
 
@@ -79,7 +79,7 @@ def beliefs(counts: Sequence[int], prior: Prior) -> list[Belief]:
     >>> str(green.with_row), str(green.without), str(green.ratio)
     ('2/3', '9/22', '44/27')
     """
-    size = checked(counts)
+    size = group_size(counts)
     if len(prior.shape) != len(counts):
         raise InvalidInput("the prior must have a share for every value of the group")
     return [
@@ -100,8 +100,8 @@ def shape_of(first: Sequence[Number], values: int) -> tuple[Fraction, ...]:
     return (*given, *[rest / (values - len(given))] * (values - len(given)))
 
 
-def checked(counts: Sequence[int]) -> int:
-    """The size of a group, if its counts are such."""
+def group_size(counts: Sequence[int]) -> int:
+    """The size of a group; raises unless its counts are valid."""
     if any(count < 0 for count in counts) or not sum(counts):
         raise InvalidInput("counts must be 0 or more, with at least one row in the group", argument="counts")
     return sum(counts)
@@ -123,17 +123,17 @@ def _without(count: int, size: int, share: Fraction, prior: Prior) -> Fraction:
 # --- adversaries who know some of the rows of a group, up to all but one -----------------------------------------------------
 
 
-def belief_with_known(counts: Sequence[int], prior: Prior, value: int, known: int) -> Belief:
+def belief_with_known(counts: Sequence[int], prior: Prior, value: int, rows_known: int) -> Belief:
     """The belief in a value of an adversary who knows that many rows of the group, with the row and without it.
 
     >>> prior = Prior((Fraction(1, 10), Fraction(9, 10)), Fraction(10))
     >>> [str(belief_with_known([8, 4], prior, 0, known).with_row) for known in (0, 2, 4, 11)]
     ['2/3', '4/5', '1', '1']
     """
-    size = checked(counts)
-    if not 0 <= known < size:
+    size = group_size(counts)
+    if not 0 <= rows_known < size:
         raise InvalidInput(f"known rows must be at least 0 and at most {size - 1}, all rows of the group but one")
-    unknown = size - known
+    unknown = size - rows_known
     seen = beliefs(counts, prior)[value]
     return Belief(min(Fraction(counts[value], unknown), Fraction(1)), seen.without)
 
@@ -143,7 +143,7 @@ def belief_with_known(counts: Sequence[int], prior: Prior, value: int, known: in
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a group is private for a class of adversaries and a ratio, and what it would need."""
+    """Whether a group is private for a class of adversaries and a ratio, and the requirement in words."""
 
     passes: bool
     needs: str
@@ -163,11 +163,11 @@ class ClassI:
     def judge(self, counts: Sequence[int], ratio: Fraction) -> Verdict:
         """Whether both ratios stay within the limit, for every value."""
         _check_ratio(ratio)
-        found = beliefs(counts, self.prior)
+        believed = beliefs(counts, self.prior)
         if self.known:
-            found = [belief_with_known(counts, self.prior, value, self.known) for value in range(len(counts)) if counts[value]]
-        worst = max(each.worst_both_ways if self.symmetric else each.worst for each in found)
-        return Verdict(worst <= ratio, f"the worst ratio {_told(worst)} must be at most {_told(ratio)}")
+            believed = [belief_with_known(counts, self.prior, value, self.known) for value in range(len(counts)) if counts[value]]
+        worst = max(each.worst_both_ways if self.symmetric else each.worst for each in believed)
+        return Verdict(worst <= ratio, f"the worst ratio {_number_text(worst)} must be at most {_number_text(ratio)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +198,10 @@ class ClassII:
 
     def judge(self, counts: Sequence[int], ratio: Fraction) -> Verdict:
         """Whether the group is large enough and no value too frequent."""
-        size = checked(counts)
+        size = group_size(counts)
         smallest, share = self.smallest(ratio), self.largest_share(size, ratio)
         passes = size >= smallest and Fraction(max(counts), size) <= share
-        return Verdict(passes, f"n >= {_told(smallest)} and a share of at most {_told(share)}")
+        return Verdict(passes, f"n >= {_number_text(smallest)} and a share of at most {_number_text(share)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +217,12 @@ class ClassIII:
 
 @dataclass(frozen=True, slots=True)
 class ClassIV:
-    """Every adversary: no group with anybody in it is private."""
+    """Every adversary: no group with a row in it is private."""
 
     def judge(self, counts: Sequence[int], ratio: Fraction) -> Verdict:
         """Never private: a stubborn adversary who thought a value impossible is proved wrong by one row."""
         _check_ratio(ratio)
-        checked(counts)
+        group_size(counts)
         return Verdict(False, "nothing suffices: a prior that rules out a value of the group gives any ratio")
 
 
@@ -234,7 +234,7 @@ def _check_ratio(ratio: Fraction) -> None:
         raise InvalidInput("the ratio must be more than 1; a ratio of 1 would let nobody learn anything")
 
 
-def _told(number: Extended) -> str:
+def _number_text(number: Extended) -> str:
     return f"{float(number):.6g}"
 
 

@@ -38,7 +38,7 @@ class Normal:
         _positive(variance=self.variance, stubbornness=self.stubbornness)
 
     def above(self, values: Sequence[float], point: float) -> float:
-        """The tail of a normal distribution around the posterior mean, wider by what is not known of it."""
+        """The tail of a normal distribution around the posterior mean, wider by the uncertainty about that mean."""
         from scipy.special import ndtr
 
         weight = self.stubbornness + len(values)

@@ -1,4 +1,6 @@
-"""The beliefs of several adversaries about one group, their verdicts, and what follows; for the command line and for reports."""
+"""The beliefs of several adversaries about one group, their verdicts, and the limits that follow; for the command line and
+reports.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tacit.publish.tables.adversary.beliefs import (
     Verdict,
     belief_with_known,
     beliefs,
-    checked,
+    group_size,
     shape_of,
 )
 
@@ -46,8 +48,8 @@ class Measured:
     delta_below: float
 
 
-def implied(shape: Sequence[Fraction], ratio: Fraction) -> Implied:
-    """What holds for every group that is private for the ratio against independent entries.
+def implied_limits(shape: Sequence[Fraction], ratio: Fraction) -> Implied:
+    """The limits that hold for every group that is private for the ratio against independent entries.
 
     >>> implied((Fraction(1, 10), Fraction(9, 10)), Fraction(2)).closeness
     Fraction(1, 2)
@@ -56,9 +58,9 @@ def implied(shape: Sequence[Fraction], ratio: Fraction) -> Implied:
     return Implied(shares, 1 - 1 / ratio, log(ratio))
 
 
-def measured(counts: Sequence[int], shape: Sequence[Fraction]) -> Measured:
+def measure_group(counts: Sequence[int], shape: Sequence[Fraction]) -> Measured:
     """The same figures of one group."""
-    size = checked(counts)
+    size = group_size(counts)
     shares = [Fraction(count, size) for count in counts]
     pairs = [(share, of) for share, of in zip(shares, shape, strict=True) if of]
     return Measured(
@@ -82,7 +84,7 @@ def absent_value() -> tuple[bool, Measured]:
     (True, 0.223, inf)
     """
     passes = ClassIII(ABSENT_SHAPE).judge(ABSENT_COUNTS, ABSENT_RATIO).passes
-    return passes, measured(ABSENT_COUNTS, ABSENT_SHAPE)
+    return passes, measure_group(ABSENT_COUNTS, ABSENT_SHAPE)
 
 
 # --- both limits of epsilon-privacy side by side -----------------------------------------------------------------------------
@@ -99,11 +101,11 @@ def picture(counts: Sequence[int], shape: tuple[Fraction, ...], stubbornness: Fr
     from tacit.chart import save
 
     alt: Any = altair
-    grown, known = _over_stubbornness(counts, shape), _over_known(counts, shape, stubbornness)
+    by_stubbornness, by_known = _over_stubbornness(counts, shape), _over_known(counts, shape, stubbornness)
     limit = float(beliefs(counts, Prior(shape, inf))[0].ratio)
-    top = ROOM * max(row["y"] for row in [*grown, *known, {"y": limit}] if row["y"] < inf)
-    left = _panel(alt, grown, alt.X("x:Q", title="stubbornness (rows seen before)").scale(type="log", nice=False), top)
-    right = _panel(alt, known, alt.X("x:Q", title="known rows of the group").scale(nice=False), top)
+    top = ROOM * max(row["y"] for row in [*by_stubbornness, *by_known, {"y": limit}] if row["y"] < inf)
+    left = _panel(alt, by_stubbornness, alt.X("x:Q", title="stubbornness (rows seen before)").scale(type="log", nice=False), top)
+    right = _panel(alt, by_known, alt.X("x:Q", title="known rows of the group").scale(nice=False), top)
     left = alt.layer(left, *_limit(alt, limit))
     right = alt.layer(right, *_end(alt, sum(counts) - 1))
     titled = [
@@ -122,8 +124,8 @@ def _over_stubbornness(counts: Sequence[int], shape: tuple[Fraction, ...]) -> li
     rows = []
     for step in range(POINTS + 1):
         sigma = Fraction(10 ** (5 * step / POINTS - 1)).limit_denominator(10**6)
-        found = beliefs(counts, Prior(shape, sigma))[0]
-        rows += _rows(float(sigma), found.ratio, found.other_ratio)
+        belief = beliefs(counts, Prior(shape, sigma))[0]
+        rows += _rows(float(sigma), belief.ratio, belief.other_ratio)
     return rows
 
 
@@ -131,8 +133,8 @@ def _over_known(counts: Sequence[int], shape: tuple[Fraction, ...], stubbornness
     prior = Prior(shape, stubbornness)
     rows = []
     for known in range(sum(counts)):
-        found = belief_with_known(counts, prior, 0, known)
-        rows += _rows(known, found.ratio, found.other_ratio)
+        belief = belief_with_known(counts, prior, 0, known)
+        rows += _rows(known, belief.ratio, belief.other_ratio)
     return rows
 
 
@@ -170,7 +172,7 @@ def _end(alt: Any, last: int) -> list[Any]:
     return [rule, text]
 
 
-# --- the beliefs of several adversaries about one group, their verdicts, and what follows ------------------------------------
+# --- the beliefs of several adversaries about one group, their verdicts, and their limits ------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,35 +195,36 @@ class GroupReport:
 
     @property
     def data_share(self) -> Fraction:
-        """The share of the first value in the group: what the data says."""
+        """The share of the first value in the group, which is the belief that the data gives."""
         return Fraction(self.counts[0], sum(self.counts))
 
     def verdicts(self) -> dict[str, Verdict]:
-        """What each class of adversaries says of the group; with known rows, Class I alone."""
-        found: dict[str, Verdict] = {}
+        """The verdict of each class of adversaries on the group; with known rows, Class I alone."""
+        verdicts_of_classes: dict[str, Verdict] = {}
         for line in self.lines:
-            words = f"stubbornness {told(line.stubbornness)}"
+            words = f"stubbornness {number_text(line.stubbornness)}"
             one = ClassI(Prior(self.shape, line.stubbornness), known=self.known)
-            found[f"Class I, {words}"] = one.judge(self.counts, self.ratio)
+            verdicts_of_classes[f"Class I, {words}"] = one.judge(self.counts, self.ratio)
             if not self.known:
-                found[f"Class II, {words}"] = ClassII(line.stubbornness).judge(self.counts, self.ratio)
+                verdicts_of_classes[f"Class II, {words}"] = ClassII(line.stubbornness).judge(self.counts, self.ratio)
         if self.known:
-            return found
-        found["Class III"] = ClassIII(self.shape).judge(self.counts, self.ratio)
-        found["Class IV"] = ClassIV().judge(self.counts, self.ratio)
-        return found
+            return verdicts_of_classes
+        verdicts_of_classes["Class III"] = ClassIII(self.shape).judge(self.counts, self.ratio)
+        verdicts_of_classes["Class IV"] = ClassIV().judge(self.counts, self.ratio)
+        return verdicts_of_classes
 
     def implied(self) -> Implied:
-        """What privacy against independent entries would say in the words of other models."""
-        return implied(self.shape, self.ratio)
+        """The limits of other models that follow from privacy against independent entries."""
+        return implied_limits(self.shape, self.ratio)
 
     def summary(self) -> str:
         """The limits, in sentences."""
         follows = self.implied()
         lines = [
-            f"Private for the ratio {told(self.ratio)} against independent entries (stubbornness inf) implies a share of at most "
-            f"{told(follows.shares[0])} for the first value, t-closeness with t = {told(follows.closeness)}, and the upper side "
-            f"of delta-disclosure with delta = {follows.delta_above:.3f}. The lower side does not: a value may be absent.",
+            f"Private for the ratio {number_text(self.ratio)} against independent entries (stubbornness inf) implies a share of "
+            f"at most {number_text(follows.shares[0])} for the first value, t-closeness with "
+            f"t = {number_text(follows.closeness)}, and the upper side of delta-disclosure with "
+            f"delta = {follows.delta_above:.3f}. The lower side does not: a value may be absent.",
             f"With all rows known except one ({sum(self.counts) - 1} of {sum(self.counts)}), exact counts tell the last value: "
             "this is the adversary of differential privacy, and no ratio is kept.",
         ]
@@ -229,7 +232,7 @@ class GroupReport:
             lines.insert(
                 0,
                 f"Independent entries learn nothing from the others: the belief without the row stays at the prior "
-                f"{told(self.shape[0])} where the data says {self.data_share} = {told(self.data_share)}.",
+                f"{number_text(self.shape[0])} where the data says {self.data_share} = {number_text(self.data_share)}.",
             )
         return "\n".join(lines)
 
@@ -242,7 +245,7 @@ class GroupReport:
             "known": self.known,
             "adversaries": [
                 {
-                    "stubbornness": told(line.stubbornness),
+                    "stubbornness": number_text(line.stubbornness),
                     "with_row": str(line.belief.with_row),
                     "without": str(line.belief.without),
                     "ratio": _number(line.belief.ratio),
@@ -280,12 +283,12 @@ def group_report(
     lines = []
     for sigma in sigmas:
         against = Prior(shape, sigma)
-        found = belief_with_known(counts, against, 0, known) if known else beliefs(counts, against)[0]
-        lines.append(Line(sigma, found))
+        belief = belief_with_known(counts, against, 0, known) if known else beliefs(counts, against)[0]
+        lines.append(Line(sigma, belief))
     return GroupReport(tuple(counts), shape, exact(ratio, "ratio"), known, tuple(lines))
 
 
-def told(number: Extended) -> str:
+def number_text(number: Extended) -> str:
     """A number as people read it; infinity is `inf`."""
     return "inf" if number == inf else f"{float(number):.6g}"
 

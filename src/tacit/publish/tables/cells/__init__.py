@@ -1,4 +1,4 @@
-"""What exact marginals say of the cells behind them: sharp bounds, the number of tables that fit, cell suppression.
+"""Inference from exact marginals to the cells behind them: sharp bounds, the number of tables that fit, cell suppression.
 
 released.py     counts with the names of columns and values, and their marginals as sums over cells
 bounds.py       sharp bounds of every cell, by formulas or programs

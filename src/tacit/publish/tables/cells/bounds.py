@@ -54,22 +54,22 @@ class System:
     most: Counts = field(repr=False)
 
     @classmethod
-    def of(cls, known: Released) -> System:
+    def of(cls, release: Released) -> System:
         """The equations of released marginals."""
         from scipy.sparse import csr_array
 
-        equations = list(known.sums())
-        most = np.full(known.size, known.total, dtype=np.int64)
+        equations = list(release.sums())
+        most = np.full(release.size, release.total, dtype=np.int64)
         for cells, total in equations:
             most[cells] = np.minimum(most[cells], total)
         free = np.flatnonzero(most)
-        places = np.full(known.size, -1)
+        places = np.full(release.size, -1)
         places[free] = np.arange(len(free))
         parts = [places[cells][places[cells] >= 0] for cells, _ in equations]
         columns = np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
         starts = np.cumsum([0, *map(len, parts)])
         matrix = csr_array((np.ones(len(columns)), columns, starts), shape=(len(parts), len(free)))
-        return cls(known.size, free, matrix, np.array([total for _, total in equations], dtype=np.int64), most[free])
+        return cls(release.size, free, matrix, np.array([total for _, total in equations], dtype=np.int64), most[free])
 
     def best(self, goal: NDArray[Any], whole: bool = True) -> tuple[float, NDArray[np.float64]]:
         """The least value of a goal that is linear in the free cells, and cells that reach it."""
@@ -79,16 +79,16 @@ class System:
             if self.sums.any():
                 raise InvalidInput(NO_TABLE)
             return 0.0, np.empty(0)
-        found = milp(
+        solution = milp(
             goal,
             integrality=np.full(len(self.free), int(whole)),
             bounds=Bounds(0, self.most),
             constraints=LinearConstraint(self.matrix, self.sums, self.sums),
             options={"mip_rel_gap": 0},
         )
-        if found.x is None or found.fun is None:
+        if solution.x is None or solution.fun is None:
             raise InvalidInput(NO_TABLE)
-        return float(found.fun), np.asarray(found.x)
+        return float(solution.fun), np.asarray(solution.x)
 
     def some_table(self, goal: NDArray[Any] | None = None) -> Counts:
         """A table of whole numbers that has the sums, the best for a goal if there is one; checked in exact arithmetic."""
@@ -126,7 +126,7 @@ def tree(sets: Collection[Axes]) -> list[tuple[Axes, Axes]] | None:
     left = largest(sets)
     ordered: list[tuple[Axes, Axes]] = [(left.pop(0), ())]
     while left:
-        joined = [(_shared(each, before), each) for each in left for before, _ in ordered]
+        joined = [(_shared_axes(each, before), each) for each in left for before, _ in ordered]
         separator, each = max(joined, key=lambda pair: (len(pair[0]), [-axis for axis in pair[1]]))
         ordered.append((each, separator))
         left.remove(each)
@@ -135,28 +135,28 @@ def tree(sets: Collection[Axes]) -> list[tuple[Axes, Axes]] | None:
 
 
 def largest(sets: Collection[Axes]) -> list[Axes]:
-    """The sets that are in no other; the others say nothing new."""
+    """The sets that are in no other; the others add nothing."""
     return sorted(each for each in set(sets) if not any(set(each) < set(other) for other in sets))
 
 
-def closed_bounds(known: Released) -> tuple[Counts, Counts] | None:
+def closed_bounds(release: Released) -> tuple[Counts, Counts] | None:
     """The bounds by the formulas, or None if the marginals have none: not in a tree, an axis in none of them, or known cells."""
-    ordered = tree(known.marginals)
-    if ordered is None or known.known or {axis for each, _ in ordered for axis in each} != set(range(len(known.shape))):
+    ordered = tree(release.marginals)
+    if ordered is None or release.known or {axis for each, _ in ordered for axis in each} != set(range(len(release.shape))):
         return None
-    lower = np.zeros(known.shape, dtype=np.int64)
-    upper = np.full(known.shape, known.total, dtype=np.int64)
+    lower = np.zeros(release.shape, dtype=np.int64)
+    upper = np.full(release.shape, release.total, dtype=np.int64)
     for place, (axes, separator) in enumerate(ordered):
-        counts = known.marginals[axes]
-        there = _spread(counts, axes, known.shape)
+        counts = release.marginals[axes]
+        there = _spread(counts, axes, release.shape)
         upper = np.minimum(upper, there)
         lower += there
         if place:
-            lower -= _spread(marginal(counts, [axes.index(axis) for axis in separator]), separator, known.shape)
+            lower -= _spread(marginal(counts, [axes.index(axis) for axis in separator]), separator, release.shape)
     return np.maximum(lower, 0), upper
 
 
-def _shared(one: Axes, other: Axes) -> Axes:
+def _shared_axes(one: Axes, other: Axes) -> Axes:
     return tuple(axis for axis in one if axis in other)
 
 
@@ -174,7 +174,7 @@ Track = Callable[[Iterable[int], int], Iterable[int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellBounds:
-    """The least and the largest count of every cell among the tables that fit; `way` is how they were found."""
+    """The least and the largest count of every cell among the tables that fit; `way` is the method that gave them."""
 
     lower: Counts
     upper: Counts

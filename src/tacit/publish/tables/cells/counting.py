@@ -1,7 +1,7 @@
-"""How many tables fit, and which: a search over cells that narrows what is left after every choice. All in whole numbers.
+"""The number of tables that fit, and the tables: a search over cells that narrows the others after every choice, in whole numbers.
 
-After a cell is fixed, each known sum narrows its other cells: none can be more than what is left for it, nor less than what the
-others cannot take. The cell with the fewest values left is tried next.
+After a cell is fixed, each known sum narrows its other cells: a cell is at most the rest of the sum, and at least the part of
+the rest that the others cannot take. The cell with the fewest values left is tried next.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ def count_tables(known: Released, most: int = MOST) -> TableCount:
     >>> print(count_tables(released([[2, 10], [12, 6]], [(0,), (1,)])))
     13
     """
-    found = sum(1 for _ in islice(tables(known), most + 1))
-    return TableCount(found, found <= most)
+    count = sum(1 for _ in islice(tables(known), most + 1))
+    return TableCount(count, count <= most)
 
 
-def tables(known: Released) -> Iterator[Counts]:
+def tables(release: Released) -> Iterator[Counts]:
     """All tables that fit, one after the other."""
-    search = _Search(known)
-    for cells in search.solutions([0] * known.size, [known.total] * known.size):
-        yield np.array(cells, dtype=np.int64).reshape(known.shape)
+    search = _Search(release)
+    for cells in search.solutions([0] * release.size, [release.total] * release.size):
+        yield np.array(cells, dtype=np.int64).reshape(release.shape)
 
 
 class _Search:
     """The known sums, by sum and by cell."""
 
-    def __init__(self, known: Released) -> None:
-        self.sums = [([int(cell) for cell in cells], total) for cells, total in known.sums()]
-        self.of_cell: list[list[int]] = [[] for _ in range(known.size)]
+    def __init__(self, release: Released) -> None:
+        self.sums = [([int(cell) for cell in cells], total) for cells, total in release.sums()]
+        self.of_cell: list[list[int]] = [[] for _ in range(release.size)]
         for place, (cells, _) in enumerate(self.sums):
             for cell in cells:
                 self.of_cell[cell].append(place)
 
     def solutions(self, low: list[int], high: list[int]) -> Iterator[list[int]]:
-        """Every way to fix all cells within their bounds; the stack holds what is still to be narrowed."""
+        """Every way to fix all cells within their bounds; the stack holds the bounds still to be narrowed."""
         stack = [(low, high, list(range(len(self.sums))))]
         while stack:
             low, high, touched = stack.pop()

@@ -139,9 +139,9 @@ def contingency(table: Table, columns: Sequence[str], counts: str | None = None)
             f"the columns have more than {MOST_CELLS:,} combinations of values; leave one out, or use coarser values"
         )
     places = np.ravel_multi_index(tuple(column.codes for column in chosen), shape)
-    found = np.zeros(int(np.prod(shape)), dtype=np.int64)
-    np.add.at(found, places, 1 if counts is None else _numbers(table, counts))
-    return Contingency(tuple(column.name for column in chosen), tuple(column.values for column in chosen), found.reshape(shape))
+    cells = np.zeros(int(np.prod(shape)), dtype=np.int64)
+    np.add.at(cells, places, 1 if counts is None else _numbers(table, counts))
+    return Contingency(tuple(column.name for column in chosen), tuple(column.values for column in chosen), cells.reshape(shape))
 
 
 def margins_alone(table: Table, columns: Sequence[str], counts: str) -> tuple[Contingency, Released]:
@@ -165,24 +165,24 @@ def margins_alone(table: Table, columns: Sequence[str], counts: str) -> tuple[Co
         if marginals.setdefault(axes, {}).setdefault(tuple(places[axis][line[axis]] for axis in axes), number) != number:
             raise InvalidInput("a marginal has two counts for the same values; give each combination one line")
     shape = tuple(map(len, values))
-    known = Released(shape, {axes: _filled(cells, [shape[axis] for axis in axes]) for axes, cells in marginals.items()})
-    _check_agreement(known)
+    release = Released(shape, {axes: _fill(cells, [shape[axis] for axis in axes]) for axes, cells in marginals.items()})
+    _check_agreement(release)
     nothing = np.zeros(shape, dtype=np.int64)
-    return Contingency(tuple(column.name for column in chosen), values, nothing), known
+    return Contingency(tuple(column.name for column in chosen), values, nothing), release
 
 
-def _filled(cells: dict[Cell, int], shape: Sequence[int]) -> Counts:
+def _fill(cells: dict[Cell, int], shape: Sequence[int]) -> Counts:
     if len(cells) < prod(shape):
         raise InvalidInput("a marginal lacks a combination of its values; write a line with the count 0 for it")
-    found = np.zeros(tuple(shape), dtype=np.int64)
+    counts = np.zeros(tuple(shape), dtype=np.int64)
     for cell, count in cells.items():
-        found[cell] = count
-    return found
+        counts[cell] = count
+    return counts
 
 
-def _check_agreement(known: Released) -> None:
-    """Refuse marginals that differ in what they say of the columns that both have."""
-    for (one, counts), (other, others) in combinations(known.marginals.items(), 2):
+def _check_agreement(release: Released) -> None:
+    """Raises unless marginals agree on the columns that both have."""
+    for (one, counts), (other, others) in combinations(release.marginals.items(), 2):
         shared = set(one) & set(other)
         left = marginal(counts, [place for place, axis in enumerate(one) if axis in shared])
         right = marginal(others, [place for place, axis in enumerate(other) if axis in shared])
@@ -194,7 +194,7 @@ def _numbers(table: Table, counts: str) -> Counts:
     column = table[counts]
     if not all(value.isascii() and value.isdigit() and len(value) < 11 for value in column.values):
         raise InvalidInput(f"{column.name} has a value that is not a count; expected whole numbers of at least 0")
-    found = np.array([int(value) for value in column.values], dtype=np.int64)[column.codes]
-    if len(found) * float(found.max(initial=0)) > 2**62 or int(found.sum()) > LARGEST:
+    numbers = np.array([int(value) for value in column.values], dtype=np.int64)[column.codes]
+    if len(numbers) * float(numbers.max(initial=0)) > 2**62 or int(numbers.sum()) > LARGEST:
         raise InvalidInput(f"the counts of {column.name} add up to more than {LARGEST:,}; use a smaller table")
-    return found
+    return numbers

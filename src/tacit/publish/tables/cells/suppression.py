@@ -1,11 +1,11 @@
 """Cell suppression: small counts are hidden, and further cells with them, until no hidden count can be narrowed down too far.
 
 Every marginal stays published, so that a hidden cell next to shown ones is a subtraction. For each small cell an integer program
-looks for two tables that keep all sums, differ in the cell by the width wanted, and touch as little as possible that is not hidden
-yet; what they touch is hidden too (after Kelly, Golden and Assad 1992). Cells that turn out not to be needed are shown again. At
-the end the bounds of every small cell are computed anew, by integer programs: what is returned is checked, not believed.
+looks for two tables that keep all sums, differ in the cell by the width wanted, and touch as few shown cells as possible; the cells
+that they touch are hidden too (after Kelly, Golden and Assad 1992). Cells that turn out not to be needed are shown again. At
+the end the bounds of every small cell are computed anew, by integer programs: the result is checked, not assumed.
 
-The pattern of hidden cells depends on the counts, and whoever knows the threshold knows that the first hidden ones are below it.
+The pattern of hidden cells depends on the counts, and anyone who knows the threshold knows that the first hidden ones are below it.
 This is not differential privacy.
 """
 
@@ -41,8 +41,8 @@ class Suppressed:
         return min((high - low for low, high in self.intervals.values()), default=None)
 
     def published(self) -> Released:
-        """What is left to see: the marginals, and the cells that are not hidden."""
-        return _published(self.counts, self.hidden, self.sets)
+        """The marginals, and the cells that are not hidden, as an outsider sees them."""
+        return _as_seen(self.counts, self.hidden, self.sets)
 
 
 def suppress(counts: Counts | Sequence[object], below: int, width: int, sets: Sequence[Sequence[int]]) -> Suppressed:
@@ -76,8 +76,8 @@ def _partners(
 ) -> NDArray[np.bool_]:
     """The cells that have to be hidden with a small one so that two tables with the same sums are the width apart there.
 
-    The variables are what a first table has more and less than the true one in every cell, then the same for a second table. If
-    no two tables are that far apart, no set of hidden cells would do, since hiding a cell only adds tables that fit.
+    The variables are the excess and the deficit of a first table in every cell against the true one, then the same for a second
+    table. If no two tables are that far apart, no set of hidden cells would do, since hiding a cell only adds tables that fit.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import block_array, csr_array
@@ -89,27 +89,27 @@ def _partners(
     sums = block_array([[matrix, -matrix, None, None], [None, None, matrix, -matrix]]).tocsr()
     apart = csr_array(_apart(size, here).reshape(1, -1))
     rules = [LinearConstraint(sums, 0, 0), LinearConstraint(apart, width, np.inf)]
-    found = milp(np.tile(cost, 4), integrality=np.ones(4 * size, dtype=np.int64), bounds=Bounds(0, most), constraints=rules)
-    if found.x is None:
+    solution = milp(np.tile(cost, 4), integrality=np.ones(4 * size, dtype=np.int64), bounds=Bounds(0, most), constraints=rules)
+    if solution.x is None:
         raise InvalidInput(TOO_WIDE)
-    return np.asarray((found.x.reshape(4, size).sum(axis=0) > CLOSE).reshape(table.shape))
+    return np.asarray((solution.x.reshape(4, size).sum(axis=0) > CLOSE).reshape(table.shape))
 
 
 def _apart(size: int, here: int) -> NDArray[np.float64]:
     """By how much the first table exceeds the second in one cell: the width may lie above the true count, below it, or both."""
-    found = np.zeros((4, size))
-    found[:, here] = 1, -1, -1, 1
-    return found.ravel()
+    signs = np.zeros((4, size))
+    signs[:, here] = 1, -1, -1, 1
+    return signs.ravel()
 
 
-def _everywhere(known: Released) -> Any:
+def _everywhere(release: Released) -> Any:
     """All known sums as rows of a matrix over all cells."""
     from scipy.sparse import csr_array
 
-    parts = [cells for cells, _ in known.sums()]
+    parts = [cells for cells, _ in release.sums()]
     starts = np.cumsum([0, *map(len, parts)])
     columns = np.concatenate(parts)
-    return csr_array((np.ones(len(columns)), columns, starts), shape=(len(parts), known.size))
+    return csr_array((np.ones(len(columns)), columns, starts), shape=(len(parts), release.size))
 
 
 def _safe(table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]], cells: Collection[Cell], width: int) -> bool:
@@ -119,18 +119,18 @@ def _safe(table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ..
 def _intervals(
     table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]], cells: Collection[Cell]
 ) -> dict[Cell, tuple[int, int]]:
-    """The interval of each cell, from what an outsider sees."""
-    system = System.of(_published(table, hidden, axes))
+    """The interval of each cell, from the cells and sums that an outsider sees."""
+    system = System.of(_as_seen(table, hidden, axes))
     places = {int(cell): place for place, cell in enumerate(system.free)}
-    found = {}
+    intervals = {}
     for cell in cells:
         place = places[int(np.ravel_multi_index(cell, table.shape))]
         least, most = system.extreme(place)
-        found[cell] = (int(least), int(most))
-    return found
+        intervals[cell] = (int(least), int(most))
+    return intervals
 
 
-def _published(table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]]) -> Released:
+def _as_seen(table: Counts, hidden: NDArray[np.bool_], axes: Sequence[tuple[int, ...]]) -> Released:
     shown = {tuple(map(int, cell)): int(table[tuple(cell)]) for cell in np.argwhere(~hidden)}
     return Released(table.shape, released(table, axes).marginals, shown)
 

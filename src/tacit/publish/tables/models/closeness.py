@@ -8,7 +8,7 @@ The distance is the least work of moving one distribution into the other, under 
 Distances of the values of each group from those of the whole table, as exact ratios of integers: see closeness.md.
 
 Each function returns numerators and denominators, one of each for a group. Only values that occur in a group are looked at one by
-one; what the others contribute follows from sums over the whole table, so that many values cost no more than many rows.
+one; the contribution of the others follows from sums over the whole table, so that many values cost no more than many rows.
 
 delta-disclosure privacy: in every group each value is about as frequent as in the whole table (Brickell and Shmatikov 2008).
 """
@@ -39,8 +39,8 @@ def equal_distance(counts: Counts) -> Ratios:
     most = 4 * int(counts.sizes.max()) * counts.total
     count, size, totals = (integers(each, most) for each in (counts.count, counts.sizes, counts.totals))
     there = totals[counts.value]
-    present = counts.summed(np.abs(count * counts.total - there * size[counts.group]))
-    absent = (counts.total - counts.summed(there)) * size
+    present = counts.sum_by_group(np.abs(count * counts.total - there * size[counts.group]))
+    absent = (counts.total - counts.sum_by_group(there)) * size
     return present + absent, 2 * size * counts.total
 
 
@@ -73,7 +73,7 @@ def ordered_distance(counts: Counts, order: Sequence[Any] | None = None) -> Rati
     falling = level * (turn - start) - of * (below[turn] - below[start])
     rising = of * (below[end] - below[turn]) - level * (end - turn)
     before = size * below[rank[counts.starts]]  # before its first value, P is 0
-    return before + counts.summed(falling + rising), size * counts.total * (number - 1)
+    return before + counts.sum_by_group(falling + rising), size * counts.total * (number - 1)
 
 
 def hierarchical_distance(counts: Counts, tree: Tree) -> Ratios:
@@ -85,7 +85,7 @@ def hierarchical_distance(counts: Counts, tree: Tree) -> Ratios:
     most = 4 * int(counts.sizes.max()) * counts.total * max(tree.height, 1)
     size = integers(counts.sizes, most)
     there = counts.totals > 0
-    levels = tree.levels([value for value, known in zip(counts.values, there.tolist(), strict=True) if known])
+    levels = tree.levels([value for value, present in zip(counts.values, there.tolist(), strict=True) if present])
     codes = np.full((len(levels), len(there)), -1, dtype=np.int64)
     codes[:, there] = np.array(levels)
     cost = np.zeros_like(size)
@@ -97,21 +97,21 @@ def hierarchical_distance(counts: Counts, tree: Tree) -> Ratios:
         above[codes[level - 1][there]] = codes[level][there]
         width = int(codes[level].max()) + 1
         keys, child = np.unique(group * width + above[node], return_inverse=True)
-        positive = _summed(np.maximum(extra, 0), child, len(keys))
+        positive = _sum_by_place(np.maximum(extra, 0), child, len(keys))
         group, node = keys // width, keys % width
-        count = _summed(count, child, len(keys))
+        count = _sum_by_place(count, child, len(keys))
         totals = _totals(codes[level][there], counts.totals[there])
         own = integers(count, most) * counts.total - integers(totals, most)[node] * size[group]
-        cost = cost + level * _summed(np.minimum(positive, positive - own), group, len(size))
+        cost = cost + level * _sum_by_place(np.minimum(positive, positive - own), group, len(size))
     return cost, size * counts.total * tree.height
 
 
 def _totals(codes: NDArray[np.int64], totals: NDArray[np.int64]) -> NDArray[np.int64]:
-    summed: NDArray[np.int64] = _summed(totals, codes, int(codes.max()) + 1)
+    summed: NDArray[np.int64] = _sum_by_place(totals, codes, int(codes.max()) + 1)
     return summed
 
 
-def _summed(parts: NDArray[Any], into: NDArray[np.int64], number: int) -> NDArray[Any]:
+def _sum_by_place(parts: NDArray[Any], into: NDArray[np.int64], number: int) -> NDArray[Any]:
     """Integer sums of parts by the place that each belongs to."""
     total = np.zeros(number, dtype=parts.dtype)
     np.add.at(total, into, parts)
@@ -120,7 +120,7 @@ def _summed(parts: NDArray[Any], into: NDArray[np.int64], number: int) -> NDArra
 
 def _places(counts: Counts, order: Sequence[Any] | None) -> tuple[NDArray[np.int64], int]:
     """The place of each value in the order, and how many places the values of the table take."""
-    there = [value for value, known in zip(counts.values, (counts.totals > 0).tolist(), strict=True) if known]
+    there = [value for value, present in zip(counts.values, (counts.totals > 0).tolist(), strict=True) if present]
     rank: dict[Any, Any] = {value: _number(value) for value in there}
     if order is not None:
         given = {value: place for place, value in enumerate(order)}
@@ -239,7 +239,7 @@ class DeltaDisclosure(SensitiveModel):
         inside, whole = _ratios(counts)
         delta = parameter(self.delta, "delta", 0)
         over = _at_least_exp(inside, whole, delta) | _at_least_exp(whole, inside, delta)
-        failing: NDArray[np.bool_] = (counts.distinct < counts.domain) | (counts.summed(over.astype(np.int64)) > 0)
+        failing: NDArray[np.bool_] = (counts.distinct < counts.domain) | (counts.sum_by_group(over.astype(np.int64)) > 0)
         return failing
 
     def figure(self, counts: Counts) -> Figure:

@@ -1,4 +1,4 @@
-"""How often each sensitive value occurs in each group: all that models of groups look at."""
+"""How often each sensitive value occurs in each group: the only input of the models of groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 
-DENSE = 4  # a table of groups by values with up to so many cells a row is quicker than sorting
+DENSE = 4  # most cells a row for which a table of groups by values is quicker than sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Counts:
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Rows of each group."""
-        return self.summed(self.count)
+        return self.sum_by_group(self.count)
 
     @cached_property
     def distinct(self) -> NDArray[np.int64]:
@@ -53,8 +53,8 @@ class Counts:
     @cached_property
     def largest(self) -> NDArray[np.int64]:
         """The count of the most frequent value of each group."""
-        found: NDArray[np.int64] = np.maximum.reduceat(self.count, self.starts)
-        return found
+        counts_of_groups: NDArray[np.int64] = np.maximum.reduceat(self.count, self.starts)
+        return counts_of_groups
 
     def largest_of(self, protected: Collection[Any] | None) -> NDArray[np.int64]:
         """The count of the most frequent of the protected values in each group; None protects all."""
@@ -64,8 +64,8 @@ class Counts:
             column = self.name or "the column"
             raise InvalidInput(f"protected value {str(unknown[0])[:40]!r} does not occur in {column}; check its spelling")
         chosen = np.array([value in protected for value in self.values], dtype=np.bool_)[self.value]
-        found: NDArray[np.int64] = np.maximum.reduceat(np.where(chosen, self.count, 0), self.starts)
-        return found
+        counts_of_groups: NDArray[np.int64] = np.maximum.reduceat(np.where(chosen, self.count, 0), self.starts)
+        return counts_of_groups
 
     @cached_property
     def total(self) -> int:
@@ -77,10 +77,10 @@ class Counts:
         """Distinct values of the whole table."""
         return int((self.totals > 0).sum())
 
-    def summed(self, of_triple: NDArray[Any]) -> NDArray[Any]:
+    def sum_by_group(self, of_triple: NDArray[Any]) -> NDArray[Any]:
         """The sum over the triples of each group; every group has at least one."""
-        found: NDArray[Any] = np.add.reduceat(of_triple, self.starts)
-        return found
+        sums: NDArray[Any] = np.add.reduceat(of_triple, self.starts)
+        return sums
 
     def vector(self, group: int) -> tuple[int, ...]:
         """The counts of one group, largest first."""
@@ -88,7 +88,7 @@ class Counts:
         return tuple(sorted(self.count[self.starts[group] : end].tolist(), reverse=True))
 
 
-def counted(
+def count_triples(
     group: NDArray[np.int64], value: NDArray[np.int64], outer: NDArray[np.int64], totals: NDArray[np.int64], values: Any, name: str
 ) -> Counts:
     """The triples of rows, given the group and the value of each row."""

@@ -95,8 +95,8 @@ class FrequencyDiversity(SensitiveModel):
 
     def fails(self, counts: Counts) -> NDArray[np.bool_]:
         """Groups in which a protected value is too frequent."""
-        found: NDArray[np.bool_] = compare(counts.largest_of(self.protected), counts.sizes, 1 / parameter(self.l, "l", 1)) > 0
-        return found
+        failing: NDArray[np.bool_] = compare(counts.largest_of(self.protected), counts.sizes, 1 / parameter(self.l, "l", 1)) > 0
+        return failing
 
     def figure(self, counts: Counts) -> Figure:
         """The largest share of a protected value in a group."""
@@ -162,7 +162,7 @@ class RecursiveDiversity(SensitiveModel):
         """Rows of each group that have none of its l - 1 most frequent values."""
         order = np.lexsort((-counts.count, counts.group))
         place = np.arange(len(order)) - np.repeat(counts.starts, counts.distinct)
-        tail: NDArray[np.int64] = counts.summed(np.where(place >= self.l - 1, counts.count[order], 0))
+        tail: NDArray[np.int64] = counts.sum_by_group(np.where(place >= self.l - 1, counts.count[order], 0))
         return tail
 
 
@@ -209,12 +209,12 @@ class EntropyDiversity(SensitiveModel):
         even = counts.largest * counts.distinct == counts.sizes
         failing[even] = compare(counts.distinct[even], np.ones(int(even.sum()), dtype=np.int64), least) < 0
         unsure = np.flatnonzero((np.abs(excess) <= doubt) & ~even)
-        known: dict[tuple[int, ...], bool] = {}
+        decided: dict[tuple[int, ...], bool] = {}
         for group in unsure.tolist():
-            vector = _reduced(counts.vector(group))
-            if vector not in known:
-                known[vector] = sign_of_excess(vector, least) < 0
-            failing[group] = known[vector]
+            vector = _reduce(counts.vector(group))
+            if vector not in decided:
+                decided[vector] = sign_of_excess(vector, least) < 0
+            failing[group] = decided[vector]
         return failing
 
     def figure(self, counts: Counts) -> Figure:
@@ -229,7 +229,7 @@ def effective_values(vectors: Iterable[tuple[int, ...]]) -> Fraction:
     >>> effective_values([(4, 1, 1, 1, 1)]), float(effective_values([(8, 2, 2)]))
     (Fraction(4, 1), 2.38110...)
     """
-    bounds = {vector: _enclosed(vector, Fraction(1), DIGITS)[0] / sum(vector) for vector in vectors}
+    bounds = {vector: _enclosure(vector, Fraction(1), DIGITS)[0] / sum(vector) for vector in vectors}
     least = min(bounds, key=bounds.__getitem__)
     number = exp_down(bounds[least])
     whole = Fraction(round(number))
@@ -255,7 +255,7 @@ def sign_of_excess(vector: tuple[int, ...], least: Fraction) -> int:
         return 0
     digits = DIGITS
     while True:
-        low, high = _enclosed(vector, least, digits)
+        low, high = _enclosure(vector, least, digits)
         if low > 0 or high < 0:
             return 1 if low > 0 else -1
         digits *= 2
@@ -283,7 +283,7 @@ def is_one(powers: Mapping[int, int]) -> bool:
 
 
 def coprime_base(numbers: Iterable[int]) -> list[int]:
-    """Pairwise coprime integers above 1 of which each of the numbers is a product of powers.
+    """Pairwise coprime integers above 1 such that each of the numbers is a product of their powers.
 
     >>> sorted(coprime_base([12, 18]))
     [2, 3]
@@ -302,7 +302,7 @@ def coprime_base(numbers: Iterable[int]) -> list[int]:
     return base
 
 
-def _enclosed(vector: tuple[int, ...], least: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+def _enclosure(vector: tuple[int, ...], least: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     """Bounds of m ln m - sum c ln c - m ln l. Python's decimal rounds ln correctly, so one step of its last place is enough."""
     size = sum(vector)
     context = Context(prec=digits)
@@ -323,7 +323,7 @@ def _enclosed(vector: tuple[int, ...], least: Fraction, digits: int) -> tuple[Fr
 def _in_floats(counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """m ln m, the sum of c ln c, and the number of values, of each group."""
     size: NDArray[np.float64] = counts.sizes.astype(np.float64) * np.log(counts.sizes)
-    return size, counts.summed(counts.count * np.log(counts.count)), counts.distinct
+    return size, counts.sum_by_group(counts.count * np.log(counts.count)), counts.distinct
 
 
 def _lowest(counts: Counts) -> set[tuple[int, ...]]:
@@ -336,10 +336,10 @@ def _lowest(counts: Counts) -> set[tuple[int, ...]]:
         return {(1,)}
     even = counts.largest[near] * counts.distinct[near] == counts.sizes[near]
     vectors = {(1,) * number for number in np.unique(counts.distinct[near][even]).tolist()}
-    return vectors | {_reduced(counts.vector(group)) for group in near[~even].tolist()}
+    return vectors | {_reduce(counts.vector(group)) for group in near[~even].tolist()}
 
 
-def _reduced(vector: tuple[int, ...]) -> tuple[int, ...]:
-    """The counts divided by what they have in common: the same shares, and a key that many groups have."""
+def _reduce(vector: tuple[int, ...]) -> tuple[int, ...]:
+    """The counts divided by their greatest common divisor: the same shares, and a key that many groups have."""
     shared = reduce(gcd, vector)
     return tuple(count // shared for count in vector)

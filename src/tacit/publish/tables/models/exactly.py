@@ -1,7 +1,7 @@
 """Exact comparisons of many ratios of integers with one number: floats decide what is clear, integers decide the rest.
 
-A ratio of two int64 is off by less than 2^-51 of itself when it is computed in floating point. What lies within 2^-48 of the limit
-is therefore compared again by products of integers, so that no tie is decided by a rounding.
+A ratio of two int64 is off by less than 2^-51 of itself when it is computed in floating point. Ratios within 2^-48 of the limit
+are therefore compared again by products of integers, so that no tie is decided by a rounding.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class KAnonymity:
 
 
 def whole(number: int, name: str) -> None:
-    """Refuses what is not a whole number of at least 1."""
+    """Raises unless the value is a whole number of at least 1."""
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise InvalidInput(f"{name} must be a whole number of at least 1; give for example {name}=5", argument=name)
 

@@ -17,7 +17,7 @@ DIVERSITIES = "distinct:3, frequency:2, entropy:2 or recursive:3:2 (c, then l)"
 
 
 class Model(Protocol):
-    """What every checker does."""
+    """The common interface of every checker."""
 
     def check(self, rows: Rows, strict: bool = True) -> tuple[Verdict, ...]:
         """The verdicts on a table."""
@@ -63,7 +63,7 @@ def closeness(text: str, tree: Tree | None = None, order: Sequence[Any] | None =
 
 def strictest(rows: Rows, strict: bool = True) -> tuple[Verdict, ...]:
     """Every model in its weakest form, whose figures say which parameters would hold: k, then each sensitive column in turn."""
-    found = list(KAnonymity(1).check(rows))
+    verdicts = list(KAnonymity(1).check(rows))
     models = (
         AlphaK(1, 1),
         DistinctDiversity(1),
@@ -74,12 +74,12 @@ def strictest(rows: Rows, strict: bool = True) -> tuple[Verdict, ...]:
     )
     for name in rows.sensitive:
         counts = rows.counts(name, strict)
-        found += [model.on(counts) for model in (*models, DeltaDisclosure(1))]
+        verdicts += [model.on(counts) for model in (*models, DeltaDisclosure(1))]
         try:
-            found.append(Closeness(1, "ordered").on(counts))
+            verdicts.append(Closeness(1, "ordered").on(counts))
         except InvalidInput:  # not numbers
             continue
-    return tuple(found)
+    return tuple(verdicts)
 
 
 def _whole(number: str, text: str) -> int:

@@ -1,4 +1,4 @@
-"""Personalized privacy: each person names what nobody may infer of them (Xiao and Tao 2006).
+"""Personalized privacy: each person names the inference that no adversary may make about them (Xiao and Tao 2006).
 
 A person's guarding node is a node of the tree of sensitive values. An adversary who has found the person's group takes each of its
 rows to be the person's with equal probability, and each leaf below a published value as equally likely. The probability that the
@@ -52,7 +52,7 @@ class PersonalizedPrivacy:
         if len(rows.sensitive) != 1 or self.guard not in rows.others:
             raise InvalidInput("personalized privacy needs one sensitive column and one column of guarding nodes; name both")
         counts = rows.counts(next(iter(rows.sensitive)), strict)
-        group, node, people = _guarded(rows, self.guard)
+        group, node, people = _guards_by_group(rows, self.guard)
         limit = parameter(self.breach, "breach", 0, 1)
         figure, failing = Figure(Fraction(0), "nobody has a guarding node"), np.zeros(0, dtype=np.bool_)
         if len(group):
@@ -67,7 +67,7 @@ class PersonalizedPrivacy:
         first, last = self.tree.spans(nodes)
         published = counts.totals > 0
         low, high = np.zeros(len(published), dtype=np.int64), np.ones(len(published), dtype=np.int64)
-        names = [value for value, known in zip(counts.values, published.tolist(), strict=True) if known]
+        names = [value for value, present in zip(counts.values, published.tolist(), strict=True) if present]
         low[published], high[published] = self.tree.spans(names)
         common = lcm(*(int(width) for width in np.unique(high - low)))
         lengths = counts.distinct[group]
@@ -81,7 +81,7 @@ class PersonalizedPrivacy:
         return np.add.reduceat(part, starts), integers(counts.sizes, most)[group] * common
 
 
-def _guarded(rows: Rows, guard: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _guards_by_group(rows: Rows, guard: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Group, guarding node and number of people, for each pair of a group and a node that occurs in it."""
     column = rows.others[guard]
     named = np.array([value not in NO_GUARD for value in column.values], dtype=np.bool_)[column.codes] & ~rows.suppressed

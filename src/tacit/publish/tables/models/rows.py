@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
-from tacit.publish.tables.models.counts import Counts, counted
+from tacit.publish.tables.models.counts import Counts, count_triples
 
 MARK = "*"
 LARGEST_KEY = 2**62
-DENSE = 4  # a table of keys with up to so many places a row is quicker than hashing
+DENSE = 4  # most places a row for which a table of keys is quicker than hashing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,7 @@ class Rows:
     @cached_property
     def groups(self) -> Groups:
         """Rows that are equal in every quasi-identifier."""
-        return self._grouped(list(self.quasi.values()))
+        return self._group(list(self.quasi.values()))
 
     def counts(self, name: str, strict: bool = True) -> Counts:
         """How often each value of a sensitive column occurs in each group.
@@ -69,13 +69,13 @@ class Rows:
         finds a smaller group (Machanavajjhala et al. 2007, section 4.4).
         """
         if (name, strict) not in self._counts:
-            self._counts[name, strict] = self._counted(name, strict)
+            self._counts[name, strict] = self._count_values(name, strict)
         return self._counts[name, strict]
 
-    def _counted(self, name: str, strict: bool) -> Counts:
+    def _count_values(self, name: str, strict: bool) -> Counts:
         column = self.sensitive[name]
         beside = [each for other, each in self.sensitive.items() if other != name] if strict else []
-        groups = self._grouped([*self.quasi.values(), *beside]) if beside else self.groups
+        groups = self._group([*self.quasi.values(), *beside]) if beside else self.groups
         kept = ~self.suppressed
         outer = groups.sizes
         if beside:
@@ -83,12 +83,14 @@ class Rows:
             outer[groups.of_row[kept]] = self.groups.sizes[self.groups.of_row[kept]]
         told = kept | np.array([value != MARK for value in column.values], dtype=np.bool_)[column.codes]
         totals = np.bincount(column.codes[told], minlength=len(column.values)).astype(np.int64)
-        return counted(groups.of_row[kept], column.codes[kept], outer, totals, column.values, name)
+        return count_triples(groups.of_row[kept], column.codes[kept], outer, totals, column.values, name)
 
-    def _grouped(self, columns: Sequence[Column]) -> Groups:
+    def _group(self, columns: Sequence[Column]) -> Groups:
         kept = ~self.suppressed
         every = bool(kept.all())
-        codes, number = packed([each.codes if every else each.codes[kept] for each in columns], [len(e.values) for e in columns])
+        codes, number = pack_codes(
+            [each.codes if every else each.codes[kept] for each in columns], [len(e.values) for e in columns]
+        )
         sizes = np.bincount(codes, minlength=number).astype(np.int64)
         if every:
             return Groups(codes, sizes)
@@ -110,7 +112,7 @@ def rows_of(
     value, in a chosen column are left out first. Chosen columns that are neither, such as guarding nodes, are kept as `others`.
     """
     _check_names(columns, quasi, sensitive)
-    coded = {name: _coded(name, values) for name, values in columns.items()}
+    coded = {name: _encode(name, values) for name, values in columns.items()}
     if len({len(each.codes) for each in coded.values()}) > 1:
         raise InvalidInput("the columns differ in length: every row needs a value, or None, in each")
     if drop is not None:
@@ -142,7 +144,7 @@ def _check_names(columns: Mapping[str, Any], quasi: Sequence[str], sensitive: Se
         raise InvalidInput(f"unknown column {missing[0]!r}; give one of {', '.join(columns)}")
 
 
-def _coded(name: str, values: Any) -> Column:
+def _encode(name: str, values: Any) -> Column:
     import pyarrow as pa
 
     if isinstance(values, Column):
@@ -164,15 +166,15 @@ def _without(coded: Mapping[str, Column], drop: Collection[str]) -> dict[str, Co
     for each in coded.values():
         lost = np.array([value is None or value in ("", *drop) for value in each.values], dtype=np.bool_)
         kept &= ~lost[each.codes]
-    return {name: _recoded(each.codes[kept], each.values) for name, each in coded.items()}
+    return {name: _recode(each.codes[kept], each.values) for name, each in coded.items()}
 
 
-def _recoded(codes: NDArray[np.int64], values: tuple[Any, ...]) -> Column:
+def _recode(codes: NDArray[np.int64], values: tuple[Any, ...]) -> Column:
     present, dense = np.unique(codes, return_inverse=True)
     return Column(dense.astype(np.int64), tuple(values[at] for at in present.tolist()))
 
 
-def packed(columns: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
+def pack_codes(columns: Sequence[NDArray[np.int64]], sizes: Sequence[int]) -> tuple[NDArray[np.int64], int]:
     """One code for each row, equal for rows that are equal in every column, and the number of codes.
 
     Codes of several columns are one number in mixed radix. It is made dense again before it would leave 62 bits.

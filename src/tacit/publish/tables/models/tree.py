@@ -45,7 +45,7 @@ class Tree:
     @cached_property
     def ranges(self) -> dict[str, tuple[int, int]]:
         """For each node, the first and one past the last of its leaves, when siblings stand side by side."""
-        found: dict[str, tuple[int, int]] = {}
+        spans: dict[str, tuple[int, int]] = {}
         ordered = sorted(self.paths, key=lambda path: path[::-1])
         for level in range(self.height + 1):
             here: dict[str, list[int]] = {}
@@ -53,9 +53,9 @@ class Tree:
                 here.setdefault(path[level], []).append(place)
             for label, places in here.items():
                 span = places[0], places[-1] + 1
-                if found.setdefault(label, span) != span:
+                if spans.setdefault(label, span) != span:
                     raise InvalidInput("two nodes of the tree have the same name and different values below; rename one of them")
-        return found
+        return spans
 
     def spans(self, names: Sequence[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the leaves of each named node begin and end."""

@@ -1,4 +1,4 @@
-"""What a checker returns: whether a model holds, the figure of the worst group, and how much fails."""
+"""The result of a checker: whether a model holds, the figure of the worst group, and how much fails."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Verdict:
 
 
 class SensitiveModel(ABC):
-    """A model of the sensitive values in each group: says which groups fail, and what the worst of them has."""
+    """A model of the sensitive values in each group: the groups that fail, and the figure of the worst of them."""
 
     name: ClassVar[str]
 
@@ -87,7 +87,7 @@ class SensitiveModel(ABC):
     @property
     @abstractmethod
     def requires(self) -> str:
-        """What is required, in words."""
+        """The requirement, in words."""
 
     @abstractmethod
     def fails(self, counts: Counts) -> NDArray[np.bool_]:
@@ -122,7 +122,7 @@ def parameter(number: Number, name: str, low: Fraction | int, high: Fraction | i
 
 
 def at_most(worst: Fraction | float) -> str:
-    """A limit from above for people: six digits, rounded up, so that what is printed holds.
+    """A limit from above for people: six digits, rounded up, so that the printed limit holds.
 
     >>> at_most(Fraction(1, 3)), at_most(Fraction(1, 2)), at_least(Fraction(2, 3)), at_most(Fraction(20000001))
     ('0.333334', '0.5', '0.666666', '20000001')

@@ -20,13 +20,13 @@ from tacit.data.store import ParquetStore, limits_of, parquet_store, still_here
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.privacy.catalog import COPIED_ROWS
 from tacit.privacy.sealed import Sealed
-from tacit.query.canonical import canonical_text
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.engines.exact import Exact, Integers, answers_of, assemble, numbers, statements_of
 from tacit.query.engines.spark.like import spark_backend
 from tacit.query.engines.spark.reasons import MISSING, reason_of
-from tacit.query.engines.spark.shared_parts import shared
+from tacit.query.engines.spark.shared_parts import share_parts
 from tacit.query.plan import Bound, Group
+from tacit.query.trees import canonical_text
 
 MOST_COMPILED = 64
 ANY = "tacit_unit BIGINT"  # a schema, so that files are listed and none is opened
@@ -60,17 +60,18 @@ class SparkEngine:
     def open(self) -> None:
         """Reaches the cluster, which runs an empty task, and finds the store in the expected version; reads no row of it.
 
-        A session whose cluster has gone is replaced by a new one, once. What is checked is public: the version, and names of files.
+        A session whose cluster has gone is replaced by a new one, once. It checks public facts alone: the version, and names of
+        files.
         """
         with self._lock:
             if self.wanted.at is not None and not self.wanted.at.answers():
                 self._forget()
                 raise unreachable()
             if self._store is not None:
-                self._require_version(self._described(), self._store.version)
+                self._require_version(self._description(), self._store.version)
             if self._backend is None or not self._answers():
                 self._forget()
-                self._opened()
+                self._open()
                 if not self._answers():
                     self._forget()
                     raise unreachable()
@@ -87,8 +88,8 @@ class SparkEngine:
         except Exception:
             return False
 
-    def _require_version(self, found: ParquetStore, version: str | None) -> None:
-        if version not in (None, found.version):
+    def _require_version(self, store: ParquetStore, version: str | None) -> None:
+        if version not in (None, store.version):
             self.close()
             raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
 
@@ -125,7 +126,7 @@ class SparkEngine:
         import tacit.query.engines.compile as compiled
 
         with self._lock, self._deadline(None):
-            return Sealed(self._arrow(partial(compiled.tallied, bound, columns), canonical_text((bound, *columns))))
+            return Sealed(self._arrow(partial(compiled.tally_of, bound, columns), canonical_text((bound, *columns))))
 
     def fan_out(self, table: str, column: str) -> int:
         key = f"`{column.lower()}`"
@@ -138,9 +139,9 @@ class SparkEngine:
     def public_rows(self, table: str) -> Any:
         """The stored codes of a public table; refused for one whose rows have a unit, whatever the caller believes."""
         with self._lock, self._free():
-            found = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
-            public = not _is_private(found)
-            rows = found.toArrow() if public else None
+            frame = self._session.sql(f"SELECT * FROM {self._view(table.lower())}")  # noqa: S608  # a name of the catalog
+            public = not _is_private(frame)
+            rows = frame.toArrow() if public else None
         if not public:
             raise TypeError("rows of private tables leave the engine sealed, or not at all")
         return rows
@@ -171,8 +172,8 @@ class SparkEngine:
             if key not in self._facts:
                 with self._free():
                     asked = query.replace("{table}", self._view(table.lower()))
-                    found = int(self._session.sql(asked).toArrow().column("found")[0].as_py())
-                self._facts[key] = found
+                    number = int(self._session.sql(asked).toArrow().column("found")[0].as_py())
+                self._facts[key] = number
             return self._facts[key]
 
     def _fetch(self, build: Any, key: str) -> Mapping[str, Integers]:
@@ -200,13 +201,13 @@ class SparkEngine:
         """The SQL of what is built, cached by `key`, the plan."""
         import tacit.query.engines.compile as compiled
 
-        backend = self._opened()
+        backend = self._open()
         if key not in self._compiled:
             if len(self._compiled) >= MOST_COMPILED:
                 self._compiled.pop(next(iter(self._compiled)))
             assert self._store is not None  # noqa: S101  # it is opened
             built = build(compiled.Tables(self._table, limits_of(self._store.details)))
-            self._compiled[key] = shared(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
+            self._compiled[key] = share_parts(backend.compiler.to_sqlglot(built)).sql(dialect=backend.dialect)
         return self._compiled[key]
 
     def _table(self, name: str) -> Any:
@@ -215,7 +216,7 @@ class SparkEngine:
 
     def _view(self, name: str) -> str:
         """A stored table as a view of the session."""
-        backend, view = self._opened(), f"{self._views}_{name}"
+        backend, view = self._open(), f"{self._views}_{name}"
         if name not in self._tables:
             assert self._store is not None  # noqa: S101  # it is opened
             stored = self._session.read.parquet(self._store.table(name))
@@ -225,32 +226,32 @@ class SparkEngine:
             self._tables[name] = backend.table(view)
         return f"`{view}`"
 
-    def _opened(self) -> Any:
+    def _open(self) -> Any:
         if self._backend is None:
-            store = self._described()
+            store = self._description()
             self._require_version(store, self.wanted.version)
             self._store = store
-            self._session = for_questions(_own(self._given) if self._given is not None else self._started())
+            self._session = for_questions(_own(self._given) if self._given is not None else self._new_session())
             self._backend = spark_backend(self._session)
         return self._backend
 
-    def _started(self) -> Any:
+    def _new_session(self) -> Any:
         first, number = self.wanted.session, next(self._sessions)
         reach = Reach(self.wanted.seconds_to_reach, self.wanted.at, numbered(first, number) if first else "")
         return started(self.wanted.master, reach=reach)
 
-    def _described(self) -> ParquetStore:
+    def _description(self) -> ParquetStore:
         """The description of the store; a process that was given an address reads it once, and may lose the right to do so."""
         if self._pinned is not None:
             return self._pinned
-        found = parquet_store(self.wanted.place)
-        self._pinned = found if self.wanted.at is not None else None
-        return found
+        store = parquet_store(self.wanted.place)
+        self._pinned = store if self.wanted.at is not None else None
+        return store
 
     @contextmanager
     def _deadline(self, seconds: float | None) -> Iterator[threading.Event]:
         """Interrupts the cluster's work when its time is up; whatever is raised, tacit's message is the same for every reason."""
-        self._opened()
+        self._open()
         try:
             with interrupted(self._session, seconds) as late:
                 yield late
@@ -262,7 +263,7 @@ class SparkEngine:
     @contextmanager
     def _free(self) -> Iterator[None]:
         """The same for what is asked of public tables, for which nothing is spent: a failure says that the cluster is gone."""
-        self._opened()
+        self._open()
         try:
             with interrupted(self._session, self.limits.seconds):
                 yield

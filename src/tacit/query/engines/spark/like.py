@@ -1,8 +1,8 @@
 """LIKE on Spark, in time linear in the text: Spark runs most patterns as a regular expression that tries every way to match.
 
-With '%a%a%a%a%a%a%b' one text of 64 letters a keeps an executor busy past any limit, so that a time-out would tell that somebody
+With '%a%a%a%a%a%a%b' one text of 64 letters a keeps an executor busy past any limit, so that a time-out would tell that a person
 has such a text. Here each part between two % is looked for once: its first occurrence is the best, and an atomic group keeps it.
-The work for a text of n characters and a pattern of m is at most 2 n m steps, which is what `price/steps.py` counts.
+The work for a text of n characters and a pattern of m is at most 2 n m steps, which is what `query/planning.py` counts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def regular(pattern: str) -> str:
     if not inner:
         return rf"(?s)\A{_literal(first)}\z"
     *inner, last = inner
-    found = "".join(f"(?>.*?{_literal(part)})" for part in inner if part)
-    return rf"(?s)\A{_literal(first)}{found}.*{_literal(last)}\z"
+    body = "".join(f"(?>.*?{_literal(part)})" for part in inner if part)
+    return rf"(?s)\A{_literal(first)}{body}.*{_literal(last)}\z"
 
 
 def _literal(part: str) -> str:

@@ -1,6 +1,6 @@
 """Why a question failed on a cluster, in words of a closed list, for the data owner's log: nothing of the message itself.
 
-A process that answers sends a reason as one byte, its place in the list. What is not in the list has none.
+A process that answers sends a reason as one byte, its place in the list. Any other reason has none.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Like) 
 ELSEWHERE = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Lambda)  # what is not computed row by row
 
 
-def shared(tree: exp.Expr) -> exp.Expr:
+def share_parts(tree: exp.Expr) -> exp.Expr:
     """A query with the same rows; each part of its expressions that is used again is written once."""
     names = (f"{NAME}{number}" for number in range(10**9))
     for select in [
@@ -32,7 +32,7 @@ def shared(tree: exp.Expr) -> exp.Expr:
 
 
 def _share(select: exp.Select, names: Iterator[str]) -> None:
-    """Puts the parts that a query uses again into queries below it, those first of which others are made."""
+    """Puts the parts that a query uses again into queries below it, parts before those that are made of them."""
     parts = _Parts()
     places = [key for key in ("expressions", "where", "group", "having", "order", "qualify") if select.args.get(key)]
     for key in places:
@@ -78,7 +78,7 @@ class _Parts:
         return sum(self.sizes[number] for number in self.roots)
 
     def name(self, names: Iterator[str], alias: Any) -> dict[int, int]:
-        """Names every part that is worth it; of each, how many queries deep the parts lie of which it is made."""
+        """Names every part that is worth it; of each, how many queries deep its own parts lie."""
         self.alias = alias
         levels: list[int] = []
         for number, node in enumerate(self.nodes):

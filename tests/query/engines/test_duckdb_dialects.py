@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-FIRST = "from tacit.query.engines.dialects import PACKAGE, duckdb_backend; backend = duckdb_backend()\n"
+FIRST = "from tacit.query.engines.duckdb import PACKAGE, duckdb_backend; backend = duckdb_backend()\n"
 
 
 def printed(script: str) -> list[str]:

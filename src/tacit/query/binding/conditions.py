@@ -1,30 +1,48 @@
-"""The columns by which rows of two tables may meet: those that name a unit or a key, and columns of public tables."""
+"""Conditions of ON and WHERE: the columns by which rows of two tables may meet, and whether a condition can hold at all.
+
+Rows meet by columns that name a unit or a key, and by columns of public tables. A condition that no row can meet, by the declared
+ranges alone, is refused before it is paid for. That errs to one side: `can_be` is False only where no prepared row could make the
+condition so, whatever the data holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, field
 
-from tacit.errors import NotAllowed, WrongType
+from tacit.errors import NeverTrue, NotAllowed, WrongType
+from tacit.privacy import catalog
 from tacit.privacy.catalog import Catalog, Column, Table
+from tacit.privacy.rounding import as_text
 from tacit.query.binding import terms
+from tacit.query.binding.binder import Binder
 from tacit.query.binding.scope import Declared, Identity, Scope, Source, column_term
 from tacit.query.language.syntax import Apply, At, Expression, InQuery, Name
 from tacit.query.plan import (
+    All,
+    Among,
     CategoryType,
     Choose,
     Code,
     Compare,
     Condition,
     DateType,
+    Either,
+    IsNull,
     Literal,
+    Negation,
     NumberType,
     Row,
     Term,
     TextColumn,
     TextIs,
+    Truth,
 )
 from tacit.query.plan import Column as PlanColumn
-from tacit.query.size_limit import nodes_of
+from tacit.query.trees import nodes_of
+
+# --- columns by which rows of two tables may meet ----------------------------------------------------------------------------
+
 
 # --- columns that name the unit, or a key that leads to it -------------------------------------------------------------------
 
@@ -41,16 +59,16 @@ def code_column(source: int, name: str) -> Code:
 
 def identities_of(catalog: Catalog, table: Table, source: int) -> dict[str, Identity]:
     """The identities of a private table: its own key (the unit, or what leads to it), and keys in which others look theirs up."""
-    from tacit.data.ownership import coded, led_through, own_key
+    from tacit.data.ownership import coded_keys, led_through, own_key
 
-    found: dict[str, Identity] = {}
+    identities: dict[str, Identity] = {}
     own, through = own_key(table), led_through(catalog, table)
     if own is not None and through is None:
-        found[own.lower()] = Identity(None)
-    for column, space in coded(catalog)[table.name].items():
+        identities[own.lower()] = Identity(None)
+    for column, space in coded_keys(catalog)[table.name].items():
         named = table.key == column and (own != column or through is not None)  # then preparation keeps one row of a unit
-        found.setdefault(column.lower(), Identity(space, code_column(source, column), named))
-    return found
+        identities.setdefault(column.lower(), Identity(space, code_column(source, column), named))
+    return identities
 
 
 def conjuncts(written: Expression | None) -> Iterator[Expression]:
@@ -97,15 +115,15 @@ def tie(written: Expression, left: Scope, right: Scope) -> tuple[Identity, Ident
 
 def ties_in(scope: Scope, source: Source, conditions: list[Expression]) -> list[tuple[Identity, Identity]]:
     """The ties between what is there and a new source; they are taken out of the conditions."""
-    found = []
+    ties = []
     for each in list(conditions):
         tied = tie(each, scope, Scope((source,)))
         if tied is not None and all(
             len(name.parts) > 1 or not (scope.has(name) and name.parts[-1].lower() in source.names) for name in names_in(each)
         ):
             conditions.remove(each)
-            found.append(tied)
-    return found
+            ties.append(tied)
+    return ties
 
 
 def codes(left: Identity, right: Identity) -> tuple[Row, Row] | None:
@@ -135,17 +153,17 @@ def sides(written: Expression, left: Scope, right: Scope) -> tuple[Expression, E
 
 def equal(left: Term, right: Term) -> tuple[Row, Row]:
     """Two terms as integers of one meaning."""
-    one, two, _ = terms.aligned(left, right)
+    one, two, _ = terms.on_one_step(left, right)
     return one, two
 
 
 def unit_of(scope: Scope) -> str:
     """A column of the question that names the unit, or a key that leads to it, as people would write it."""
-    found = [(each.space is not None, source.alias, name) for source in scope.sources for name, each in source.identities.items()]
-    return ".".join(min(found, key=lambda each: each[0])[1:]) if found else "the unit"
+    names = [(each.space is not None, source.alias, name) for source in scope.sources for name, each in source.identities.items()]
+    return ".".join(min(names, key=lambda each: each[0])[1:]) if names else "the unit"
 
 
-def untied(scope: Scope, source: Source, at: At) -> NotAllowed:
+def no_tie(scope: Scope, source: Source, at: At) -> NotAllowed:
     """The refusal of a join between rows of different units."""
     return NotAllowed(
         f"{source.alias} is private: it can be joined with other private rows of the same unit only",
@@ -217,9 +235,9 @@ def _belongs(name: Name, source: Source, scope: Scope) -> bool:
     return name.parts[-1].lower() in source.columns and not scope.has(name)
 
 
-def matching(left: Term, column: Column, source: int, public: Set[int], at: At) -> Row:
+def join_row(left: Term, column: Column, source: int, public: Set[int], at: At) -> Row:
     """The left side of a join in the stored offsets of a public column, NULL where the column has no such value."""
-    return _translated(_mapped(left, public, at), column_term(source, column, False), column)
+    return _translate(_private_side(left, public, at), column_term(source, column, False), column)
 
 
 def public_numbers(scope: Scope) -> frozenset[int]:
@@ -228,10 +246,10 @@ def public_numbers(scope: Scope) -> frozenset[int]:
     return frozenset(column.number for column in held if isinstance(column, Declared))
 
 
-def _mapped(term: Term, public: Set[int], at: At) -> Term:
+def _private_side(term: Term, public: Set[int], at: At) -> Term:
     """The private side of a join: a column, or an expression that maps declared values; refused where it is more than that.
 
-    What chooses (CASE, and what is made of it) may look at one column: a condition on several, or on private text, belongs to
+    A choice (CASE, and anything made of it) may look at one column: a condition on several, or on private text, belongs to
     WHERE.
     """
     choices = [node for node in nodes_of(term.node) if isinstance(node, Choose)]
@@ -246,7 +264,7 @@ def _mapped(term: Term, public: Set[int], at: At) -> Term:
     return term
 
 
-def _translated(left: Term, right: Term, column: Column) -> Row:
+def _translate(left: Term, right: Term, column: Column) -> Row:
     """The left side in the stored offsets of the right column, NULL where the right column has no such value."""
     if isinstance(left.node, TextColumn) and isinstance(right.type, CategoryType):
         branches: list[tuple[Condition, Row]] = [
@@ -264,3 +282,167 @@ def _translated(left: Term, right: Term, column: Column) -> Row:
     if isinstance(left.type, DateType) and isinstance(right.type, DateType) and not isinstance(left.node, TextColumn):
         return terms.plus(left.node, Literal(-right.node.low if not isinstance(right.node, TextColumn) else 0))
     raise WrongType("the two sides of the join are of different kinds", remedy="join like with like")
+
+
+def can_be(condition: Condition, wanted: bool = True) -> bool:
+    """Whether some row could make the condition true (or false, if that is wanted).
+
+    >>> from tacit.query.plan import Column
+    >>> age = Column(0, "age", 0, 110, nullable=True)
+    >>> can_be(Compare("<", Literal(500), age)), can_be(Compare("<", Literal(50), age))
+    (False, True)
+    """
+    match condition:
+        case Truth():
+            return condition.value is wanted
+        case Negation():
+            return can_be(condition.part, not wanted)
+        case All() | Either():
+            joint = isinstance(condition, All) == wanted  # all parts at once, or one of them
+            each = [can_be(part, wanted) for part in condition.parts]
+            return all(each) and _together(condition.parts, wanted) if joint else any(each)
+        case IsNull():
+            return condition.child.nullable if wanted else condition.child != Literal(None)
+        case Compare():
+            return _compares(condition, wanted)
+        case Among():
+            return _meets(condition.child, condition.values, wanted)
+        case _:
+            return True  # of private text nothing is declared
+
+
+def always_null(row: Row) -> bool:
+    """Whether a value is NULL in every row: a CASE none of whose conditions can hold, without ELSE."""
+    if isinstance(row, Choose):
+        reached = [value for condition, value in row.branches if can_be(condition)]
+        return all(map(always_null, [*reached, row.otherwise]))
+    return row == Literal(None)
+
+
+def _compares(condition: Compare, wanted: bool) -> bool:
+    left, right = condition.left, condition.right
+    if Literal(None) in (left, right):
+        return False
+    match condition.operator:
+        case "<":
+            return left.low < right.high if wanted else left.high >= right.low
+        case "<=":
+            return left.low <= right.high if wanted else left.high > right.low
+        case _:
+            if wanted:
+                return left.low <= right.high and right.low <= left.high
+            return not left.low == left.high == right.low == right.high
+
+
+def _meets(child: Row, values: Sequence[int], wanted: bool) -> bool:
+    inside = {value for value in values if child.low <= value <= child.high}
+    return bool(inside) if wanted else len(inside) < child.high - child.low + 1
+
+
+# --- several conditions on the same number at once ---------------------------------------------------------------------------
+
+
+@dataclass
+class _Left:
+    """The part of the range of one number that conditions leave."""
+
+    low: int
+    high: int
+    allowed: set[int] | None = None
+    excluded: set[int] = field(default_factory=set)
+
+    def is_empty(self) -> bool:
+        if self.allowed is not None:
+            return not any(self.low <= value <= self.high and value not in self.excluded for value in self.allowed)
+        inside = sum(self.low <= value <= self.high for value in self.excluded)
+        return self.high - self.low + 1 <= inside
+
+
+def _together(parts: Sequence[Condition], wanted: bool) -> bool:
+    """Whether all of these could be so at once, as far as each compares one number with constants."""
+    left: dict[Row, _Left] = {}
+    for condition, is_so in _flat(parts, wanted):
+        constraint = _constraint(condition, is_so)
+        if constraint is None:
+            continue
+        child, low, high, values, is_in = constraint
+        rest = left.setdefault(child, _Left(child.low, child.high))
+        rest.low, rest.high = max(rest.low, low), min(rest.high, high)
+        if values is not None and is_in:
+            rest.allowed = set(values) if rest.allowed is None else rest.allowed & set(values)
+        elif values is not None:
+            rest.excluded |= set(values)
+    return not any(rest.is_empty() for rest in left.values())
+
+
+def _flat(parts: Sequence[Condition], wanted: bool) -> Iterator[tuple[Condition, bool]]:
+    """The conditions that must be true (or false) together, without the ANDs (or ORs) and NOTs around them."""
+    for part in parts:
+        if isinstance(part, Negation):
+            yield from _flat((part.part,), not wanted)
+        elif isinstance(part, All if wanted else Either):
+            yield from _flat(part.parts, wanted)
+        else:
+            yield part, wanted
+
+
+_Constraint = tuple[Row, int, int, tuple[int, ...] | None, bool]
+
+
+def _constraint(condition: Condition, wanted: bool) -> _Constraint | None:
+    """A number, the range that it must lie in, and the values that it must (or must not) have; None for other conditions."""
+    if isinstance(condition, Among):
+        return condition.child, condition.child.low, condition.child.high, condition.values, wanted
+    if not isinstance(condition, Compare):
+        return None
+    for child, other, mirrored in ((condition.left, condition.right, False), (condition.right, condition.left, True)):
+        if isinstance(other, Literal) and other.value is not None and not isinstance(child, Literal):
+            return _against(condition.operator, child, other.value, mirrored, wanted)
+    return None
+
+
+def _against(operator: str, child: Row, value: int, mirrored: bool, wanted: bool) -> _Constraint:
+    """child operator value, or value operator child if mirrored, or the opposite where it must be false."""
+    if operator == "=":
+        return child, child.low, child.high, (value,), wanted
+    strict, at_least = (operator == "<") == wanted, mirrored == wanted
+    border = value + (strict if at_least else -strict)
+    return (child, border, child.high, None, True) if at_least else (child, child.low, border, None, True)
+
+
+# --- a condition of WHERE that some row can meet -----------------------------------------------------------------------------
+
+
+def possible(written: Expression, binder: Binder) -> Condition:
+    """The condition of WHERE; refused where the catalog alone decides that no row can meet it, at the part that says so."""
+    for part in conjuncts(written):
+        condition = binder.condition(part)
+        if not can_be(condition):
+            raise _never(part, condition, binder.scope)
+    whole = binder.condition(written)
+    if not can_be(whole):
+        remedy = "check the borders of each"
+        raise NeverTrue("the conditions exclude each other: no row can meet all of them", remedy=remedy, at=written.at)
+    return whole
+
+
+def _never(written: Expression, condition: Condition, scope: Scope) -> NeverTrue:
+    if condition == Truth(None):
+        return NeverTrue("a comparison with NULL is never true", remedy="use IS NULL or IS NOT NULL", at=written.at)
+    held = (scope.find(name)[1] for name in names_in(written))
+    columns = dict.fromkeys(each.column for each in held if isinstance(each, Declared))
+    declared = ", ".join(f"{column.name} is {words}" for column in columns if (words := declared_range(column)))
+    what = "the condition is never true" + (f": {declared}" if declared else "")
+    return NeverTrue(what, remedy="compare with a value that can occur", at=written.at)
+
+
+def declared_range(column: catalog.Column) -> str:
+    """The declared values of a column, in words; empty if they are private."""
+    if column.kind == "category":
+        return f"one of {', '.join(map(repr, column.domain[:20]))}" + (", ..." if column.domain[20:] else "")
+    if column.bounds is None or column.step is None:
+        return ""
+    if column.kind == "date":
+        return f"from {catalog.day_of(int(column.bounds[0]))} to {catalog.day_of(int(column.bounds[1]))}"
+    steps = f" in steps of {as_text(column.step)}" if column.step != 1 else ""
+    return f"from {as_text(column.bounds[0])} to {as_text(column.bounds[1])}{steps}"
