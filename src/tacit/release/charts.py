@@ -62,7 +62,7 @@ def chart(answer: Answer, path: str | Path | None = None, column: str | None = N
 
 def _drawing(answer: Answer, number: Column) -> Drawing:
     keys = [key for key in answer.columns if key.is_key]
-    along = bool(keys) and _ordered(keys[0])
+    along = bool(keys) and _in_order(keys[0])
     dates, dates_along = (
         any(isinstance(value, str) for value in column.values) for column in (number, keys[0] if along else number)
     )

@@ -25,7 +25,7 @@ from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree
 
-from tacit.chart import page
+from tacit.chart import page, svg
 from tacit.data.dialect import name as quoted
 from tacit.errors import Refused
 from tacit.evidence.attacks.scratch import made_data
@@ -193,9 +193,9 @@ def _chart(answer: Answer, column: str) -> Any:
     return answer.chart(column=column)
 
 
-def _in_svg(chart: Any) -> list[tuple[str, tuple[str, ...]]]:
+def _in_svg(text: str) -> list[tuple[str, tuple[str, ...]]]:
     """The elements of a picture with the names of their attributes; alike ones in a row once, as a long title has lines."""
-    root = ElementTree.fromstring(chart.svg())  # noqa: S314  # it is tacit's own text
+    root = ElementTree.fromstring(text)  # noqa: S314  # it is tacit's own text
     return [outline for outline, _ in groupby((each.tag, tuple(sorted(each.attrib))) for each in root.iter())]
 
 
@@ -230,7 +230,8 @@ FORMATS: Mapping[str, Callable[[Answer], Any]] = {
     "table in HTML": lambda answer: outline_of_page(answer._repr_html_()),
     "CSV": _in_csv,
     "JSON": _in_json,
-    "chart in SVG": _outline_of_charts(_in_svg),
+    "chart in SVG": _outline_of_charts(lambda chart: _in_svg(chart.svg())),
+    "chart by Altair in SVG": _outline_of_charts(lambda chart: _in_svg(svg(chart.altair()))),
     "chart in HTML": _outline_of_charts(lambda chart: outline_of_page(page(chart.altair()))),
     "chart in a notebook": _outline_of_charts(lambda chart: outline_of_page(chart.altair().to_html())),
 }
