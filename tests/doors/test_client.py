@@ -65,6 +65,18 @@ def test_an_answer_is_that_of_a_session(server):
         assert ana.sql("SELECT ward FROM wards ORDER BY ward")["ward"] == ("east", "north", "south", "west")
 
 
+def test_a_frame_is_sent_as_sql(server):
+    found, url, ca = server
+    with tacit.connect(url, found.tokens["ana"], ca=ca) as ana:
+        frames = [
+            each.table("visits").where("cost > 10").group_by("ward").agg(n="COUNT(*)") for each in (ana, found.data.session("ana"))
+        ]
+        there, here = (frame.release(epsilon=0.02) for frame in frames)
+        assert there.columns == here.columns
+        assert here.receipt.again
+        assert frames[0].explain().to_dict() == frames[1].explain().to_dict()
+
+
 def charged_for(found: Served, client: Remote, text: str, **budget: Any) -> set[str]:
     """What is charged for a question: an entry of the ledger, and a price."""
     entries, balance = len(list(found.data.ledger.entries())), client.budget()

@@ -5,12 +5,12 @@ An analyst reads their own answers, budget and history, and the declarations of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.ledger.statement import amounts, history_page
 from tacit.doors.exact_form import MEDIA, answer_from, exact_text
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import STATUS, problem, words_for
@@ -25,7 +25,6 @@ from tacit.doors.server.requests import (
     from_frame,
 )
 from tacit.errors import InvalidInput, Refused, TacitError, TimedOut
-from tacit.privacy.rounding import decimal_text
 from tacit.query.declared import declared_tables
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
@@ -35,10 +34,7 @@ from tacit.release.answer import Answer, Receipt, recorded, with_names
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from tacit.accounting.ledger.entries import Entry
-    from tacit.accounting.ledger.ledger import Ledger
     from tacit.doors.server.models import AnswerWanted, Budgeted, Explained, HistoryWanted, Nothing, Question
     from tacit.doors.server.office import Office
     from tacit.doors.server.records import Account
@@ -152,9 +148,7 @@ def render(kept: Kept, form: str) -> Reply:
 # --- explanations ------------------------------------------------------------------------------------------------------------
 
 
-READ_AT_ONCE = 2_000  # entries of the ledger that one request for a history looks at
 MOST_DRAWN = 2_000  # rows of a picture
-PAID = ("spend", "recall", "failure")
 CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
 
 
@@ -217,63 +211,14 @@ FORMS: Mapping[str, Callable[[Office, Answer], Reply]] = {
 
 def budget(office: Office, account: Account, _: Nothing, __: str) -> Reply:
     """The analyst's cap, what was spent and what one further question may cost; of the data set, the cap and what is left."""
-    if office.session(account) is None:
-        return problem("forbidden")
-    ledger, whole = office.data.ledger, office.data.catalog.budget
-    own, spent, left = ledger.caps.analyst(account.name), ledger.spent(account.name), office.balance_of(account.name)
-    shared, per_query = office.shared_left(office.seen(ledger.standing(account.name))), own.epsilon_per_query
-    return as_json(
-        {
-            "analyst": {
-                "name": account.name,
-                "cap": None if own.budget is None else _amounts(own.budget.epsilon, own.budget.delta),
-                "epsilon_per_query": None if per_query is None else decimal_text(per_query),
-                "spent": {
-                    "epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon),
-                    "rho": decimal_text(spent.rho),
-                    "delta": decimal_text(spent.delta),
-                },
-                "left": _amounts(left.epsilon, left.delta),
-            },
-            "data_set": {
-                "cap": _amounts(whole.epsilon, whole.delta),
-                "left": _amounts(shared.epsilon, shared.delta),
-                "shown": office.data.catalog.show_left,
-            },
-        }
-    )
-
-
-def _amounts(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
-    return {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+    session = office.session(account)
+    return problem("forbidden") if session is None else as_json(session.budget())
 
 
 def history(office: Office, account: Account, wanted: HistoryWanted, _: str) -> Reply:
-    """The analyst's entries, the latest first. At most `READ_AT_ONCE` of the ledger are looked at; `before` says where to go on."""
-    ledger = office.data.ledger
-    head = ledger.head.number + 1
-    end = head if wanted.before is None else min(wanted.before, head)
-    first = max(0, end - READ_AT_ONCE)
+    """A page of the analyst's entries, the latest first."""
     with office.seats.seat():
-        own = [entry for entry in _looked_at(ledger, first, end) if entry.analyst == account.name and entry.kind in PAID]
-        shown = own[-wanted.last :][::-1]
-        before = shown[-1].number if len(own) > len(shown) else first
-        return as_json({"entries": [_entry(entry) for entry in shown], "before": before or None})
-
-
-def _looked_at(ledger: Ledger, first: int, end: int) -> Iterator[Entry]:
-    for entry in islice(ledger.entries(first=first), end - first):
-        pause()
-        yield entry
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    epsilon = None if entry.price.epsilon is None else decimal_text(entry.price.epsilon)
-    price = {"epsilon": epsilon, "rho": decimal_text(entry.price.rho), "delta": decimal_text(entry.price.delta)}
-    kind = "spend" if entry.kind == "recall" else entry.kind  # nobody learns that somebody else had asked the same
-    head = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
-    about = entry.about if entry.kind == "failure" else None
-    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about}
+        return as_json(history_page(office.data.ledger, account.name, wanted.last, wanted.before, pause))
 
 
 # --- what is declared --------------------------------------------------------------------------------------------------------
@@ -284,5 +229,5 @@ def catalog(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     office.data.refresh()
     declared = office.data.catalog
     tables = declared_tables(declared, office.data.public)
-    facts = {"budget": _amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
+    facts = {"budget": amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
     return as_json({**facts, "questions_at_most": declared.questions_at_most})
