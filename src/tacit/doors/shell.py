@@ -128,6 +128,9 @@ class Shell:
         except TacitError as error:
             self.failed = True
             self.say(f"error: {error}")
+        except OSError as error:
+            self.failed = True
+            self.say(f"error: the file cannot be used ({os.strerror(error.errno or 0)}); name another place")
 
     def ask(self, sql: str) -> None:
         """Ask a question, after its price was shown where that is wanted."""
@@ -226,25 +229,23 @@ def candidates(tables: Iterable[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(for_terminal(word, 80) for word in words))
 
 
-def interactive(shell: Shell, folder: Path, who: str) -> None:
-    """Read and do what is typed until the end; needs prompt_toolkit."""
-    try:
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.completion import WordCompleter
-        from prompt_toolkit.filters import Condition
-        from prompt_toolkit.history import FileHistory
-        from prompt_toolkit.shortcuts import confirm
-    except ImportError:
-        raise InvalidInput("the shell needs a package that is not installed; run: pip install 'tacit[shell]'") from None
+def interactive(shell: Shell, folder: Path) -> None:
+    """Read and do what is typed until the end; needs prompt_toolkit. The history is kept in `folder`."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+    from prompt_toolkit.filters import Condition
+    from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.shortcuts import confirm
+
     completer = WordCompleter(candidates(shell.session.tables()), ignore_case=True, WORD=True)
     prompt: PromptSession[str] = PromptSession(history=FileHistory(str(_private_file(folder))), completer=completer)
     several = Condition(lambda: not is_complete(prompt.default_buffer.text))
     shell.confirmed = lambda price: bool(confirm(f"{price}. Ask?"))
-    left = shell.session.budget()["analyst"]["left"]["epsilon"]
-    shell.balance = left
+    account = shell.session.budget()["analyst"]
+    who, shell.balance = account["name"], account["left"]["epsilon"]
     while True:
         try:
-            text = prompt.prompt(f"{who} (epsilon {shell.balance} left)> ", multiline=several)
+            text = prompt.prompt(for_terminal(f"{who} (epsilon {shell.balance} left)> ", 80), multiline=several)
         except KeyboardInterrupt:
             continue
         except EOFError:

@@ -32,14 +32,17 @@ Date, Time, Timestamp, Binary = date, time_of_day, datetime, bytes
 
 
 def DateFromTicks(ticks: float) -> date:  # noqa: N802  # a name of PEP 249
+    """The date of a time in seconds since the epoch, here."""
     return Date(*time.localtime(ticks)[:3])
 
 
 def TimeFromTicks(ticks: float) -> time_of_day:  # noqa: N802
+    """The time of day of a time in seconds since the epoch, here."""
     return Time(*time.localtime(ticks)[3:6])
 
 
 def TimestampFromTicks(ticks: float) -> datetime:  # noqa: N802
+    """The date and time of a time in seconds since the epoch, here."""
     return Timestamp(*time.localtime(ticks)[:6])
 
 
