@@ -165,7 +165,7 @@ class Session:
         return whole_history(self.data.ledger, self.analyst, whole_of(last, "last", 1, MOST_ENTRIES))
 
     def tables(self) -> list[dict[str, Any]]:
-        """What the data owner declares of each table: columns, units and limits."""
+        """The declarations of each table: columns, units and limits."""
         from tacit.query.declared import declared_tables
 
         self.data.refresh()

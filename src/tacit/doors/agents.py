@@ -73,11 +73,11 @@ def _with_remedies(tool: Callable[P, R]) -> Callable[P, R]:
     """The tool, with every error of tacit as a text that its caller reads; the SDK hides all others."""
 
     @wraps(tool)
-    def told(*args: P.args, **kwargs: P.kwargs) -> R:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return tool(*args, **kwargs)
         except TacitError as error:
             code = getattr(error, "code", "invalid")
             raise ToolError(f"{code}: {error}") from None
 
-    return told
+    return call

@@ -126,7 +126,7 @@ class Remote:
         return _read(self._send("GET", "/v1/catalog"))
 
     def tables(self) -> list[dict[str, Any]]:
-        """What the data owner declares of each table: columns, units and limits."""
+        """The declarations of each table: columns, units and limits."""
         known = self.catalog()
         with _in_words():
             return [dict(table) for table in known["tables"]]

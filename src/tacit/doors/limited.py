@@ -1,4 +1,4 @@
-"""A session that may ask for a limited sum of epsilons: for a driver, a shell or an agent that somebody else writes questions in.
+"""A session that may ask for a limited sum of epsilons: for a driver, a shell, or an agent whose questions come from elsewhere.
 
 The limit is a policy of this process, beside the caps of the catalog, which the ledger holds whatever runs here. On a server a
 narrower token is the stronger limit, since the clerk counts it.
@@ -10,7 +10,7 @@ from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import BudgetExceeded, InvalidInput
+from tacit.errors import BudgetExceeded, InvalidInput, NoBudget
 from tacit.privacy.rounding import Number, as_text, exact
 
 if TYPE_CHECKING:
@@ -38,15 +38,22 @@ class Limited:
         """The answer to a question; refused before it is sent if its epsilon exceeds what is left."""
         if self.most is None:
             return self.session.sql(question, **how)
-        price = self._taken(question, how)
-        answer = self.session.sql(question, **how)
+        price = self._reserve(question, how)
+        try:
+            answer = self.session.sql(question, **how)
+        except NoBudget:  # it named no price, so that none can have been paid
+            self._give_back(price)
+            raise
         if answer.receipt.again:
-            with self._lock:
-                self._asked -= price
+            self._give_back(price)
         return answer
 
-    def _taken(self, question: str, how: dict[str, Any]) -> Fraction:
-        """The price of a question, taken from the limit before it is asked."""
+    def _give_back(self, price: Fraction) -> None:
+        with self._lock:
+            self._asked -= price
+
+    def _reserve(self, question: str, how: dict[str, Any]) -> Fraction:
+        """Take the price of a question from the limit before it is asked; returns it."""
         priced = {name: value for name, value in how.items() if name not in ("groups", "tidy")}
         price: Fraction = self.session.explain(question, **priced).epsilon
         with self._lock:

@@ -80,34 +80,34 @@ class TacitMagics(Magics):
     @line_cell_magic
     def tacit(self, line: str, cell: str | None = None) -> Any:
         """Connect with %tacit ADDRESS; ask with %%tacit --epsilon 0.5, or explain with %%tacit --explain."""
-        known = read_line(line)
-        if known.address:
-            self._connect(known.address)
+        words = read_line(line)
+        if words.address:
+            self._connect(words.address)
         if cell is None:
-            return self._opened().session
-        answer = self._answered(known, cell)
-        if not known.name:
+            return self._current().session
+        answer = self._ask(words, cell)
+        if not words.name:
             return answer
-        self._names[known.name] = answer
+        self._names[words.name] = answer
         return None
 
     def _connect(self, address: str) -> None:
         where = read_address(address)
         self._session, self._budget = Limited(open_session(where), where.most), dict(where.budget)
 
-    def _opened(self) -> Limited:
+    def _current(self) -> Limited:
         if self._session is None:
             self._connect(DEFAULT)
         assert self._session is not None  # noqa: S101
         return self._session
 
-    def _answered(self, known: Line, cell: str) -> Any:
-        options = dict(known.options)
+    def _ask(self, words: Line, cell: str) -> Any:
+        options = dict(words.options)
         params = self._parameters(options.pop("params", ""))
-        session = self._opened()
+        session = self._current()
         budget = {**self._budget, **options}
         sql = cell.strip().rstrip(";")
-        return session.explain(sql, params=params, **budget) if known.explain else session.sql(sql, params=params, **budget)
+        return session.explain(sql, params=params, **budget) if words.explain else session.sql(sql, params=params, **budget)
 
     def _parameters(self, name: str) -> Any:
         if not name:

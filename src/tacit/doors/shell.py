@@ -135,7 +135,7 @@ class Shell:
     def ask(self, sql: str) -> None:
         """Ask a question, after its price was shown where that is wanted."""
         budget = {} if self.epsilon is None else {"epsilon": self.epsilon}
-        if (self.confirm or not self.asked) and not self._agreed(sql, budget):
+        if (self.confirm or not self.asked) and not self._may_pay(sql, budget):
             self.say("not sent; nothing was spent")
             return
         answer = self.session.sql(sql, **budget)
@@ -145,7 +145,7 @@ class Shell:
             self.balance = as_text(answer.receipt.left_epsilon)
         self.say(str(answer))
 
-    def _agreed(self, sql: str, budget: dict[str, str]) -> bool:
+    def _may_pay(self, sql: str, budget: dict[str, str]) -> bool:
         """Whether the price may be paid, after it was shown with the expected errors; what costs nothing is not asked about."""
         if not budget:
             return True  # the question names its own price, or is refused
@@ -159,14 +159,14 @@ class Shell:
     def command(self, line: str) -> None:
         """Do what a backslash command says."""
         name, _, rest = line.partition(" ")
-        known = {
+        actions = {
             "\\d": self._describe, "\\explain": self._explain, "\\budget": self._budget, "\\chart": self._chart,
             "\\history": self._history, "\\epsilon": self._epsilon, "\\confirm": self._confirm, "\\help": self._help,
             "\\?": self._help, "\\q": self._leave,
         }  # fmt: skip
-        if name not in known:
+        if name not in actions:
             raise InvalidInput(f"unknown command {for_terminal(name, 30)}; type \\help for a list")
-        known[name](rest.strip().rstrip(";").strip())
+        actions[name](rest.strip().rstrip(";").strip())
 
     def _describe(self, table: str) -> None:
         self.say(str(self.session.sql(f'DESCRIBE "{table}"' if table else "SHOW TABLES")))
@@ -177,8 +177,8 @@ class Shell:
         self.say(str(self.session.explain(sql, **({} if self.epsilon is None else {"epsilon": self.epsilon}))))
 
     def _budget(self, _: str) -> None:
-        known = self.session.budget()
-        own, whole = known["analyst"], known["data_set"]
+        account = self.session.budget()
+        own, whole = account["analyst"], account["data_set"]
         self.say(f"{own['name']}: spent epsilon {own['spent']['epsilon']}; remaining epsilon {own['left']['epsilon']}")
         self.say(f"data set: remaining epsilon {whole['left']['epsilon']} of {whole['cap']['epsilon']}")
 

@@ -83,7 +83,7 @@ class InterfaceError(Error):
 
 
 class DatabaseError(Error):
-    """What the data set or the server refuses, or fails to do."""
+    """A refusal or a failure of the data set or the server."""
 
 
 class DataError(DatabaseError):
@@ -128,7 +128,7 @@ KINDS: tuple[tuple[type[TacitError], type[Error]], ...] = (
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def pep_errors() -> Iterator[None]:
     """Inside, every error of tacit becomes one of PEP 249, with its code and its remedy."""
     try:
         yield
@@ -150,18 +150,18 @@ class Asked(Protocol):
         """The answer to SQL."""
 
     def explain(self, question: str, **how: Any) -> Any:
-        """What the answer would cost."""
+        """The cost of the answer."""
 
 
 def connect(address: str = "", *, session: Asked | None = None, **options: Any) -> Connection:
     """A connection to the catalog or the server of an address; or to a session that is already open."""
-    with translated():
+    with pep_errors():
         if session is not None:
             if address:
                 raise InvalidInput("give an address or a session, not both")
             return Connection(session, with_options({}, options))
-        known = read_address(address or "tacit:///tacit.toml", options)
-        return Connection(open_session(known), known)
+        where = read_address(address or "tacit:///tacit.toml", options)
+        return Connection(open_session(where), where)
 
 
 def open_session(address: Address) -> Any:
@@ -177,7 +177,7 @@ def open_session(address: Address) -> Any:
 
 
 class Connection:
-    """Questions of one analyst. What is asked is paid for at once; nothing is begun, committed or undone."""
+    """Questions of one analyst. A question is paid for at once; nothing is begun, committed or undone."""
 
     Warning, Error, InterfaceError, DatabaseError = Warning, Error, InterfaceError, DatabaseError
     DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
@@ -258,10 +258,10 @@ class Cursor:
         """Ask one question; its budget is in its SQL, or in the address of the connection."""
         self._check_open()
         self._clear()
-        with translated():
+        with pep_errors():
             self.answer = answer = self.connection.ask(operation, parameters or None)
         names, columns = _columns(answer, self.connection.address.intervals == "columns")
-        typed = [_typed(column) for column in columns]
+        typed = [_with_type(column) for column in columns]
         self.description = [(name, code, None, None, None, None, True) for name, (code, _) in zip(names, typed, strict=True)]
         self._rows = list(zip(*(values for _, values in typed), strict=True))
         self.messages = [(Warning, line) for line in answer.below()]
@@ -324,14 +324,14 @@ def _columns(answer: Any, intervals: bool) -> tuple[list[str], list[list[Any]]]:
     return list(flat), list(flat.values())
 
 
-def _typed(values: Sequence[Any]) -> tuple[str, list[Any]]:
+def _with_type(values: Sequence[Any]) -> tuple[str, list[Any]]:
     """A type code and the values as Python has them: a column of texts that are all dates has dates."""
-    known = [value for value in values if value is not None]
-    if known and all(map(_is_date, known)):
+    present = [value for value in values if value is not None]
+    if present and all(map(_is_date, present)):
         return "date", [None if value is None else date.fromisoformat(value) for value in values]
     kinds = ((bool, "boolean"), (int, "integer"), (Decimal, "decimal"), (int | float | Decimal, "number"))
     for kind, code in kinds:
-        if known and all(isinstance(value, kind) for value in known):
+        if present and all(isinstance(value, kind) for value in present):
             return code, list(values)
     return "text", list(values)
 

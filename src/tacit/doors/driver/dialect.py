@@ -176,9 +176,9 @@ class TacitHTTP(TacitDialect):
 
 
 def _tables(connection: Connection) -> list[dict[str, Any]]:
-    """What the catalog declares, read anew for each inspection."""
+    """The declarations of the catalog, read anew for each inspection."""
     raw: Any = connection.connection.dbapi_connection
-    with dbapi.translated():
+    with dbapi.pep_errors():
         tables: list[dict[str, Any]] = raw.session.tables()
     return tables
 
