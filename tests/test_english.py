@@ -221,7 +221,6 @@ NOT_YET = {  # folder or file: its phrases, participles and names `found` or `kn
     "src/tacit/doors/server": (97, 64, 188),
     "src/tacit/publish/local/survey": (17, 12, 56),
     "src/tacit/query": (142, 217, 567),
-    "src/tacit/release": (22, 42, 56),
 }
 
 

@@ -20,8 +20,8 @@ HTML_ALREADY = {
         "id", "legend", "inside", "error", "short", "''.join(reversed(labels) if reverse else labels)", "lower", "upper", "step",
         "type", "code", "blanks['except_group']", "blanks['weak']", "blanks['sample']", "blanks['send']",
     },
-    "release/report.py": {"STYLE", "policy", "head", "banner", "body", "whole"},
-    "publish/synthetic/rows/utility.py": {"meaning", "head", "rows", "skipped", "ways", "len(found.of(ways))"},
+    "release/curators.py": {"STYLE", "policy", "head", "banner", "body", "whole"},
+    "publish/synthetic/rows/utility.py": {"meaning", "head", "rows", "skipped", "ways", "len(errors.of(ways))"},
     "release/answer.py": {"head", "body"},
 }  # fmt: skip
 

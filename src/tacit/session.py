@@ -24,7 +24,7 @@ from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns
 from tacit.query.language.nodes import Parameters, given
-from tacit.query.language.sql import Written, pointing, read
+from tacit.query.language.sql import Written, check_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
@@ -69,7 +69,7 @@ class Session:
         """
         with pointing(question):
             asked = self._read(question, params)
-            text = written(asked.statement) if asked.filled and isinstance(asked.statement, Select) else question
+            text = check_text(written(asked.statement)) if asked.filled and isinstance(asked.statement, Select) else question
             return self._answer_to(asked.statement, budget, text)
 
     def _read(self, question: str, params: Parameters) -> Written:

@@ -7,10 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.errors import InvalidInput, InvalidSensitivity
+from tacit.errors import InvalidInput, InvalidSensitivity, InvalidValue
 from tacit.mechanisms import additive
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.noise.grid import default_step
 
 
 def test_the_fitting_step_is_the_largest_that_serves():
@@ -25,6 +26,36 @@ def test_the_fitting_step_is_the_largest_that_serves():
             assert units(step) * step <= distance * Fraction(1001, 1000)
             larger = 2 * step
             assert larger > scale / 1000 or units(larger) * larger > distance * Fraction(1001, 1000)
+
+
+def test_a_step_that_adds_exactly_a_thousandth_serves():
+    step = default_step(Fraction(4))
+    assert additive.fitting_step(Fraction(4), Fraction(2), lambda width: Fraction(1001, 500) / step if width == step else 0) == step
+
+
+def test_sensitivities_and_dimensions_are_read():
+    """From 0, which is a constant, and from 1 on."""
+    assert [additive.read_sensitivity(number) for number in (0, "1/2", 1)] == [0, Fraction(1, 2), 1]
+    assert [additive.read_dimension(number) for number in (1, 2)] == [1, 2]
+    for wrong in (0, -1, True, 1.5):
+        with pytest.raises(InvalidInput, match="whole number of at least 1"):
+            additive.read_dimension(wrong)
+
+
+@pytest.mark.parametrize(("units", "dimension", "read"), [(7, 1, 7), (np.array(7), 1, 7), ([7], 1, [7]), ([7, 8], 2, [7, 8])])
+def test_units_are_one_number_or_as_many_as_the_dimension_says(units, dimension, read):
+    assert np.array_equal(additive.given_units(units, dimension), read)
+    for other in ({1, 2, 3} - {dimension}) if np.ndim(units) else {2, 3}:
+        with pytest.raises(InvalidValue, match="expected one"):
+            additive.given_units(units, other)
+
+
+def test_each_of_a_flat_array_is_read_and_no_other_shape():
+    assert additive.each_units([5]).tolist() == [5]
+    assert additive.each_units([5, 6]).tolist() == [5, 6]
+    for wrong in (5, np.array(5), np.array([[5, 6]])):
+        with pytest.raises(InvalidValue, match="flat array"):
+            additive.each_units(wrong)
 
 
 def test_a_joint_law_is_the_product():
@@ -47,6 +78,15 @@ def test_a_law_lists_at_most_two_million_outcomes():
     assert additive.MOST_OUTCOMES == 2_000_000
     with pytest.raises(InvalidInput, match="2000001 outcomes"):
         additive.law_around(0, Fraction(1), [Decimal(0)] * 1_000_001, Decimal(0))
+
+
+def test_outcomes_of_several_numbers_multiply(monkeypatch):
+    weights = [Decimal("0.5"), Decimal("0.25")]
+    monkeypatch.setattr(additive, "MOST_OUTCOMES", 27)
+    assert len(additive.law_around(np.zeros(3, dtype=np.int64), Fraction(1), weights, Decimal(0)).probabilities) == 27
+    monkeypatch.setattr(additive, "MOST_OUTCOMES", 26)
+    with pytest.raises(InvalidInput, match="3 numbers of 3 outcomes each"):
+        additive.law_around(np.zeros(3, dtype=np.int64), Fraction(1), weights, Decimal(0))
 
 
 def test_a_law_leaves_out_a_millionth_of_a_millionth_by_default():

@@ -149,7 +149,7 @@ def test_a_curators_page_has_its_outline_whatever_is_declared(tmp_path):
     tame(pages[0].replace("\t", " "))
 
 
-@pytest.mark.parametrize("place", ["publish.synthetic.rows.utility", "release.report"])
+@pytest.mark.parametrize("place", ["publish.synthetic.rows.utility", "release.curators"])
 def test_a_curators_page_without_an_escape_is_caught(place, tmp_path, monkeypatch):
     monkeypatch.setattr("tacit.publish.synthetic.rows.utility.svg", lambda chart: "")
     expected = outline_of_page(curators_report(harmless, tmp_path))

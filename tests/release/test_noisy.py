@@ -1,7 +1,7 @@
 """The last step, replayed: what leaves on neighbouring tables is as close as was paid for, and nothing else decides it.
 
 Question, price and engine run once on each of two neighbours; only `noised` is repeated. Where a mechanism lists its law, the loss
-is exact; else it is bounded from draws, with a chance of one in a million to accuse an honest mechanism.
+is exact; else it is bounded from draws, with the chance of chance.py to accuse an honest mechanism.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tacit.query.price.price import Quote, price, request
 from tacit.release.noisy import InProcess, noised
 from worlds import PUBLIC, World, clinic, ranked, without, world_in_memory
 
-SURE = 1 - 1e-6
+SURE = 1 - CHANCE
 ROW = {"ward": 0, "cost": 5000, "age": 10, "day": 0, "diagnosis": "flu", "scan": 0}
 OTHER = {"ward": 1, "cost": 0, "age": 0, "day": 9, "diagnosis": "cold", "scan": None}
 SPREAD = [{**ROW, "ward": 0}, {**ROW, "ward": 1}, {**ROW, "ward": 2}]

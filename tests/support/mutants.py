@@ -33,6 +33,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from fingerprints import fingerprint
 from forks import (
     MISPLACED,
     NOT_WHOLE,
@@ -85,6 +86,11 @@ class Trial:
         return everything[:: math.ceil(len(everything) / self.limit)] if self.limit else everything
 
     @cached_property
+    def source(self) -> str:
+        """A hash of the module without what no mutant is planted in: docstrings, comments and the words of errors."""
+        return fingerprint(ast.parse(self.planted.path.read_text("utf-8")).body)
+
+    @cached_property
     def reasons(self) -> dict[str, str]:
         return self.project.explained.get(self.module, {})
 
@@ -126,14 +132,14 @@ class Trial:
         """What killed each mutant, or an empty text, where that still holds."""
         if not self.kept.is_file():
             return {}
-        source, old = digest(self.planted.path.read_text("utf-8")), json.loads(self.kept.read_text("utf-8"))
-        if old["module"] != source:
+        old = json.loads(self.kept.read_text("utf-8"))
+        if old["module"] != self.source:
             return {}
         return {key: each["by"] for key, each in old["mutants"].items() if each["valid"] == self._valid(key, each["by"])}
 
     def keep(self, results: dict[str, str]) -> None:
         mutants = {key: {"by": by, "valid": self._valid(key, by)} for key, by in results.items()}
-        write(self.kept, json.dumps({"module": digest(self.planted.path.read_text("utf-8")), "mutants": mutants}, indent=1))
+        write(self.kept, json.dumps({"module": self.source, "mutants": mutants}, indent=1))
 
     def _valid(self, key: str, by: str) -> str:
         """A hash of the tests on which a result rests: the one that killed, or all that did not."""

@@ -25,7 +25,7 @@ from planting import Planted
 ROOT = Path(__file__).parents[2]
 PRELOADED = ("numpy", "scipy.special", "scipy.optimize", "scipy.stats", "hypothesis", "hypothesis.strategies", "duckdb", "pyarrow")
 PRELOADED += ("ibis", "sqlglot.optimizer", "cryptography.hazmat.primitives.ciphers", "rich.console", "mpmath")
-SPARE = 4  # seconds of processor time that a test may need beside a multiple of its own
+SPARE = 2  # seconds of processor time that a test may need beside a multiple of its own
 
 
 @dataclass(frozen=True)

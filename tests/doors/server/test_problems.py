@@ -54,12 +54,29 @@ def test_what_a_mechanism_says_of_a_value_is_told_to_nobody(tmp_path, monkeypatc
         raise InvalidValue("a cell of a marked row")
 
     with served(tmp_path) as found:
-        for where in ("tacit.session.rewrite", "tacit.session.offered", "tacit.session.Session._release"):
+        for where in ("tacit.query.offers.rewrite", "tacit.session.offered", "tacit.session.Session._release"):
             with monkeypatch.context() as patch:
-                patch.setattr(where, fails, raising=False)
+                patch.setattr(where, fails)
                 reply = found.call("ask", sql="SELECT COUNT(*) FROM visits WHERE cost < 5", epsilon="0.1")
             assert b"marked" not in reply.body
         with pytest.MonkeyPatch.context() as planted:
             planted.setattr("tacit.doors.server.desk.words_for", lambda error: problem("invalid_input", str(error)))
             planted.setattr("tacit.session.Session.explain", fails)
             assert b"marked" in found.call("explain", sql="SELECT COUNT(*) FROM visits", epsilon="0.1").body
+
+
+def test_parameters_that_make_a_text_too_long_are_refused_before_the_ledger(tmp_path):
+    """An engine reads the text with its parameters filled in, under the same limit; planted: the text of the request alone."""
+    names = [f"p{at}" for at in range(60)]
+    sql = f"SELECT COUNT(*) FROM visits WHERE diagnosis IN ({', '.join(f':{name}' for name in names)})"
+    with served(tmp_path) as found:
+        before = found.desk.office.data.ledger.head.number
+        reply = found.call("ask", sql=sql, params={name: name * 700 for name in names}, epsilon="0.1")
+        assert b"not_allowed" in reply.body
+        assert found.desk.office.data.ledger.head.number == before
+        short = found.call("ask", sql=sql, params=dict.fromkeys(names, "flu"), epsilon="0.1")
+        assert short.status == 200
+        with pytest.MonkeyPatch.context() as planted:
+            planted.setattr("tacit.session.check_text", lambda text: text)
+            found.call("ask", sql=sql, params={name: name * 701 for name in names}, epsilon="0.1")
+        assert found.desk.office.data.ledger.head.number > before + 2

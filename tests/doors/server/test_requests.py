@@ -148,14 +148,14 @@ def test_records_that_cannot_be_written_stop_a_request_before_it_spends(tmp_path
 
 def limit_ledger(pool: Any, limit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Call `limit` with each connection of a ledger that is about to be used."""
-    taken = pool._taken
+    taken = pool._take_connection
 
     def limited() -> Any:
         connection = taken()
         limit(connection._connection)
         return connection
 
-    monkeypatch.setattr(pool, "_taken", limited)
+    monkeypatch.setattr(pool, "_take_connection", limited)
 
 
 @pytest.mark.parametrize("which", ["records", "ledger"])

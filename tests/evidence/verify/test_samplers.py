@@ -17,7 +17,7 @@ def test_a_new_module_that_draws_is_noticed():
     """A sampler that is added must be added here, and to the rows; which of these are driven is in docs/guides."""
     noise = SOURCE / "mechanisms" / "noise"
     drawing = {path.stem for path in noise.glob("*.py") if DOORS.search(path.read_text("utf-8"))}
-    assert drawing == {"bits", "choice", "binomial", "envelope", "coins", "lazy", "sampler", "enclosure", "uniform", "table"}
+    assert drawing == {"bits", "choice", "envelope", "coins", "lazy", "sampler", "enclosure", "uniform", "table", "urn"}
 
 
 @pytest.mark.parametrize("name", ["a median", "both ends"])

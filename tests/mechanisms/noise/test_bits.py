@@ -75,6 +75,7 @@ def test_a_count_is_a_number_of_bytes(amount: object) -> None:
 
 def test_the_stream_is_aes_256_ctr(monkeypatch: pytest.MonkeyPatch) -> None:
     """Published values for a zero key: AESAVS for counter 0, test case 13 of GCM for counter 1."""
+    bits.random_bytes(1)  # a block is at hand, which a request of this length does not use
     monkeypatch.setattr(bits.os, "urandom", bytes)
     stream = bits.random_bytes(bits.SMALL)
     assert stream[:16].hex() == "dc95c078a2408989ad48a21492842087"
@@ -102,6 +103,13 @@ def test_bytes_are_erased_when_handed_out() -> None:
     assert used == 1000
     assert not block[:used].any()
     assert block[used:].any()
+
+
+def test_a_request_at_the_end_of_a_block_gets_all_its_bytes_from_a_new_one() -> None:
+    """No request is short, and none gets bytes that were erased: 16 zero bytes have a chance of 2^-128."""
+    drawn = [bits.random_bytes(1000) for _ in range(3 * bits.AHEAD // 1000)]
+    assert {len(data) for data in drawn} == {1000}
+    assert bytes(PIECE) not in set.union(*map(pieces_of, drawn[-70:]))
 
 
 def test_an_interruption_gets_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from tacit.publish.graphs.candidates import BINS, WORDS, Candidates
 from tacit.publish.graphs.pictures import candidate_chart, degree_chart
 from tacit.publish.graphs.published import BANNER, NOT_PROTECTED, Published
-from tacit.release.curators import curators_page
-from tacit.release.report import figure, heading, listed, paragraph, table
+from tacit.release.curators import curators_page, figure, heading, listed, paragraph, table
 
 
 def report_page(made: Published) -> str:

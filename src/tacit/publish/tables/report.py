@@ -18,8 +18,7 @@ from tacit.publish.tables.grouping import Integers
 from tacit.publish.tables.requirements import Requirements
 from tacit.publish.tables.search import COMPLIES, Found
 from tacit.publish.tables.table import Table
-from tacit.release.curators import curators_page
-from tacit.release.report import figure, heading, listed, paragraph, table
+from tacit.release.curators import curators_page, figure, heading, listed, paragraph, table
 
 FINE, POOR, CHOSEN = "#5b8c5a", "#c9c9c9", "#e07a3f"
 BLUE = "#1f4e9c"

@@ -109,7 +109,7 @@ def parse(text: str, given: Given | None = None) -> Select:
 
 def read(text: str, given: Given | None = None) -> Written:
     """The statement of `text`: a SELECT, DESCRIBE or SHOW TABLES."""
-    text, options = _budget_in(_check(text))
+    text, options = _budget_in(check_text(text))
     tree = _one_statement(text)
     if not isinstance(tree, exp.Select | exp.Union):
         return Written(_of_the_catalog(tree, text))
@@ -182,7 +182,8 @@ def _line_up(expression: Expression) -> Expression:
     return replace(expression, at=at)
 
 
-def _check(text: str) -> str:
+def check_text(text: str) -> str:
+    """The text of a question, if it is short enough to be read; also of one in which parameters have become literals."""
     if not isinstance(text, str):
         raise InvalidSQL(
             f"the question must be a string, not {type(text).__name__}", remedy="ask for example 'SELECT COUNT(*) ...'"

@@ -13,8 +13,7 @@ from tacit.publish.graphs.bipartite.grouping import Bound, counting_bound
 from tacit.publish.graphs.bipartite.publishing import BANNER, Grouped, group_safely
 from tacit.publish.graphs.bipartite.two_sided import Side, TwoSided
 from tacit.publish.graphs.saving import save_json
-from tacit.release.curators import curators_page
-from tacit.release.report import heading, listed, paragraph, table
+from tacit.release.curators import curators_page, heading, listed, paragraph, table
 
 NOT_PROTECTED = (
     "Structure: whoever knows how many neighbours a person has may find that person's node, as every edge is published.",

@@ -25,8 +25,7 @@ from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import Paid, relation_of, sell_release
 from tacit.publish.graphs.private.theta import BoughtHistogram
 from tacit.publish.graphs.saving import save_json
-from tacit.release.curators import curators_page
-from tacit.release.report import listed, paragraph
+from tacit.release.curators import curators_page, listed, paragraph
 
 AUTO = "auto"
 FEW = 4  # edges of a person: a bought theta up to this says little about degrees

@@ -18,8 +18,7 @@ from tacit.publish.graphs.saving import save_json
 from tacit.publish.graphs.supernodes.annealing import PER_NODE, Annealed, anneal
 from tacit.publish.graphs.supernodes.published import BANNER, Supergraph, publish
 from tacit.publish.graphs.supernodes.worlds import sampled
-from tacit.release.curators import curators_page
-from tacit.release.report import heading, listed, paragraph, table
+from tacit.release.curators import curators_page, heading, listed, paragraph, table
 
 NOT_PROTECTED = (
     "What is true of a whole group: full and empty blocks say of every pair of its members whether they are linked.",

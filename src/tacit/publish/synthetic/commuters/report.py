@@ -29,8 +29,7 @@ from tacit.publish.synthetic.commuters.utility import (
     measure_utility,
     suppression_loss,
 )
-from tacit.release.curators import curators_page, curators_place, for_the_owner, write_for_curator
-from tacit.release.report import figure, heading, table
+from tacit.release.curators import curators_page, curators_place, figure, for_the_owner, heading, table, write_for_curator
 from tacit.untrusted import for_html
 
 REAL, MADE, FAKE = "#1f4e9c", "#5b8c5a", "#e07a3f"
