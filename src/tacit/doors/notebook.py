@@ -15,11 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
+from IPython.display import display
 
 from tacit.doors.driver.address import read_address
 from tacit.doors.driver.dbapi import open_session
 from tacit.doors.limited import Limited
 from tacit.errors import InvalidInput
+from tacit.untrusted import lines_for_terminal
 
 DEFAULT = "tacit:///tacit.toml"
 VALUES = ("--epsilon", "--delta", "--error", "--confidence", "--params", "--address")
@@ -86,6 +88,9 @@ class TacitMagics(Magics):
         if cell is None:
             return self._current().session
         answer = self._ask(words, cell)
+        if words.explain and not words.name:
+            display({"text/plain": lines_for_terminal(str(answer))}, raw=True)
+            return None
         if not words.name:
             return answer
         self._names[words.name] = answer

@@ -191,7 +191,10 @@ class Shell:
     def _chart(self, path: str) -> None:
         if self.answer is None:
             raise InvalidInput("there is no answer to draw; ask a question first")
-        files = shlex.split(path)
+        try:
+            files = shlex.split(path)
+        except ValueError:
+            raise InvalidInput("unterminated quote in the name of the file; type \\chart picture.svg") from None
         if len(files) != 1:
             raise InvalidInput("the file is missing; type \\chart picture.svg")
         self.answer.chart(files[0])
