@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
-from IPython.display import display
 
 from tacit.doors.driver.address import read_address
 from tacit.doors.driver.dbapi import open_session
@@ -76,6 +75,7 @@ class TacitMagics(Magics):
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
         self._names: dict[str, Any] = shell.user_ns
+        self._publish = shell.display_pub.publish
         self._session: Limited | None = None
         self._budget: dict[str, Any] = {}
 
@@ -89,7 +89,7 @@ class TacitMagics(Magics):
             return self._current().session
         answer = self._ask(words, cell)
         if words.explain and not words.name:
-            display({"text/plain": lines_for_terminal(str(answer))}, raw=True)
+            self._publish({"text/plain": lines_for_terminal(str(answer))})
             return None
         if not words.name:
             return answer

@@ -96,7 +96,7 @@ class Receipt:
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """The released table; `limits` are the public facts, other than the noise, that shaped its numbers."""
 
@@ -132,6 +132,10 @@ class Answer:
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per row: plain keys, and numbers with the ends of their intervals."""
         return [{column.name: _cell(column, at) for column in self.columns} for at in range(len(self))]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, as `rows` returns them."""
+        return iter(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values; budgets are exact strings, and so are numbers that a double cannot represent."""
@@ -208,6 +212,10 @@ class Answer:
 
         return chart(self, path, column)
 
+    def plot(self, path: str | Path | None = None, column: str | None = None) -> Picture:
+        """The same as `chart`."""
+        return self.chart(path, column)
+
     # --- for people ---
 
     def __str__(self) -> str:
@@ -216,6 +224,9 @@ class Answer:
         widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
         lines = ["  ".join(cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)) for row in table]
         return "\n".join([*(line.rstrip() for line in lines), "", *self.below()])
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
@@ -267,9 +278,11 @@ class Answer:
         return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{for_html(heading(column))}</th>" for column in self.columns)
+        sides = [f' style="text-align: {"right" if column.is_number else "left"}"' for column in self.columns]
+        sided = list(zip(self.columns, sides, strict=True))
+        head = "".join(f"<th{side}>{for_html(heading(column))}</th>" for column, side in sided)
         body = "".join(
-            "<tr>" + "".join(f"<td>{for_html(cell_text(column, at))}</td>" for column in self.columns) + "</tr>"
+            "<tr>" + "".join(f"<td{side}>{for_html(cell_text(column, at))}</td>" for column, side in sided) + "</tr>"
             for at in self._rows_shown
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{for_html(' · '.join(self.below()))}</p>"
