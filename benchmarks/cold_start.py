@@ -50,6 +50,7 @@ TRICKS = (
         SQL,
         "import tacit.doors.cli.commands as c\nall = c.application\nc.application = lambda _: all()\n",
     ),
+    Trick("a command that answers once collects no garbage", SQL, "import gc\ngc.disable = lambda: None\n"),
     Trick("the process ends without taking itself apart", SQL, "import tacit.doors.cli as c\nc._leave = sys.exit\n"),
     Trick("the same", EXPLAIN, "import tacit.doors.cli as c\nc._leave = sys.exit\n"),
     Trick(

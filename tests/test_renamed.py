@@ -1,9 +1,11 @@
 """Proofs follow code that changed names alone, and nothing else."""
 
 import ast
+import subprocess
 
 import pytest
 
+import renamed
 from fingerprints import Listed, fingerprint
 from renamed import Comparison, Definition, same_up_to_names
 
@@ -59,3 +61,22 @@ def test_a_line_finds_its_successor_in_another_module():
     assert (successor.module, successor.name) == ("b.c", "price_of")
     changed = Comparison.of(before, {"a": ast.parse(OLD.replace("+ low", "- low"))})
     assert changed.successor(line, "") is None
+
+
+def test_an_earlier_commit_is_read_and_not_the_files_of_today(tmp_path, monkeypatch):
+    folder = tmp_path / "src" / "tacit"
+    (folder / "privacy").mkdir(parents=True)
+    for name, text in {
+        "__init__.py": "a = 1",
+        "privacy/__init__.py": "",
+        "privacy/loss.py": "b = 'ü'",
+        "privacy/loss.md": "#",
+    }.items():
+        (folder / name).write_text(text, "utf-8")
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    (folder / "privacy" / "loss.py").write_text("b = 2", "utf-8")
+    monkeypatch.setattr(renamed, "ROOT", tmp_path)
+    texts = {name: ast.unparse(tree) for name, tree in renamed.trees_at("HEAD").items()}
+    assert texts == {"__init__": "a = 1", "privacy": "", "privacy.loss": "b = 'ü'"}

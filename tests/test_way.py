@@ -8,6 +8,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ import pytest
 from sources import MODULES, ROOT, SOURCE, nodes, tree_of
 
 LIMITS = {"count": 82, "grouped mean": 87, "prepare": 46, "request": 96, "graph": 19}
-MOST_LONELY = 30  # modules of fewer than SMALL lines whose only user stands beside them
+MOST_LONELY = 10  # modules of fewer than SMALL lines whose only user stands beside them
 SMALL = 100
+LEAST_IN_A_FOLDER = 3  # modules, its own `__init__.py` among them, and folders
 AT_THEIR_PATH = 0.8  # share of the files of tests
 ROADS = Path(__file__).parent / "support" / "roads.py"
 
@@ -73,6 +75,18 @@ def test_few_small_modules_have_one_user_beside_them():
     alone = lonely(users(), lines)
     assert len(alone) <= MOST_LONELY, alone
     assert lonely({"a.b": {"a.c"}, "a.d": {"a.c", "a.b"}, "a.e": {"f.g"}}, {"a.b": 99, "a.d": 9, "a.e": 9}) == ["a.b"]
+
+
+def sparse(modules: list[Path]) -> list[str]:
+    """Folders with too few modules and folders."""
+    members = Counter(path.parent for path in modules) + Counter(path.parents[1] for path in modules if path.name == "__init__.py")
+    return sorted(str(folder) for folder in {path.parent for path in modules} if members[folder] < LEAST_IN_A_FOLDER)
+
+
+def test_a_folder_has_at_least_three_modules():
+    assert sparse(list(MODULES.values())) == []
+    planted = ["a/__init__.py", "a/one.py", "a/b/__init__.py", "a/b/two.py"]
+    assert sparse([Path(each) for each in planted]) == ["a/b"]
 
 
 # --- tests stand where their module does -------------------------------------------------------------------------------------

@@ -369,11 +369,18 @@ def test_a_budget_on_any_grid_is_calibrated_on_the_grid_that_is_used(epsilon, mo
     assert several.rho == calibrated_rho((Moves(several.units, entries=3),), (Fraction(1),), *budget)
 
 
-def test_a_sensitivity_between_grid_points_is_calibrated_by_whole_steps():
-    budget = Fraction(1), Fraction(1, 10**6)
-    made = Gaussian.for_budget("1.3", *budget)
-    assert made.units == math.ceil(Fraction("1.3") / made.step) > Fraction("1.3") / made.step
+@pytest.mark.parametrize(("sensitivity", "epsilon"), [("1.3", 1), ("0.3", 3), ("2.9", 8)])  # the last two on a finer grid
+def test_a_sensitivity_between_grid_points_is_calibrated_by_whole_steps(sensitivity, epsilon):
+    budget = Fraction(epsilon), Fraction(1, 10**6)
+    made = Gaussian.for_budget(sensitivity, *budget)
+    assert made.units == math.ceil(Fraction(sensitivity) / made.step) > Fraction(sensitivity) / made.step
     assert made.rho == calibrated_rho((Moves(made.units, entries=1),), (Fraction(1),), *budget)
+
+
+def test_its_loss_is_concentrated_so_a_budget_needs_a_delta():
+    """A price asks the class before any mechanism exists."""
+    assert Gaussian.concentrated
+    assert str(Gaussian(1, 1).loss).startswith("concentrated")
 
 
 def test_every_number_may_lose_what_its_noise_leaves_out(monkeypatch):

@@ -1,6 +1,7 @@
 """Randomized response: the loss exactly, the estimator against the swapped one, the error bounds of a lecture, bad input."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
@@ -14,13 +15,14 @@ from chance import CHANCE
 from tacit.accounting.events import RandomizedAnswer
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
 from tacit.mechanisms.noise import bits
-from tacit.mechanisms.randomized_response import BOUNDS, RandomizedResponse, posterior
+from tacit.mechanisms.randomized_response import BOUNDS, RandomizedResponse, _error_curve, posterior
 from tacit.privacy.law import ARITHMETIC, Law, worst_log_ratio
 from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours, Pure
 from tacit.privacy.rounding import exp_up
 from tacit.privacy.sealed import Sealed
 
 QUARTER = RandomizedResponse.with_flip("1/4")
+FLIP = Fraction(1, 4)
 TINY = Decimal("1e-30")
 EPSILONS = st.fractions(min_value=Fraction(1, 1000), max_value=20).filter(bool)
 
@@ -124,7 +126,9 @@ def test_reports_keep_the_shape_and_say_nothing_of_the_input_type():
     assert QUARTER.release(np.zeros((3, 4))).shape == (3, 4)
 
 
-@pytest.mark.parametrize("bad", [2, -1, 0.5, [], [0, 2], [0, math.nan], ["0", "1"], None, [None], np.zeros(0), [1j], "1"])
+@pytest.mark.parametrize(
+    "bad", [2, -1, 0.5, [], [0, 2], [0, math.nan], ["0", "1"], None, [None], np.zeros(0), [1j], "1", [Decimal("sNaN")]]
+)
 def test_only_bits_are_accepted(bad):
     with pytest.raises(InvalidValue):
         QUARTER.release(bad)
@@ -265,6 +269,21 @@ def test_other_arguments_out_of_range():
         with pytest.raises(InvalidInput):
             attempt()
     assert RandomizedResponse(1, Neighbours("change-one", "unit")).loss.neighbours.of == "unit"
+
+
+def test_another_epsilon_has_another_flip():
+    assert replace(RandomizedResponse(1), epsilon=2) == RandomizedResponse(2)
+
+
+@pytest.mark.parametrize("reach", [0.2, 0.7, 3.0])
+def test_a_curve_is_the_law_of_the_estimate_within_reach(reach):
+    """Of twelve people whose bits are 0, k report 1 with a binomial chance; the estimate is then (k/12 - flip) / (1 - 2 flip)."""
+    law = {float((Fraction(k, 12) - FLIP) / (1 - 2 * FLIP)): math.comb(12, k) * FLIP**k * (1 - FLIP) ** (12 - k) for k in range(13)}
+    errors, densities = _error_curve(FLIP, 12, reach)
+    assert errors == pytest.approx([error for error in law if abs(error) <= reach])
+    assert [density / (12 * (1 - 2 * FLIP)) for density in densities] == pytest.approx(
+        [float(chance) for error, chance in law.items() if abs(error) <= reach]
+    )
 
 
 def test_the_chart_shows_three_epsilons_and_the_interval(tmp_path):

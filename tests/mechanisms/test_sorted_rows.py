@@ -85,6 +85,28 @@ def test_values_go_to_the_nearest_point_of_the_grid(lower, upper, step):
     assert [grid.value(offset) for offset in range(grid.points)] == [float(grid.lower + k * grid.step) for k in range(grid.points)]
 
 
+def test_a_grid_has_from_one_step_to_fewer_than_2_to_the_62():
+    assert [Grid(0, upper, 1).points for upper in (1, 2, 2**62 - 1)] == [2, 3, 2**62]
+    for lower, upper, step in ((0, 0, 1), (1, 0, 1), (0, 2**62, 1), (0, 3, 2), (0, 1, 2)):
+        with pytest.raises(InvalidInput, match="whole number of steps"):
+            Grid(lower, upper, step)
+
+
+def test_units_come_as_a_pair_of_offsets_and_counts():
+    assert Grid(0, 10, 1).rows_of_units(([3, 9], [2, 5])).size == 7
+    assert Grid(0, 10, 1).rows_of_units([[3, 9], None]).size == 2
+    for wrong in (([3],), ([3], [1], [1]), 3):
+        with pytest.raises(InvalidValue, match="a pair"):
+            Grid(0, 10, 1).rows_of_units(wrong)
+
+
+def test_many_values_keep_their_counts_in_order():
+    values = np.arange(1000) * 7 % 1000
+    rows = sorted_rows(values, 0, 999, counts=values + 1)
+    assert rows.values.tolist() == list(range(1000))
+    assert np.diff(rows.ends, prepend=0).tolist() == list(range(1, 1001))
+
+
 def test_the_rows_of_a_grid_end_where_it_ends():
     grid = Grid(0, 10, 1)
     for rows in (grid.rows([3, 99]), grid.rows_of_units(([3, 99], [1, 1]))):

@@ -67,7 +67,7 @@ def test_the_page_says_what_comes(question: str, told: str) -> None:
     if mark == "refused":
         code, _, said = lines[0].partition(": ")
         said = re.sub(r"^line \d+, column \d+: ", "", said)
-        assert told == f"refused (`{code}`): {said}"
+        assert told == f'refused (`{code}`): "{said}"'
     elif told.startswith("answered as "):
         statement = read(question, given(None, TODAY)).statement
         assert isinstance(statement, Select)

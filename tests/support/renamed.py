@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import ast
+import io
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,7 +81,7 @@ def locals_of(nodes: tuple[ast.AST, ...]) -> set[str]:
     }
 
 
-def renames(old: Any, new: Any, field: str = "") -> Iterator[tuple[str, str, str]] | None:
+def renames(old: Any, new: Any) -> Iterator[tuple[str, str, str]] | None:
     """The names of `old` with those in their places in `new`, and the kind of the place; None if the trees differ otherwise."""
     pairs: list[tuple[str, str, str]] = []
     return iter(pairs) if _collect(old, new, "", pairs) else None
@@ -120,15 +122,12 @@ def same_up_to_names(old: Definition, new: Definition, taken: set[str]) -> bool:
 
 def trees_at(commit: str) -> dict[str, ast.Module]:
     """The modules of tacit at a commit."""
-    listing = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", commit, "src/tacit"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    paths = [path for path in listing.stdout.splitlines() if path.endswith(".py")]
-    texts = (
-        subprocess.run(["git", "show", f"{commit}:{path}"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-        for path in paths
-    )
-    return {_dotted(Path(path).relative_to("src/tacit")): ast.parse(text) for path, text in zip(paths, texts, strict=True)}
+    packed = subprocess.run(
+        ["git", "archive", "--format=tar", commit, "src/tacit"], cwd=ROOT, capture_output=True, check=True
+    ).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        files = [(Path(entry.name), archive.extractfile(entry)) for entry in archive if entry.name.endswith(".py")]
+        return {_dotted(path.relative_to("src/tacit")): ast.parse(file.read()) for path, file in files if file is not None}
 
 
 def trees_now() -> dict[str, ast.Module]:

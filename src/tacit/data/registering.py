@@ -13,7 +13,6 @@ Every mark is an HMAC under the register's key and goes to the register alone: a
 
 from __future__ import annotations
 
-import gzip
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -231,6 +230,8 @@ def _beginnings(file: Path) -> Parts:
 
 
 def _plain(file: Path) -> BinaryIO:
+    import gzip
+
     from tacit.data.files.kinds import is_compressed  # no query reads files
 
     return gzip.open(file) if is_compressed(file) else file.open("rb")  # type: ignore[return-value]  # both are read as binary

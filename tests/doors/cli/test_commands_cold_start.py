@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tacit.doors import cli
 from tacit.doors.server import parts
 
 CATALOG = '[budget]\nepsilon = 1\n[tables.people]\nsource = "people.csv"\nunit = "row"\ncolumns.age = { bounds = [0, 110] }\n'
@@ -63,3 +64,16 @@ def test_a_process_of_the_server_does_not_look_for_garbage_while_it_loads(monkey
     finally:
         gc.enable()
     assert enabled == [False]
+
+
+@pytest.mark.parametrize(("command", "collects"), [("sql", False), ("explain", False), ("check", True)])
+def test_a_command_that_answers_once_collects_no_garbage(command: str, collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    enabled = []
+    monkeypatch.setattr("tacit.doors.cli.commands.application", lambda asked: lambda **_: enabled.append(gc.isenabled()))
+    monkeypatch.setattr("tacit.release.elsewhere.processes.start_ahead", lambda: None)
+    monkeypatch.setattr("sys.argv", ["tacit", command])
+    try:
+        cli.run(command)
+    finally:
+        gc.enable()
+    assert enabled == [collects]

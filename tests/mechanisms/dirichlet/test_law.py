@@ -26,6 +26,12 @@ def test_an_empty_block_has_its_noise_as_often_as_it_is_kept():
     assert sum(two.values()) == 1
 
 
+def test_blocks_that_are_kept_for_certain_need_no_worker():
+    """There is no set without them, from which nothing could be drawn."""
+    half = Fraction(1, 2)
+    assert resampling_chances([0, 0], Fraction(3), [Fraction(1)] * 2, 1) == {(1, 0): half, (0, 1): half}
+
+
 def test_as_many_outputs_as_there_may_be_are_listed(monkeypatch):
     """Three draws of three blocks have ten outputs."""
     masses = [Fraction(1)] * 3

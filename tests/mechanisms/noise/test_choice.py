@@ -48,6 +48,12 @@ def test_a_tie_goes_on(monkeypatch):
     assert not queue
 
 
+def test_a_tie_with_the_last_digit_is_not_below(monkeypatch):
+    """Half of all words are below 1/2 = 0.1000..., and the word that has its digits is not."""
+    inject(monkeypatch, 2**63 - 1, 2**63, 2**63 + 1)
+    assert bernoulli(Fraction(1, 2), size=3).tolist() == [True, False, False]
+
+
 def test_coins_of_bias_0_and_1_are_certain():
     assert bernoulli(Fraction(1), 1000).all()
     assert not bernoulli(Fraction(0), 1000).any()
@@ -186,6 +192,17 @@ def test_one_index_is_chosen_with_the_costs_as_they_are(monkeypatch):
     monkeypatch.setattr(choice, "_draw", lambda envelope: drawn.append(envelope) or 7)
     assert choose([1, 2], [0, 3]).tolist() == [7]
     assert [envelope.factor for envelope in drawn] == [1]
+
+
+def test_one_of_length_1_is_as_possible_as_any():
+    """Another index has a chance of 9 e^-40 a draw, in all below 1e-14."""
+    assert choose([1, 9], costs=[0, 40], size=50).tolist() == [0] * 50
+
+
+def test_lengths_are_whole_numbers_below_2_to_the_1000():
+    assert choose([0, 2**1000 - 1], costs=[0, 0]).tolist() == [1]
+    with pytest.raises(InvalidInput, match="from 0 to"):
+        choose([0, 2**1000], costs=[0, 0])
 
 
 def test_rounded_weights_would_be_seen():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from chance import follows_law
 from interval_cells import cells_with_costs, distance
 from tacit.errors import InvalidInput
+from tacit.evidence.verify import samplers
 from tacit.evidence.verify.driving import UNDECIDED, driven
 from tacit.evidence.verify.driving import distance as distance_of
 from tacit.mechanisms.quantile import ends as module
@@ -99,6 +100,11 @@ def running(between, factor):
 def test_the_code_that_draws_has_the_law(rows):
     """All decisions of a draw, each way once: no draws, so no luck."""
     assert running(intervals(rows, Fraction(1, 2), 1, 2), Fraction(1, 2)) < UNDECIDED
+
+
+def test_cells_that_are_not_told_apart_by_their_distance_have_the_law_too():
+    """The row of `tacit verify` in which all distances above 1 are drawn together, and kept as often as they should be."""
+    assert distance_of(*samplers.ROWS[samplers.BEYOND]()["both ends"]()) < UNDECIDED
 
 
 def test_planted_cells_that_are_drawn_without_the_inner_box_are_seen(monkeypatch):

@@ -335,3 +335,7 @@ def test_bad_parameters_are_refused():
         QuantileWithInterval(0.5, 0, 10, 1, 0)
     with pytest.raises(InvalidBudget, match="too small"):
         QuantileWithInterval(0.5, 0, 10, 1, Fraction(1, 10**30))
+
+
+def test_one_quantile_may_be_released_alone():
+    assert release_together([Quantile("0.5", 0, 100, 1, 5000)], Sealed(([7], [101]))) == [Enclosed(7, 0, 100)]

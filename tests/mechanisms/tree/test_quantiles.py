@@ -53,6 +53,14 @@ def misses(tree, rows, times=TIMES):
     return missed
 
 
+def test_a_surplus_of_a_cell_is_divided_evenly():
+    """A cell of 8 rows whose children have 4 together: least squares gives each of the three children 1 more, and takes 1 away."""
+    counts = Counts(Tree(9, 3, 2, Fraction(1)), blocks([], 9))
+    counts._noisy = {(): np.array([10.0, 8.0, 6.0]), (1,): np.array([1.0, 2.0, 1.0])}
+    assert counts.below(()).tolist() == [10, 18]
+    assert counts.below((1,)).tolist() == [10 + 2, 10 + 5]
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_rows_are_enclosed(name):
     tree = Tree(POINTS, 3, 4, Fraction(1))

@@ -57,7 +57,13 @@ ONE = sorted(
         "isodow",
     }
 )
-TWO = sorted({*nodes.BINARY.values(), "like", "ilike", "quantile", "round", "substring"})
+TWO = sorted(
+    {
+        *nodes.BINARY.values(),
+        *(name for name in nodes.CALLS.values() if FORMS[name].least == FORMS[name].most == 2),
+        *("like", "ilike", "quantile", "round", "substring"),
+    }
+)
 OTHERS = [
     "between",
     "in",

@@ -103,7 +103,7 @@ class ServerConnection:
 def _in_driver_words(statement: str) -> str:
     """A statement as the driver wants its values named.
 
-    >>> _named("UPDATE tacit_books SET number = :last, hash = :last_hash")
+    >>> _in_driver_words("UPDATE tacit_books SET number = :last, hash = :last_hash")
     'UPDATE tacit_books SET number = %(last)s, hash = %(last_hash)s'
     """
     return re.sub(r":(\w+)", r"%(\1)s", statement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -44,6 +45,8 @@ def main() -> None:
 
 def run(asked: str) -> None:
     """Run the command line, whose command is `asked`; raises SystemExit at its end."""
+    if asked in ONE_ANSWER:
+        gc.disable()  # such a process ends after one answer: collecting garbage while it loads finds none
     if asked == "sql" and "TACIT_SERVER" not in os.environ and not any(word.startswith("--server") for word in sys.argv):
         from tacit.release.elsewhere.processes import start_ahead
 

@@ -37,7 +37,7 @@ def plain(value: Any) -> Any:
 def json_figures(**figures: Any) -> dict[str, Any]:
     """Named figures as JSON has them.
 
-    >>> told(recovered=np.float64(0.75))
+    >>> json_figures(recovered=np.float64(0.75))
     {'recovered': 0.75}
     """
     return {name: plain(value) for name, value in figures.items()}

@@ -82,7 +82,7 @@ def local_sensitivity(epsilon: Number = 1, top: int = 1000, step: int = 10) -> L
     """Both neighbours, answered in both ways; all figures are exact, from the laws of the answers.
 
     >>> found = local_sensitivity(epsilon=1, top=200)
-    >>> found.local > 0.9, found.smooth <= found.allowed, found.local_loss, found.smooth_loss <= 1
+    >>> found.local > 0.9, found.smooth <= found.most_allowed, found.local_loss, found.smooth_loss <= 1
     (True, True, inf, True)
     """
     budget = exact(epsilon, "epsilon")

@@ -297,7 +297,7 @@ def auxiliary(
     >>> found = auxiliary([45, 55, 60, 40, 50] * 100, bounds=(0, 200), epsilon=1)
     >>> found.holds, found.error_in < 10 > found.error_out
     (True, True)
-    >>> auxiliary([66, 70, 68, 72] * 100, bounds=(48, 96), less=-2, of="height").known
+    >>> auxiliary([66, 70, 68, 72] * 100, bounds=(48, 96), less=-2, of="height").knowledge
     '2 above the average'
     """
     low, high = bounds

@@ -186,7 +186,7 @@ def feasible(people: int, questions: Sequence[int], epsilon: Number = 1, delta: 
 def breaking_noise(people: int, questions: int) -> float:
     """The deviation at which 95% of the bits are expected to be recovered by least squares; below it, more are.
 
-    >>> round(predicted_share(128, 512, breaking(128, 512)), 3)
+    >>> round(predicted_share(128, 512, breaking_noise(128, 512)), 3)
     0.95
     """
     return sqrt(max(0, questions - people)) / (4 * NEARLY_ALL)

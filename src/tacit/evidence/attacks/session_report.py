@@ -86,7 +86,7 @@ def pool(parts: Iterable[Part]) -> tuple[Finding, ...]:
     """One finding for each attack, over all its parts.
 
     >>> few = Tries("tracing", "members recognized", hits=0, tries=3, chance=0.03, predicted=0.01, enough=False)
-    >>> [found.summary() for found in pooled([few])]
+    >>> [found.summary() for found in pool([few])]
     ['tracing: too few to tell; members recognized 0, where chance may reach 1']
     """
     by_attack: dict[str, list[Any]] = {}

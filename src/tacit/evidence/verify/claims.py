@@ -29,7 +29,7 @@ def least_parameter(loss: Loss, one: Law, other: Law) -> Decimal:
     """The least parameter (epsilon; rho for a concentrated claim) with which the claim holds for these laws in this order.
 
     >>> coin, flipped = Law({0: Decimal("0.25"), 1: Decimal("0.75")}), Law({0: Decimal("0.75"), 1: Decimal("0.25")})
-    >>> round(measured(Pure(1), coin, flipped), 6), round(measured(Approximate(1, 0.5), coin, flipped), 6)
+    >>> round(least_parameter(Pure(1), coin, flipped), 6), round(least_parameter(Approximate(1, 0.5), coin, flipped), 6)
     (Decimal('1.098612'), Decimal('0.000000'))
     """
     with localcontext(ARITHMETIC):

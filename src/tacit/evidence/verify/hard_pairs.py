@@ -20,7 +20,7 @@ FAR, OVER = 4, 20  # values kept free at the upper end, and rows that make them 
 def rising_and_falling(below: int, above: int) -> Pair:
     """Numbers for a sparse vector: `below` of them rise by one, then `above` of them fall by one.
 
-    >>> rising(3, 1)
+    >>> rising_and_falling(3, 1)
     ((4, 4, 4, 5), (5, 5, 5, 4))
     """
     return (4,) * below + (5,) * above, (5,) * below + (4,) * above

@@ -50,7 +50,7 @@ def select_rows(text: str, value: str, columns: Columns, people: int) -> Selecte
     """The aggregate that the text asks for, and the rows that it is about.
 
     >>> ward = np.array(["north", "south", "north"], dtype=object)
-    >>> selected("MAX(salary) WHERE ward = 'north'", "salary", {"ward": ward}, 3).rows
+    >>> select_rows("MAX(salary) WHERE ward = 'north'", "salary", {"ward": ward}, 3).rows
     array([0, 2])
     """
     try:

@@ -135,7 +135,7 @@ def _texts(parts: list[Any]) -> tuple[Any, Any]:
 def encode(*columns: Any) -> tuple[Any, list[Any]]:
     """The names in all columns, each once and ascending, and for each column the place of every name among them.
 
-    >>> names, (left, right) = coded(np.array([7, 3]), np.array([3, 9]))
+    >>> names, (left, right) = encode(np.array([7, 3]), np.array([3, 9]))
     >>> names.tolist(), left.tolist(), right.tolist()
     ([3, 7, 9], [1, 0], [0, 2])
     """

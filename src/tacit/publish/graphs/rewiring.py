@@ -158,9 +158,9 @@ def _each(amounts: Integers, random: np.random.Generator) -> list[int]:
 def make_even(degrees: Integers, k: int) -> Integers:
     """Degrees of an even sum that are as anonymous as the given ones: one node moves to the next degree, or a whole degree does.
 
-    >>> made_even(np.array([2, 2, 2, 1, 1, 1, 1]), k=3).tolist()
+    >>> make_even(np.array([2, 2, 2, 1, 1, 1, 1]), k=3).tolist()
     [2, 2, 2, 1, 1, 1, 1]
-    >>> made_even(np.array([3, 2, 2, 2, 3, 3, 3, 3]), k=3).tolist()
+    >>> make_even(np.array([3, 2, 2, 2, 3, 3, 3, 3]), k=3).tolist()
     [2, 2, 2, 2, 3, 3, 3, 3]
     """
     if degrees.sum() % 2 == 0:

@@ -29,7 +29,7 @@ class Built:
 def build(left: Any, right: Any, nodes: int) -> Built:
     """The simple graph of the edges (left[i], right[i]).
 
-    >>> built(np.array([0, 1, 2, 1, 2, 0]), np.array([1, 2, 0, 0, 2, 1]), nodes=3)
+    >>> build(np.array([0, 1, 2, 1, 2, 0]), np.array([1, 2, 0, 0, 2, 1]), nodes=3)
     Built(graph=Graph(nodes=3, edges=3), self_loops=1, repeated=2, both_directions=1)
     """
     one, two = (_ends(side) for side in (left, right))

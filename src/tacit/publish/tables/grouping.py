@@ -42,7 +42,7 @@ def sum_by_place(places: Integers, counts: Integers | None, size: int) -> Intege
 def pack_keys(columns: Sequence[NDArray[np.integer]], sizes: Sequence[int]) -> tuple[Integers, int]:
     """One key for each row, and the number of keys that there may be; equal keys are equal rows.
 
-    >>> packed([np.array([1, 0]), np.array([2, 2])], [2, 3])[0].tolist()
+    >>> pack_keys([np.array([1, 0]), np.array([2, 2])], [2, 3])[0].tolist()
     [5, 2]
     """
     rows = len(columns[0]) if columns else 0

@@ -102,7 +102,7 @@ def estimate_risk(rows: Rows, weight: str) -> Risk:
 
     >>> from tacit.publish.tables.models.rows import rows_of
     >>> sample = rows_of({"age": ["20-29", "20-29", "30-39"], "weight": ["50", "30.5", "12"]}, ["age"])
-    >>> print(estimated(sample, "weight").largest)
+    >>> print(estimate_risk(sample, "weight").largest)
     1/12
     """
     if weight not in rows.others:

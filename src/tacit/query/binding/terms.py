@@ -423,7 +423,7 @@ def among(term: Term, values: Iterable[Constant]) -> Condition:
 def kind_and_value(value: Constant) -> tuple[str, Constant]:
     """A public value that equals another only where both are texts, truths or numbers: in Python 1 is True.
 
-    >>> typed(1) == typed(True), typed(1) == typed(Fraction(1))
+    >>> kind_and_value(1) == kind_and_value(True), kind_and_value(1) == kind_and_value(Fraction(1))
     (False, True)
     """
     return ("truth" if isinstance(value, bool) else "text" if isinstance(value, str) else "number", value)

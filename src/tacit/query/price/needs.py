@@ -302,7 +302,7 @@ def root(number: Fraction, degree: int) -> Fraction:
 def round_shares(sizes: Sequence[Fraction]) -> list[Fraction]:
     """Shares in proportion to `sizes`, in hundredths (of more than nine: thousandths, and so on); each above 0, together exactly 1.
 
-    >>> rounded([Fraction(2), Fraction(1)]), rounded([Fraction(5)] * 3)[0]
+    >>> round_shares([Fraction(2), Fraction(1)]), round_shares([Fraction(5)] * 3)[0]
     ([Fraction(67, 100), Fraction(33, 100)], Fraction(1, 3))
     """
     count = len(sizes)

@@ -102,7 +102,7 @@ def fitting_tables(output: Bag, leaves: Leaves, known: Mapping[Any, int] | None 
     `known` is how often each combination occurs, if the attacker has that from an outside table.
 
     >>> output = bag([("Q", "yes"), ("Q", "no")])
-    >>> [(sorted(each.table), int(each.weight)) for each in fitting(output, {"Q": ["q1", "q2"]}, known={"q1": 2})]
+    >>> [(sorted(each.table), int(each.weight)) for each in fitting_tables(output, {"Q": ["q1", "q2"]}, known={"q1": 2})]
     [([(('q1', 'no'), 1), (('q1', 'yes'), 1)], 1)]
     """
     if tables_that_fit(output, leaves) > MOST_TABLES:
@@ -125,7 +125,8 @@ def possible_tables(counts_known: Mapping[Any, int], prior: Mapping[Any, Fractio
 
     This is the attacker of a refusal: no row is seen, and yet there is an output to reason from.
 
-    >>> [(sorted(each.table), str(each.weight)) for each in drawn({"q1": 1}, {"yes": Fraction(1, 4), "no": Fraction(3, 4)})]
+    >>> tables = possible_tables({"q1": 1}, {"yes": Fraction(1, 4), "no": Fraction(3, 4)})
+    >>> [(sorted(each.table), str(each.weight)) for each in tables]
     [([(('q1', 'no'), 1)], '3/4'), ([(('q1', 'yes'), 1)], '1/4')]
     """
     if prod(comb(times + len(prior) - 1, times) for times in counts_known.values()) > MOST_TABLES:

@@ -164,8 +164,8 @@ class Minimality:
 def minimality(publisher: Publisher, output: Output, candidates: Iterable[Candidate], settings: Settings) -> Minimality:
     """Run the publisher on every candidate and condition on the output.
 
-    >>> from tacit.evidence.attacks.tables.minimality import attacked
-    >>> attacked().of("q1", "yes").posterior
+    >>> from tacit.evidence.attacks.tables.minimality import attack_tutorial
+    >>> attack_tutorial().of("q1", "yes").posterior
     Fraction(1, 1)
     """
     considered = []

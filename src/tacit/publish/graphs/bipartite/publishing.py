@@ -97,7 +97,7 @@ class Grouped:
 def group_safely(graph: TwoSided, k: int, l: int, seed: int = 0) -> Grouped:  # noqa: E741
     """The graph with its left side in safe groups of at least k nodes and its right side in safe groups of at least l, checked.
 
-    >>> made = grouped(TwoSided.of_labels(["A", "B", "C", "D"], [1, 2, 3, 4]), k=2, l=2)
+    >>> made = group_safely(TwoSided.of_labels(["A", "B", "C", "D"], [1, 2, 3, 4]), k=2, l=2)
     >>> made, made.likeliest
     (Grouped(left=2 groups, right=2 groups, edges=4), Fraction(1, 2))
     """

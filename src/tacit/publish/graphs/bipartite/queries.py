@@ -42,8 +42,8 @@ def edges_between(grouped: Grouped, left: Chosen | None = None, right: Chosen | 
     """The number of edges between chosen labels; None chooses all labels of a side, so that two Nones ask for the structure.
 
     >>> from tacit.publish.graphs.bipartite.two_sided import TwoSided
-    >>> from tacit.publish.graphs.bipartite.publishing import grouped
-    >>> bought = grouped(TwoSided.of_labels(["A", "B", "C", "D"], [1, 2, 3, 4]), k=2, l=2)
+    >>> from tacit.publish.graphs.bipartite.publishing import group_safely
+    >>> bought = group_safely(TwoSided.of_labels(["A", "B", "C", "D"], [1, 2, 3, 4]), k=2, l=2)
     >>> print(edges_between(bought), edges_between(bought, left=lambda name: name < "C"), sep="; ")
     4; 2
     """

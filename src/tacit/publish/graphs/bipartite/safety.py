@@ -34,7 +34,7 @@ def check(graph: TwoSided, left: Integers, right: Integers) -> Safety:
     """The check of a grouping: the group of every node on either side.
 
     >>> both = TwoSided.of_labels(["A", "A", "B", "B"], ["1", "2", "1", "2"])
-    >>> checked(both, np.array([0, 0]), np.array([0, 0])).passes(2, 2)
+    >>> check(both, np.array([0, 0]), np.array([0, 0])).passes(2, 2)
     False
     """
     return Safety(_smallest(left), _smallest(right), _shared_neighbours(graph.left, left), _shared_neighbours(graph.right, right))

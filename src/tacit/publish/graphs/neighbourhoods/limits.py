@@ -67,7 +67,7 @@ def grow(
 ) -> Growth:
     """The growth until each person (or each in `only`) is in a class of at least k. Raises TooDense beyond the limits.
 
-    >>> grown(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).classes.added
+    >>> grow(Graph.of_edges([0, 1], [1, 2], nodes=4), k=2).classes.added
     [(3, 0), (3, 2)]
     """
     if k < 1:

@@ -81,7 +81,7 @@ def _all_pairs(some: Integers, others: Integers) -> Pairs:
 def turn_edges(graph: Graph, k: int, labels: Sequence[int] | None = None) -> Pairs:
     """The edges to add so that at least k people of each label look alike; of a few ways to stand, the one with fewest.
 
-    >>> turned(Graph.of_edges([0, 0, 1, 2], [1, 2, 2, 3], nodes=4), k=2).tolist()
+    >>> turn_edges(Graph.of_edges([0, 0, 1, 2], [1, 2, 2, 3], nodes=4), k=2).tolist()
     [[0, 3]]
     """
     held = np.zeros(graph.nodes, np.int64) if labels is None else np.asarray(labels, dtype=np.int64)

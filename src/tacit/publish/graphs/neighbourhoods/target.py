@@ -47,7 +47,7 @@ def target_of(kinds: Kinds, key: Key) -> Target:
 
     >>> kinds = Kinds()
     >>> alone, pair = kinds.alone(0), kinds.of([{1}, {0}], (0, 0))
-    >>> target_of(kinds, (0, ((alone, 3),))).joined(kinds, (0, ((alone, 2), (pair, 1))))
+    >>> target_of(kinds, (0, ((alone, 3),))).join(kinds, (0, ((alone, 2), (pair, 1))))
     Target(core={1: 1}, people={0: 4})
     """
     people: Tally = {}

@@ -22,7 +22,7 @@ def bisect(graph: Graph, k: int) -> Integers:
     """Groups of at least k and fewer than 2k nodes (one group if there are fewer than 2k).
 
     >>> ring = Graph.of_edges(range(25), [*range(1, 25), 0], nodes=25)
-    >>> sorted(np.bincount(bisected(ring, 4)).tolist())
+    >>> sorted(np.bincount(bisect(ring, 4)).tolist())
     [4, 4, 4, 4, 4, 5]
     """
     order = np.argsort(-graph.degrees, kind="stable")

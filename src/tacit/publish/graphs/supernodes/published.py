@@ -23,7 +23,7 @@ class Supergraph:
     """A graph published by groups of at least k nodes. Not differentially private.
 
     >>> path = Graph.of_edges([0, 1, 2], [1, 2, 3], nodes=4)
-    >>> made = published(path, np.array([0, 1, 1, 0]), k=2)
+    >>> made = publish(path, np.array([0, 1, 1, 0]), k=2)
     >>> made, made.blocks.worlds(), made.full
     (Supergraph(nodes=4, groups=2, edges=3), 6, 1)
     """

@@ -38,7 +38,7 @@ def narrow_intervals(low: Any, high: Any, total: float = 1.0) -> tuple[Floats, F
 
     Where all the given intervals hold, so do these. Intervals that no shares fit are returned as they are.
 
-    >>> low, high = narrowed([0.5, 0.0, 0.0], [0.9, 0.1, 0.2])
+    >>> low, high = narrow_intervals([0.5, 0.0, 0.0], [0.9, 0.1, 0.2])
     >>> [(round(float(one), 3), round(float(other), 3)) for one, other in zip(low, high)]
     [(0.7, 0.9), (0.0, 0.1), (0.0, 0.2)]
     """

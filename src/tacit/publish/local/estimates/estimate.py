@@ -109,7 +109,7 @@ def _count(reports: Any) -> int:
 def unbiased_share(rate: Any, hit: Any, false_hit: Any) -> Any:
     """The unbiased share from a rate of support: (rate - q)/(p - q), in whatever numbers are given.
 
-    >>> corrected(Fraction(2, 5), Fraction(3, 4), Fraction(1, 4))
+    >>> unbiased_share(Fraction(2, 5), Fraction(3, 4), Fraction(1, 4))
     Fraction(3, 10)
     """
     return (rate - false_hit) / (hit - false_hit)

@@ -154,7 +154,7 @@ class Numeric(LocalMechanism):
 def by_variance(lower: Number, upper: Number, epsilon: Number, points: int | None = None) -> list[Numeric]:
     """The three numeric randomizers, the one of smallest worst variance first.
 
-    >>> [(type(each).__name__, round(float(each.worst_variance), 4)) for each in compared(-1, 1, 1, points=201)]
+    >>> [(type(each).__name__, round(float(each.worst_variance), 4)) for each in by_variance(-1, 1, 1, points=201)]
     [('OneBit', 4.6827), ('Piecewise', 5.0656), ('FoldedLaplace', 5.5678)]
     """
     return sorted((kind(lower, upper, epsilon, points) for kind in (OneBit, Piecewise, FoldedLaplace)), key=_worst_variance)

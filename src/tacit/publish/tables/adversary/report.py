@@ -51,7 +51,7 @@ class Measured:
 def implied_limits(shape: Sequence[Fraction], ratio: Fraction) -> Implied:
     """The limits that hold for every group that is private for the ratio against independent entries.
 
-    >>> implied((Fraction(1, 10), Fraction(9, 10)), Fraction(2)).closeness
+    >>> implied_limits((Fraction(1, 10), Fraction(9, 10)), Fraction(2)).closeness
     Fraction(1, 2)
     """
     shares = tuple(min(ratio * share, 1 - (1 - share) / ratio) for share in shape)

@@ -30,7 +30,9 @@ def repeated(value: Any, times: int) -> Any:
 
 
 def plain_and_shared(backend: Any, expression: Any) -> tuple[str, str]:
-    return backend.compile(expression), shared_parts.shared(backend.compiler.to_sqlglot(expression)).sql(dialect=backend.dialect)
+    return backend.compile(expression), shared_parts.share_parts(backend.compiler.to_sqlglot(expression)).sql(
+        dialect=backend.dialect
+    )
 
 
 def rows_of(backend: Any, text: str) -> list[tuple[Any, ...]]:
