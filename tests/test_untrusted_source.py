@@ -25,7 +25,8 @@ HTML_ALREADY = {
     "release/answer.py": {"head", "body", "side"},
     "release/drawing.py": {
         "''.join(part.elements)", "CARD[0]", "COLOURS[at][0]", "STYLE", "_n(EDGE)", "_n(opacity)", "_n(top)", "_n(x1)", "_n(x2)",
-        "_n(y1)", "_n(y2)", "at", "bold", "card", "head", "inside", "kind", "place", "route", "shape", "size", "stroke", "title", "width",
+        "_n(y1)", "_n(y2)", "at", "bold", "card", "head", "inside", "kind", "place", "route", "shape", "size", "stroke", "title",
+        "width",
     },
 }  # fmt: skip
 
