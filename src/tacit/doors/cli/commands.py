@@ -45,6 +45,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "explain": ("tacit.doors.cli.ask", QUESTIONS),
     "budget": ("tacit.doors.cli.accounts", QUESTIONS),
     "history": ("tacit.doors.cli.accounts", QUESTIONS),
+    "shell": ("tacit.doors.cli.sessions", QUESTIONS),
+    "mcp": ("tacit.doors.cli.sessions", QUESTIONS),
     "login": ("tacit.doors.cli.login", QUESTIONS),
     "reference": ("tacit.doors.cli.reference", QUESTIONS),
     "serve": ("tacit.doors.cli.serve", SERVER),
@@ -77,9 +79,11 @@ EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
 EXTRAS = {
     **dict.fromkeys(("fastapi", "httpx", "pydantic", "sqlalchemy", "starlette", "uvicorn"), "server"),
     **dict.fromkeys(("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"), "postgres"),
+    **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
     "dp_accounting": "accounting",
     "mbi": "synthetic",
     "numba": "graphs",
+    "prompt_toolkit": "shell",
     "pyspark": "spark",
 }
 """Packages that are not installed with tacit, and the extra of tacit that installs each."""
