@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,6 +20,16 @@ mcp = pytest.importorskip("mcp")
 COUNT = "SELECT COUNT(*) AS n FROM visits WHERE cost > {}"
 
 
+def run_apart(conversation: Callable[[], Awaitable[Any]]) -> Any:
+    """The outcome of a conversation in a thread of its own: another test may have left its loop running in this one."""
+
+    async def outcome() -> Any:
+        return await conversation()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, outcome()).result()
+
+
 def talk(session: Session, most: str | None, talking: Callable[[Any], Awaitable[Any]]) -> Any:
     """What a conversation with the tools of a session returns."""
     from tacit.doors.agents import mcp_server
@@ -27,7 +38,7 @@ def talk(session: Session, most: str | None, talking: Callable[[Any], Awaitable[
         async with mcp.Client(mcp_server(Limited(session, most))) as client:
             return await talking(client)
 
-    return asyncio.run(main())
+    return run_apart(main)
 
 
 def test_tools_say_what_they_do(tmp_path):
@@ -90,7 +101,7 @@ def test_the_command_speaks_on_pipes(tmp_path):
             again = await client.call_tool("ask", {"sql": COUNT.format(2), "epsilon": "0.1"})
             return result.is_error, result.content[0].text, again.is_error
 
-    failed, text, beyond = asyncio.run(asyncio.wait_for(main(), 120))
+    failed, text, beyond = run_apart(lambda: asyncio.wait_for(main(), 120))
     assert not failed, text
     assert "epsilon 0.1" in text
     assert beyond

@@ -19,14 +19,20 @@ if TYPE_CHECKING:
     from tacit.session import Session
 
 
+def limit_of(most: Number | None) -> Fraction | None:
+    """The limit as an exact number; None without one."""
+    limit = None if most is None else exact(most, "most")
+    if limit is not None and limit <= 0:
+        raise InvalidInput("most must be above 0: it limits the sum of the epsilons that are asked for", argument="most")
+    return limit
+
+
 class Limited:
     """The questions of a session whose epsilons sum to at most `most`; failed questions count, repeats do not."""
 
     def __init__(self, session: Session | Remote, most: Number | None = None) -> None:
         self.session = session
-        self.most = None if most is None else exact(most, "most")
-        if self.most is not None and self.most <= 0:
-            raise InvalidInput("most must be above 0: it limits the sum of the epsilons that are asked for")
+        self.most = limit_of(most)
         self._asked, self._lock = Fraction(0), Lock()
 
     @property

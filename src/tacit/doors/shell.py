@@ -17,6 +17,7 @@ from typing import Any
 
 from tacit.doors.limited import Limited
 from tacit.errors import InvalidInput, TacitError
+from tacit.files import owned
 from tacit.privacy.rounding import as_text, exact
 from tacit.untrusted import for_terminal, lines_for_terminal
 
@@ -263,8 +264,6 @@ def interactive(shell: Shell, folder: Path) -> None:
 
 def _private_file(folder: Path) -> Path:
     """The file of the history, which the user alone can read."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / FILE
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+    path = owned(folder / FILE)
     path.chmod(0o600)
     return path

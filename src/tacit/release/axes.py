@@ -95,7 +95,8 @@ def scale_of(values: Sequence[float], zero: bool, dates: bool) -> Scale:
     step = _round_step((high / TICKS) - (low / TICKS))
     first, last = math.floor(low / step), math.ceil(high / step)
     shown = _format(step)
-    return Scale(first * step, last * step, tuple((at * step, shown(at * step)) for at in range(first, last + 1)))
+    ends = min(first * step, low), max(last * step, high)  # a product may be rounded past the value that it stands for
+    return Scale(*ends, tuple((at * step, shown(at * step)) for at in range(first, last + 1)))
 
 
 def _round_step(rough: float) -> float:

@@ -79,9 +79,9 @@ EXIT_CODES: tuple[tuple[type[TacitError], int], ...] = (
 EXTRAS = {
     **dict.fromkeys(("fastapi", "httpx", "pydantic", "sqlalchemy", "starlette", "uvicorn"), "server"),
     **dict.fromkeys(("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"), "postgres"),
-    **dict.fromkeys(("mcp", "mcp_types"), "mcp"),
     "dp_accounting": "accounting",
     "mbi": "synthetic",
+    "mcp": "mcp",
     "numba": "graphs",
     "prompt_toolkit": "shell",
     "pyspark": "spark",

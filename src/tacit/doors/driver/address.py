@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from tacit.doors.limited import limit_of
 from tacit.errors import InvalidInput
 from tacit.privacy.rounding import exact
 
@@ -65,7 +66,7 @@ def read_address(text: str, options: Mapping[str, Any] | None = None) -> Address
     place: dict[str, Any] = {}
     if scheme := SCHEMES[parts.scheme]:
         if not parts.hostname or parts.path not in ("", "/"):
-            raise InvalidInput("a server has no path; expected for example tacit+https://stats.example.org/?epsilon=0.1")
+            raise InvalidInput("a server has no path; expected for example tacit+https://stats.example.org")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         place = {"server": f"{scheme}://{host}{f':{port}' if port else ''}", "token": unquote(parts.password or "")}
     elif parts.netloc:
@@ -84,15 +85,13 @@ def with_options(place: Mapping[str, Any], options: Mapping[str, Any]) -> Addres
     kept = {name: value for name, value in options.items() if value not in (None, "")}
     intervals = kept.get("intervals", "columns")
     if intervals not in INTERVALS:
-        raise InvalidInput(f"intervals must be {' or '.join(INTERVALS)}")
+        raise InvalidInput(f"intervals must be {' or '.join(INTERVALS)}", argument="intervals")
     budget = {name: kept[name] for name in BUDGET if name in kept}
     for name, value in budget.items():
         exact(value, name)
     if str(kept.get("simultaneous", "")).lower() in ("true", "1"):
         budget["simultaneous"] = True
-    most = exact(kept["most"], "most") if "most" in kept else None
-    if most is not None and most <= 0:
-        raise InvalidInput("most must be above 0: it limits the sum of the epsilons that are asked for")
+    most = limit_of(kept.get("most"))
     chosen: dict[str, Any] = dict(place)
     chosen |= {name: value for name, value in kept.items() if name in ("token", "analyst", "ca")}
     return Address(**chosen, budget=budget, most=most, intervals=intervals)
