@@ -61,6 +61,7 @@ EXPORTED = [
     "audit",
     "composition",
     "connect",
+    "dbapi",
     "errors",
     "graphs",
     "local",
@@ -142,6 +143,9 @@ FACES = {
     "audit": "Data Denial Desk ExactAnswer Private auditor check_simulatable question read replayed",
     "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss cost events exact_pure for_change_one loss parallel "
     "sequential",
+    "dbapi": "BINARY DATETIME NUMBER ROWID STRING Binary Connection Cursor DataError DatabaseError Date DateFromTicks Error "
+    "IntegrityError InterfaceError InternalError NotSupportedError OperationalError ProgrammingError Time TimeFromTicks Timestamp "
+    "TimestampFromTicks Warning apilevel connect paramstyle threadsafety",
     "graphs": "Candidates Graph Network Published TwoSided Utility anonymous_degrees begin_graph_ledger bipartite build "
     "candidates check_k_degree check_k_neighbourhood colours_of degree_histogram distinct_right edges_between estimated "
     "fixed_point graph_of_degrees is_graphical k_degree k_neighbourhood like load naive nearest_graphical "

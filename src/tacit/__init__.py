@@ -2,7 +2,8 @@
 
 Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize`, `tacit.tables`,
 `tacit.graphs` and `tacit.audit`; `tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and
-`tacit.sensitivity` have the theorems.
+`tacit.sensitivity` have the theorems. `tacit.dbapi` is a driver for programs that expect a database, and `%load_ext tacit` gives a
+notebook its magics.
 
 >>> import tacit
 >>> print(tacit.Laplace(sensitivity=2, epsilon=0.5).interval(0.95))
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import tacit.attack as attack
     import tacit.audit as audit
     import tacit.composition as composition
+    import tacit.dbapi as dbapi
     import tacit.errors as errors
     import tacit.graphs as graphs
     import tacit.local as local
@@ -79,6 +81,7 @@ __all__ = [
     "audit",
     "composition",
     "connect",
+    "dbapi",
     "errors",
     "graphs",
     "local",
@@ -94,6 +97,7 @@ _MODULES = (
     "attack",
     "audit",
     "composition",
+    "dbapi",
     "errors",
     "graphs",
     "local",
@@ -134,6 +138,13 @@ if not TYPE_CHECKING:  # a type checker sees the imports above, and so a misspel
             raise AttributeError(f"module 'tacit' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         globals()[name] = value = _load(name)
         return value
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Give a notebook its magics; `%load_ext tacit` calls it."""
+    from tacit.doors.notebook import load_ipython_extension as load
+
+    load(shell)
 
 
 def __dir__() -> list[str]:

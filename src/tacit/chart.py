@@ -19,6 +19,7 @@ from tacit.untrusted import for_chart, for_html, for_script
 
 Curve = tuple[Sequence[float], Sequence[float]]
 
+MISSING = "this chart needs packages that are not installed; run: pip install 'tacit[charts]'"
 FORMATS = (".svg", ".png", ".html")
 FEW_POINTS = 80  # fewer outcomes than this are drawn one by one: the distribution is discrete, and it shows
 COLOURS = ("#b7c9e2", "#1f4e9c", "#e07a3f", "#5b8c5a", "#8e6bb0", "#7a7a7a")
@@ -31,7 +32,7 @@ def noise_picture(
 
     `axes` names the axes if something else is drawn, such as the probability of each candidate.
     """
-    import altair as alt
+    alt = charting()
 
     names = list(curves)
     points = [
@@ -51,6 +52,24 @@ def noise_picture(
     )
     chart = lines if band is None else alt.layer(_shade(*band, axes[0]), lines)
     return chart.properties(title=alt.TitleParams(title, anchor="start"), width=480, height=240).configure_view(stroke=None)
+
+
+def charting() -> Any:
+    """Altair, which draws everything but answers; an error names the line to install if it is missing."""
+    try:
+        import altair
+    except ImportError:
+        raise InvalidInput(MISSING) from None
+    return altair
+
+
+def converting() -> Any:
+    """vl-convert, which makes PNG and HTML of a chart; an error names the line to install if it is missing."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise InvalidInput(MISSING) from None
+    return vl_convert
 
 
 def check_format(path: str | Path) -> str:
@@ -73,16 +92,19 @@ def save(chart: Any, path: str | Path | None) -> Any:
 
 def svg(chart: Any) -> str:
     """The chart as a self-contained SVG, for a file or inside a page."""
-    import vl_convert
-
+    vl_convert = converting()
     return str(vl_convert.vegalite_to_svg(_specification(chart), vl_version=_version()))
 
 
 def png(chart: Any) -> bytes:
     """The chart as a PNG, at twice its resolution."""
-    import vl_convert
-
+    vl_convert = converting()
     return bytes(vl_convert.vegalite_to_png(_specification(chart), vl_version=_version(), scale=2, ppi=72))
+
+
+def picture_of(drawing: str) -> bytes:
+    """An SVG as a PNG, at twice its resolution."""
+    return bytes(converting().svg_to_png(drawing, scale=2, ppi=72))
 
 
 def _specification(chart: Any) -> dict[str, Any]:
@@ -154,21 +176,19 @@ def _title(specification: Mapping[str, Any]) -> str:
 
 @cache
 def _library() -> str:
-    import vl_convert
-
-    whole = vl_convert.javascript_bundle(vl_version=_version())  # type: ignore[call-arg]  # all of it, as no snippet is named
+    vl_convert = converting()
+    whole = vl_convert.javascript_bundle(vl_version=_version())  # all of it, as no snippet is named
     return str(whole)
 
 
 def _version() -> str:
     """The version of Vega-Lite that Altair writes, as vl-convert names it."""
-    import altair
-
+    altair = charting()
     return ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 def _shade(low: float, high: float, title: str) -> Any:
-    import altair as alt
+    alt = charting()
 
     ends = alt.InlineData(values=[{"low": float(low), "high": float(high)}])
     return alt.Chart(ends).mark_rect(color="#1f4e9c", opacity=0.08).encode(x=alt.X("low:Q", title=title), x2="high:Q")

@@ -203,6 +203,8 @@ class Door:
     seen: Callable[[Standing], Standing] = lambda standing: standing
     balance: Callable[[Standing], Left] = lambda standing: standing.left
     remaining: Callable[[], str] = lambda: REMAINING
+    shared: Callable[[Standing], Left] = lambda standing: standing.shared
+    shown: Callable[[], str] = lambda: "exact"
 
 
 class Opened:

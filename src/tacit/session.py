@@ -19,7 +19,7 @@ from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.store import swept
 from tacit.data_set import Opened
 from tacit.errors import InvalidInput
-from tacit.privacy.arguments import text_of, truth_of
+from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tacit.query.price.explanation import Explanation
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
+MOST_ENTRIES = 1_000_000
 KEPT = Form(record, recorded)
 
 
@@ -156,6 +157,27 @@ class Session:
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
         """How many further questions of `epsilon` (and `delta`) this analyst may ask, if no other analyst asks any."""
         return self.data.questions_left(epsilon, delta, self.analyst)
+
+    def budget(self) -> dict[str, Any]:
+        """The analyst's caps, what was spent and what remains; budgets are exact texts."""
+        from tacit.accounting.ledger.statement import Shown, budget_statement
+
+        ledger, door = self.data.ledger, self.data.door
+        seen = door.seen(ledger.standing(self.analyst))
+        return budget_statement(ledger, self.analyst, Shown(door.balance(seen), door.shared(seen), door.shown()))
+
+    def history(self, last: int = 20) -> list[dict[str, Any]]:
+        """The latest entries of this analyst, the newest first."""
+        from tacit.accounting.ledger.statement import whole_history
+
+        return whole_history(self.data.ledger, self.analyst, whole_of(last, "last", 1, MOST_ENTRIES))
+
+    def tables(self) -> list[dict[str, Any]]:
+        """The declarations of each table: columns, units and limits."""
+        from tacit.query.declared import declared_tables
+
+        self.data.refresh()
+        return declared_tables(self.data.catalog, self.data.public)
 
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""

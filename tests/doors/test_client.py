@@ -80,6 +80,18 @@ def test_a_server_of_an_earlier_version_leaves_newer_fields_out():
     assert told.epsilon == Fraction(1, 2)
 
 
+def test_a_frame_is_sent_as_sql(server):
+    found, url, ca = server
+    with tacit.connect(url, found.tokens["ana"], ca=ca) as ana:
+        frames = [
+            each.table("visits").where("cost > 10").group_by("ward").agg(n="COUNT(*)") for each in (ana, found.data.session("ana"))
+        ]
+        there, here = (frame.release(epsilon=0.02) for frame in frames)
+        assert there.columns == here.columns
+        assert here.receipt.again
+        assert frames[0].explain().to_dict() == frames[1].explain().to_dict()
+
+
 def charged_for(found: Served, client: Remote, text: str, **budget: Any) -> set[str]:
     """What is charged for a question: an entry of the ledger, and a price."""
     entries, balance = len(list(found.data.ledger.entries())), client.budget()

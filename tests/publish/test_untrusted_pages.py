@@ -210,7 +210,8 @@ def watched(browser: Any, path: Path, ready: str) -> tuple[Any, list[str]]:
 def test_no_hostile_text_runs_in_a_real_browser(browser, tmp_path):
     answer = answer_with(list(HOSTILE), (HOSTILE[0], INJECTED))
     pages = {
-        "chart.html": (page(answer.chart()), "#chart canvas, #chart svg"),
+        "chart.html": (page(answer.chart().altair()), "#chart canvas, #chart svg"),
+        "chart.svg.html": (f"<!doctype html><meta charset=utf-8>{answer.chart().svg()}", "svg"),
         "form.html": (build_form(survey(hostile)), "#form"),
         "report.html": (curators_report(hostile, tmp_path), "svg"),
         "table.html": (f"<!doctype html><meta charset=utf-8>{answer._repr_html_()}", "table"),
@@ -224,7 +225,7 @@ def test_a_script_that_is_not_escaped_runs_in_the_browser(browser, tmp_path, mon
     """The planted bug: the specification as json.dumps writes it, in a page without a policy."""
     monkeypatch.setattr("tacit.chart.for_script", json.dumps)
     monkeypatch.setattr("tacit.chart.for_chart", lambda specification: specification)
-    chart = answer_with(["a"]).chart().properties(title=HOSTILE[0])
+    chart = answer_with(["a"]).chart().altair().properties(title=HOSTILE[0])
     with_policy = page(chart)
     (tmp_path / "policy.html").write_text(with_policy)
     (tmp_path / "none.html").write_text(with_policy.replace('http-equiv="Content-Security-Policy"', 'name="nothing"'))

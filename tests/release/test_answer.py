@@ -179,6 +179,15 @@ def test_people_see_forty_rows_and_the_number_of_all(rows: int, shown_rows: int,
     assert len(long.to_csv().splitlines()) == rows + 1
 
 
+def test_an_answer_is_walked_drawn_and_shown() -> None:
+    columns = (Column("ward", "key", ("a", "b")), Column("n", "count", (3, 4), (1, 2), (5, 6)))
+    answer = Answer(columns, Fraction(1, 2), Receipt(Fraction(1), Fraction(0)))
+    assert list(answer) == answer.rows()
+    assert repr(answer) == str(answer)
+    assert answer.plot().svg() == answer.chart().svg()
+    assert answer._repr_html_().count('<td style="text-align: right">') == 2
+
+
 HOSTILE = ["[bold]x[/bold]", "[/]", "a\nb", "\x1b[2Jgone", "<b>&amp;</b>", "\u202egnp", "tab\there", "\r\n", "[red", "🙂é"]
 
 

@@ -26,7 +26,7 @@ def counts(size: int, name: str = "n") -> Column:
 
 def marks(chart: Any) -> list[str]:
     found = []
-    for layer in chart.to_dict()["layer"]:
+    for layer in chart.altair().to_dict()["layer"]:
         found += [inner["mark"]["type"] for inner in layer.get("layer", [layer])]
     return found
 
@@ -44,7 +44,7 @@ def test_categories_are_bars_and_dates_a_line() -> None:
 
 
 def test_every_row_is_drawn_with_its_ends() -> None:
-    drawn = BARS.chart().to_dict()
+    drawn = BARS.chart().altair().to_dict()
     rows = drawn.get("data", drawn["layer"][0].get("data"))["values"]
     assert [(row["first"], row["value"], row["low"], row["high"]) for row in rows] == [
         ("a", 100, 91, 109),
@@ -54,24 +54,24 @@ def test_every_row_is_drawn_with_its_ends() -> None:
 
 
 def test_other_keys_are_colours_and_do_not_cross() -> None:
-    text = str(TWO.chart().to_dict())
+    text = str(TWO.chart().altair().to_dict())
     assert "'field': 'others'" in text
     three = answered(*(Column(name, "key", ("x", "y")) for name in ("a", "b", "c")), counts(2))
-    assert "x · x" in str(three.chart().to_dict())
-    assert "'title': 'b, c'" in str(three.chart().to_dict())
+    assert "x · x" in str(three.chart().altair().to_dict())
+    assert "'title': 'b, c'" in str(three.chart().altair().to_dict())
 
 
 def test_dates_as_numbers_have_an_axis_of_dates() -> None:
     last = Column("last", "quantile", ("2020-05-05", "2020-06-01"), ("2020-05-01",) * 2, ("2020-06-30",) * 2)
     drawn = answered(Column("ward", "key", ("a", "b")), last).chart()
     assert marks(drawn)[0] == "point"
-    assert "'type': 'temporal'" in str(drawn.to_dict())
+    assert "'type': 'temporal'" in str(drawn.altair().to_dict())
 
 
 def test_null_has_no_place_on_a_line_and_that_is_said() -> None:
-    drawn = answered(Column("month", "key", (*MONTHS, None)), counts(13)).chart().to_dict()
+    drawn = answered(Column("month", "key", (*MONTHS, None)), counts(13)).chart().altair().to_dict()
     assert "the groups of NULL are left out" in str(drawn)
-    assert "NULL are" not in str(LINE.chart().to_dict())
+    assert "NULL are" not in str(LINE.chart().altair().to_dict())
 
 
 @pytest.mark.parametrize("answer", [BARS, LINE, TWO, answered(counts(1)), answered(Column("w", "key", ()), counts(0))])
@@ -95,7 +95,7 @@ def test_files_open_without_a_network(tmp_path: Path) -> None:
 
 def test_a_number_is_chosen_by_its_name() -> None:
     both = answered(Column("ward", "key", ("a", "b")), counts(2), counts(2, "m"))
-    assert "'text': 'm'" in str(both.chart(column="m").to_dict())
+    assert "'text': 'm'" in str(both.chart(column="m").altair().to_dict())
     with pytest.raises(InvalidInput, match="no number x"):
         both.chart(column="x")
     with pytest.raises(InvalidInput, match="no number"):

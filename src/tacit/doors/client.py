@@ -14,7 +14,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -31,6 +31,7 @@ from tacit.query.price.quote import read_weights
 from tacit.release.answer import Answer
 
 if TYPE_CHECKING:
+    from tacit.query.language.frame import Frame
     from tacit.query.language.nodes import Parameters
     from tacit.query.price.explanation import AtBudget, Explanation
 
@@ -124,6 +125,25 @@ class Remote:
     def catalog(self) -> dict[str, Any]:
         """The data owner's declarations."""
         return _read(self._send("GET", "/v1/catalog"))
+
+    def tables(self) -> list[dict[str, Any]]:
+        """The declarations of each table: columns, units and limits."""
+        known = self.catalog()
+        with _in_words():
+            return [dict(table) for table in known["tables"]]
+
+    def table(self, name: str) -> Frame[Answer]:
+        """The same queries built step by step in Python: where, join, group_by, agg, then release; sent as SQL."""
+        from tacit.query.language.frame import start
+        from tacit.query.language.nodes import given
+        from tacit.query.language.writer import written
+
+        return start(
+            name,
+            lambda select, **budget: self.sql(written(select), **budget),
+            lambda select, **budget: self.explain(written(select), **budget),
+            given(None, datetime.now(UTC).date()),
+        )
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The latest entries of this analyst, the newest first."""

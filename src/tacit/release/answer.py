@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidy_answer
 from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
+
+if TYPE_CHECKING:
+    from tacit.release.charts import Picture
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
@@ -93,7 +96,7 @@ class Receipt:
     again: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """The released table; `limits` are the public facts, other than the noise, that shaped its numbers."""
 
@@ -129,6 +132,10 @@ class Answer:
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per row: plain keys, and numbers with the ends of their intervals."""
         return [{column.name: _cell(column, at) for column in self.columns} for at in range(len(self))]
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows, as `rows` returns them."""
+        return iter(self.rows())
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain values; budgets are exact strings, and so are numbers that a double cannot represent."""
@@ -199,11 +206,15 @@ class Answer:
 
         write(path, lambda file: pq.write_table(self.to_arrow(), file))
 
-    def chart(self, path: str | Path | None = None, column: str | None = None) -> Any:
+    def chart(self, path: str | Path | None = None, column: str | None = None) -> Picture:
         """A picture of one number with its intervals: bars for categories, a line with a band for dates and numbers."""
         from tacit.release.charts import chart
 
         return chart(self, path, column)
+
+    def plot(self, path: str | Path | None = None, column: str | None = None) -> Picture:
+        """The same as `chart`."""
+        return self.chart(path, column)
 
     # --- for people ---
 
@@ -214,22 +225,33 @@ class Answer:
         lines = ["  ".join(cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)) for row in table]
         return "\n".join([*(line.rstrip() for line in lines), "", *self.below()])
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
         if self.columns and all(column.kind == PUBLIC for column in self.columns):
             return FREE
         if not self.receipt.epsilon and self.receipt.entry is None:
             return NO_ROWS
-        rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
-        held = "all values together" if self.simultaneous else rows
-        price = f"epsilon {as_text(self.receipt.epsilon)}" + (
-            f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
-        )
-        spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {price}."
+        spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {self._price()}."
         left = "" if self.receipt.left_epsilon is None else f" Remaining: epsilon {at_most(self.receipt.left_epsilon)}."
-        with_intervals = not self.columns or any(column.has_interval for column in self.columns)
-        intervals = f"{100 * float(self.confidence):.4g} % intervals ({held})." if with_intervals else "No intervals."
-        return f"{intervals} {spent}{left}"
+        return f"{self._intervals()}. {spent}{left}"
+
+    def caption(self) -> str:
+        """The line of a picture that is published: intervals and price, and never a balance."""
+        exact = self.footer() if self.columns and all(column.kind == PUBLIC for column in self.columns) else ""
+        return exact or f"{self._intervals()}, {self._price()}"
+
+    def _intervals(self) -> str:
+        if self.columns and not any(column.has_interval for column in self.columns):
+            return "No intervals"
+        rows = "all rows before the choice together" if CHOSEN in self.notes else "per value"
+        return f"{100 * float(self.confidence):.4g} % intervals ({'all values together' if self.simultaneous else rows})"
+
+    def _price(self) -> str:
+        delta = f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
+        return f"epsilon {as_text(self.receipt.epsilon)}{delta}"
 
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
@@ -256,9 +278,11 @@ class Answer:
         return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{for_html(heading(column))}</th>" for column in self.columns)
+        sides = [f' style="text-align: {"right" if column.is_number else "left"}"' for column in self.columns]
+        sided = list(zip(self.columns, sides, strict=True))
+        head = "".join(f"<th{side}>{for_html(heading(column))}</th>" for column, side in sided)
         body = "".join(
-            "<tr>" + "".join(f"<td>{for_html(cell_text(column, at))}</td>" for column in self.columns) + "</tr>"
+            "<tr>" + "".join(f"<td{side}>{for_html(cell_text(column, at))}</td>" for column, side in sided) + "</tr>"
             for at in self._rows_shown
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{for_html(' · '.join(self.below()))}</p>"

@@ -3,35 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.chart import save
+from tacit.chart import charting, check_format, page, picture_of
 from tacit.errors import InvalidInput
+from tacit.files import check, write
+from tacit.release.axes import number
+from tacit.release.drawing import Drawing, Mark, svg
 from tacit.untrusted import distinct, for_chart, for_title, in_columns
 
 if TYPE_CHECKING:
     from tacit.release.answer import Answer, Column
 
-MOST_BARS = 60
+MOST_BARS, MOST_MARKS = 60, 200  # numbers beyond the first are a line; marks beyond the second are left out, which a note says
 WIDEST_KEY, WIDEST_NAME = 32, 60  # columns of a label and of a title: the picture grows with them
 BLUE, DARK = "#4c78a8", "#222"
 
 
-def chart(answer: Answer, path: str | Path | None = None, column: str | None = None) -> Any:
-    """One number of the answer over its first key, colored by the other keys; saved as .svg, .png or .html if a path is given."""
-    import altair
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One number of an answer over its first key, colored by the other keys; a notebook shows it as it is."""
 
-    alt: Any = altair
-    number = _number(answer, column)
+    answer: Answer
+    number: Column
+
+    def svg(self) -> str:
+        """The picture as a self-contained SVG."""
+        return svg(_drawing(self.answer, self.number))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture as .svg, or as .png or .html, which need the extra `charts`. Missing folders are created."""
+        suffix = check_format(path)
+        check(path)
+        if suffix == ".svg":
+            return write(path, self.svg())
+        return write(path, picture_of(self.svg()) if suffix == ".png" else page(self.altair()))
+
+    def altair(self) -> Any:
+        """The same as an Altair chart, to change it further."""
+        return _altair(self.answer, self.number)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def chart(answer: Answer, path: str | Path | None = None, column: str | None = None) -> Picture:
+    """The picture of one number of the answer; saved as .svg, .png or .html if a path is given."""
+    picture = Picture(answer, _number(answer, column))
+    if path is not None:
+        picture.save(path)
+    return picture
+
+
+def _drawing(answer: Answer, number: Column) -> Drawing:
+    keys = [key for key in answer.columns if key.is_key]
+    along = bool(keys) and _in_order(keys[0])
+    dates, dates_along = (
+        any(isinstance(value, str) for value in column.values) for column in (number, keys[0] if along else number)
+    )
+    marks = [mark for row in _rows(answer, number, keys, along) if (mark := _mark(row, dates, along and dates_along)) is not None]
+    shape = "line" if along else "columns" if keys and _numeric(keys[0]) else "bars"
+    kept = tuple(marks if along else marks[:MOST_MARKS])
+    notes = [answer.caption()]
+    notes += [f"the first {MOST_MARKS} of {len(marks):,} groups"] if len(kept) < len(marks) else []
+    notes += ["groups of NULL are left out"] if len(marks) < len(answer) else []
+    names = (_name(keys[0]) if keys else "", _name(number), kept, _name(*keys[1:]) if keys[1:] else "")
+    return Drawing(shape, _name(number), tuple(notes), *names, dates=dates, dates_along=along and dates_along)
+
+
+def _mark(row: dict[str, Any], dates: bool, dates_along: bool) -> Mark | None:
+    """The mark of a row; None if it has no number."""
+    value, low, high = (_place(row[name], dates) for name in ("value", "low", "high"))
+    at = row["first"] if isinstance(row["first"], str) and not dates_along else _place(row["first"], dates_along)
+    return None if value is None or at is None else Mark(at, value, low, high, row["others"])
+
+
+def _place(value: Any, is_date: bool) -> float | None:
+    """A number or a date on its axis; None if it is missing or not finite."""
+    if value is None or (isinstance(value, float) and not isfinite(value)):
+        return None
+    return float(date.fromisoformat(value).toordinal()) if is_date else number(value)
+
+
+def _numeric(key: Column) -> bool:
+    values = [value for value in key.values if value is not None]
+    return len(values) > 1 and not any(isinstance(value, str | bool) for value in values)
+
+
+# --- by Altair ---------------------------------------------------------------------------------------------------------------
+
+
+def _altair(answer: Answer, number: Column) -> Any:
+    alt = charting()
     keys = [key for key in answer.columns if key.is_key]
     along = bool(keys) and _in_order(keys[0])
     rows = for_chart(_rows(answer, number, keys, along))
     base = alt.Chart(alt.Data(values=rows), width=520, height=300, title=_title(alt, answer, number, len(answer) - len(rows)))
-    drawn = _line(alt, base, keys, number) if along else _bars(alt, base, keys, number)
-    return save(drawn, path)
+    return _line(alt, base, keys, number) if along else _bars(alt, base, keys, number)
 
 
 def _number(answer: Answer, name: str | None) -> Column:
@@ -75,7 +148,7 @@ def _name(*columns: Column) -> str:
 
 
 def _title(alt: Any, answer: Answer, number: Column, missing: int) -> Any:
-    lines = [answer.footer(), *(["the groups of NULL are left out"] if missing else [])]
+    lines = [answer.caption(), *(["the groups of NULL are left out"] if missing else [])]
     return alt.TitleParams(_name(number), subtitle=lines, anchor="start", subtitleColor="#555")
 
 

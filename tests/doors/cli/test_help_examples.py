@@ -79,6 +79,7 @@ def folder(tmp_path_factory):
         Path("people.csv").write_text("age,sex,disease\n" + "\n".join(people) + "\n", "utf-8")
         edges = "".join(f"{each}\t{each * each % 61}\n" for each in range(61))
         Path("edges.tsv.gz").write_bytes(gzip.compress(edges.encode()))
+        Path("questions.sql").write_text("SELECT COUNT(*) FROM visits;\nSELECT COUNT(*) FROM patients\n", "utf-8")
         Path("questions.txt").write_text("MAX(salary)\nMAX(salary) WHERE ward = 'north'\n", "utf-8")
     return place
 

@@ -86,7 +86,7 @@ from tacit.release import charts
 picture.for_chart = charts.for_chart = lambda text: text
 charts.for_terminal = lambda text, longest: text
 print("drawing", flush=True)
-picture.svg(answer_with(["a\\x00b"]).chart())
+picture.svg(answer_with(["a\\x00b"]).chart().altair())
 print("drawn")
 """
 
@@ -100,10 +100,10 @@ def test_a_control_that_xml_has_no_place_for_would_end_the_process():
 
 
 def test_a_title_that_goes_on_as_an_expression_is_found(monkeypatch):
-    _same(FORMATS["chart in SVG"], answer_with(["a"], ("key", INJECTED)))
+    _same(FORMATS["chart by Altair in SVG"], answer_with(["a"], ("key", INJECTED)))
     monkeypatch.setattr("tacit.untrusted.for_title", as_it_is)
     monkeypatch.setattr("tacit.release.charts.for_title", as_it_is)
-    caught(_same, FORMATS["chart in SVG"], answer_with(["b"], ("key", INJECTED)))
+    caught(_same, FORMATS["chart by Altair in SVG"], answer_with(["b"], ("key", INJECTED)))
 
 
 def test_a_refusal_that_is_not_escaped_is_found(monkeypatch):
@@ -119,16 +119,16 @@ def test_a_letter_of_two_halves_is_never_cut_in_two():
 
 
 def test_a_key_that_objects_have_already_leaves_the_chart_as_it_is(monkeypatch):
-    _same(FORMATS["chart in SVG"], answer_with(["constructor", "b"]))
+    _same(FORMATS["chart by Altair in SVG"], answer_with(["constructor", "b"]))
     monkeypatch.setattr("tacit.untrusted.INHERITED", frozenset())
-    caught(_same, FORMATS["chart in SVG"], answer_with(["constructor", "c"]))
+    caught(_same, FORMATS["chart by Altair in SVG"], answer_with(["constructor", "c"]))
 
 
 def test_names_that_vega_reads_as_paths_are_drawn():
     """Fields of a chart have names of tacit's own, so that a.b is no path, and a[0] no place in a list."""
     for name in ("a.b", "a[0]", "a\\.b", "datum['a']", "value", "first", "others", "__proto__", "title"):
-        drawn = answer_with(["x", "y"], ("key.of", name)).chart().to_dict()
+        drawn = answer_with(["x", "y"], ("key.of", name)).chart().altair().to_dict()
         fields = {part["field"] for layer in drawn["layer"] for part in layer["encoding"].values() if "field" in part}
         assert fields <= {"first", "others", "value", "low", "high"}
         assert [row["value"] for row in drawn["data"]["values"]] == [100, 101]
-    _same(FORMATS["chart in SVG"], answer_with(["x", "y"], ("a[0]", "a.b")))
+    _same(FORMATS["chart by Altair in SVG"], answer_with(["x", "y"], ("a[0]", "a.b")))

@@ -100,7 +100,7 @@ def test_one_large_number_makes_the_column_decimal(place: World) -> None:
     assert found["total"][1] == 2**60 + 1
     assert found.to_pandas()["total"][1] == Decimal(2**60 + 1)
     assert "1152921504606846977" in found.to_csv()
-    assert found.chart().to_dict()
+    assert found.chart().svg()
 
 
 def test_keys_that_doubles_would_confuse_are_exact(place: World) -> None:

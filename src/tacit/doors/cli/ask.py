@@ -36,10 +36,10 @@ def text_of(question: str | None, file: Path | None) -> str:
     if file is not None:
         if str(file) != "-":
             with file.open("rb") as opened:
-                return _decode(_first(opened))
+                return utf8_text(_first(opened))
     elif question != "-":
         return question or ""
-    return _decode(_first(sys.stdin.buffer))
+    return utf8_text(_first(sys.stdin.buffer))
 
 
 def _first(opened: BinaryIO) -> bytes:
@@ -49,7 +49,7 @@ def _first(opened: BinaryIO) -> bytes:
     return opened.read(4 * LONGEST_TEXT + 1)
 
 
-def _decode(raw: bytes) -> str:
+def utf8_text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -215,16 +215,20 @@ def opened(catalog: Path | None, analyst: str | None) -> Session:
     return open_data(find_catalog(catalog)).session(analyst)
 
 
+def remote_of(server: str, analyst: str | None) -> Remote:
+    """A server, asked as the account of the token."""
+    from tacit.doors.cli.login import connected
+
+    if analyst not in (None, os.environ.get("TACIT_ANALYST")):
+        raise InvalidInput("with --server, the token says who asks; leave out --analyst")
+    return connected(server)
+
+
 @contextmanager
 def _respondent(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
     """Who is asked: a server, or the data of a catalog on this machine."""
     if server is not None:
-        from tacit.doors.cli.login import connected
-
-        if analyst not in (None, os.environ.get("TACIT_ANALYST")):
-            raise InvalidInput("with --server, the token says who asks; leave out --analyst")
-
-        with connected(server) as remote, clock("waiting for the server"):
+        with remote_of(server, analyst) as remote, clock("waiting for the server"):
             yield remote
         return
     from tacit.query.engines import EMBEDDED

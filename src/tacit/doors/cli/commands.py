@@ -45,6 +45,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "explain": ("tacit.doors.cli.ask", QUESTIONS),
     "budget": ("tacit.doors.cli.accounts", QUESTIONS),
     "history": ("tacit.doors.cli.accounts", QUESTIONS),
+    "shell": ("tacit.doors.cli.sessions", QUESTIONS),
+    "mcp": ("tacit.doors.cli.sessions", QUESTIONS),
     "login": ("tacit.doors.cli.login", QUESTIONS),
     "reference": ("tacit.doors.cli.reference", QUESTIONS),
     "serve": ("tacit.doors.cli.serve", SERVER),
@@ -79,7 +81,9 @@ EXTRAS = {
     **dict.fromkeys(("adbc_driver_manager", "adbc_driver_postgresql", "psycopg"), "postgres"),
     "dp_accounting": "accounting",
     "mbi": "synthetic",
+    "mcp": "mcp",
     "numba": "graphs",
+    "prompt_toolkit": "shell",
     "pyspark": "spark",
 }
 """Packages that are not installed with tacit, and the extra of tacit that installs each."""

@@ -5,12 +5,12 @@ An analyst reads their own answers, budget and history, and the declarations of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.ledger.statement import amounts, history_page
 from tacit.doors.exact_form import MEDIA, answer_from, exact_text
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import STATUS, problem, words_for
@@ -25,8 +25,7 @@ from tacit.doors.server.requests import (
     from_frame,
 )
 from tacit.errors import InvalidInput, Refused, TacitError, TimedOut
-from tacit.privacy.catalog import day_of
-from tacit.privacy.rounding import decimal_text
+from tacit.query.declared import declared_tables
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
@@ -35,14 +34,10 @@ from tacit.release.answer import Answer, Receipt, recorded, with_names
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from tacit.accounting.ledger.entries import Entry
-    from tacit.accounting.ledger.ledger import Ledger
     from tacit.doors.server.models import AnswerWanted, Budgeted, Explained, HistoryWanted, Nothing, Question
     from tacit.doors.server.office import Office
     from tacit.doors.server.records import Account
-    from tacit.privacy.catalog import Column, Table
     from tacit.release.answer import Answer
     from tacit.session import Session
 
@@ -153,9 +148,7 @@ def render(kept: Kept, form: str) -> Reply:
 # --- explanations ------------------------------------------------------------------------------------------------------------
 
 
-READ_AT_ONCE = 2_000  # entries of the ledger that one request for a history looks at
 MOST_DRAWN = 2_000  # rows of a picture
-PAID = ("spend", "recall", "failure")
 CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
 
 
@@ -197,15 +190,12 @@ def _arrow(_: Office, answer: Answer) -> Reply:
     return Reply(DONE, sink.getvalue().to_pybytes(), ARROW)
 
 
-def _svg(office: Office, answer: Answer) -> Reply:
-    from tacit.chart import svg
-
+def _svg(_: Office, answer: Answer) -> Reply:
     if not any(column.is_number for column in answer.columns):
         raise InvalidInput("the answer has no number to draw; ask for JSON or CSV")
     if len(answer) > MOST_DRAWN:
         raise InvalidInput(f"a picture shows at most {MOST_DRAWN:,} rows; ask for JSON or CSV")
-    with office.drawing:
-        return Reply(DONE, svg(answer.chart()).encode(), SVG)
+    return Reply(DONE, answer.chart().svg().encode(), SVG)
 
 
 FORMS: Mapping[str, Callable[[Office, Answer], Reply]] = {
@@ -222,63 +212,14 @@ FORMS: Mapping[str, Callable[[Office, Answer], Reply]] = {
 
 def budget(office: Office, account: Account, _: Nothing, __: str) -> Reply:
     """The analyst's cap, what was spent and what one further question may cost; of the data set, the cap and what is left."""
-    if office.session(account) is None:
-        return problem("forbidden")
-    ledger, whole = office.data.ledger, office.data.catalog.budget
-    own, spent, left = ledger.caps.analyst(account.name), ledger.spent(account.name), office.balance_of(account.name)
-    shared, per_query = office.shared_left(office.seen(ledger.standing(account.name))), own.epsilon_per_query
-    return as_json(
-        {
-            "analyst": {
-                "name": account.name,
-                "cap": None if own.budget is None else _amounts(own.budget.epsilon, own.budget.delta),
-                "epsilon_per_query": None if per_query is None else decimal_text(per_query),
-                "spent": {
-                    "epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon),
-                    "rho": decimal_text(spent.rho),
-                    "delta": decimal_text(spent.delta),
-                },
-                "left": _amounts(left.epsilon, left.delta),
-            },
-            "data_set": {
-                "cap": _amounts(whole.epsilon, whole.delta),
-                "left": _amounts(shared.epsilon, shared.delta),
-                "shown": office.data.catalog.show_left,
-            },
-        }
-    )
-
-
-def _amounts(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
-    return {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+    session = office.session(account)
+    return problem("forbidden") if session is None else as_json(session.budget())
 
 
 def history(office: Office, account: Account, wanted: HistoryWanted, _: str) -> Reply:
-    """The analyst's entries, the latest first. At most `READ_AT_ONCE` of the ledger are looked at; `before` says where to go on."""
-    ledger = office.data.ledger
-    head = ledger.head.number + 1
-    end = head if wanted.before is None else min(wanted.before, head)
-    first = max(0, end - READ_AT_ONCE)
+    """A page of the analyst's entries, the latest first."""
     with office.seats.seat():
-        own = [entry for entry in _looked_at(ledger, first, end) if entry.analyst == account.name and entry.kind in PAID]
-        shown = own[-wanted.last :][::-1]
-        before = shown[-1].number if len(own) > len(shown) else first
-        return as_json({"entries": [_entry(entry) for entry in shown], "before": before or None})
-
-
-def _looked_at(ledger: Ledger, first: int, end: int) -> Iterator[Entry]:
-    for entry in islice(ledger.entries(first=first), end - first):
-        pause()
-        yield entry
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    epsilon = None if entry.price.epsilon is None else decimal_text(entry.price.epsilon)
-    price = {"epsilon": epsilon, "rho": decimal_text(entry.price.rho), "delta": decimal_text(entry.price.delta)}
-    kind = "spend" if entry.kind == "recall" else entry.kind  # nobody learns that somebody else had asked the same
-    head = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
-    about = entry.about if entry.kind == "failure" else None
-    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about}
+        return as_json(history_page(office.data.ledger, account.name, wanted.last, wanted.before, pause))
 
 
 # --- what is declared --------------------------------------------------------------------------------------------------------
@@ -288,35 +229,6 @@ def catalog(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     """The declarations of the catalog: no source, no other analyst, and no number of rows except of public tables."""
     office.data.refresh()
     declared = office.data.catalog
-    tables = [_table(office, table) for _, table in sorted(declared.tables.items())]
-    facts = {"budget": _amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
+    tables = declared_tables(declared, office.data.public)
+    facts = {"budget": amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
     return as_json({**facts, "questions_at_most": declared.questions_at_most})
-
-
-def _table(office: Office, table: Table) -> dict[str, Any]:
-    if table.public:
-        columns = office.data.public.columns(table.name)
-        rows = office.data.public.size(table.name)
-        return {"name": table.name, "public": True, "rows": rows, "columns": [_column(each) for each in columns.values()]}
-    unit = None if table.unit is None else {"column": table.unit.column, "references": table.unit.references}
-    limits = {name: getattr(table, name) for name in ("max_rows", "rows_at_most", "min_people")}
-    limits |= {"max_rows_per_group": table.rows_per_group, "max_joined_rows": table.most_joined_rows}
-    columns_of = [_column(each) for each in table.columns.values()]
-    return {"name": table.name, "public": False, "unit": unit, **limits, "no_unit": table.no_unit, "columns": columns_of}
-
-
-def _column(column: Column) -> dict[str, Any]:
-    number = column.kind in ("number", "date")
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "bounds": None if column.bounds is None else [_bound_text(column, bound) for bound in column.bounds],
-        "step": None if column.step is None or not number else decimal_text(column.step),
-        "values": list(column.domain) if column.kind == "category" else None,
-        "nullable": column.nullable,
-        "longest": column.longest if column.kind == "text" else None,
-    }
-
-
-def _bound_text(column: Column, bound: Fraction) -> str:
-    return day_of(int(bound)).isoformat() if column.kind == "date" else decimal_text(bound)

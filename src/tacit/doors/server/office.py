@@ -48,9 +48,10 @@ class Office:
         self.accounts = Accounts(self.records)
         self.requests = Requests(self.records)
         self.suspects = Suspects(self.records, data.catalog.kept)
-        self.drawing, self.verifying = Lock(), Lock()  # one picture, and one reading of the whole ledger, at a time
+        self.verifying = Lock()  # one reading of the whole ledger at a time
         self._caps: dict[str, Caps] = self._read_caps()
-        data.behind(Door(self.policy, self.seen, self.balance, lambda: REMAINING if self._is_exact else ROUNDED))
+        words, shown = lambda: REMAINING if self._is_exact else ROUNDED, lambda: self.data.catalog.show_left
+        data.behind(Door(self.policy, self.seen, self.balance, words, self.shared_left, shown))
         if (seconds := self.seconds) is not None:
             limit(seconds)
 

@@ -21,6 +21,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from html.parser import HTMLParser
+from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree
 
@@ -192,9 +193,10 @@ def _chart(answer: Answer, column: str) -> Any:
     return answer.chart(column=column)
 
 
-def _in_svg(chart: Any) -> list[tuple[str, list[str]]]:
-    root = ElementTree.fromstring(svg(chart))  # noqa: S314  # it is tacit's own text
-    return [(each.tag, sorted(each.attrib)) for each in root.iter()]
+def _in_svg(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """The elements of a picture with the names of their attributes; alike ones in a row once, as a long title has lines."""
+    root = ElementTree.fromstring(text)  # noqa: S314  # it is tacit's own text
+    return [outline for outline, _ in groupby((each.tag, tuple(sorted(each.attrib))) for each in root.iter())]
 
 
 class _Outline(HTMLParser):
@@ -228,9 +230,10 @@ FORMATS: Mapping[str, Callable[[Answer], Any]] = {
     "table in HTML": lambda answer: outline_of_page(answer._repr_html_()),
     "CSV": _in_csv,
     "JSON": _in_json,
-    "chart in SVG": _outline_of_charts(_in_svg),
-    "chart in HTML": _outline_of_charts(lambda chart: outline_of_page(page(chart))),
-    "chart in a notebook": _outline_of_charts(lambda chart: outline_of_page(chart.to_html())),
+    "chart in SVG": _outline_of_charts(lambda chart: _in_svg(chart.svg())),
+    "chart by Altair in SVG": _outline_of_charts(lambda chart: _in_svg(svg(chart.altair()))),
+    "chart in HTML": _outline_of_charts(lambda chart: outline_of_page(page(chart.altair()))),
+    "chart in a notebook": _outline_of_charts(lambda chart: outline_of_page(chart.altair().to_html())),
 }
 
 

@@ -1,0 +1,99 @@
+"""The account of one analyst as plain values: budget and history, the same through every door; amounts are exact texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tacit.privacy.rounding import decimal_text
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from tacit.accounting.filter import Left
+    from tacit.accounting.ledger.entries import Entry
+    from tacit.accounting.ledger.ledger import Ledger
+
+READ_AT_ONCE = 2_000  # entries of the ledger that one page of a history looks at
+PAID = ("spend", "recall", "failure")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The remaining budgets that an analyst may see: their own and the data set's; `how` is exact or tenths."""
+
+    own: Left
+    shared: Left
+    how: str
+
+
+def budget_statement(ledger: Ledger, analyst: str, shown: Shown) -> dict[str, Any]:
+    """The analyst's cap, the sums spent and the largest cost of a further question; of the data set, the cap and the rest."""
+    own, whole, spent = ledger.caps.analyst(analyst), ledger.policy.budget, ledger.spent(analyst)
+    per_query = own.epsilon_per_query
+    return {
+        "analyst": {
+            "name": analyst,
+            "cap": None if own.budget is None else amounts(own.budget.epsilon, own.budget.delta),
+            "epsilon_per_query": None if per_query is None else decimal_text(per_query),
+            "spent": {
+                "epsilon": None if spent.epsilon is None else decimal_text(spent.epsilon),
+                "rho": decimal_text(spent.rho),
+                "delta": decimal_text(spent.delta),
+            },
+            "left": amounts(shown.own.epsilon, shown.own.delta),
+        },
+        "data_set": {
+            "cap": amounts(whole.epsilon, whole.delta),
+            "left": amounts(shown.shared.epsilon, shown.shared.delta),
+            "shown": shown.how,
+        },
+    }
+
+
+def amounts(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
+    """A budget as exact texts."""
+    return {"epsilon": decimal_text(epsilon), "delta": decimal_text(delta)}
+
+
+def history_page(
+    ledger: Ledger, analyst: str, last: int, before: int | None = None, pause: Callable[[], object] = lambda: None
+) -> dict[str, Any]:
+    """The analyst's entries, the latest first. At most `READ_AT_ONCE` of the ledger are looked at; `before` says where to go on."""
+    head = ledger.head.number + 1
+    end = head if before is None else min(before, head)
+    first = max(0, end - READ_AT_ONCE)
+    own = [entry for entry in _looked_at(ledger, first, end, pause) if entry.analyst == analyst and entry.kind in PAID]
+    shown = own[-last:][::-1]
+    further = shown[-1].number if len(own) > len(shown) else first
+    return {"entries": [_entry(entry) for entry in shown], "before": further or None}
+
+
+def whole_history(ledger: Ledger, analyst: str, last: int) -> list[dict[str, Any]]:
+    """The latest entries of an analyst, the newest first, from as many pages as they need."""
+    entries: list[dict[str, Any]] = []
+    before: int | None = None
+    while len(entries) < last:
+        page = history_page(ledger, analyst, last - len(entries), before)
+        entries += page["entries"]
+        before = page["before"]
+        if before is None:
+            break
+    return entries
+
+
+def _looked_at(ledger: Ledger, first: int, end: int, pause: Callable[[], object]) -> Iterator[Entry]:
+    for entry in islice(ledger.entries(first=first), end - first):
+        pause()
+        yield entry
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    epsilon = None if entry.price.epsilon is None else decimal_text(entry.price.epsilon)
+    price = {"epsilon": epsilon, "rho": decimal_text(entry.price.rho), "delta": decimal_text(entry.price.delta)}
+    kind = "spend" if entry.kind == "recall" else entry.kind  # an analyst never learns that another one had asked the same
+    head = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
+    about = entry.about if entry.kind == "failure" else None
+    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about}

@@ -1,0 +1,138 @@
+"""Texts and axes of a picture: how wide a text is at most, lines that fit a room, and scales with round ticks.
+
+Texts are measured with the widest letters among the fonts that may be used, so that no label reaches beyond the picture or over
+another one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from unicodedata import category, east_asian_width
+
+Format = Callable[[float], str]
+
+WIDTHS = {  # hundredths of the font size: the largest of DejaVu Sans, Noto Sans and Roboto
+    28: "'ijl", 32: " ,.", 34: ":;I", 36: "f", 37: "-", 40: "()[]t", 41: "!", 42: "/\\r", 46: '"', 50: "_`", 53: "sz", 54: "?",
+    55: "c", 56: "*JL|", 58: "Fk", 60: "vxy", 62: "TYaeo", 64: "$0123456789EPSbdghnpqu{}", 66: "K", 69: "ABVXZ", 70: "CR", 74: "U",
+    76: "HN", 78: "&DG", 79: "OQ", 82: "w", 84: "#+<=>^~", 91: "M", 96: "%", 98: "m", 99: "W", 100: "@",
+}  # fmt: skip
+LETTERS = {letter: width / 100 for width, letters in WIDTHS.items() for letter in letters}
+OTHER, WIDE, BOLD = 0.9, 1.3, 1.16  # a letter beyond ASCII, one as wide as high, and how much wider bold letters are
+
+TICKS = 5
+LARGEST = 1e300  # beyond it sums of floats overflow
+
+
+def number(value: float) -> float:
+    """The number within what can be drawn."""
+    return min(max(float(min(max(value, -(10**300)), 10**300)), -LARGEST), LARGEST)
+
+
+# --- texts -------------------------------------------------------------------------------------------------------------------
+
+
+def width_of(text: str, size: float, bold: bool = False) -> float:
+    """How wide the text is at most, in the units of `size`.
+
+    >>> width_of("Ward", 10) < width_of("WARD", 10) < width_of("WARD", 10, bold=True)
+    True
+    """
+    return sum(LETTERS.get(letter) or _width(letter) for letter in text) * size * (BOLD if bold else 1)
+
+
+def _width(letter: str) -> float:
+    return 0.0 if category(letter) in ("Mn", "Me") else WIDE if east_asian_width(letter) in "WF" else OTHER
+
+
+def lines_of(text: str, size: float, room: float, bold: bool = False) -> list[str]:
+    """The text in lines that fit the room; a word that is too long for a line is divided."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if width_of(longer, size, bold) <= room:
+            lines[-1] = longer
+            continue
+        lines += ["", *_pieces(word, size, room, bold)] if lines[-1] else _pieces(word, size, room, bold)
+    return [line for line in lines if line]
+
+
+def _pieces(word: str, size: float, room: float, bold: bool) -> list[str]:
+    pieces = [""]
+    for letter in word:
+        if pieces[-1] and width_of(pieces[-1] + letter, size, bold) > room:
+            pieces.append("")
+        pieces[-1] += letter
+    return pieces
+
+
+# --- axes --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Numbers from `low` to `high`, with ticks; `of` gives the place of one between `start` and `end`."""
+
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+
+    def of(self, value: float, start: float, end: float) -> float:
+        share = (min(max(value, self.low), self.high) / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return start + share * (end - start)
+
+
+def scale_of(values: Sequence[float], zero: bool, dates: bool) -> Scale:
+    """A scale with round ticks over all values; from or to zero if `zero`."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    if dates:
+        return _scale_of_dates(low, high)
+    low, high = (min(low, 0.0), max(high, 0.0)) if zero else (low, high)
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        low, high = (low - 0.5, high + 0.5) if low and abs(low) < 1e12 else (min(low, 0.0), max(high, 1.0))
+    step = _round_step((high / TICKS) - (low / TICKS))
+    first, last = math.floor(low / step), math.ceil(high / step)
+    shown = _format(step)
+    ends = min(first * step, low), max(last * step, high)  # a product may be rounded past the value that it stands for
+    return Scale(*ends, tuple((at * step, shown(at * step)) for at in range(first, last + 1)))
+
+
+def _round_step(rough: float) -> float:
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * times for times in (1, 2, 5, 10) if power * times >= rough * 0.999)
+
+
+def _format(step: float) -> Format:
+    if step >= 1e12 or step < 1e-6:
+        return lambda value: f"{value:.4g}"
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    return lambda value: f"{value:,.{digits}f}".replace("-0", "0") if value == 0 else f"{value:,.{digits}f}"
+
+
+def _scale_of_dates(low: float, high: float) -> Scale:
+    """Ticks at beginnings of years or months, or at days; the scale ends at the first and the last value."""
+    first, last = (date.fromordinal(int(min(max(end, 1), date.max.toordinal()))) for end in (low, high))
+    ticks = next(found for ticks in _calendars(first, last) if len(found := list(ticks)) <= TICKS + 2)
+    room = 0.5 if first == last else 0.0
+    return Scale(first.toordinal() - room, last.toordinal() + room, tuple((float(day.toordinal()), words) for day, words in ticks))
+
+
+def _calendars(first: date, last: date) -> Iterator[Iterator[tuple[date, str]]]:
+    for days in (1, 2, 7, 14):
+        yield (
+            (first + timedelta(at), (first + timedelta(at)).isoformat())
+            for at in range(0, min((last - first).days + 1, 15 * days), days)
+        )
+    months = first.year * 12 + first.month - (1 if first.day == 1 else 0), last.year * 12 + last.month - 1
+    for step in (1, 3, 6):
+        yield (_month(at) for at in range(-(-months[0] // step) * step, months[1] + 1, step))
+    for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000):
+        start = first.year if (first.month, first.day) == (1, 1) else first.year + 1
+        yield (_month(year * 12, year=True) for year in range(-(-start // step) * step, last.year + 1, step) if year)
+
+
+def _month(at: int, year: bool = False) -> tuple[date, str]:
+    day = date(at // 12, at % 12 + 1, 1)
+    return day, f"{day.year}" if year else f"{day:%Y-%m}"

@@ -1,0 +1,313 @@
+"""PEP 249 on a catalog and on a server: what it costs, what it refuses, and what it never shows."""
+
+from __future__ import annotations
+
+import json
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+
+import httpx
+import pandas as pd
+import polars as pl
+import pytest
+
+from hospital import files
+from served import Served, listening, served
+from tacit import dbapi, errors
+from tacit.doors.client import Remote
+from tacit.doors.driver.dbapi import KINDS, _with_type, pep_errors
+from tacit.doors.server.turns import Places
+from tacit.session import open as open_data
+
+WARDS = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+OVER = "SELECT COUNT(*) AS n FROM visits WHERE cost > :c"
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory):
+    path = files(tmp_path_factory.mktemp("driver"))
+    path.write_text(path.read_text("utf-8").replace("epsilon = 2\n", "epsilon = 7\n"), "utf-8")
+    with open_data(path, own_process=False) as data:
+        data.prepare(yes=True)
+        data.begin_scratch("a test")
+        yield path, data
+
+
+@pytest.fixture
+def connection(catalog):
+    with dbapi.connect(session=catalog[1].session("ana"), epsilon="0.01") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory) -> Iterator[tuple[Served, str]]:
+    with served(tmp_path_factory.mktemp("served")) as found:
+        found.desk.places = Places(rate=1e9, burst=1e9)
+        with listening(found.desk) as url:
+            yield found, url
+
+
+def spent(data) -> Fraction:
+    return data.ledger.spent("ana").epsilon
+
+
+# --- PEP 249 -----------------------------------------------------------------------------------------------------------------
+
+
+def test_the_module_is_one_of_pep_249():
+    assert (dbapi.apilevel, dbapi.threadsafety, dbapi.paramstyle) == ("2.0", 1, "named")
+    for kind in (dbapi.InterfaceError, dbapi.DatabaseError):
+        assert issubclass(kind, dbapi.Error)
+    for kind in ("DataError", "OperationalError", "IntegrityError", "InternalError", "ProgrammingError", "NotSupportedError"):
+        assert issubclass(getattr(dbapi, kind), dbapi.DatabaseError)
+        assert getattr(dbapi.Connection, kind) is getattr(dbapi, kind)
+    assert dbapi.DateFromTicks(0).year in (1969, 1970)
+    assert dbapi.TimestampFromTicks(0).date() == dbapi.DateFromTicks(0)
+    assert dbapi.TimeFromTicks(0) == dbapi.TimestampFromTicks(0).time()
+    assert dbapi.STRING == "text"
+    assert dbapi.NUMBER == "integer"
+    assert dbapi.NUMBER != dbapi.STRING
+    assert hash(dbapi.NUMBER) != hash(dbapi.STRING)
+
+
+def test_a_question_and_its_rows(connection):
+    cursor = connection.cursor()
+    assert (cursor.rowcount, cursor.description) == (-1, None)
+    assert cursor.execute(WARDS) is cursor
+    assert [column[0] for column in cursor.description] == ["ward", "n", "n_low", "n_high"]
+    assert [column[1] == dbapi.NUMBER for column in cursor.description] == [False, True, True, True]
+    assert (cursor.rowcount, cursor.rownumber) == (5, 0)
+    first = cursor.fetchone()
+    assert first[2] <= first[1] <= first[3]
+    assert len(cursor.fetchmany(2)) == 2
+    assert len(cursor.fetchall()) == 2
+    assert cursor.fetchone() is None
+    assert next(iter(cursor.execute(WARDS))) == first, "a repeated question has the same answer"
+    assert any("epsilon" in line for _, line in cursor.messages)
+    with connection.cursor() as plain:
+        plain.setinputsizes([1])
+        plain.setoutputsize(1)
+        assert plain.nextset() is None
+    with pytest.raises(dbapi.InterfaceError, match="closed"):
+        plain.fetchone()
+
+
+def test_intervals_may_be_left_out(catalog):
+    with dbapi.connect(session=catalog[1].session("ana"), epsilon="0.01", intervals="none") as connection:
+        assert [column[0] for column in connection.cursor().execute(WARDS).description] == ["ward", "n"]
+
+
+def test_nothing_is_committed_or_refunded(connection, catalog):
+    connection.cursor().execute("SELECT COUNT(*) AS n FROM visits WHERE pulse > 71")
+    before = spent(catalog[1])
+    connection.commit()
+    connection.rollback()
+    assert spent(catalog[1]) == before
+
+
+def test_what_is_closed_stays_closed(catalog):
+    connection = dbapi.connect(session=catalog[1].session("ana"), epsilon="0.01")
+    cursor = connection.cursor()
+    with pytest.raises(dbapi.ProgrammingError, match="execute a question first"):
+        cursor.fetchall()
+    connection.close()
+    connection.close()
+    for act in (connection.cursor, connection.commit, connection.rollback, lambda: cursor.execute(WARDS), cursor.fetchall):
+        with pytest.raises(dbapi.InterfaceError, match="closed") as raised:
+            act()
+        assert raised.value.code == "closed"
+
+
+def test_many_executions_are_refused(connection):
+    with pytest.raises(dbapi.NotSupportedError, match="executemany"):
+        connection.cursor().executemany(OVER, [{"c": 1}, {"c": 2}])
+
+
+# --- budgets -----------------------------------------------------------------------------------------------------------------
+
+
+def test_there_is_no_default_epsilon(catalog):
+    path, data = catalog
+    before = spent(data)
+    with dbapi.connect(f"tacit:///{path}?analyst=ana") as connection:
+        with pytest.raises(dbapi.ProgrammingError) as raised:
+            connection.cursor().execute(WARDS)
+        assert raised.value.code == "no_budget"
+        assert connection.cursor().execute("SELECT ward FROM wards").rowcount == 4, "a public table is free"
+    assert spent(data) == before
+
+
+def test_limit_zero_is_free_and_describes_the_columns(connection, catalog):
+    before = spent(catalog[1])
+    cursor = connection.cursor().execute(f"{WARDS} LIMIT 0")
+    assert [column[0] for column in cursor.description] == ["ward", "n", "n_low", "n_high"]
+    assert cursor.fetchall() == []
+    assert spent(catalog[1]) == before
+
+
+def test_most_limits_a_connection(catalog):
+    with dbapi.connect(session=catalog[1].session("ana"), epsilon="0.02", most="0.04") as connection:
+        connection.cursor().execute(OVER, {"c": 3001})
+        connection.cursor().execute(OVER, {"c": 3001})  # again, and free
+        connection.cursor().execute(OVER, {"c": 3003})
+        before = spent(catalog[1])
+        with pytest.raises(dbapi.OperationalError, match="limit of this session") as raised:
+            connection.cursor().execute(OVER, {"c": 3002})
+        assert raised.value.code == "budget_exceeded"
+        assert raised.value.remedy
+        assert spent(catalog[1]) == before
+
+
+def test_parameters_by_name_and_by_place(connection):
+    named = connection.cursor().execute(OVER, {"c": 100}).fetchall()
+    assert connection.cursor().execute(OVER.replace(":c", "?"), [100]).fetchall() == named
+    assert connection.cursor().execute(OVER.replace(":c", "$1"), (100,)).fetchall() == named
+    with pytest.raises(dbapi.Error):
+        connection.cursor().execute(OVER, {"c": object()})
+    text = "SELECT COUNT(*) AS n FROM visits WHERE ward = :w"
+    hostile = "north' OR 'a' = 'a"
+    with pytest.raises(dbapi.DatabaseError):
+        connection.cursor().execute(text, {"w": hostile, "x": 1})  # a parameter that the question does not have
+
+
+# --- errors ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "code"),
+    [
+        ("SELECT SUM(nothing) FROM visits", dbapi.ProgrammingError, "unknown_name"),
+        ("SELECT ward FROM visits", dbapi.NotSupportedError, "not_allowed"),
+        ("SELECT COUNT(*) FROM visits WHERE", dbapi.ProgrammingError, None),
+        ("INSERT INTO visits VALUES (1)", dbapi.DatabaseError, None),
+        ("SELECT COUNT(*) FROM visits WHERE cost = 'x'", dbapi.DatabaseError, None),
+    ],
+)
+def test_an_error_has_its_code_and_its_remedy(connection, catalog, sql, kind, code):
+    before = spent(catalog[1])
+    with pytest.raises(kind) as raised:
+        connection.cursor().execute(sql)
+    assert code is None or raised.value.code == code
+    assert isinstance(raised.value.__cause__, errors.TacitError)
+    assert raised.value.code == getattr(raised.value.__cause__, "code", "invalid")
+    assert spent(catalog[1]) == before
+
+
+def test_every_error_of_tacit_is_one_of_pep_249():
+    own = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.TacitError)]
+    for kind in own:
+        error = kind.__new__(kind, "a text")  # whatever else it needs
+        with pytest.raises(dbapi.DatabaseError), pep_errors():
+            raise error
+    assert all(issubclass(mine, dbapi.DatabaseError) for _, mine in KINDS)
+
+
+@pytest.mark.parametrize("address", ["mysql://x", "tacit:///nowhere/tacit.toml?epsilon=1", "tacit:///a?epsilon=x"])
+def test_a_wrong_address_is_an_error_of_pep_249(address):
+    with pytest.raises(dbapi.Error):
+        dbapi.connect(address)
+
+
+def test_types_of_columns():
+    assert _with_type([1, None, 2]) == ("integer", [1, None, 2])
+    assert _with_type([1, 2.5])[0] == "number"
+    assert _with_type([True, None])[0] == "boolean"
+    assert _with_type([Decimal("1.5")])[0] == "decimal"
+    assert _with_type(["2024-01-31", None]) == ("date", [date(2024, 1, 31), None])
+    assert _with_type(["2024-01-31", "x"])[0] == _with_type([])[0] == _with_type([None])[0] == "text"
+
+
+# --- programs ----------------------------------------------------------------------------------------------------------------
+
+
+def test_polars_reads_a_connection(connection):
+    frame = pl.read_database(WARDS, connection)
+    assert frame.columns == ["ward", "n", "n_low", "n_high"]
+    assert frame.height == 5  # a ward may be missing
+
+
+def test_pandas_reads_a_connection(connection):
+    with pytest.warns(UserWarning, match="SQLAlchemy"):
+        frame = pd.read_sql(OVER, connection, params={"c": 7})
+    assert list(frame.columns) == ["n", "n_low", "n_high"]
+
+
+# --- a server ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_is_asked_with_the_token_of_the_address(server):
+    found, url = server
+    token = found.tokens["ana"]
+    address = f"{url.replace('http', 'tacit+http', 1)}/?epsilon=0.01&most=0.05".replace("//", f"//ana:{token}@", 1)
+    with dbapi.connect(address) as connection:
+        rows = connection.cursor().execute(WARDS).fetchall()
+        assert rows == dbapi.connect(session=found.data.session("ana"), epsilon="0.01").cursor().execute(WARDS).fetchall()
+        assert token not in repr(connection) + repr(connection.address) + repr(connection.session)
+        with pytest.raises(dbapi.ProgrammingError) as raised:
+            connection.cursor().execute("SELECT SUM(nothing) FROM visits")
+        assert (raised.value.code, token in str(raised.value)) == ("unknown_name", False)
+    with dbapi.connect(address.replace(token, "tacit_wrong")) as connection, pytest.raises(dbapi.ProgrammingError) as raised:
+        connection.cursor().execute(WARDS)
+    assert "tacit_wrong" not in str(raised.value)
+
+
+def test_a_lost_reply_is_paid_for_once(server):
+    found, url = server
+
+    class Losing(httpx.HTTPTransport):
+        lost = 0
+
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            reply = super().handle_request(request)
+            if self.lost < 2:
+                self.lost += 1
+                reply.read()
+                raise httpx.ReadError("lost")
+            return reply
+
+    before = found.data.ledger.head.questions
+    remote = Remote(url, found.tokens["ana"], transport=Losing(), pauses=(0.0, 0.0))
+    with dbapi.connect(session=remote, epsilon="0.01") as connection:
+        assert connection.cursor().execute(OVER, {"c": 4001}).rowcount == 1
+    assert found.data.ledger.head.questions == before + 1
+
+
+@contextmanager
+def replying(body: bytes) -> Iterator[str]:
+    """A server on this machine that replies the same to everything."""
+
+    class Reply(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            while self.rfile.readline().strip():
+                pass
+            with suppress(OSError):
+                self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Reply) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>", b"[" * 100_000, b"{}", b'{"answer": null}', b'{"answer": [], "receipt": 1}', b" " * 5000,
+        json.dumps({"answer": {"columns": [{"name": 1, "values": "x"}]}, "receipt": {"left": [None, []]}}).encode(),
+    ],
+)  # fmt: skip
+def test_the_replies_of_a_hostile_server_are_one_error(body, monkeypatch):
+    monkeypatch.setattr("tacit.doors.client.MOST_REPLY", 200_000 if body.startswith(b"[") else 4000)
+    with replying(body) as url:
+        for options in ({}, {"most": "1"}):
+            connection = dbapi.connect(session=Remote(url, "tacit_x", pauses=()), epsilon="0.1", **options)
+            with pytest.raises(dbapi.OperationalError):
+                connection.cursor().execute(WARDS)
+            connection.close()
