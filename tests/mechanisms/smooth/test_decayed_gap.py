@@ -1,6 +1,7 @@
 """The search finds the best pair: against all pairs, on random and on hostile inputs, in one piece and in many."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -127,3 +128,35 @@ def test_a_scan_sees_its_own_range_and_all_of_it(monkeypatch, part):
         for high in range(low, 6):
             weights = (2 * decay + decayed)[low : high + 1]
             assert decayed_gap._scan(board, 2.0, low, high) == (low + int(weights.argmax()), float(weights.max()))
+
+
+STEPS = ([1] * 11, [1, 2, 1, 1, 3, 1, 1, 1, 2, 1, 1], [5, 1, 9, 2, 2, 7, 1, 1, 30, 1, 4])
+RISES = ([1] * 11, [0, 0, 0, 900, 0, 0, 1, 0, 5, 0, 3000], [2**k for k in range(11)])
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 7, 20])
+@pytest.mark.parametrize("rate", [1e-3, 0.1, 1.0])
+def test_the_gap_that_comes_back_is_a_pairs_with_all_of_its_decays(rate, width):
+    """One that counts fewer decays than its places have would pass for a larger one."""
+    sides = [stairs(steps, rises) for steps in STEPS for rises in RISES]
+    for left in sides:
+        for right in sides:
+            gaps, places = left.gaps[:, None] + right.gaps, left.places[:, None] + right.places
+            pairs = {Gap(*pair) for pair in zip(gaps.ravel().tolist(), (places // width).ravel().tolist(), strict=True)}
+            found = largest_decayed_gap(left, right, rate, width, Gap(0, 0))
+            assert found in pairs
+            assert found.weight(rate) >= max(pair.weight(rate) for pair in pairs) * (1 - SELECTION - 1e-13)
+
+
+def test_gaps_that_decay_below_one_unit_are_compared_too():
+    left, right = Stairs(np.array([0, 4]), np.array([0, 3])), Stairs(np.array([0]), np.array([0]))
+    assert largest_decayed_gap(left, right, 1.0, 1, Gap(3, 5)) == Gap(3, 4)
+
+
+def test_the_last_entry_at_or_before_a_place():
+    wanted = np.arange(10)
+    for count in range(7):
+        for others in combinations(range(1, 8), count):
+            places = np.array([0, *others])
+            expected = [max(k for k, place in enumerate(places) if place <= limit) for limit in wanted]
+            assert decayed_gap._last_at(places, wanted).tolist() == expected

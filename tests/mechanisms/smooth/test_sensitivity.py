@@ -382,7 +382,7 @@ def test_the_roundings_are_those_of_the_proof():
     assert module.smoothness(Fraction(1, 2**39) + Fraction(1, 2**60)) > Fraction(1, 2**40)
 
 
-@pytest.mark.parametrize(("size", "decays", "divisor"), [(7, 0, 1), (7, 3, 1), (10, 5, 4), (2**61, 2, 3)])
+@pytest.mark.parametrize(("size", "decays", "divisor"), [(7, 0, 1), (7, 3, 1), (10, 5, 4), (2**61, 2, 7)])
 def test_a_decayed_gap_is_rounded_up_to_its_grid(monkeypatch, size, decays, divisor):
     """With an exp that is exact: 2^-decays."""
     monkeypatch.setattr(module, "exp_up", lambda value: Fraction(2) ** int(value))
@@ -421,18 +421,63 @@ def test_a_trimmed_mean_is_that_of_the_rows_that_are_left(values, trim):
     assert trimmed_mean(sorted_rows(values, LOWER, UPPER), trim) == expected
 
 
+@pytest.mark.parametrize("rate", [0.3, 2])
 @pytest.mark.parametrize("trim", [0, 1, 2, 3])
 @pytest.mark.parametrize("values", LISTS)
-def test_the_bound_of_a_trimmed_mean_is_the_largest_over_all_pairs(values, trim):
+def test_the_bound_of_a_trimmed_mean_is_the_largest_over_all_pairs(values, trim, rate):
     """smooth.md: the range, decayed until two rows are left, or the widest decayed gap around the rows that are left."""
-    size, kept, rate, padded = len(values), len(values) - 2 * trim, 0.3, [LOWER, *values, UPPER]
+    size, kept, padded = len(values), len(values) - 2 * trim, [LOWER, *values, UPPER]
     candidates = [(UPPER - LOWER) * math.exp(-rate * max(kept - 2, 0))]
     for low in range(trim + 1) if kept > 0 else ():
         for high in range(size + 1 - trim, size + 2):
             candidates.append((padded[high] - padded[low]) / kept * math.exp(-rate * (high - low - kept - 1)))
-    bound = smooth_trimmed_mean(sorted_rows(values, LOWER, UPPER), trim, Fraction(3, 10), 1, ADD_REMOVE)
+    bound = smooth_trimmed_mean(sorted_rows(values, LOWER, UPPER), trim, Fraction(str(rate)), 1, ADD_REMOVE)
     assert float(bound) == pytest.approx(max(candidates), rel=1e-9)
 
 
 def test_no_rows_have_the_range_as_their_bound():
     assert smooth_order_statistic(sorted_rows([], LOWER, UPPER), HALF, Fraction(1)) == UPPER - LOWER
+
+
+# ---- how far the search looks ----
+
+
+@pytest.mark.parametrize("end", [0, 1, 2, 3, 4, 5, 8, 9, 1000])
+def test_distances_double_up_to_the_end(end):
+    assert module._doubling_distances(end) == [0, *(2**k for k in range(10) if 2**k < end), end]
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_the_gaps_at_doubling_distances_are_probed(width):
+    """From places 4 and 6 of seven, with the bounds at places 0 and 8; a pair of `free` places or fewer does not decay."""
+    places = [LOWER, *LISTS[-1], UPPER]
+    gaps = module._probe(sorted_rows(LISTS[-1], LOWER, UPPER), module.Window(4, 6, free=2, width=width))
+    assert set(gaps) == {Gap(places[j] - places[i], (j - i - 2) // width) for i in (4, 3, 2, 0) for j in (6, 7, 8)}
+
+
+def test_places_decay_one_by_one_unless_a_unit_is_wider():
+    assert [module.Window(3, 4, free=1).decays(3, j) for j in (4, 5, 9)] == [0, 1, 5]
+
+
+def test_the_logarithm_of_a_gap_falls_by_the_rate_with_each_decay():
+    assert module._log_weight(Gap(8, 3), HALF) == pytest.approx(math.log(8) - 1.5)
+    assert module._log_weight(Gap(0, 3), HALF) == -math.inf
+
+
+@pytest.mark.parametrize(
+    ("start", "rate", "decays"),
+    [
+        (Gap(1, 0), 1.0, 7),  # ln 1000 is 6.9
+        (Gap(1, 2), 1.0, 9),
+        (Gap(1, 0), 0.5, 14),
+        (Gap(1000, 5), 1.0, 6),  # exactly 5, which rounding may hide
+        (Gap(0, 0), 1.0, 77),  # ln(1000 2^100) is 76.2
+        (Gap(1, 500), 1.0, 77),
+    ],
+)
+@pytest.mark.parametrize("width", [1, 3])
+def test_rows_matter_until_the_range_decays_below_the_start_or_the_least(start, rate, decays, width):
+    """One decay for rounding, and one for the places that do not decay; there are no places beyond the bounds of few rows."""
+    many, few = (sorted_rows([10**6 + 17] * size, 10**6, 10**6 + 1000) for size in (1000, 3))
+    assert module._reach(many, start, Fraction(rate), width) == (decays + 2) * width
+    assert module._reach(few, start, Fraction(rate), width) == 4
