@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,29 @@ def test_every_answer_is_drawn(answer: Answer, tmp_path: Path) -> None:
     width, height = struct.unpack(">II", head[16:24])
     assert width > 400
     assert height > 300
+
+
+DRAWN = """
+import sys
+import tacit.doors.server.clerk
+from tacit.evidence.attacks.hostile_key import answer_with
+picture = answer_with(["a", "b"]).chart()
+assert "<svg" in picture.svg()
+print(sorted({"altair", "vl_convert"} & set(sys.modules)))
+picture.altair()
+print(sorted({"altair", "vl_convert"} & set(sys.modules)))
+"""
+
+
+def test_the_clerk_draws_without_a_javascript_engine() -> None:
+    done = subprocess.run([sys.executable, "-c", DRAWN], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "['altair']"], "the second line shows that the first could fail"
+
+
+def test_a_group_without_a_number_is_said_to_be_left_out() -> None:
+    missing = answered(Column("ward", "key", ("a", "b")), Column("m", "avg", (1.5, None), (1.0, None), (2.0, None)))
+    assert "groups without a number are left out" in missing.chart().svg()
+    assert "left out" not in BARS.chart().svg()
 
 
 def test_files_open_without_a_network(tmp_path: Path) -> None:

@@ -31,6 +31,18 @@ def number(value: float) -> float:
     return min(max(float(min(max(value, -(10**300)), 10**300)), -LARGEST), LARGEST)
 
 
+def is_date(value: object) -> bool:
+    """Whether a released value is a date: a text as ISO 8601 writes a day.
+
+    >>> is_date("2020-02-29"), is_date("20200229"), is_date(20200229)
+    (True, False, False)
+    """
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
+
+
 # --- texts -------------------------------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.chart import charting, check_format, page, picture_of
 from tacit.errors import InvalidInput
 from tacit.files import check, write
-from tacit.release.axes import number
+from tacit.release.axes import is_date, number
 from tacit.release.drawing import Drawing, Mark, svg
 from tacit.untrusted import distinct, for_chart, for_title, in_columns
 
@@ -71,7 +71,8 @@ def _drawing(answer: Answer, number: Column) -> Drawing:
     kept = tuple(marks if along else marks[:MOST_MARKS])
     notes = [answer.caption()]
     notes += [f"the first {MOST_MARKS} of {len(marks):,} groups"] if len(kept) < len(marks) else []
-    notes += ["groups of NULL are left out"] if len(marks) < len(answer) else []
+    left_out = "groups of NULL" if along else "groups without a number"
+    notes += [f"{left_out} are left out"] if len(marks) < len(answer) else []
     names = (_name(keys[0]) if keys else "", _name(number), kept, _name(*keys[1:]) if keys[1:] else "")
     return Drawing(shape, _name(number), tuple(notes), *names, dates=dates, dates_along=along and dates_along)
 
@@ -157,16 +158,9 @@ def _in_order(key: Column) -> bool:
     values = [value for value in key.values if value is not None]
     if not values:
         return False
-    return all(map(_is_date, values)) or (
+    return all(map(is_date, values)) or (
         len(set(values)) > MOST_BARS and not any(isinstance(value, str | bool) for value in values)
     )
-
-
-def _is_date(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
 
 
 def _axis(alt: Any, field: str, number: Column) -> Any:

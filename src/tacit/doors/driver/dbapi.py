@@ -23,6 +23,7 @@ from tacit import errors
 from tacit.doors.driver.address import Address, read_address, with_options
 from tacit.doors.limited import Limited
 from tacit.errors import InvalidInput, TacitError
+from tacit.release.axes import is_date
 
 apilevel = "2.0"
 threadsafety = 1  # threads may share the module, not a connection
@@ -327,17 +328,10 @@ def _columns(answer: Any, intervals: bool) -> tuple[list[str], list[list[Any]]]:
 def _with_type(values: Sequence[Any]) -> tuple[str, list[Any]]:
     """A type code and the values as Python has them: a column of texts that are all dates has dates."""
     present = [value for value in values if value is not None]
-    if present and all(map(_is_date, present)):
+    if present and all(map(is_date, present)):
         return "date", [None if value is None else date.fromisoformat(value) for value in values]
     kinds = ((bool, "boolean"), (int, "integer"), (Decimal, "decimal"), (int | float | Decimal, "number"))
     for kind, code in kinds:
         if present and all(isinstance(value, kind) for value in present):
             return code, list(values)
     return "text", list(values)
-
-
-def _is_date(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
