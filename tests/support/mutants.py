@@ -145,7 +145,9 @@ class Trial:
         """A hash of the tests on which a result rests: the one that killed, or all that did not."""
         name = by or ("near" if key in self.reasons else "all")
         if name not in self._digests:
-            self._digests[name] = self._digest_of_test(by) if by else self._digest_of(self.near if name == "near" else self.far)
+            self._digests[name] = (
+                self._digest_of_test(by) if by else self._digest_of(self.near if name == "near" else [*self.near, *self.far])
+            )
         return self._digests[name]
 
     def _digest_of(self, files: Sequence[str]) -> str:

@@ -398,6 +398,12 @@ def test_small_and_steep_gaps_have_the_least_bound():
     assert module._value(Gap(1, 300), Fraction(1)) == least
 
 
+def test_no_power_of_e_is_computed_for_a_steep_gap(monkeypatch):
+    """Its exact value would have as many bits as the gap has decays: a million of them, or as many as there are rows."""
+    monkeypatch.setattr(module, "exp_up", lambda _: pytest.fail("a steep gap was given to exp_up"))
+    assert module._value(Gap(5, 10**9), Fraction(1)) == module.LEAST
+
+
 def test_the_bounds_met_on_the_way_are_rounded_up(monkeypatch):
     """What is rounded up is doubled, and what is rounded down halved."""
     assert module.units_passed(Fraction(1, 2), 1) == 1
