@@ -2,6 +2,7 @@
 
     TacitError
     ├── InvalidInput (also a ValueError)   an argument breaks a rule; the message says which, and what to give instead
+    │   ├── InvalidToken                   a token that a server does not accept: wrong, expired or revoked
     │   ├── InvalidBudget                  an invalid epsilon, delta or rho
     │   ├── InvalidSensitivity             a sensitivity that is negative, infinite or not a number
     │   └── InvalidValue                   a value to be released that is not a finite number
@@ -61,6 +62,12 @@ class TacitError(Exception):
 
 class InvalidInput(TacitError, ValueError):
     """An argument breaks a rule; the message names the argument, the rule and the remedy."""
+
+
+class InvalidToken(InvalidInput):
+    """A token that a server does not accept: it is wrong, has expired, or was revoked."""
+
+    code = "unauthenticated"
 
 
 class InvalidBudget(InvalidInput):

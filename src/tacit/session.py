@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.ledger.caps import at_most
-from tacit.accounting.ledger.selling import Sale
+from tacit.accounting.ledger.selling import Bearer, Sale
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.store import swept
 from tacit.data_set import Opened
@@ -36,6 +36,7 @@ from tacit.release.once import Form, Sold, once, one_exit
 from tacit.release.tabulate import answer, free_answer, without_rows
 
 if TYPE_CHECKING:
+    from tacit.accounting.filter import Left
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
 
@@ -50,10 +51,17 @@ class Session:
     def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None, request: str = "") -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
         self._request = request  # what the ledger is told of a request that must not be paid for twice
+        self._bearer: Bearer | None = None
 
     def for_request(self, request: str) -> Session:
         """The same session for one request of a door; the ledger's entry names it."""
-        return Session(self.data, self.analyst, self.clock, request)
+        return Session(self.data, self.analyst, self.clock, request).with_tokens(self._bearer)
+
+    def with_tokens(self, bearer: Bearer | None) -> Session:
+        """The same session, whose questions are also charged to the narrow tokens that a door was shown."""
+        session = Session(self.data, self.analyst, self.clock, self._request)
+        session._bearer = bearer
+        return session
 
     @property
     def kept(self) -> Path:
@@ -104,6 +112,8 @@ class Session:
         offer = self._offer(select, asked, text)
         quotes, version = offer.quotes, self.data.version
         sale = Sale(offer.events, self.analyst, text + weights_comment(asked), version, offer.key, offer.tables, self._request)
+        if self._bearer is not None:
+            sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in quotes)))
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
@@ -151,8 +161,13 @@ class Session:
         """The ledger as this analyst may see it."""
         door = self.data.door
         standing = door.seen(self.data.ledger.standing(self.analyst))
-        left = door.balance(standing)
+        left = self.within_tokens(door.balance(standing))
         return Seen(standing.admitted, door.remaining(), f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}")
+
+    def within_tokens(self, left: Left) -> Left:
+        """What remains, under the limits of the narrow tokens too."""
+        rest = None if self._bearer is None else self.data.ledger.token_left(self.analyst, self._bearer)
+        return left if rest is None else replace(left, epsilon=min(left.epsilon, rest))
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:
         """How many further questions of `epsilon` (and `delta`) this analyst may ask, if no other analyst asks any."""
@@ -164,7 +179,7 @@ class Session:
 
         ledger, door = self.data.ledger, self.data.door
         seen = door.seen(ledger.standing(self.analyst))
-        return budget_statement(ledger, self.analyst, Shown(door.balance(seen), door.shared(seen), door.shown()))
+        return budget_statement(ledger, self.analyst, Shown(door.balance(seen), door.shared(seen), door.shown()), self._bearer)
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The latest entries of this analyst, the newest first."""

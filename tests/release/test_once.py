@@ -133,7 +133,7 @@ def test_an_answer_forged_with_its_hashes_is_not_handed_out(till: Till, tmp_path
         """UPDATE tacit_accounts SET spent = '{"delta":"0","epsilon":"0","rho":"0"}'""",
         "DELETE FROM tacit_accounts",
         "UPDATE tacit_books SET hash = '00'",
-        "UPDATE tacit_books SET format = 3",
+        "UPDATE tacit_books SET format = 4",
         "UPDATE tacit_entries SET text = replace(text, '\"1/2\"', '\"1/9\"')",
     ],
 )

@@ -14,14 +14,17 @@ from tacit.accounting.ledger.caps import filter_for
 from tacit.accounting.ledger.entries import (
     NEW_ACCOUNT,
     NOTHING_BEFORE,
+    TOKEN,
     Account,
+    Charged,
     Entry,
     accounts_digest,
     entry_from,
     hash_of,
+    token_key,
 )
 from tacit.accounting.ledger.units import restated_price, under
-from tacit.errors import TacitError
+from tacit.errors import StoreUnusable, TacitError
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.loss import Neighbours
 
@@ -89,6 +92,7 @@ class Reader:
         self.hashes: dict[int, str] = {}  # of the answer to a spend
         self.answers: dict[int, tuple[str, str, int | None]] = {}
         self.askers: dict[tuple[str, str], int] = {}
+        self.tokens: dict[tuple[str, int], Fraction] = {}  # what was asked for with each narrow token
 
     def read(self, line: Line) -> list[str]:
         """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
@@ -99,7 +103,10 @@ class Reader:
         try:
             entry = entry_from(line.text)
             problems += [f"{name}: {problem}" for problem in self._wrong(entry, line.number)]
+            problems += [f"{name}: its fields are not canonical"] if entry.more and entry.text != line.text else []
             self._believe(entry)
+        except StoreUnusable as error:  # of a newer version
+            problems.append(f"{name}: {error}")
         except (TacitError, ValueError, TypeError, LookupError, AttributeError):
             problems.append(f"{name}: it cannot be read")
         self.number, self.hash = line.number, line.hash
@@ -124,6 +131,19 @@ class Reader:
         yield from self._wrong_sums(entry)
         if entry.format > 1:
             yield from self._wrong_counts(entry)
+        if entry.charged is not None:
+            yield from self._wrong_tokens(entry, entry.charged)
+
+    def _wrong_tokens(self, entry: Entry, charged: Charged) -> Iterator[str]:
+        """Every token of the path counts what was asked for, once, and none exceeds its limit."""
+        numbers = [one.number for one in charged.path]
+        if entry.kind not in ("spend", "recall") or not numbers or len({*numbers}) < len(numbers) or charged.epsilon < 0:
+            yield "it is charged to tokens, which does not belong here"
+        for one in charged.path:
+            if one.asked != self.tokens.get((entry.analyst, one.number), 0) + charged.epsilon:
+                yield f"the sum of token {one.number} of {entry.analyst} after it is wrong"
+            if one.most is not None and one.asked > one.most:
+                yield f"it was admitted beyond the limit of token {one.number} of {entry.analyst}"
 
     def _wrong_sums(self, entry: Entry) -> Iterator[str]:
         whole = filter_for(entry.cap, entry.price.neighbours, entry.for_events)
@@ -211,6 +231,9 @@ class Reader:
             self.answers[entry.number] = (entry.key, entry.answer, entry.about)
         if entry.kind in ("spend", "recall") and entry.key:
             self.askers[entry.key, entry.analyst] = entry.number
+        for one in () if entry.charged is None else entry.charged.path:
+            self.tokens[entry.analyst, one.number] = one.asked
+            self.askers[token_key(one.number), entry.analyst] = entry.number
 
     def _turn(self, entry: Entry) -> None:
         """From here on every earlier price counts more steps."""
@@ -280,6 +303,8 @@ def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
     for one in askers:
         paid = missing.pop((one.key, one.analyst), None)
         if one.entry <= reader.number and one.entry != paid:
-            yield f"{one.analyst} has not paid for the stored answer by entry {one.entry}"
-    for (_, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
-        yield f"the record that {analyst} paid by entry {number} is missing"
+            what = f"the last entry of {one.key}" if one.key.startswith(TOKEN) else "the entry that paid for the stored answer"
+            yield f"entry {one.entry} is not {what} of {one.analyst}"
+    for (key, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
+        what = f"asked with {key}" if key.startswith(TOKEN) else "paid"
+        yield f"the record that {analyst} {what} by entry {number} is missing"

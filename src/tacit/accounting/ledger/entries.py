@@ -165,7 +165,8 @@ FIELDS = {name: {at.name: FORMS[str(at.type)] for at in fields(kind)} for name, 
 # --- an entry of the ledger --------------------------------------------------------------------------------------------------
 
 
-FORMAT = 2
+FORMAT = 3
+HEADS = 2  # the format of remembered heads, which hold nothing that format 3 added
 PLAIN = ("ledger", "number", "previous", "kind", "at", "analyst", "question", "data_version")  # texts and whole numbers
 PLAIN_SINCE_2 = ("units", "key", "about", "answer", "questions", "failures", "accounts")
 NOTHING_BEFORE = "0" * 64
@@ -202,10 +203,32 @@ NEW_ACCOUNT = Account()
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """A narrow token by its number, the sum of the epsilons that were asked for with it and with those below it, and its limit."""
+
+    number: int
+    asked: Fraction
+    most: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """The epsilon that a question was asked with, and the tokens that count it: the presented one first, then those above it."""
+
+    epsilon: Fraction
+    path: tuple[Counted, ...]
+
+    def sum_of(self, number: int) -> Fraction:
+        """The sum of a token after the entry."""
+        return next(one.asked for one in self.path if one.number == number)
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One event in the life of a ledger, with its analyst and its cost. `spent` and `analyst_spent` are the sums after it.
 
     `for_events` is the share of the cap's delta that events may use; texts call it "split". All entries have that of the first.
+    `more` has the fields that only some entries have, by the names of `MORE`; a text with another name is of a newer version.
 
     kind    begin    the first entry; `details` name the data set
             spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
@@ -243,7 +266,13 @@ class Entry:
     accounts: str = ""
     for_events: Fraction = HALF
     details: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Any] = field(default_factory=dict)
     format: int = FORMAT
+
+    @property
+    def charged(self) -> Charged | None:
+        """The narrow tokens that the entry is charged to, if it was asked with one."""
+        return self.more.get(TOKENS)
 
     @property
     def text(self) -> str:
@@ -259,6 +288,7 @@ class Entry:
         }
         newer = {} if self.format == 1 else {name: getattr(self, name) for name in PLAIN_SINCE_2}
         newer |= {} if self.format == 1 else {"split": str(self.for_events), "details": dict(self.details)}
+        newer |= {} if self.format < 3 else {"more": {name: MORE[name].write(value) for name, value in self.more.items()}}
         return canonical_json({"format": self.format, **plain, **counted, **newer})
 
     @property
@@ -287,6 +317,8 @@ def entry_from(text: str) -> Entry:
     document = json.loads(text)
     if document.get("format") not in range(1, FORMAT + 1):
         raise StoreUnusable("the ledger contains entries of an unknown format", remedy="update tacit")
+    if document["format"] > 2:
+        _require_known(document)
     counted: dict[str, Any] = {
         "event": _maybe(event_of, document["event"]),
         "price": Cost(*_sums(document["price"]), relation_from(document["price"]["neighbours"])),
@@ -298,7 +330,58 @@ def entry_from(text: str) -> Entry:
     if document["format"] > 1:
         counted |= {name: document[name] for name in PLAIN_SINCE_2}
         counted |= {"for_events": exact_from(document["split"]), "details": dict(document["details"])}
+    if document["format"] > 2:
+        counted |= {"more": {name: MORE[name].read(value) for name, value in document["more"].items()}}
     return Entry(**{name: document[name] for name in PLAIN}, **counted, format=document["format"])
+
+
+# --- fields that only some entries have --------------------------------------------------------------------------------------
+
+
+TOKENS = "tokens"
+
+
+def _charged_json(charged: Charged) -> dict[str, Any]:
+    path = [{"number": one.number, "asked": str(one.asked), "most": _maybe(str, one.most)} for one in charged.path]
+    return {"epsilon": str(charged.epsilon), "path": path}
+
+
+def _charged_from(document: Mapping[str, Any]) -> Charged:
+    path = (Counted(_count(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"])
+    return Charged(exact_from(document["epsilon"]), tuple(path))
+
+
+MORE: Mapping[str, Form] = {TOKENS: Form(_charged_json, _charged_from)}
+"""The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
+
+TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal
+
+
+def token_key(number: int) -> str:
+    """The key under which the last entry of a narrow token is noted.
+
+    >>> token_key(3)
+    'token 3'
+    """
+    return f"{TOKEN}{number}"
+
+
+COUNTED = ("event", "price", "cap", "analyst_cap", "spent", "analyst_spent", "split", "details", "more", "format")
+FIELDS_OF_3 = frozenset((*PLAIN, *PLAIN_SINCE_2, *COUNTED))
+
+
+def _require_known(document: Mapping[str, Any]) -> None:
+    """Refuse an entry with a field that this version does not know: it may change what the entry means."""
+    more = document.get("more")
+    unknown = sorted({*document} - FIELDS_OF_3 or ({*more} if isinstance(more, dict) else {"more"}) - MORE.keys())
+    if unknown:
+        raise StoreUnusable(
+            f"the ledger contains an entry with the unknown field {unknown[0][:40]!r}, which a newer version wrote",
+            remedy="update tacit",
+        )
+
+
+# --- accounts and heads as texts ---------------------------------------------------------------------------------------------
 
 
 def accounts_digest(accounts: Mapping[str, Account]) -> str:
@@ -332,7 +415,7 @@ def heads_text(heads: Sequence[Head]) -> str:
         | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent), "split": str(head.for_events)}
         for head in heads
     ]
-    return canonical_json({"format": FORMAT, "heads": documents})
+    return canonical_json({"format": HEADS, "heads": documents})
 
 
 def heads_from(text: str) -> tuple[Head, ...]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -247,6 +247,18 @@ class Ledger:
     def paid_by(self, number: int, analyst: str) -> tuple[Entry, str | None] | None:
         """The entry by which an analyst has paid, with the answer if it is kept; None if the analyst has no such entry."""
         return self._store.look(lambda page: selling.paid_by(page, number, analyst_name(analyst)))
+
+    def token_left(self, analyst: str, bearer: selling.Bearer) -> Fraction | None:
+        """The largest epsilon that the narrow tokens of a bearer still admit; None if none of them has a limit."""
+        return self._store.look(lambda page: selling.left_of(page, bearer, analyst))
+
+    def token_sums(self, analyst: str, numbers: Iterable[int]) -> dict[int, Fraction]:
+        """The sums of the epsilons that were asked for with narrow tokens of an analyst, by their numbers."""
+        return self._store.look(lambda page: {number: page.token_sum(analyst, number) for number in numbers})
+
+    def last_token(self, analyst: str) -> int:
+        """The largest number of a narrow token of an analyst that an entry counts; 0 if there is none."""
+        return self._store.look(lambda page: page.last_token(analyst))
 
     def requested(self, request: str, after: int) -> Entry | None:
         """The spend that was recorded for a request, among the entries that follow number `after`."""

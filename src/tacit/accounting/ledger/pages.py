@@ -5,7 +5,7 @@ tacit_entries    every entry: its canonical text and the hash of it
 tacit_accounts   the sums and failures of each analyst; every entry holds a digest of them all
 tacit_units      declarations of units, by their fingerprints
 tacit_kept       questions that are being answered, and answers that were released, by question
-tacit_askers     who has paid for which of them
+tacit_askers     who has paid for which of them; and, under the name of a narrow token, the last entry that counts it
 
 `:name` is a value that is given by its name. Nothing is ever put into the words of a statement.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +23,7 @@ from tacit.accounting.ledger.chain import nothing
 from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
     FORMAT,
+    TOKEN,
     Account,
     Entry,
     account_text,
@@ -30,11 +32,13 @@ from tacit.accounting.ledger.entries import (
     hash_of,
     state_from,
     state_text,
+    token_key,
 )
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Budget
 
 BOOKS = "tacit_books"
+FORMATS = (2, FORMAT)  # of the last entry; the next one is of today's
 WHOLE = {"sqlite": "INTEGER", "postgresql": "BIGINT"}  # the type of 64-bit integers
 OPEN_INDEX = """CREATE INDEX IF NOT EXISTS tacit_open ON tacit_kept (until) WHERE answer IS NULL AND until > 0"""
 TABLES = (
@@ -67,6 +71,7 @@ READ_KEPT = """SELECT "key", entry, until, answer, text FROM tacit_kept WHERE "k
 READ_LOST = """SELECT "key", entry, until, answer, text FROM tacit_kept
     WHERE answer IS NULL AND until > 0 AND until <= :now ORDER BY until LIMIT :most"""
 READ_ASKER = """SELECT entry FROM tacit_askers WHERE "key" = :wanted AND analyst = :who"""
+READ_TOKENS = """SELECT "key" FROM tacit_askers WHERE "key" LIKE :like AND analyst = :who"""
 READ_UNITS = "SELECT text FROM tacit_units WHERE fingerprint = :wanted"
 LINES = "SELECT number, hash, text FROM tacit_entries WHERE number > :after ORDER BY number LIMIT :most"
 ANSWERS = """SELECT "key", entry, until, answer, text FROM tacit_kept
@@ -76,7 +81,7 @@ ASKERS = """SELECT "key", analyst, entry FROM tacit_askers
 
 BEGIN_BOOKS = "INSERT INTO tacit_books (place, identity, format, number, hash) VALUES (1, :identity, :format, :number, :hash)"
 APPEND = "INSERT INTO tacit_entries (number, hash, text) VALUES (:number, :hash, :text)"
-MOVE = "UPDATE tacit_books SET number = :last, hash = :last_hash"
+MOVE = "UPDATE tacit_books SET number = :last, hash = :last_hash, format = :format"
 PUT_ACCOUNT = """INSERT INTO tacit_accounts (analyst, spent, failures) VALUES (:analyst, :spent, :failures)
     ON CONFLICT (analyst) DO UPDATE SET spent = excluded.spent, failures = excluded.failures"""
 PUT_KEPT = """INSERT INTO tacit_kept ("key", entry, until, answer, text) VALUES (:key, :entry, :until, :answer, :text)
@@ -182,7 +187,7 @@ class Page:
         text = entry.text
         digest = hash_of(text)
         self._connection.run(APPEND, number=entry.number, hash=digest, text=text)
-        self._connection.run(MOVE, last=entry.number, last_hash=digest)
+        self._connection.run(MOVE, last=entry.number, last_hash=digest, format=entry.format)
         for name, account in (accounts or {}).items():
             row = {"analyst": name, "spent": state_text(account.spent), "failures": account.failures}
             self._connection.run(PUT_ACCOUNT, **row)
@@ -208,6 +213,28 @@ class Page:
     def note_asker(self, key: str, analyst: str, entry: int) -> None:
         """Notes at which entry an analyst asked for a kept answer."""
         self._connection.run(PUT_ASKER, key=key, analyst=analyst, entry=entry)
+
+    def token_sum(self, analyst: str, number: int) -> Fraction:
+        """The sum of the epsilons that were asked for with a narrow token, as the last entry that counts it says."""
+        at = self.paying_entry(token_key(number), analyst)
+        if at is None:
+            return Fraction(0)
+        line = self.line(at)
+        entry = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
+        charged = None if entry is None or entry.analyst != analyst else entry.charged
+        if charged is None or number not in {one.number for one in charged.path}:
+            raise StoreUnusable(f"the record of what token {number} of {analyst} has asked for was changed", remedy=DAMAGED)
+        return charged.sum_of(number)
+
+    def note_tokens(self, entry: Entry) -> None:
+        """Notes an entry as the last one of each token that it is charged to."""
+        for one in () if entry.charged is None else entry.charged.path:
+            self.note_asker(token_key(one.number), entry.analyst, entry.number)
+
+    def last_token(self, analyst: str) -> int:
+        """The largest number of a token of the analyst that an entry counts; 0 if there is none."""
+        keys = (str(key) for (key,) in self._connection.run(READ_TOKENS, like=f"{TOKEN}%", who=analyst))
+        return max((int(key.removeprefix(TOKEN)) for key in keys), default=0)
 
     def units(self, fingerprint: str) -> str | None:
         """The declaration of units with a fingerprint."""
@@ -268,7 +295,7 @@ def read_books(connection: Connection) -> Books:
     identity, written, _, digest, own, text = next(iter(connection.run(READ_BOOKS)), (None,) * 6)
     if text is None:
         raise StoreUnusable("the ledger has lost its last entry", remedy=DAMAGED)
-    if written != FORMAT:
+    if written not in FORMATS:
         raise StoreUnusable(f"unsupported ledger format {written}: expected {FORMAT}", remedy="update tacit")
     return _books(identity, (digest, own, text), tuple(connection.run(READ_ACCOUNTS)))
 

@@ -6,14 +6,25 @@ The decision depends on the sale, the policy and the ledger alone. ledger.md has
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
-from tacit.accounting.ledger.caps import Admission, Sums, require_few_failures, require_to_go_on
+from tacit.accounting.filter import on_grid_up
+from tacit.accounting.ledger.caps import (
+    Admission,
+    Admitted,
+    Sums,
+    at_least,
+    at_most,
+    require_few_failures,
+    require_to_go_on,
+)
 from tacit.accounting.ledger.chain import nothing, read_chain
-from tacit.accounting.ledger.entries import NEW_ACCOUNT, Entry, entry_from, hash_of
+from tacit.accounting.ledger.entries import NEW_ACCOUNT, TOKENS, Charged, Counted, Entry, entry_from, hash_of
 from tacit.accounting.ledger.pages import Books, Kept, entry_after
 from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, TooManyFailures, UnitsChanged
@@ -28,11 +39,32 @@ LEASE = 150.0  # seconds for which a question counts as being answered, unless i
 
 
 @dataclass(frozen=True, slots=True)
+class Token:
+    """A narrow token by its number, with the limit on the sum of the epsilons that are asked for with it, if it has one."""
+
+    number: int
+    most: Fraction | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """The narrow token that was presented and those above it, in that order. `require_live` raises if one of them has ended.
+
+    `asked` has the epsilon of each offer of a sale, as the question was asked.
+    """
+
+    path: tuple[Token, ...]
+    require_live: Callable[[], None]
+    asked: tuple[Fraction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Sale:
     """The request of an analyst: offers in the order of preference, and the key under which the answer is kept (none: not kept).
 
     `question` says in public what was asked; `tables` are the private tables that it reads. `request` names the request of a door
-    that the spend is for: the entry holds it, so that a request whose reply was lost is not paid for twice.
+    that the spend is for: the entry holds it, so that a request whose reply was lost is not paid for twice. `bearer` are the narrow
+    tokens that a door was shown: the sale is charged to each of them too.
     """
 
     offers: tuple[Event, ...]
@@ -42,6 +74,7 @@ class Sale:
     key: str = ""
     tables: tuple[str, ...] = ()
     request: str = ""
+    bearer: Bearer | None = None
 
     @property
     def details(self) -> dict[str, str]:
@@ -82,7 +115,7 @@ def decide_sale(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled |
     if kept is not None and _is_leased(kept, time.time()):
         # A refusal by the asker's own caps comes at once, as if no other analyst had asked.
         if page.paying_entry(sale.key, analyst.name) is None:
-            caps.first(sale.offers, sums_of(page.books, analyst.name), analyst, shared=False)
+            _admit(page, sale, caps, analyst, shared=False)
         return None
     return _grant_sale(page, sale, caps, analyst)
 
@@ -116,7 +149,7 @@ def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = N
 def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_to_go_on(page.books.last, account, caps.policy.questions_at_most)
-    admitted = caps.first(sale.offers, sums_of(page.books, analyst.name), analyst)
+    admitted, charged = _admit(page, sale, caps, analyst)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {
         "price": admitted.price,
@@ -124,14 +157,62 @@ def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Gr
         "analyst_spent": admitted.sums.own,
         "analyst_cap": analyst.budget,
     }
-    counted = {"event": sale.offers[admitted.offer], "questions": page.books.last.questions + 1, "details": sale.details}
+    counted = {"event": sale.offers[admitted.offer], "questions": page.books.last.questions + 1}
     changed = {analyst.name: replace(account, spent=admitted.sums.own)}
-    entry = entry_after(page.books, caps.policy.budget, "spend", changed, **asked, **sums, **counted)
+    entry = entry_after(
+        page.books, caps.policy.budget, "spend", changed, **asked, **sums, **counted, details=sale.details, more=charged
+    )
     page.append(entry, changed)
+    page.note_tokens(entry)
     if sale.key:
         page.keep(Kept(sale.key, entry.number, time.time() + LEASE, None, None))
         page.note_asker(sale.key, analyst.name, entry.number)
     return Granted(entry, admitted.offer)
+
+
+def _admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: bool = True) -> tuple[Admitted, dict[str, Charged]]:
+    """The first offer that the tokens and then the caps admit, and the charge to each token; or the first refusal.
+
+    The tokens come first: otherwise one that has nothing left would learn, for nothing, what the other caps still admit.
+    """
+    sums = sums_of(page.books, analyst.name)
+    if sale.bearer is None:
+        return caps.first(sale.offers, sums, analyst, shared), {}
+    sale.bearer.require_live()
+    charges = charges_of(page, sale.bearer, analyst.name)
+    within = [place for place, charge in enumerate(charges) if not isinstance(charge, BudgetExceeded)]
+    if not within:
+        raise next(charge for charge in charges if isinstance(charge, BudgetExceeded))
+    admitted = caps.first([sale.offers[place] for place in within], sums, analyst, shared)
+    offer = within[admitted.offer]
+    charge = charges[offer]
+    assert isinstance(charge, Charged)  # noqa: S101  # all others were left out
+    return replace(admitted, offer=offer), {TOKENS: charge}
+
+
+def charges_of(page: Page, bearer: Bearer, analyst: str) -> list[Charged | BudgetExceeded]:
+    """The charge of each offer to the presented token and to all above it, or the refusal of the first whose limit it exceeds."""
+    before = [(token, page.token_sum(analyst, token.number)) for token in bearer.path]
+    return [_charge(before, on_grid_up(asked)) for asked in bearer.asked]
+
+
+def _charge(before: Sequence[tuple[Token, Fraction]], epsilon: Fraction) -> Charged | BudgetExceeded:
+    for token, asked in before:
+        if token.most is not None and asked + epsilon > token.most:
+            rest = max(token.most - asked, Fraction(0))
+            return BudgetExceeded(
+                f"token {token.number} does not admit this question: it asks for epsilon {at_least(epsilon)}, and "
+                f"{at_most(rest)} of {at_most(token.most)} remains",
+                remedy=(f"ask with epsilon={at_most(rest)} or less, or " if rest else "") + "use a token with a larger limit",
+                argument="epsilon",
+            )
+    return Charged(epsilon, tuple(Counted(token.number, asked + epsilon, token.most) for token, asked in before))
+
+
+def left_of(page: Page, bearer: Bearer, analyst: str) -> Fraction | None:
+    """The largest epsilon that the tokens still admit; None if none of them has a limit."""
+    lefts = (token.most - page.token_sum(analyst, token.number) for token in bearer.path if token.most is not None)
+    return min(lefts, default=None)
 
 
 def _is_leased(kept: Kept, now: float) -> bool:
@@ -181,13 +262,16 @@ def _recall_answer(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recal
         return Recalled(text, offer, entry, own=True)
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_few_failures(page.books.last, account)
-    admitted = caps.first((released,), sums_of(page.books, analyst.name), analyst, shared=False)
+    asked_with = None if sale.bearer is None else replace(sale.bearer, asked=sale.bearer.asked[offer : offer + 1])
+    paying = replace(sale, offers=(released,), bearer=asked_with)
+    admitted, more = _admit(page, paying, caps, analyst, shared=False)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {"price": admitted.price, "analyst_spent": admitted.sums.own, "analyst_cap": analyst.budget}
     changed = {analyst.name: replace(account, spent=admitted.sums.own)}
-    told = {"about": kept.entry, "event": released, "details": sale.details}
+    told = {"about": kept.entry, "event": released, "details": sale.details, "more": more}
     charged = entry_after(page.books, caps.policy.budget, "recall", changed, **asked, **sums, **told)
     page.append(charged, changed)
+    page.note_tokens(charged)
     page.append(_answer_entry(page, charged, text, caps))
     page.note_asker(sale.key, analyst.name, charged.number)
     return Recalled(text, offer, charged.number, own=False)

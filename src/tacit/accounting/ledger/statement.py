@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tacit.accounting.filter import Left
     from tacit.accounting.ledger.entries import Entry
     from tacit.accounting.ledger.ledger import Ledger
+    from tacit.accounting.ledger.selling import Bearer
 
 READ_AT_ONCE = 2_000  # entries of the ledger that one page of a history looks at
 PAID = ("spend", "recall", "failure")
@@ -29,8 +30,11 @@ class Shown:
     how: str
 
 
-def budget_statement(ledger: Ledger, analyst: str, shown: Shown) -> dict[str, Any]:
-    """The analyst's cap, the sums spent and the largest cost of a further question; of the data set, the cap and the rest."""
+def budget_statement(ledger: Ledger, analyst: str, shown: Shown, bearer: Bearer | None = None) -> dict[str, Any]:
+    """The analyst's cap, the sums spent and the largest cost of a further question; of the data set, the cap and the rest.
+
+    Of a narrow token, its number, the sum of the epsilons that were asked for with it, and what it still admits.
+    """
     own, whole, spent = ledger.caps.analyst(analyst), ledger.policy.budget, ledger.spent(analyst)
     per_query = own.epsilon_per_query
     return {
@@ -50,7 +54,15 @@ def budget_statement(ledger: Ledger, analyst: str, shown: Shown) -> dict[str, An
             "left": amounts(shown.shared.epsilon, shown.shared.delta),
             "shown": shown.how,
         },
+        **({} if bearer is None else {"token": _token(ledger, analyst, bearer)}),
     }
+
+
+def _token(ledger: Ledger, analyst: str, bearer: Bearer) -> dict[str, Any]:
+    own, left = bearer.path[0], ledger.token_left(analyst, bearer)
+    asked = ledger.token_sums(analyst, (own.number,))[own.number]
+    limit = None if own.most is None else decimal_text(own.most)
+    return {"number": own.number, "most": limit, "asked": decimal_text(asked), "left": None if left is None else decimal_text(left)}
 
 
 def amounts(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
@@ -96,4 +108,5 @@ def _entry(entry: Entry) -> dict[str, Any]:
     kind = "spend" if entry.kind == "recall" else entry.kind  # an analyst never learns that another one had asked the same
     head = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
     about = entry.about if entry.kind == "failure" else None
-    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about}
+    token = None if entry.charged is None else entry.charged.path[0].number
+    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about, "token": token}

@@ -88,7 +88,7 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
         return Kept(reply.status, reply.body.decode(), None if entry is None else entry.number)
     receipt = answer.receipt
     if receipt.entry is not None:
-        left = office.balance_of(session.analyst)
+        left = office.balance_of(session)
         receipt = replace(receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(replace(answer, receipt=receipt)), receipt.entry)
 
@@ -102,7 +102,7 @@ def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
     answer = answer_of(office, *row)
     if answer is None:
         return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), row[0].number)
-    left = office.balance_of(session.analyst)
+    left = office.balance_of(session)
     receipt = replace(answer.receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(replace(answer, receipt=receipt)), row[0].number)
 

@@ -17,6 +17,7 @@ from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import problem
 from tacit.doors.server.records import NameTaken, account_name
 from tacit.doors.server.requests import forget
+from tacit.errors import InvalidInput
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.engines.engine import Limits
 from tacit.release.once import latest
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         NewLimits,
         NewToken,
         Nothing,
+        OwnRevocation,
         OwnToken,
         Resumption,
         Revocation,
@@ -61,13 +63,39 @@ def add_token(office: Office, _: Account, wanted: NewToken, __: str) -> Reply:
 
 
 def renew_token(office: Office, account: Account, wanted: OwnToken, _: str) -> Reply:
-    """A new token in the place of the presented one; for every role."""
-    return as_json(asdict(office.accounts.renew(account, wanted.days)))
+    """A new token in the place of the presented one, or a narrow one beside it; for every role."""
+    from tacit.doors.server.narrow import Wanted, make
+
+    if not wanted.replace:
+        if wanted.days is not None:
+            raise InvalidInput("days are those of a token in the place of this one; give hours with replace = false")
+        most = None if wanted.most is None else exact(wanted.most, "most")
+        limits = Wanted(wanted.hours, most, wanted.operations)
+        return as_json(asdict(make(office.accounts, account, limits, office.data.ledger.last_token(account.name))))
+    if not wanted.hours is wanted.most is wanted.operations is None:
+        raise InvalidInput("hours, most and operations limit a narrow token; give replace = false with them")
+    return as_json(asdict(office.accounts.renew(account, 90 if wanted.days is None else wanted.days)))
+
+
+def own_tokens(office: Office, account: Account, _: Nothing, __: str) -> Reply:
+    """The narrow tokens that were made from the presented one, with what was asked for with each."""
+    from tacit.doors.server.narrow import below, listed
+
+    numbers = below(office.accounts, account)
+    sums = office.data.ledger.token_sums(account.name, numbers)
+    return as_json({"tokens": [one for one in listed(office.accounts, account.name, sums) if one["number"] in sums]})
+
+
+def revoke_own(office: Office, account: Account, wanted: OwnRevocation, _: str) -> Reply:
+    """How many narrow tokens that were made from the presented one were revoked."""
+    from tacit.doors.server.narrow import revoke_below
+
+    return as_json({"revoked": revoke_below(office.accounts, account, wanted.number)})
 
 
 def revoke(office: Office, _: Account, wanted: Revocation, __: str) -> Reply:
     """How many tokens were revoked."""
-    return as_json({"revoked": office.accounts.revoke(wanted.name, wanted.number)})
+    return as_json({"revoked": office.accounts.revoke(wanted.name, wanted.number, wanted.narrow)})
 
 
 def caps(office: Office, _: Account, __: Nothing, ___: str) -> Reply:

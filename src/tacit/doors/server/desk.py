@@ -38,6 +38,7 @@ MOST_REPLY = 64 * 2**20  # bytes, below what the line to the front carries: no a
 EXPLAINING = 2.0  # requests as which an explanation counts, which is free: ten a second
 Run = Callable[[Office, Account, Any, str], Reply]
 EVERY_ROLE = (ANALYST, CURATOR, AUDITOR)
+MINT, NEVER = "tokens", ""  # who may issue any token may issue a wider one: that is not for narrow tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Operation:
     roles: tuple[str, ...] = ()
     counts: float = 1.0  # as how many requests it counts against the rate of an account
     each: str = ""  # the argument with a list, each part of which counts so
+    grant: str | None = None  # the name under which narrow tokens have it, if not its own; empty if they never have it
 
     def requests(self, arguments: Mapping[str, Any]) -> float:
         """As how many requests a call counts; one with a longer list than its model admits is refused without work."""
@@ -63,10 +65,12 @@ OPERATIONS: Mapping[str, Operation] = {
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
     "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),
     "catalog": Operation(analysts.catalog, of.Nothing, EVERY_ROLE),
-    "renew_token": Operation(curators.renew_token, of.OwnToken, EVERY_ROLE),
+    "renew_token": Operation(curators.renew_token, of.OwnToken, EVERY_ROLE, grant=MINT),
+    "own_tokens": Operation(curators.own_tokens, of.Nothing, EVERY_ROLE, grant=MINT),
+    "revoke_own": Operation(curators.revoke_own, of.OwnRevocation, EVERY_ROLE, grant=MINT),
     "accounts": Operation(curators.accounts, of.Nothing, (CURATOR,)),
-    "add_account": Operation(curators.add_account, of.NewAccount, (CURATOR,)),
-    "add_token": Operation(curators.add_token, of.NewToken, (CURATOR,)),
+    "add_account": Operation(curators.add_account, of.NewAccount, (CURATOR,), grant=NEVER),
+    "add_token": Operation(curators.add_token, of.NewToken, (CURATOR,), grant=NEVER),
     "revoke": Operation(curators.revoke, of.Revocation, (CURATOR,)),
     "caps": Operation(curators.caps, of.Nothing, (CURATOR,)),
     "set_caps": Operation(curators.set_caps, of.NewCaps, (CURATOR,)),
@@ -103,11 +107,14 @@ class Desk:
             return READY
         account = self.office.accounts.who(call.credential)
         alone = call.operation == ADMISSION
-        operation = self.operations.get(str(call.arguments.get("operation")) if alone else call.operation)
+        name = str(call.arguments.get("operation")) if alone else call.operation
+        operation = self.operations.get(name)
         if account is None:
             return problem("unauthenticated")
         if operation is None or account.role not in operation.roles:
             return problem("forbidden")
+        if not account.may(name if operation.grant is None else operation.grant):
+            return problem("narrow_token")
         try:
             with self.places.take(account.name, operation.requests(call.arguments)):
                 if alone:

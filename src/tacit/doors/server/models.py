@@ -34,6 +34,10 @@ Budget = Annotated[Amount, BeforeValidator(shortest, json_schema_input_type=Amou
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64), Field(examples=["ana"])]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Days = Annotated[int, Field(ge=1, le=366)]
+Grant = Literal[
+    "accounts", "answer", "ask", "budget", "caps", "catalog", "explain", "head", "history", "ledger", "limits", "log", "resume",
+    "revoke", "set_caps", "set_limits", "tokens", "verification",
+]  # fmt: skip  # the operations that a narrow token may have
 Entry = Annotated[int, Field(ge=0, le=MOST_ENTRY)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
@@ -122,16 +126,27 @@ class NewToken(Strict):
 
 
 class OwnToken(Strict):
-    """A new token in the place of the one that is presented."""
+    """A new token in the place of the one that is presented; with `replace = false`, a narrow one beside it."""
 
-    days: Days = 90
+    days: Days | None = None
+    replace: bool = True
+    hours: Annotated[int, Field(ge=1, le=8784)] | None = None
+    most: Budget | None = None
+    operations: Annotated[list[Grant], Field(min_length=1, max_length=20)] | None = None
+
+
+class OwnRevocation(Strict):
+    """A narrow token that was made from the presented one, by its number; without it, all of them."""
+
+    number: Annotated[int, Field(ge=1, le=MOST_ENTRY)] | None = None
 
 
 class Revocation(Strict):
-    """All tokens of an account, or one by its number."""
+    """All tokens of an account, or one by its number, or a narrow one by its number within the account."""
 
     name: Name
     number: Annotated[int, Field(ge=1, le=MOST_ENTRY)] | None = None
+    narrow: Annotated[int, Field(ge=1, le=MOST_ENTRY)] | None = None
 
 
 class NewCaps(Strict):
@@ -312,11 +327,21 @@ class SharedBudget(Shape):
     shown: Literal["tenths", "exact"]
 
 
+class TokenBudget(Shape):
+    """The limit of a narrow token, the sum of the epsilons asked for with it, and what it and those above it still admit."""
+
+    number: int
+    most: str | None
+    asked: str
+    left: str | None
+
+
 class Budgets(Shape):
     """The largest cost of a further question."""
 
     analyst: OwnBudget
     data_set: SharedBudget
+    token: TokenBudget | None = None
 
 
 class HistoryEntry(Shape):
@@ -329,6 +354,7 @@ class HistoryEntry(Shape):
     question: str
     data_version: str
     about: int | None
+    token: int | None
 
 
 class History(Shape):
@@ -355,6 +381,32 @@ class Issued(Shape):
     expires: str
 
 
+class OwnIssued(Issued):
+    """The same; of a narrow token, also its number and its limits."""
+
+    number: int | None = None
+    most: str | None = None
+    operations: list[str] | None = None
+
+
+class NarrowToken(Shape):
+    """A narrow token by its number within the account: what it was made from, its limits, and what was asked for with it."""
+
+    number: int
+    parent: int | None
+    expires: str
+    live: bool
+    most: str | None
+    operations: list[str]
+    asked: str | None = None
+
+
+class OwnTokens(Shape):
+    """The narrow tokens that were made from the presented one."""
+
+    tokens: list[NarrowToken]
+
+
 class Token(Shape):
     """A token by its number."""
 
@@ -370,6 +422,7 @@ class KnownAccount(Shape):
     role: Literal["analyst", "curator", "auditor"]
     created: str
     tokens: list[Token]
+    narrow: list[NarrowToken]
 
 
 class Accounts(Shape):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor
 from threading import Lock
 from typing import Any
@@ -16,6 +17,7 @@ import sqlalchemy as sql
 
 from tacit.accounting.filter import Left, State
 from tacit.accounting.ledger.caps import Standing
+from tacit.accounting.ledger.selling import Bearer, Token
 from tacit.accounting.ledger.units import Policy, policy_of
 from tacit.data_set import REMAINING, Door
 from tacit.doors.server.records import ANALYST, CAPS, FILE, Account, Accounts, Records
@@ -57,9 +59,9 @@ class Office:
 
     # --- what analysts see of the budget -------------------------------------------------------------------------------------
 
-    def balance_of(self, analyst: str) -> Left:
-        """The largest cost of a further question of an analyst: exact under their own cap, rounded down under the data set's."""
-        return self.balance(self.seen(self.data.ledger.standing(analyst)))
+    def balance_of(self, session: Session) -> Left:
+        """The largest cost of a further question: exact under the caps of the analyst and of tokens, else rounded down."""
+        return session.within_tokens(self.balance(self.seen(self.data.ledger.standing(session.analyst))))
 
     def seen(self, standing: Standing) -> Standing:
         """The ledger as analysts may see it: sums over all analysts in tenths of the budget, rounded up, unless declared exact.
@@ -95,7 +97,8 @@ class Office:
         declared = self.data.catalog.analysts
         if declared and account.name not in declared:
             return None
-        return Session(self.data, account.name)
+        path = tuple(Token(one.number, one.most) for one in account.path)
+        return Session(self.data, account.name).with_tokens(Bearer(path, partial(self.accounts.require, account)) if path else None)
 
     # --- caps below the catalog's --------------------------------------------------------------------------------------------
 

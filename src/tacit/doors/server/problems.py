@@ -16,6 +16,7 @@ from tacit.errors import (
     InvalidBudget,
     InvalidInput,
     InvalidSensitivity,
+    InvalidToken,
     InvalidValue,
     Refused,
     TacitError,
@@ -32,6 +33,11 @@ TEXTS: Mapping[str, tuple[int, str, str]] = {
     "bad_request": (400, "the request is not valid HTTP, or its body is not JSON", "see /v1/openapi.json"),
     "unauthenticated": (401, "the credential is missing or not valid", "send the header Authorization: Bearer TOKEN"),
     "forbidden": (403, "this account may not do this", "ask the curator for an account with another role"),
+    "narrow_token": (
+        403,
+        "this token may not use this operation: it was made without it",
+        "use the token that it was made from, or make one with this operation",
+    ),
     "foreign_origin": (
         403,
         "the request comes from the page of another site",
@@ -132,6 +138,8 @@ def words_for(error: TacitError) -> Reply | None:
         return problem(error.code, error.message, error.remedy, error.at)
     if isinstance(error, InvalidBudget):
         return problem("invalid_budget", str(error))
+    if isinstance(error, InvalidToken):  # the desk says so, and nothing is kept of it
+        return None
     if isinstance(error, InvalidValue | InvalidSensitivity):  # of a mechanism, and so perhaps of the data
         return None
     return problem("invalid_input", str(error)) if isinstance(error, InvalidInput) else None

@@ -6,6 +6,9 @@ back. One clerk and the command line write it, each in short transactions that a
 Accounts, roles and tokens decide who may connect. A token is 256 random bits, shown once and stored as its SHA-256. A name has one
 normal form, and belongs to one account for ever: an account can lose its tokens, and never its name or role. So a new account or
 token resets no budget.
+
+A narrow token is made from another token, or by the curator from an account, and is never wider: in its operations, its end and the
+sum of epsilons that may be asked for with it, which the ledger counts. It is live while all that it was made from are.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
 from hmac import compare_digest
@@ -27,7 +31,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy.exc import SQLAlchemyError
 
-from tacit.errors import InvalidInput, StoreUnusable
+from tacit.errors import InvalidInput, InvalidToken, StoreUnusable
 from tacit.files import owned
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of
@@ -55,6 +59,20 @@ TOKENS = sql.Table(
     sql.Column("expires", sql.Float, nullable=False),
     sql.Column("revoked", sql.Float),
     sqlite_autoincrement=True,
+)
+NARROW = sql.Table(  # apart from the others: a version that does not know limits does not accept these tokens at all
+    "narrow_tokens",
+    TABLES,
+    sql.Column("account", sql.Text, sql.ForeignKey(ACCOUNTS.c.name), primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True),  # within the account: it tells nothing about others
+    sql.Column("digest", sql.Text, nullable=False, unique=True),
+    sql.Column("token", sql.Integer),  # the token of `tokens` that it was made from, directly or not; none: the account
+    sql.Column("parent", sql.Integer),  # the narrow token of the account that it was made from
+    sql.Column("created", sql.Float, nullable=False),
+    sql.Column("expires", sql.Float, nullable=False),
+    sql.Column("revoked", sql.Float),
+    sql.Column("most", sql.Text),
+    sql.Column("operations", sql.Text, nullable=False),
 )
 CAPS = sql.Table(
     "caps",
@@ -189,21 +207,56 @@ WHO = (
 )
 
 
+DIGEST = sql.select(NARROW.c.digest).where(NARROW.c.account == sql.bindparam("name"), NARROW.c.number == sql.bindparam("number"))
+REVOKE_BELOW = sql.text("""
+    UPDATE narrow_tokens SET revoked = :now
+    WHERE revoked IS NULL AND (
+        token IN (SELECT number FROM tokens WHERE revoked IS NOT NULL)
+        OR parent IN (SELECT number FROM narrow_tokens AS above WHERE account = narrow_tokens.account AND revoked IS NOT NULL))
+""")
+PATH = sql.text("""
+    WITH RECURSIVE path AS (
+        SELECT *, 0 AS height FROM narrow_tokens WHERE digest = :presented
+        UNION ALL
+        SELECT above.*, height + 1 FROM narrow_tokens AS above JOIN path
+        ON above.account = path.account AND above.number = path.parent AND above.number < path.number
+    )
+    SELECT path.*, accounts.role, tokens.expires AS root_expires, tokens.revoked AS root_revoked
+    FROM path JOIN accounts ON accounts.name = path.account LEFT JOIN tokens ON tokens.number = path.token ORDER BY height
+""")
+
+
 class NameTaken(InvalidInput):
     """A name that was used before."""
 
 
-class Ended(Exception):
+class Ended(InvalidToken):
     """A token that was live when it was presented, and was revoked before its request was done."""
 
 
 @dataclass(frozen=True, slots=True)
+class Narrow:
+    """A narrow token that was presented, or one above it."""
+
+    number: int
+    expires: float
+    most: Fraction | None
+    operations: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
-    """Whose token was presented."""
+    """Whose token was presented: its number, or 0; and of a narrow one, its path: itself first, then the narrow ones above it."""
 
     name: str
     role: str
     token: int = 0
+    expires: float = 0.0
+    path: tuple[Narrow, ...] = ()
+
+    def may(self, grant: str) -> bool:
+        """Whether the presented token permits an operation of the role; what has no name is not for narrow tokens."""
+        return not self.path or (bool(grant) and all(grant in one.operations for one in self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,27 +272,54 @@ class Accounts:
     """The accounts of one server, in its records. `clock` is the time in seconds; it is never believed to go back."""
 
     def __init__(self, records: Records, clock: Callable[[], float] = time.time) -> None:
-        self._records, self._clock = records, clock
+        self.records, self._clock = records, clock
         self._latest = float(records.setting(CLOCK) or 0.0)
 
     # --- who -----------------------------------------------------------------------------------------------------------------
 
     def who(self, credential: str) -> Account | None:
         """The account of a live token; None for any other text. The work is the same for every text."""
-        presented = credential if TOKEN.fullmatch(credential) else NOBODY
-        digest, now = _digest(presented), self.now()
-        with self._records.reader() as connection:
+        return self._holder(digest_of_token(credential if TOKEN.fullmatch(credential) else NOBODY))
+
+    def _holder(self, digest: str) -> Account | None:
+        now = self.now()
+        with self.records.reader() as connection:
             row = run(connection, WHO, presented=digest).first()
         number, stored, expires, revoked, name, role = tuple(row) if row is not None else (0, "0" * 64, 0.0, 0.0, "", "")
         live = compare_digest(stored, digest) & (expires > now) & (revoked is None)
-        return Account(name, role, number) if live else None
+        return Account(name, role, number, expires) if live else self._narrow(digest, now)
+
+    def _narrow(self, digest: str, now: float) -> Account | None:
+        """The account of a live narrow token; each token that it was made from is live, too."""
+        with self.records.reader() as connection:
+            rows = list(run(connection, PATH, presented=digest))
+        if not rows or not compare_digest(rows[0].digest, digest) or rows[-1].parent is not None:
+            return None
+        root_is_live = rows[0].token is None or ((rows[0].root_expires or 0) > now and rows[0].root_revoked is None)
+        if not root_is_live or any(row.expires <= now or row.revoked is not None for row in rows):
+            return None
+        path = tuple(
+            Narrow(row.number, row.expires, None if row.most is None else Fraction(row.most), frozenset(row.operations.split()))
+            for row in rows
+        )
+        return Account(rows[0].account, rows[0].role, rows[0].token or 0, min(row.expires for row in rows), path)
+
+    def require(self, account: Account) -> None:
+        """Raises `Ended` if the token that was presented has ended since; the ledger calls it inside the transaction of a spend."""
+        with self.records.reader() as connection:
+            if account.path:
+                digest = run(connection, DIGEST, name=account.name, number=account.path[0].number).scalar()
+            else:
+                digest = connection.scalar(sql.select(TOKENS.c.digest).where(TOKENS.c.number == account.token))
+        if digest is None or self._holder(str(digest)) is None:
+            raise Ended("the token was revoked or has expired; nothing was spent")
 
     def now(self) -> float:
         """The time, which does not go back when the clock does: an expired token stays expired."""
         now = self._clock()
         if now > self._latest + DRIFT:
             with suppress(StoreUnusable):  # a full disk must not lock everybody out; this process remembers it
-                self._records.set(CLOCK, repr(now))
+                self.records.set(CLOCK, repr(now))
         self._latest = max(now, self._latest)
         return self._latest
 
@@ -254,7 +334,7 @@ class Accounts:
             raise InvalidInput(
                 f"the catalog declares analysts, and {own_name!r} is not one of them; add [analysts.{own_name}] to tacit.toml"
             )
-        with self._records.transaction() as connection:
+        with self.records.transaction() as connection:
             if connection.scalar(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.name == own_name)) is not None:
                 raise NameTaken(f"the name {own_name!r} was used before; choose another name, or issue a new token for it")
             connection.execute(sql.insert(ACCOUNTS), {"name": own_name, "role": role, "created": self._clock()})
@@ -263,37 +343,53 @@ class Accounts:
     def issue(self, name: str, days: int = DAYS) -> Issued:
         """Another token for an account."""
         own_name = account_name(name)
-        with self._records.transaction() as connection:
+        with self.records.transaction() as connection:
             _require(connection, own_name)
             return self._issue(connection, own_name, days)
 
     def rotate(self, name: str, days: int = DAYS) -> Issued:
         """A new token in the place of all tokens of an account, which are revoked at once."""
         own_name = account_name(name)
-        with self._records.transaction() as connection:
+        with self.records.transaction() as connection:
             _require(connection, own_name)
             self._revoke(connection, TOKENS.c.account == own_name)
+            self._revoke(connection, NARROW.c.account == own_name, NARROW)
             return self._issue(connection, own_name, days)
 
     def renew(self, account: Account, days: int = DAYS) -> Issued:
-        """A new token in the place of the one that was presented; raises `Ended` if that one was revoked in the meantime."""
-        with self._records.transaction() as connection:
+        """A new token in the place of the one that was presented; raises `Ended` if that one was revoked in the meantime.
+
+        The narrow tokens that were made from the old one end with it: whoever else had it may have made some.
+        """
+        if account.path:
+            raise InvalidInput("a narrow token cannot be renewed; make another one from the token that it was made from")
+        with self.records.transaction() as connection:
             if not self._revoke(connection, TOKENS.c.number == account.token):
-                raise Ended
+                raise Ended("the token was revoked")
             return self._issue(connection, account.name, days)
 
-    def revoke(self, name: str, number: int | None = None) -> int:
-        """How many live tokens of an account were revoked: all of them, or one by its number. It holds from the next request on."""
+    def revoke(self, name: str, number: int | None = None, narrow: int | None = None) -> int:
+        """How many live tokens of an account were revoked: all, or one by its number, or a narrow one by its own.
+
+        It holds from the next request and the next spend on. The narrow tokens that were made from a revoked one end with it.
+        """
         own_name = account_name(name)
-        with self._records.transaction() as connection:
+        with self.records.transaction() as connection:
             _require(connection, own_name)
-            mine = TOKENS.c.account == own_name
-            return self._revoke(connection, mine if number is None else mine & (TOKENS.c.number == number))
+            whole, small = TOKENS.c.account == own_name, NARROW.c.account == own_name
+            revoked = 0
+            if narrow is None:
+                revoked = self._revoke(connection, whole if number is None else whole & (TOKENS.c.number == number))
+            if number is None:
+                revoked += self._revoke(connection, small if narrow is None else small & (NARROW.c.number == narrow), NARROW)
+            return revoked
 
     def summary(self) -> list[dict[str, object]]:
-        """Every account with its role and its tokens, by their numbers; never a token."""
+        """Every account with its role and its tokens, by their numbers, narrow ones apart; never a token."""
+        from tacit.doors.server.narrow import listed
+
         now = self.now()
-        with self._records.reader() as connection:
+        with self.records.reader() as connection:
             accounts = list(connection.execute(sql.select(ACCOUNTS).order_by(ACCOUNTS.c.name)))
             tokens = list(connection.execute(sql.select(TOKENS).order_by(TOKENS.c.number)))
         return [
@@ -306,26 +402,30 @@ class Accounts:
                     for at in tokens
                     if at.account == account.name
                 ],
+                "narrow": listed(self, account.name),
             }
             for account in accounts
         ]
 
     def names(self, role: str) -> list[str]:
         """The names of all accounts of a role."""
-        with self._records.reader() as connection:
+        with self.records.reader() as connection:
             return [str(name) for name in connection.scalars(sql.select(ACCOUNTS.c.name).where(ACCOUNTS.c.role == role))]
 
     def _issue(self, connection: sql.Connection, name: str, days: int) -> Issued:
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
             raise InvalidInput(f"days must be a whole number from 1 to {MOST_DAYS}", argument="days")
-        token, now = PREFIX + _random_text(), max(self._clock(), self._latest)
-        row = {"digest": _digest(token), "account": name, "created": now, "expires": now + days * DAY}
+        token, now = PREFIX + random_text(), max(self._clock(), self._latest)
+        row = {"digest": digest_of_token(token), "account": name, "created": now, "expires": now + days * DAY}
         connection.execute(sql.insert(TOKENS), row)
         return Issued(name, token, moment(now + days * DAY))
 
-    def _revoke(self, connection: sql.Connection, which: sql.ColumnElement[bool]) -> int:
-        revoking = sql.update(TOKENS).where(which, TOKENS.c.revoked.is_(None)).values(revoked=self._clock())
-        return connection.execute(revoking).rowcount
+    def _revoke(self, connection: sql.Connection, which: sql.ColumnElement[bool], table: sql.Table = TOKENS) -> int:
+        revoking = sql.update(table).where(which, table.c.revoked.is_(None)).values(revoked=self._clock())
+        revoked, more = connection.execute(revoking).rowcount, 1
+        while more:  # once for each generation
+            more = connection.execute(REVOKE_BELOW, {"now": self._clock()}).rowcount
+        return revoked
 
 
 def account_name(name: str) -> str:
@@ -349,7 +449,8 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _digest(token: str) -> str:
+def digest_of_token(token: str) -> str:
+    """The form in which a token is stored and looked up."""
     return sha256(token.encode()).hexdigest()
 
 
@@ -358,6 +459,6 @@ def _require(connection: sql.Connection, name: str) -> None:
         raise InvalidInput(f"unknown account {name!r}; list the accounts with: tacit token list")
 
 
-def _random_text() -> str:
+def random_text() -> str:
     """256 secure random bits, in the letters of a URL."""
     return base64.urlsafe_b64encode(bits.random_bytes(32)).rstrip(b"=").decode()
