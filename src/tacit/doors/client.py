@@ -13,7 +13,8 @@ import json
 import ssl
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacit import errors
 from tacit.doors.exact_form import MEDIA, answer_from
-from tacit.errors import InvalidInput, Refused, StoreUnusable, TacitError
+from tacit.errors import InvalidInput, InvalidToken, Refused, StoreUnusable, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
@@ -53,6 +54,17 @@ def connect(url: str, token: str, *, ca: str | Path | None = None) -> Remote:
     return Remote(url, token, ca)
 
 
+@dataclass(frozen=True, slots=True)
+class NarrowToken:
+    """A new narrow token with its limits. Its text never appears in its repr, and the server does not show it again."""
+
+    number: int
+    token: str = field(repr=False)
+    expires: str
+    most: str | None
+    operations: tuple[str, ...]
+
+
 class Remote:
     """One analyst's questions to a server."""
 
@@ -60,7 +72,8 @@ class Remote:
         self, url: str, token: str, ca: str | Path | None = None, *, transport: Any = None, pauses: Sequence[float] = PAUSES
     ) -> None:
         httpx = _httpx()
-        self._pauses = pauses
+        self._pauses, self._ca, self._transport = pauses, ca, transport
+        self._ends: tuple[Remote, int] | None = None  # the narrow token of this session, and the session that ends it
         address = checked_url(url)
         headers = {"Authorization": f"Bearer {_checked_token(token)}", "User-Agent": "tacit", "Accept-Encoding": "identity"}
         verify = _certificates(ca) if address.startswith("https://") else True
@@ -82,8 +95,13 @@ class Remote:
         self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; the narrow token of a session that made one ends."""
         self._client.close()
+        if self._ends is not None:
+            (parent, number), self._ends = self._ends, None
+            with suppress(TacitError):  # it ends by itself, and its text is forgotten here
+                parent.revoke(number)
+            parent.close()
 
     # --- questions -----------------------------------------------------------------------------------------------------------
 
@@ -162,6 +180,52 @@ class Remote:
                     raise ValueError("a history that does not end")
             before = further
         return entries[:last]
+
+    # --- narrow tokens -------------------------------------------------------------------------------------------------------
+
+    def narrow_token(self, *, most: Any = None, hours: int | None = None, operations: Sequence[str] | None = None) -> NarrowToken:
+        """A new token made from this one, never wider: for a program or a person that should not have this one.
+
+        `most` limits the sum of the epsilons that are asked for with it, `hours` its life. `operations` are those that it may use;
+        by default all of this token's, except `tokens`, which makes further ones.
+        """
+        if isinstance(operations, str):
+            raise InvalidInput("operations must be a list of names, such as ['ask', 'explain']", argument="operations")
+        limits: dict[str, Any] = {"most": None if most is None else decimal_text(exact(most, "most")), "hours": hours}
+        limits |= {"operations": None if operations is None else list(operations)}
+        asked = {"replace": False, **{name: value for name, value in limits.items() if value is not None}}
+        try:
+            made = _read(self._send("POST", "/v1/token", asked))
+        except InvalidInput as error:
+            if "not a field of this request" in str(error):
+                raise InvalidInput("the server is of a version without narrow tokens; ask its owner to update it") from None
+            raise
+        with _in_words():
+            number, token = int(made["number"]), _checked_token(made["token"])
+            return NarrowToken(number, token, str(made["expires"]), made["most"], tuple(map(str, made["operations"])))
+
+    def narrowed(self, most: Any) -> Remote:
+        """A session on the same server with a narrow token of this one, which ends when that session is closed."""
+        made = self.narrow_token(most=most)
+        narrow = self.with_token(made.token)
+        narrow._ends = (self, made.number)
+        return narrow
+
+    def with_token(self, token: str) -> Remote:
+        """A session on the same server with another token."""
+        return Remote(self.url, token, self._ca, transport=self._transport, pauses=self._pauses)
+
+    def tokens(self) -> list[dict[str, Any]]:
+        """The narrow tokens that were made from this one, by their numbers, with what was asked for with each."""
+        content = _read(self._send("GET", "/v1/token"))
+        with _in_words():
+            return [dict(each) for each in content["tokens"]]
+
+    def revoke(self, number: int | None = None) -> int:
+        """How many narrow tokens that were made from this one were revoked: one by its number, or all; with them all below."""
+        content = _read(self._send("POST", "/v1/token/revocations", {} if number is None else {"number": number}))
+        with _in_words():
+            return int(content["revoked"])
 
     # --- how -----------------------------------------------------------------------------------------------------------------
 
@@ -265,7 +329,10 @@ def raised(status: int, text: str) -> TacitError:
     if kind := REFUSALS.get(code):
         return kind(message, remedy=remedy, at=at, argument=ARGUMENTS)
     if code == "unauthenticated":
-        return InvalidInput("the server does not accept the token; ask the curator for a new one, then log in again")
+        return InvalidToken(
+            "the server does not accept the token: it is wrong, has expired or was revoked; "
+            "ask the curator for a new one, then log in again"
+        )
     whole = f"{message}; {remedy}" if remedy else message
     return StoreUnusable(message, remedy=remedy) if status >= 500 or status == 429 else InvalidInput(whole, argument=ARGUMENTS)
 

@@ -18,7 +18,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from tacit.doors.driver.address import read_address
 from tacit.doors.driver.dbapi import open_session
-from tacit.doors.limited import Limited
+from tacit.doors.limited import Limited, limited
 from tacit.errors import InvalidInput
 from tacit.untrusted import lines_for_terminal
 
@@ -98,7 +98,7 @@ class TacitMagics(Magics):
 
     def _connect(self, address: str) -> None:
         where = read_address(address)
-        self._session, self._budget = Limited(open_session(where), where.most), dict(where.budget)
+        self._session, self._budget = limited(open_session(where), where.most), dict(where.budget)
 
     def _current(self) -> Limited:
         if self._session is None:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from tacit.doors.limited import Limited
 
 MOST_TEXT = 2**20  # bytes of a file of questions
-Most = Annotated[str | None, typer.Option("--most", help="Limit on the sum of the epsilons of this session, for example 1.")]
+Most = Annotated[
+    str | None,
+    typer.Option(
+        "--most", help="Limit on the sum of the epsilons of this session, for example 1; on a server, that of a narrow token."
+    ),
+]
 
 
 def shell(
@@ -69,15 +74,19 @@ def mcp(most: Most = None, analyst: AnalystOption = None, server: ServerOption =
 @contextmanager
 def _session(most: str | None, analyst: str | None, server: str | None, catalog: Path | None) -> Iterator[Limited]:
     """The session on a server or a catalog, under a limit; it is closed at the end."""
-    from tacit.doors.limited import Limited
+    from tacit.doors.limited import limited
 
     if server is not None:
         with remote_of(server, analyst) as remote:
-            yield Limited(remote, most)
+            session = limited(remote, most)
+            try:
+                yield session
+            finally:
+                session.close()
         return
-    session = opened(catalog, analyst)
-    with session.data:
-        yield Limited(session, most)
+    asked = opened(catalog, analyst)
+    with asked.data:
+        yield limited(asked, most)
 
 
 def _text(file: Path | None) -> str:

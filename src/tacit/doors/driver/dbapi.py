@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from tacit import errors
 from tacit.doors.driver.address import Address, read_address, with_options
-from tacit.doors.limited import Limited
+from tacit.doors.limited import Shared, limited
 from tacit.errors import InvalidInput, TacitError
 from tacit.release.axes import is_date
 
@@ -123,6 +123,7 @@ KINDS: tuple[tuple[type[TacitError], type[Error]], ...] = (
     (errors.StoppedAfterSpending, OperationalError),
     (errors.InvalidCatalog, OperationalError),
     (errors.Unforeseen, InternalError),
+    (errors.InvalidToken, OperationalError),
     (errors.Refused, ProgrammingError),
     (errors.InvalidInput, ProgrammingError),
 )
@@ -154,15 +155,18 @@ class Asked(Protocol):
         """The cost of the answer."""
 
 
-def connect(address: str = "", *, session: Asked | None = None, **options: Any) -> Connection:
-    """A connection to the catalog or the server of an address; or to a session that is already open."""
+def connect(address: str = "", *, session: Asked | None = None, shared: Shared | None = None, **options: Any) -> Connection:
+    """A connection to the catalog or the server of an address; or to a session that is already open.
+
+    On a server, `most` is the limit of a narrow token, which ends with the connection. Connections may have one limit, `shared`.
+    """
     with pep_errors():
         if session is not None:
             if address:
                 raise InvalidInput("give an address or a session, not both")
-            return Connection(session, with_options({}, options))
+            return Connection(session, with_options({}, options), shared)
         where = read_address(address or "tacit:///tacit.toml", options)
-        return Connection(open_session(where), where)
+        return Connection(open_session(where), where, shared)
 
 
 def open_session(address: Address) -> Any:
@@ -184,9 +188,9 @@ class Connection:
     DataError, OperationalError, IntegrityError = DataError, OperationalError, IntegrityError
     InternalError, ProgrammingError, NotSupportedError = InternalError, ProgrammingError, NotSupportedError
 
-    def __init__(self, session: Any, address: Address) -> None:
-        self.session, self.address = session, address
-        self._limited = Limited(session, address.most)
+    def __init__(self, session: Any, address: Address, shared: Shared | None = None) -> None:
+        self._limited = limited(session, address.most, shared)
+        self.session, self.address = self._limited.session, address
         self.closed = False
 
     def __repr__(self) -> str:

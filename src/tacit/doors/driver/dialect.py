@@ -16,6 +16,7 @@ from sqlalchemy.engine.interfaces import ReflectedColumn, ReflectedForeignKeyCon
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from tacit.doors.driver import dbapi
+from tacit.doors.limited import Shared
 
 NUMBERS = {"integer": types.BigInteger(), "number": types.Double()}
 
@@ -47,6 +48,14 @@ class TacitDialect(default.DefaultDialect):
     supports_sane_rowcount = False
     postfetch_lastrowid = False
     max_identifier_length = 128
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self._shared = Shared()  # one limit for all connections of an engine
+
+    def connect(self, *parts: Any, **options: Any) -> Any:
+        """A connection under the limit of the engine."""
+        return dbapi.connect(*parts, **options, shared=self._shared)
 
     @classmethod
     def import_dbapi(cls) -> Any:

@@ -72,7 +72,7 @@ def renew_token(office: Office, account: Account, wanted: OwnToken, _: str) -> R
         most = None if wanted.most is None else exact(wanted.most, "most")
         limits = Wanted(wanted.hours, most, wanted.operations)
         return as_json(asdict(make(office.accounts, account, limits, office.data.ledger.last_token(account.name))))
-    if not wanted.hours is wanted.most is wanted.operations is None:
+    if any(each is not None for each in (wanted.hours, wanted.most, wanted.operations)):
         raise InvalidInput("hours, most and operations limit a narrow token; give replace = false with them")
     return as_json(asdict(office.accounts.renew(account, 90 if wanted.days is None else wanted.days)))
 

@@ -135,7 +135,7 @@ def _granted(wanted: Sequence[str] | None, possible: Sequence[str]) -> list[str]
         return [name for name in possible if name != MINT]
     if beyond := sorted(set(wanted) - set(possible)):
         raise InvalidInput(
-            f"the token that it is made from does not have the operation {beyond[0][:40]!r}; expected some of: {', '.join(possible)}",
+            f"the operation {beyond[0][:40]!r} is beyond the token that it is made from; expected some of: {', '.join(possible)}",
             argument="operations",
         )
     if not wanted:
@@ -146,7 +146,7 @@ def _granted(wanted: Sequence[str] | None, possible: Sequence[str]) -> list[str]
 def _require_room(connection: sql.Connection, name: str, now: float) -> None:
     """Few are live at once, and few of those that ended are remembered; the latest one always is, so that numbers only grow."""
     mine, live = NARROW.c.account == name, NARROW.c.revoked.is_(None) & (NARROW.c.expires > now)
-    if connection.scalar(sql.select(sql.func.count()).where(mine, live)) >= MOST_LIVE:
+    if (connection.scalar(sql.select(sql.func.count()).where(mine, live)) or 0) >= MOST_LIVE:
         raise InvalidInput(f"the account has {MOST_LIVE:,} narrow tokens that have not ended; revoke those that are not used")
     latest = sql.select(NARROW.c.number).where(mine).order_by(NARROW.c.number.desc()).limit(MOST_ROWS)
     connection.execute(sql.delete(NARROW).where(mine, ~live, NARROW.c.number.not_in(latest)))
