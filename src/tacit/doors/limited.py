@@ -1,7 +1,7 @@
 """A session that may ask for a limited sum of epsilons: for a driver, a shell, or an agent whose questions come from elsewhere.
 
-On a server the limit is that of a narrow token: the ledger counts it there, whatever runs here. On a catalog of this machine it is a
-policy of this process, beside the caps of the catalog, which the ledger holds in any case.
+On a server the limit is that of a narrow token: the ledger counts it there, whatever runs here. On a catalog of this machine it
+is a policy of this process, beside the caps of the catalog, which the ledger holds in any case.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import typer
 from tacit.doors.cli.ask import AsJson, ServerOption
 from tacit.doors.cli.login import connected
 from tacit.doors.cli.output import console, print_json, say
-from tacit.doors.cli.which_catalog import CatalogOption, load_catalog
+from tacit.doors.cli.which_catalog import CatalogOption, find_catalog, load_catalog
 from tacit.errors import InvalidInput, NoLedger
 from tacit.untrusted import for_terminal
 
@@ -79,15 +79,20 @@ def narrow(
     from tacit.doors.server.narrow import Wanted, account_of, make
     from tacit.doors.server.records import account_name
     from tacit.privacy.rounding import exact
+
+    accounts = _open_accounts(catalog)[1]
+    account = account_of(accounts, account_name(name))
+    wanted = Wanted(hours, None if most is None else exact(most, "most"), names)
+    _show_narrow(make(accounts, account, wanted, _last_counted(catalog, account.name)), as_json)
+
+
+def _last_counted(catalog: Path | None, analyst: str) -> int:
+    """The largest number of a narrow token of an analyst in the ledger; 0 before there is one."""
     from tacit.session import open as open_data
 
-    declared, accounts = _open_accounts(catalog)
-    account = account_of(accounts, account_name(name))
-    with suppress(NoLedger):  # no number is counted before there is a ledger
-        counted = 0
-        counted = open_data(declared.path).ledger.last_token(account.name)
-    wanted = Wanted(hours, None if most is None else exact(most, "most"), names)
-    _show_narrow(make(accounts, account, wanted, counted), as_json)
+    with suppress(NoLedger):
+        return open_data(find_catalog(catalog)).ledger.last_token(analyst)
+    return 0
 
 
 def show(as_json: AsJson = False, server: ServerOption = None, catalog: CatalogOption = None) -> None:
