@@ -166,7 +166,7 @@ class Session:
 
     def within_tokens(self, left: Left) -> Left:
         """What remains, under the limits of the narrow tokens too."""
-        rest = None if self._bearer is None else self.data.ledger.token_left(self.analyst, self._bearer)
+        rest = None if self._bearer is None or not self._bearer.path else self.data.ledger.token_left(self.analyst, self._bearer)
         return left if rest is None else replace(left, epsilon=min(left.epsilon, rest))
 
     def questions_left(self, epsilon: Number, delta: Number = 0) -> int:

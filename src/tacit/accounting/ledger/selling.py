@@ -48,7 +48,9 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """The narrow token that was presented and those above it, in that order. `require_live` raises if one of them has ended.
+    """The narrow token that was presented and those above it, in that order; none if it was not a narrow one.
+
+    `require_live` raises if the presented token, or one that it was made from, has ended.
 
     `asked` has the epsilon of each offer of a sale, as the question was asked.
     """
@@ -63,8 +65,8 @@ class Sale:
     """The request of an analyst: offers in the order of preference, and the key under which the answer is kept (none: not kept).
 
     `question` says in public what was asked; `tables` are the private tables that it reads. `request` names the request of a door
-    that the spend is for: the entry holds it, so that a request whose reply was lost is not paid for twice. `bearer` are the narrow
-    tokens that a door was shown: the sale is charged to each of them too.
+    that the spend is for: the entry holds it, so that a request whose reply was lost is not paid for twice. `bearer` is the token
+    that a door was shown: the sale is charged to it and to those above it too.
     """
 
     offers: tuple[Event, ...]
@@ -176,9 +178,10 @@ def _admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: bo
     The tokens come first: otherwise one that has nothing left would learn, for nothing, what the other caps still admit.
     """
     sums = sums_of(page.books, analyst.name)
-    if sale.bearer is None:
+    if sale.bearer is not None:
+        sale.bearer.require_live()
+    if sale.bearer is None or not sale.bearer.path:
         return caps.first(sale.offers, sums, analyst, shared), {}
-    sale.bearer.require_live()
     charges = charges_of(page, sale.bearer, analyst.name)
     within = [place for place, charge in enumerate(charges) if not isinstance(charge, BudgetExceeded)]
     if not within:

@@ -54,7 +54,7 @@ def budget_statement(ledger: Ledger, analyst: str, shown: Shown, bearer: Bearer 
             "left": amounts(shown.shared.epsilon, shown.shared.delta),
             "shown": shown.how,
         },
-        **({} if bearer is None else {"token": _token(ledger, analyst, bearer)}),
+        **({} if bearer is None or not bearer.path else {"token": _token(ledger, analyst, bearer)}),
     }
 
 

@@ -98,7 +98,7 @@ class Office:
         if declared and account.name not in declared:
             return None
         path = tuple(Token(one.number, one.most) for one in account.path)
-        return Session(self.data, account.name).with_tokens(Bearer(path, partial(self.accounts.require, account)) if path else None)
+        return Session(self.data, account.name).with_tokens(Bearer(path, partial(self.accounts.require, account)))
 
     # --- caps below the catalog's --------------------------------------------------------------------------------------------
 
