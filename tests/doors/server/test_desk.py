@@ -61,7 +61,8 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
         for key in ("accounts", "add_account", "add_token", "revoke", "caps", "set_caps", "limits", "set_limits", "resume", "log")
     }
     auditors = {key: {"auditor"} for key in ("ledger", "verification", "head")}
-    assert found == {**analysts, **curators, **auditors, "catalog": set(ROLES.values())}
+    everybody = {key: set(ROLES.values()) for key in ("catalog", "own_tokens", "revoke_own")}
+    assert found == {**analysts, **curators, **auditors, **everybody}
 
 
 def test_an_operation_that_names_no_role_denies_everybody(hospital):

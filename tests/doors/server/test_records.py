@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from tacit.doors.server import records as records_module
+from tacit.doors.server.narrow import Wanted, make
 from tacit.doors.server.records import DAY, Account, Accounts, Ended, NameTaken, Records, account_name
 from tacit.errors import InvalidInput
 
@@ -121,10 +122,10 @@ def test_a_token_that_was_revoked_is_not_renewed(accounts):
 def work(accounts: Accounts, token: str) -> list[str]:
     """What is done to check a token: digests that are computed, and statements that are run."""
     done: list[str] = []
-    engine, digest = accounts._records._engine, records_module._digest
+    engine, digest = accounts.records._engine, records_module.digest_of_token
     note = lambda _connection, _cursor, statement, *_: done.append(statement)  # noqa: E731
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records_module, "_digest", lambda text: (done.append(f"{len(text)} characters"), digest(text))[1])
+        patch.setattr(records_module, "digest_of_token", lambda text: (done.append(f"{len(text)} characters"), digest(text))[1])
         event.listen(engine, "before_cursor_execute", note)
         try:
             accounts.who(token)
@@ -137,14 +138,18 @@ def test_every_text_takes_the_same_work(accounts, clock):
     """So that the time of a reply does not say why a credential is not valid, nor that it was valid once."""
     live, expired = accounts.add("ana", "analyst", days=30), accounts.issue("ana", days=1)
     revoked = accounts.issue("ana")
+    presented = accounts.who(live.token)
+    narrow, old, gone = (make(accounts, presented, Wanted(hours=hours)) for hours in (500, 1, 500))
     accounts.revoke("ana", 3)
+    accounts.revoke("ana", narrow=3)
     clock.now += 2 * DAY
     accounts.who(live.token)  # the clock is remembered once
     texts = [live.token, expired.token, revoked.token, f"tacit_{'A' * 43}", "", "x", "tacit_x", "\0" * 9000, live.token + " "]
+    texts += [old.token, gone.token, narrow.token]
     found = {tuple(work(accounts, text)) for text in texts}
     assert len(found) == 1
-    assert len(found.pop()) == 2, "one digest, one statement"
-    assert [accounts.who(text) is None for text in texts] == [False, *[True] * 8]
+    assert len(found.pop()) == 3, "one digest, two statements"
+    assert [accounts.who(text) is None for text in texts] == [False, *[True] * 10, False]
 
 
 def test_a_check_that_looks_up_only_what_looks_like_a_token_is_caught(accounts, monkeypatch):

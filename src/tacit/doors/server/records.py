@@ -17,9 +17,9 @@ import base64
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
@@ -239,7 +239,6 @@ class Narrow:
     """A narrow token that was presented, or one above it."""
 
     number: int
-    expires: float
     most: Fraction | None
     operations: frozenset[str]
 
@@ -251,7 +250,7 @@ class Account:
     name: str
     role: str
     token: int = 0
-    expires: float = 0.0
+    expires: float = field(default=0.0, compare=False)
     path: tuple[Narrow, ...] = ()
 
     def may(self, grant: str) -> bool:
@@ -282,27 +281,13 @@ class Accounts:
         return self._holder(digest_of_token(credential if TOKEN.fullmatch(credential) else NOBODY))
 
     def _holder(self, digest: str) -> Account | None:
+        """The account behind a digest. Both tables are looked at in any case."""
         now = self.now()
         with self.records.reader() as connection:
-            row = run(connection, WHO, presented=digest).first()
+            row, rows = run(connection, WHO, presented=digest).first(), list(run(connection, PATH, presented=digest))
         number, stored, expires, revoked, name, role = tuple(row) if row is not None else (0, "0" * 64, 0.0, 0.0, "", "")
         live = compare_digest(stored, digest) & (expires > now) & (revoked is None)
-        return Account(name, role, number, expires) if live else self._narrow(digest, now)
-
-    def _narrow(self, digest: str, now: float) -> Account | None:
-        """The account of a live narrow token; each token that it was made from is live, too."""
-        with self.records.reader() as connection:
-            rows = list(run(connection, PATH, presented=digest))
-        if not rows or not compare_digest(rows[0].digest, digest) or rows[-1].parent is not None:
-            return None
-        root_is_live = rows[0].token is None or ((rows[0].root_expires or 0) > now and rows[0].root_revoked is None)
-        if not root_is_live or any(row.expires <= now or row.revoked is not None for row in rows):
-            return None
-        path = tuple(
-            Narrow(row.number, row.expires, None if row.most is None else Fraction(row.most), frozenset(row.operations.split()))
-            for row in rows
-        )
-        return Account(rows[0].account, rows[0].role, rows[0].token or 0, min(row.expires for row in rows), path)
+        return Account(name, role, number, expires) if live else _narrow_holder(rows, digest, now)
 
     def require(self, account: Account) -> None:
         """Raises `Ended` if the token that was presented has ended since; the ledger calls it inside the transaction of a spend."""
@@ -426,6 +411,19 @@ class Accounts:
         while more:  # once for each generation
             more = connection.execute(REVOKE_BELOW, {"now": self._clock()}).rowcount
         return revoked
+
+
+def _narrow_holder(rows: Sequence[Any], digest: str, now: float) -> Account | None:
+    """The account of a narrow token, from its row and those above it; each token that it was made from must be live, too."""
+    if not rows or not compare_digest(rows[0].digest, digest) or rows[-1].parent is not None:
+        return None
+    first = rows[0]
+    root_is_live = first.token is None or ((first.root_expires or 0) > now and first.root_revoked is None)
+    if not root_is_live or any(row.expires <= now or row.revoked is not None for row in rows):
+        return None
+    limits = (None if row.most is None else Fraction(row.most) for row in rows)
+    path = tuple(Narrow(row.number, most, frozenset(row.operations.split())) for row, most in zip(rows, limits, strict=True))
+    return Account(first.account, first.role, first.token or 0, min(row.expires for row in rows), path)
 
 
 def account_name(name: str) -> str:
