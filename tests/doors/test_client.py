@@ -25,7 +25,7 @@ from tacit.doors.cli import app
 from tacit.doors.client import MOST_REPLY, Remote, _body, checked_url, raised
 from tacit.doors.server import desk
 from tacit.doors.server.turns import Places
-from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnknownName
+from tacit.errors import BudgetExceeded, InvalidInput, InvalidToken, StoreUnusable, UnknownName
 
 WARDS = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward"
 
@@ -211,6 +211,85 @@ def test_the_command_line_asks_a_server(server, tmp_path, monkeypatch):
     assert run("sql", "SELECT nothing", "--epsilon", "0.1", "--server", url).exit_code == 3
     assert run("login", url, "--ca", str(ca), text="tacit_wrong\n").exit_code == 2
     assert run("login", url, "--ca", str(ca), text="\n").exit_code == 2
+
+
+def test_a_narrow_token_from_python(server):
+    found, url, ca = server
+    with tacit.connect(url, found.tokens["bob"], ca=ca) as bob:
+        made = bob.narrow_token(most=0.2, hours=8, operations=["ask", "tokens", "budget"])
+        assert (made.most, made.operations, made.token in repr(made)) == ("0.2", ("ask", "budget", "tokens"), False)
+        with tacit.connect(url, made.token, ca=ca) as narrow:
+            assert narrow.sql("SELECT COUNT(*) FROM visits WHERE cost > 71", epsilon=0.1).receipt.left_epsilon == Fraction(1, 10)
+            with pytest.raises(BudgetExceeded, match=r"0\.1 of 0\.2 remains"):
+                narrow.sql("SELECT COUNT(*) FROM visits WHERE cost > 72", epsilon=0.2)
+            with pytest.raises(InvalidInput, match="made without it; use the token that it was made from"):
+                narrow.history()
+            with pytest.raises(InvalidInput, match=r"most must be at most 0.2"):
+                narrow.narrow_token(most=1)
+            with pytest.raises(InvalidInput, match="list of names"):
+                narrow.narrow_token(operations="ask")
+            assert bob.tokens()[-1]["asked"] == "0.1"
+            assert bob.revoke(made.number) == 1
+            with pytest.raises(InvalidToken, match="wrong, has expired or was revoked; ask the curator for a new one"):
+                narrow.budget()
+
+
+def test_a_server_without_narrow_tokens_says_so():
+    body = b'{"error": {"code": "invalid_request", "message": "body.replace is not valid: it is not a field of this request"}}'
+    transport = httpx.MockTransport(lambda request: httpx.Response(422, content=body))
+    with pytest.raises(InvalidInput, match="a version without narrow tokens"):
+        Remote("https://x.example", "tacit_x", transport=transport).narrow_token(most=1)
+
+
+@pytest.mark.parametrize("reply", [b"{}", b'{"number": 1, "token": "a b", "expires": "", "most": null, "operations": []}', b"[]"])
+def test_a_narrow_token_of_a_hostile_server_is_one_error(reply):
+    transport = httpx.MockTransport(lambda request: httpx.Response(200, content=reply))
+    remote = Remote("https://x.example", "tacit_x", transport=transport)
+    for act in (remote.narrow_token, remote.tokens, remote.revoke):
+        with pytest.raises(StoreUnusable, match="words of tacit"):
+            act()
+
+
+def test_the_command_line_makes_lists_and_revokes_narrow_tokens(server, tmp_path, monkeypatch):
+    found, url, ca = server
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert run("login", url, "--ca", str(ca), text=found.tokens["bob"] + "\n").exit_code == 0
+    made = json.loads(run("token", "narrow", "--server", url, "--most", "0.1", "--hours", "2", "--json").output)
+    assert (made["most"], "tokens" in made["operations"]) == ("0.1", False)
+    words = run("token", "narrow", "--server", url, "--operations", "ask, explain").output
+    assert "it is shown only now:\ntacit_" in words
+    listed = json.loads(run("token", "list", "--server", url, "--json").output)["tokens"]
+    assert [(each["number"], each["live"]) for each in listed][-2:] == [(made["number"], True), (made["number"] + 1, True)]
+    assert "ask explain" in " ".join(run("token", "list", "--server", url).output.split())
+    monkeypatch.setenv("TACIT_TOKEN", made["token"])
+    asked = run("shell", "--server", url, "--epsilon", "0.1", text="SELECT COUNT(*) FROM visits WHERE cost > 81;")
+    assert asked.exit_code == 0, asked.output
+    refused = run("shell", "--server", url, "--epsilon", "0.1", text="SELECT COUNT(*) FROM visits WHERE cost > 82;")
+    assert (refused.exit_code, "does not admit this question" in str(refused.output) + str(refused.exception)) == (3, True)
+    no_mint = run("shell", "--server", url, "--most", "0.05", "--epsilon", "0.1", text="SELECT 1;")
+    assert "was made without it" in no_mint.output + str(no_mint.exception)
+    monkeypatch.delenv("TACIT_TOKEN")
+    limited = run(
+        "shell", "--server", url, "--most", "0.05", "--epsilon", "0.1", text="SELECT COUNT(*) FROM visits WHERE cost > 83;"
+    )
+    assert limited.exit_code == 3
+    listed = json.loads(run("token", "list", "--server", url, "--json").output)["tokens"]
+    assert [(each["most"], each["asked"], each["live"]) for each in listed][-1] == ("0.05", "0", False)
+    assert json.loads(run("token", "revoke", "--server", url, "--narrow", str(made["number"]), "--json").output) == {"revoked": 1}
+    for wrong in (("revoke",), ("revoke", "bob", "--server", url), ("revoke", "--server", url, "--number", "1"), ("narrow",)):
+        assert run("token", *wrong).exit_code != 0
+
+
+def test_the_owner_makes_narrow_tokens_on_the_machine_of_the_server(server):
+    found, url, ca = server
+    catalog = ("--catalog", str(found.folder / "tacit.toml"))
+    made = json.loads(run("token", "narrow", "bob", "--most", "0.1", "--operations", "ask,budget", "--json", *catalog).output)
+    with tacit.connect(url, made["token"], ca=ca) as narrow:
+        assert narrow.budget()["token"]["most"] == "0.1"
+    assert f"narrow {made['number']}" in run("token", "list", *catalog).output
+    assert run("token", "revoke", "bob", "--narrow", str(made["number"]), *catalog).output == "revoked: 1 token\n"
+    with tacit.connect(url, made["token"], ca=ca) as narrow, pytest.raises(InvalidToken):
+        narrow.budget()
 
 
 @pytest.mark.parametrize(

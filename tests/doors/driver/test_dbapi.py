@@ -251,9 +251,33 @@ def test_a_server_is_asked_with_the_token_of_the_address(server):
         with pytest.raises(dbapi.ProgrammingError) as raised:
             connection.cursor().execute("SELECT SUM(nothing) FROM visits")
         assert (raised.value.code, token in str(raised.value)) == ("unknown_name", False)
-    with dbapi.connect(address.replace(token, "tacit_wrong")) as connection, pytest.raises(dbapi.ProgrammingError) as raised:
-        connection.cursor().execute(WARDS)
-    assert "tacit_wrong" not in str(raised.value)
+    for wrong in (address.replace(token, "tacit_wrong"), address.replace(token, "tacit_wrong").replace("&most=0.05", "")):
+        refusing = pytest.raises(dbapi.OperationalError, match="wrong, has expired or was revoked; ask the curator")
+        with refusing as raised, dbapi.connect(wrong) as connection:
+            connection.cursor().execute(WARDS)
+        assert (raised.value.code, "tacit_wrong" in str(raised.value)) == ("unauthenticated", False)
+
+
+def test_most_on_a_server_is_a_narrow_token_that_ends_with_the_connection(server):
+    found, url = server
+    ana = Remote(url, found.tokens["ana"])
+    before = len(ana.tokens())
+    connection = dbapi.connect(session=Remote(url, found.tokens["ana"]), epsilon="0.01", most="0.02")
+    for place in range(2):
+        connection.cursor().execute(f"SELECT COUNT(*) FROM visits WHERE cost > {place + 40}")
+    with pytest.raises(dbapi.OperationalError, match=r"token \d+ does not admit this question") as refused:
+        connection.cursor().execute("SELECT COUNT(*) FROM visits WHERE cost > 42")
+    assert (refused.value.code, "larger limit" in refused.value.remedy) == ("budget_exceeded", True)
+    narrow = ana.tokens()[before]
+    assert (narrow["most"], narrow["asked"], narrow["live"]) == ("0.02", "0.02", True)
+    connection.close()
+    assert not ana.tokens()[before]["live"]
+    live = dbapi.connect(session=Remote(url, found.tokens["ana"]), epsilon="0.01", most="0.02")
+    ana.revoke()
+    with pytest.raises(dbapi.OperationalError, match="was revoked"):
+        live.cursor().execute("SELECT COUNT(*) FROM visits WHERE cost > 43")
+    live.close()
+    ana.close()
 
 
 def test_a_lost_reply_is_paid_for_once(server):
@@ -307,7 +331,5 @@ def test_the_replies_of_a_hostile_server_are_one_error(body, monkeypatch):
     monkeypatch.setattr("tacit.doors.client.MOST_REPLY", 200_000 if body.startswith(b"[") else 4000)
     with replying(body) as url:
         for options in ({}, {"most": "1"}):
-            connection = dbapi.connect(session=Remote(url, "tacit_x", pauses=()), epsilon="0.1", **options)
-            with pytest.raises(dbapi.OperationalError):
-                connection.cursor().execute(WARDS)
-            connection.close()
+            with pytest.raises(dbapi.OperationalError), Remote(url, "tacit_x", pauses=()) as remote:
+                dbapi.connect(session=remote, epsilon="0.1", **options).cursor().execute(WARDS)

@@ -1,5 +1,7 @@
 """The SQLAlchemy dialect: engines by entry point, Core statements, reflection, pandas and Polars, and no token in sight."""
 
+from fractions import Fraction
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -115,3 +117,19 @@ def test_a_server_behind_an_engine(tmp_path):
             assert raised.value.orig.code == "unknown_name"
             assert found.tokens["ana"] not in str(raised.value)
             engine.dispose()
+
+
+def test_the_connections_of_an_engine_have_one_limit(tmp_path):
+    with served(tmp_path) as found:
+        found.desk.places = Places(rate=1e9, burst=1e9)
+        with listening(found.desk) as url:
+            address = sa.make_url(f"tacit+{url}/?epsilon=0.01&most=0.03").set(username="ana", password=found.tokens["ana"])
+            addresses = [address, f"tacit:///{found.folder / 'tacit.toml'}?analyst=ana&epsilon=0.01&most=0.03"]
+            for place, engine in enumerate(map(sa.create_engine, addresses)):
+                with engine.connect() as one, engine.connect() as other:
+                    for number, connection in enumerate((one, other, one)):
+                        connection.execute(sa.text(f"SELECT COUNT(*) FROM visits WHERE cost > {10 * place + number}"))
+                    with pytest.raises(sa.exc.OperationalError):
+                        other.execute(sa.text(f"SELECT COUNT(*) FROM visits WHERE cost > {10 * place + 9}"))
+                engine.dispose()
+            assert found.data.ledger.token_sums("ana", [1]) == {1: Fraction(3, 100)}

@@ -166,7 +166,12 @@ def connect(address: str = "", *, session: Asked | None = None, shared: Shared |
                 raise InvalidInput("give an address or a session, not both")
             return Connection(session, with_options({}, options), shared)
         where = read_address(address or "tacit:///tacit.toml", options)
-        return Connection(open_session(where), where, shared)
+        opened = open_session(where)
+        try:
+            return Connection(opened, where, shared)
+        except TacitError:
+            _close(opened)
+            raise
 
 
 def open_session(address: Address) -> Any:
@@ -179,6 +184,12 @@ def open_session(address: Address) -> Any:
     from tacit.session import open as open_catalog
 
     return open_catalog(address.catalog).session(address.analyst)
+
+
+def _close(session: Any) -> None:
+    closing = getattr(session, "close", None) or getattr(getattr(session, "data", None), "close", None)
+    if closing is not None:
+        closing()
 
 
 class Connection:
@@ -212,9 +223,7 @@ class Connection:
         """Close the connection to a server, or the prepared data."""
         if not self.closed:
             self.closed = True
-            closing = getattr(self.session, "close", None) or getattr(getattr(self.session, "data", None), "close", None)
-            if closing is not None:
-                closing()
+            _close(self.session)
 
     def __enter__(self) -> Connection:
         return self
