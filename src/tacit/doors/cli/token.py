@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AsJson, ServerOption
+from tacit.doors.cli.ask import AsJson
 from tacit.doors.cli.login import connected
 from tacit.doors.cli.output import console, print_json, say
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog, load_catalog
@@ -30,6 +30,9 @@ token = typer.Typer(
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the account; an analyst's is that of the catalog.")]
+Server = Annotated[  # never from a variable: without it, the accounts on this machine are meant
+    str | None, typer.Option("--server", metavar="URL", help="Your narrow tokens on this server, after `tacit login`.")
+]
 Days = Annotated[int, typer.Option("--days", min=1, max=366, help="Days that the token is valid.")]
 
 
@@ -56,7 +59,7 @@ def narrow(
         str | None, typer.Option("--operations", help="Operations that it may use, for example ask,explain,catalog.")
     ] = None,
     as_json: AsJson = False,
-    server: ServerOption = None,
+    server: Server = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Make a token that can do less: for a program, an agent or a colleague. It is printed once.
@@ -95,7 +98,7 @@ def _last_counted(catalog: Path | None, analyst: str) -> int:
     return 0
 
 
-def show(as_json: AsJson = False, server: ServerOption = None, catalog: CatalogOption = None) -> None:
+def show(as_json: AsJson = False, server: Server = None, catalog: CatalogOption = None) -> None:
     """List the accounts with their roles and the numbers of their tokens; with --server, the narrow tokens made from yours.
 
     Example: tacit token list
@@ -148,7 +151,7 @@ def revoke(
     number: Annotated[int | None, typer.Option("--number", min=1, help="Number of one token; else all are revoked.")] = None,
     narrow: Annotated[int | None, typer.Option("--narrow", min=1, help="Number of one narrow token of the account.")] = None,
     as_json: AsJson = False,
-    server: ServerOption = None,
+    server: Server = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Revoke the tokens of an account at once. Its name, role and spent budget stay.
