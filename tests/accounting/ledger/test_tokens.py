@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -284,3 +285,33 @@ def test_a_field_of_a_newer_version_is_refused_by_its_name(file, change, name):
     change(document)
     with pytest.raises(StoreUnusable, match=f"unknown field '{name}', which a newer version wrote; update tacit"):
         entry_from(canonical_json(document))
+
+
+KEPT = Path(__file__).parents[2] / "kept"
+
+
+def test_a_ledger_of_before_opens_unchanged_and_goes_on_with_tokens(file):
+    shutil.copy(KEPT / "format-2" / "half.sqlite", file)
+    known = json.loads((KEPT / "format-2" / "half.json").read_text())
+    ledger = opened(file, policy(1, "1e-6"), IDENTITY)
+    before = [entry.text for entry in ledger.entries()]
+    assert (len(before), hash_of(before[-1]), ledger.verify().whole) == (known["entries"], known["head"], True)
+    ledger = opened(file, policy(100, "1e-6", units=ledger.policy.units), IDENTITY)
+    ledger.note("curator", "a new version")
+    texts = [entry.text for entry in ledger.entries()]
+    assert texts[:-1] == before
+    assert [json.loads(text)["format"] for text in texts] == [2] * len(before) + [3]
+    assert ledger.verify().whole
+
+
+def test_a_kept_ledger_of_format_3_opens(file):
+    shutil.copy(KEPT / "format-3" / "tokens.sqlite", file)
+    known = json.loads((KEPT / "format-3" / "tokens.json").read_text())
+    ledger = opened(file, policy(100), IDENTITY)
+    assert (ledger.verify().problems, ledger.head.number + 1, ledger.head.hash) == ((), known["entries"], known["head"])
+    sums = {name: ledger.token_sums(name, map(int, numbers)) for name, numbers in known["sums"].items()}
+    assert {name: {str(at): str(one) for at, one in each.items()} for name, each in sums.items()} == known["sums"]
+    paths = [entry.charged and [one.number for one in entry.charged.path] for entry in ledger.entries()]
+    assert (paths, [entry.kind for entry in ledger.entries()]) == (known["charged"], known["kinds"])
+    ledger.reserve(sale((3, None), (2, "1/2"), (1, 1), epsilon="1/100"))
+    assert ledger.verify().whole
