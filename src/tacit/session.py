@@ -165,7 +165,7 @@ class Session:
         return Seen(standing.admitted, door.remaining(), f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}")
 
     def within_tokens(self, left: Left) -> Left:
-        """What remains, under the limits of the narrow tokens too."""
+        """The remaining budget, under the limits of the narrow tokens too."""
         rest = None if self._bearer is None or not self._bearer.path else self.data.ledger.token_left(self.analyst, self._bearer)
         return left if rest is None else replace(left, epsilon=min(left.epsilon, rest))
 

@@ -257,7 +257,7 @@ class Ledger:
         return self._store.look(lambda page: {number: page.token_sum(analyst, number) for number in numbers})
 
     def last_token(self, analyst: str) -> int:
-        """The largest number of a narrow token of an analyst that an entry counts; 0 if there is none."""
+        """The largest number of a narrow token of an analyst that an entry counts; else 0."""
         return self._store.look(lambda page: page.last_token(analyst))
 
     def requested(self, request: str, after: int) -> Entry | None:

@@ -232,7 +232,7 @@ class Page:
             self.note_asker(token_key(one.number), entry.analyst, entry.number)
 
     def last_token(self, analyst: str) -> int:
-        """The largest number of a token of the analyst that an entry counts; 0 if there is none."""
+        """The largest number of a token of the analyst that an entry counts; else 0."""
         keys = (str(key) for (key,) in self._connection.run(READ_TOKENS, like=f"{TOKEN}%", who=analyst))
         return max((int(key.removeprefix(TOKEN)) for key in keys), default=0)
 

@@ -1,6 +1,6 @@
 """`tacit token`: the accounts of the server and their tokens, for the data owner on the server's own machine.
 
-With --server, the narrow tokens of the account that is logged in, for everybody who has a token.
+With --server, the narrow tokens that were made from the token of `tacit login`.
 """
 
 from __future__ import annotations

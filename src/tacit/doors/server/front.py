@@ -65,7 +65,7 @@ ROUTES = (
     Route("GET", "/v1/budget", "budget", of.Nothing, of.Budgets),
     Route("GET", "/v1/history", "history", HistoryQuery, of.History),
     Route("GET", "/v1/catalog", "catalog", of.Nothing, of.Catalog),
-    Route("POST", "/v1/token", "renew_token", of.OwnToken, of.OwnIssued),
+    Route("POST", "/v1/token", "renew_token", of.OwnToken, of.Issued),
     Route("GET", "/v1/token", "own_tokens", of.Nothing, of.OwnTokens),
     Route("POST", "/v1/token/revocations", "revoke_own", of.OwnRevocation, of.Revoked),
     Route("GET", "/v1/accounts", "accounts", of.Nothing, of.Accounts),

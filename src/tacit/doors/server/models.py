@@ -38,6 +38,7 @@ Grant = Literal[
     "accounts", "answer", "ask", "budget", "caps", "catalog", "explain", "head", "history", "ledger", "limits", "log", "resume",
     "revoke", "set_caps", "set_limits", "tokens", "verification",
 ]  # fmt: skip  # the operations that a narrow token may have
+TokenNumber = Annotated[int, Field(ge=1, le=MOST_ENTRY)]
 Entry = Annotated[int, Field(ge=0, le=MOST_ENTRY)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
@@ -138,15 +139,15 @@ class OwnToken(Strict):
 class OwnRevocation(Strict):
     """A narrow token that was made from the presented one, by its number; without it, all of them."""
 
-    number: Annotated[int, Field(ge=1, le=MOST_ENTRY)] | None = None
+    number: TokenNumber | None = None
 
 
 class Revocation(Strict):
     """All tokens of an account, or one by its number, or a narrow one by its number within the account."""
 
     name: Name
-    number: Annotated[int, Field(ge=1, le=MOST_ENTRY)] | None = None
-    narrow: Annotated[int, Field(ge=1, le=MOST_ENTRY)] | None = None
+    number: TokenNumber | None = None
+    narrow: TokenNumber | None = None
 
 
 class NewCaps(Strict):
@@ -374,28 +375,28 @@ class Catalog(Shape):
 
 
 class Issued(Shape):
-    """A new token: the only time that it is shown."""
+    """A new token: the only time that it is shown; of a narrow one, also its number and its limits."""
 
     name: str
     token: str
     expires: str
-
-
-class OwnIssued(Issued):
-    """The same; of a narrow token, also its number and its limits."""
-
     number: int | None = None
     most: str | None = None
     operations: list[str] | None = None
 
 
-class NarrowToken(Shape):
-    """A narrow token by its number within the account: what it was made from, its limits, and what was asked for with it."""
+class Token(Shape):
+    """A token by its number."""
 
     number: int
-    parent: int | None
     expires: str
     live: bool
+
+
+class NarrowToken(Token):
+    """One by its number within the account: what it was made from, its limits, and what was asked for with it."""
+
+    parent: int | None
     most: str | None
     operations: list[str]
     asked: str | None = None
@@ -405,14 +406,6 @@ class OwnTokens(Shape):
     """The narrow tokens that were made from the presented one."""
 
     tokens: list[NarrowToken]
-
-
-class Token(Shape):
-    """A token by its number."""
-
-    number: int
-    expires: str
-    live: bool
 
 
 class KnownAccount(Shape):

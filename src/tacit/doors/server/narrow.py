@@ -69,7 +69,7 @@ class Issued:
 
 
 def make(accounts: Accounts, account: Account, wanted: Wanted, above: int = 0) -> Issued:
-    """A new token made from the presented one, or from an account of which no token was presented; never wider than that.
+    """A new token made from the presented one, or for the curator from an account; never wider than that.
 
     `above` is the largest number that the ledger has counted, so that lost records give no number out twice.
     """
