@@ -222,7 +222,7 @@ def test_a_narrow_token_from_python(server):
             assert narrow.sql("SELECT COUNT(*) FROM visits WHERE cost > 71", epsilon=0.1).receipt.left_epsilon == Fraction(1, 10)
             with pytest.raises(BudgetExceeded, match=r"0\.1 of 0\.2 remains"):
                 narrow.sql("SELECT COUNT(*) FROM visits WHERE cost > 72", epsilon=0.2)
-            with pytest.raises(InvalidInput, match="made without it; use the token that it was made from"):
+            with pytest.raises(InvalidInput, match="made without it; use"):
                 narrow.history()
             with pytest.raises(InvalidInput, match=r"most must be at most 0.2"):
                 narrow.narrow_token(most=1)
@@ -230,7 +230,7 @@ def test_a_narrow_token_from_python(server):
                 narrow.narrow_token(operations="ask")
             assert bob.tokens()[-1]["asked"] == "0.1"
             assert bob.revoke(made.number) == 1
-            with pytest.raises(InvalidToken, match="wrong, has expired or was revoked; ask the curator for a new one"):
+            with pytest.raises(InvalidToken, match="revoked; ask the curator"):
                 narrow.budget()
 
 

@@ -252,7 +252,7 @@ def test_a_server_is_asked_with_the_token_of_the_address(server):
             connection.cursor().execute("SELECT SUM(nothing) FROM visits")
         assert (raised.value.code, token in str(raised.value)) == ("unknown_name", False)
     for wrong in (address.replace(token, "tacit_wrong"), address.replace(token, "tacit_wrong").replace("&most=0.05", "")):
-        refusing = pytest.raises(dbapi.OperationalError, match="wrong, has expired or was revoked; ask the curator")
+        refusing = pytest.raises(dbapi.OperationalError, match="revoked; ask the curator")
         with refusing as raised, dbapi.connect(wrong) as connection:
             connection.cursor().execute(WARDS)
         assert (raised.value.code, "tacit_wrong" in str(raised.value)) == ("unauthenticated", False)
@@ -265,7 +265,7 @@ def test_most_on_a_server_is_a_narrow_token_that_ends_with_the_connection(server
     connection = dbapi.connect(session=Remote(url, found.tokens["ana"]), epsilon="0.01", most="0.02")
     for place in range(2):
         connection.cursor().execute(f"SELECT COUNT(*) FROM visits WHERE cost > {place + 40}")
-    with pytest.raises(dbapi.OperationalError, match=r"token \d+ does not admit this question") as refused:
+    with pytest.raises(dbapi.OperationalError, match=r"token \d+ does not admit") as refused:
         connection.cursor().execute("SELECT COUNT(*) FROM visits WHERE cost > 42")
     assert (refused.value.code, "larger limit" in refused.value.remedy) == ("budget_exceeded", True)
     narrow = ana.tokens()[before]

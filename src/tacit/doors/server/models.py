@@ -142,11 +142,10 @@ class OwnRevocation(Strict):
     number: TokenNumber | None = None
 
 
-class Revocation(Strict):
+class Revocation(OwnRevocation):
     """All tokens of an account, or one by its number, or a narrow one by its number within the account."""
 
     name: Name
-    number: TokenNumber | None = None
     narrow: TokenNumber | None = None
 
 
@@ -328,21 +327,12 @@ class SharedBudget(Shape):
     shown: Literal["tenths", "exact"]
 
 
-class TokenBudget(Shape):
-    """The limit of a narrow token, the sum of the epsilons asked for with it, and what it and those above it still admit."""
-
-    number: int
-    most: str | None
-    asked: str
-    left: str | None
-
-
 class Budgets(Shape):
-    """The largest cost of a further question."""
+    """The largest cost of a further question; of a narrow token, its limit, what was asked for, and what remains."""
 
     analyst: OwnBudget
     data_set: SharedBudget
-    token: TokenBudget | None = None
+    token: dict[Literal["number", "most", "asked", "left"], str | int | None] | None = None
 
 
 class HistoryEntry(Shape):
@@ -403,7 +393,7 @@ class NarrowToken(Token):
 
 
 class OwnTokens(Shape):
-    """The narrow tokens that were made from the presented one."""
+    """Those that were made from the presented one."""
 
     tokens: list[NarrowToken]
 
