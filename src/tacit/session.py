@@ -179,7 +179,9 @@ class Session:
 
         ledger, door = self.data.ledger, self.data.door
         seen = door.seen(ledger.standing(self.analyst))
-        return budget_statement(ledger, self.analyst, Shown(door.balance(seen), door.shared(seen), door.shown()), self._bearer)
+        return budget_statement(
+            ledger, self.analyst, Shown(self.within_tokens(door.balance(seen)), door.shared(seen), door.shown()), self._bearer
+        )
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The latest entries of this analyst, the newest first."""

@@ -264,6 +264,8 @@ def test_the_command_line_makes_lists_and_revokes_narrow_tokens(server, tmp_path
     monkeypatch.setenv("TACIT_TOKEN", made["token"])
     asked = run("shell", "--server", url, "--epsilon", "0.1", text="SELECT COUNT(*) FROM visits WHERE cost > 81;")
     assert asked.exit_code == 0, asked.output
+    shown = [line.split() for line in run("budget", "--server", url).output.splitlines()]
+    assert ["│", "token", str(made["number"]), "│", "0.1", "│", "-", "│", "0.1", "│", "0", "│", "-", "│"] in shown
     refused = run("shell", "--server", url, "--epsilon", "0.1", text="SELECT COUNT(*) FROM visits WHERE cost > 82;")
     assert (refused.exit_code, "does not admit this question" in str(refused.output) + str(refused.exception)) == (3, True)
     no_mint = run("shell", "--server", url, "--most", "0.05", "--epsilon", "0.1", text="SELECT 1;")

@@ -176,6 +176,7 @@ def test_most_bounds_the_sum_over_all_tokens_below(hospital):
     models.Budgets.model_validate(budget)
     assert (budget["token"]["most"], budget["token"]["left"]) == ("0.5", "0")
     assert budget["analyst"]["spent"]["epsilon"] == "0.5"
+    assert budget["analyst"]["left"]["epsilon"] == "0"
     assert error(ask(hospital, children[0], more=" WHERE cost > 99"))[1].startswith("token 1 does not admit this question")
     assert ask(hospital, "ana", more=" WHERE cost > 99").status == 200
     assert hospital.data.ledger.verify().whole

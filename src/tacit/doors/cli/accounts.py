@@ -41,6 +41,9 @@ def budget_of(server: str, as_json: bool) -> None:
         cap = part["cap"] or {"epsilon": None, "delta": None}
         left = [at_most(Fraction(part["left"][each])) for each in ("epsilon", "delta")]
         table.add_row(name, _short_amount(cap["epsilon"]), _short_amount(cap["delta"]), spent, *left)
+    if (token := account.get("token")) is not None:
+        asked, rest = _short_amount(token["asked"]), "-" if token["left"] is None else at_most(Fraction(token["left"]))
+        table.add_row(f"token {int(token['number'])}", _short_amount(token["most"]), "-", asked, rest, "-")
     console().print(table)
     if shared["shown"] == "tenths":
         console().print("The remaining budget of the data set is rounded down to tenths of its cap.", style="dim")
