@@ -377,7 +377,7 @@ FORGERIES = {
     ),
     "what was asked": (lambda known: known.update(question="other"), "entry 4: what comes before it was changed"),
     "unknown kind of event": (lambda known: known["event"].update(kind="?"), "entry 3: it cannot be read"),
-    "a format": (lambda known: known.update(format=3), "entry 3: it cannot be read"),
+    "a format": (lambda known: known.update(format=4), "entry 3: the ledger contains entries of an unknown format; update tacit"),
 }
 
 

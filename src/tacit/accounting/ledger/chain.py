@@ -303,8 +303,9 @@ def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
     for one in askers:
         paid = missing.pop((one.key, one.analyst), None)
         if one.entry <= reader.number and one.entry != paid:
-            what = f"the last entry of {one.key}" if one.key.startswith(TOKEN) else "the entry that paid for the stored answer"
-            yield f"entry {one.entry} is not {what} of {one.analyst}"
+            is_token = one.key.startswith(TOKEN)
+            last = f"entry {one.entry} is not the last entry of {one.key} of {one.analyst}"
+            yield last if is_token else f"{one.analyst} has not paid for the stored answer by entry {one.entry}"
     for (key, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
         what = f"asked with {key}" if key.startswith(TOKEN) else "paid"
         yield f"the record that {analyst} {what} by entry {number} is missing"
