@@ -24,10 +24,10 @@ from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns
 from tacit.query.language.nodes import Parameters, given
-from tacit.query.language.sql import Written, check_text, pointing, read
+from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
-from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
+from tacit.query.offers import Asker, Offer, Seen, explained, free_explanation, offered, plan_without_rows
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
@@ -69,9 +69,16 @@ class Session:
         parts.
         """
         with pointing(question):
+            if (select := explained_text(question)) is not None:
+                return self._lines_explained(select, params, budget)
             asked = self._read(question, params)
             text = check_text(written(asked.statement)) if asked.filled and isinstance(asked.statement, Select) else question
             return self._answer_to(asked.statement, budget, text)
+
+    def _lines_explained(self, select: str, params: Parameters, budget: Mapping[str, Any]) -> Answer:
+        """EXPLAIN SELECT ...: the lines of its explanation as rows, which are free."""
+        given = {name: value for name, value in budget.items() if name != "tidy"}
+        return free_answer((("explanation", tuple(str(self.explain(select, params=params, **given)).splitlines())),))
 
     def _read(self, question: str, params: Parameters) -> Written:
         """The statement of a text; without parameters, it follows from the text and the date."""
@@ -138,6 +145,8 @@ class Session:
         column.
         """
         with pointing(question):
+            if (select := explained_text(question)) is not None:
+                return free_explanation(self._lines_explained(select, params, budget).flat(), self._ledger_view().left)
             parameters = parameters_of(question, self.data.catalog, self._today())
             values, lines = completed(parameters, params)
             asked = question if isinstance(question, Select) else self._read(question, values).statement

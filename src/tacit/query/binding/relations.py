@@ -180,7 +180,7 @@ class Relations:
 
     def of(self, select: Select, around: Scope | None = None) -> Built:
         """The rows that a SELECT is over, after its WHERE."""
-        parts = [self.part(select.table), *(self.part(joined.table) for joined in select.joins)]
+        parts = [self.part(select.source), *(self.part(joined.table) for joined in select.joins)]
         self._count_joins(select)
         pool = list(conjuncts(select.where))
         first, rest = self._in_order(parts, select.joins, pool)

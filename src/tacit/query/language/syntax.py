@@ -7,6 +7,8 @@ from datetime import date
 from fractions import Fraction
 from typing import Literal
 
+from tacit.errors import NotAllowed
+
 At = tuple[int, int] | None  # line and column, from 1
 
 
@@ -121,11 +123,11 @@ class Select:
     """A whole question as written; `options` is the budget written in it.
 
     `sets` are the grouping sets of ROLLUP, CUBE or GROUPING SETS; `group_by` has all their expressions. The rows of the questions
-    in `below` stand below its own (UNION ALL); its order and limit are then those of all rows.
+    in `below` stand below its own (UNION ALL); its order and limit are then those of all rows. Without FROM, `table` is None.
     """
 
     items: tuple[Item, ...]
-    table: From | Nested
+    table: From | Nested | None
     joins: tuple[Joined, ...] = ()
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
@@ -138,6 +140,14 @@ class Select:
     sets: tuple[tuple[Expression, ...], ...] = ()
     below: tuple[Select, ...] = ()
     qualify: Expression | None = None
+
+    @property
+    def source(self) -> From | Nested:
+        """What stands after FROM; refused without one, which only constants can do without."""
+        if self.table is None:
+            at = self.items[0].expression.at if self.items else None
+            raise NotAllowed("missing FROM: the question names no table", remedy="add FROM and a declared table", at=at)
+        return self.table
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +202,7 @@ def without_places(select: Select) -> Select:
     return replace(
         select,
         items=tuple(Item(_without_place(item.expression), item.name or None) for item in select.items),
-        table=_unplaced_source(select.table),
+        table=None if select.table is None else _unplaced_source(select.table),
         joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
         where=_maybe(select.where),
         group_by=() if select.sets else tuple(map(_without_place, select.group_by)),
