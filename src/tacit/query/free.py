@@ -63,7 +63,7 @@ class Facts(PublicFacts, Protocol):
 
 def is_free(select: Select, catalog: Catalog) -> bool:
     """Whether a SELECT asks public tables or the catalog alone."""
-    return public_tables(select, catalog) is not None or declared_values(select, catalog) is not None
+    return public_tables(select, catalog) is not None or bool(probed(select, catalog) or declared_values(select, catalog))
 
 
 def free_columns(asked: Statement, catalog: Catalog, public: Callable[[], Facts]) -> Columns | None:
@@ -73,7 +73,7 @@ def free_columns(asked: Statement, catalog: Catalog, public: Callable[[], Facts]
     if isinstance(asked, Describe):
         return describe(asked, catalog, public)
     if (tables := public_tables(asked, catalog)) is None:
-        return declared_values(asked, catalog)
+        return probed(asked, catalog) or declared_values(asked, catalog)
     if not tables and (constants := plain_constants(asked)) is not None:
         return constants
     text = written(check_free(asked, tables, public()))
@@ -174,7 +174,7 @@ def _here(item: Item) -> Iterator[object]:
 def _work(node: object, sizes: Mapping[str, int]) -> int:
     """The rows that a question makes at most: parts of UNION ALL are added, everything else meets everything else."""
     if isinstance(node, From):
-        return sizes[node.table.lower()]
+        return sizes.get(node.table.lower(), 1)  # a table that is not there is refused by the engine
     if isinstance(node, UnionAll):
         return sum(_work(part, sizes) for part in node.parts)
     below = [_work(part, sizes) for part in node.below] if isinstance(node, Select) else []
@@ -195,6 +195,19 @@ def _check_names(select: Select, tables: list[Table], public: PublicFacts) -> No
 
 
 # --- from the catalog alone --------------------------------------------------------------------------------------------------
+
+
+def probed(select: Select, catalog: Catalog) -> Columns | None:
+    """The answer to SELECT constants FROM table LIMIT 0, by which programs test that they may ask a table; None otherwise.
+
+    It has no row whatever the data, so WHERE may stand in it, if it is made of constants too.
+    """
+    bare = replace(select, items=(), table=None, where=None, limit=None, offset=0, options=()) == Select((), None)
+    fixed = all(not isinstance(node, Name | Star | From) for part in (select.items, select.where) for node in nodes_in(part))
+    if not bare or not fixed or select.limit != 0 or not isinstance(select.table, From):
+        return None
+    known = select.table.table.lower() in tables_by_name(catalog)
+    return tuple((name, ()) for name in each_once(_names_of(select))) if known else None
 
 
 def declared_values(select: Select, catalog: Catalog) -> Columns | None:

@@ -18,6 +18,7 @@ from tacit.untrusted import UNSEEN
 DAYS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "DATETIME"})  # tacit has dates, which begin at midnight
 READ = {"cast_integer": "an integer", "cast_number": "a number", "cast_boolean": "TRUE or FALSE"}  # of a constant text
 TRUTHS = {"true": True, "t": True, "false": False, "f": False}
+WHOLE_DAYS = frozenset({"day", "week", "month", "quarter", "year"})
 MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
 
 
@@ -28,6 +29,17 @@ def _months_away(day: date, sign: str, months: int) -> date | None:
     if not 1 <= year < 9999:
         return None
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def _is_now(node: exp.Expr) -> bool:
+    """Whether a node is NOW(), plus or minus intervals of whole days."""
+    while isinstance(node, exp.Paren) or (isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval)):
+        unit = node.expression.args.get("unit") if isinstance(node, exp.Add | exp.Sub) else None
+        if unit is not None and unit.name.lower().rstrip("s") not in WHOLE_DAYS:
+            return False
+        node = node.this
+    called = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+    return isinstance(node, exp.CurrentTimestamp) or called in ("NOW", "GETDATE")
 
 
 class Values(Nodes):
@@ -97,8 +109,8 @@ class Values(Nodes):
         return day if isinstance(day, Constant) and isinstance(day.value, date) else Apply("cast_date", (day,), self.at(node))
 
     def as_day(self, node: exp.Expr) -> Expression:
-        """An expression of which the day alone counts: NOW() in it is today."""
-        outer, self.day_only = self.day_only, True
+        """An expression of which the day alone counts: NOW(), also some days or months away, is today then."""
+        outer, self.day_only = self.day_only, _is_now(node)
         try:
             return self.expression(node)
         finally:
