@@ -71,7 +71,8 @@ def _plain(name: str, value: Any) -> Parameter:
     value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
     if isinstance(value, datetime) or not isinstance(value, str | bool | Integral | float | Decimal | Fraction | date | None):
         raise InvalidInput(
-            f"the parameter {name!r} must be a text, a number, a date, True, False or None, not {type(value).__name__}"
+            f"the parameter {name!r} must be a text, a number, a date, True, False or None, not {type(value).__name__}",
+            argument="params",
         )
     return value if isinstance(value, str | bool | float | Decimal | Fraction | date | None) else int(value)
 
