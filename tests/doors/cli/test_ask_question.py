@@ -51,6 +51,16 @@ def test_parameters_are_recorded_as_literals(folder: Path) -> None:
     assert (code, "did you mean 'north'?" in said) == (3, True)
 
 
+def test_free_statements_need_no_epsilon(folder: Path) -> None:
+    assert run(folder, "sql", "SELECT 1 AS x, 'a' || 'b' AS y", "--csv") == (0, "x,y\n1,ab\n")
+    assert run(folder, "sql", "SELECT ward FROM visits GROUP BY ward ORDER BY 1 DESC LIMIT 1", "--csv") == (0, "ward\nwest\n")
+    code, said = run(folder, "sql", "EXPLAIN SELECT COUNT(*) AS n FROM visits")
+    assert code == 0
+    assert "price: epsilon 1; remaining" in said
+    code, said = run(folder, "sql", "SELECT (SELECT COUNT(*) FROM visits) AS n")
+    assert code == 3
+
+
 def test_limit_0_prints_the_columns_and_costs_nothing(folder: Path) -> None:
     with open_data(folder / "tacit.toml", own_process=False) as data:
         before = len(list(data.ledger.entries()))

@@ -349,7 +349,7 @@ PLANTED = [
 def test_planted_answers_are_one_error(changes):
     """Without the check, most become errors of Python in the cursor, and those with exponents never end."""
     assert replied(answer_of()).cursor().execute(WARDS).fetchall() == [(3, 1, 5)]
-    with pytest.raises(dbapi.OperationalError, match="did not reply in words of tacit") as raised:
+    with pytest.raises(dbapi.OperationalError, match="words of tacit") as raised:
         replied(answer_of(**changes)).cursor().execute(WARDS)
     assert "update tacit here" in raised.value.remedy
 
@@ -364,7 +364,7 @@ def replied(content: dict, **options) -> dbapi.Connection:
 )
 def test_planted_declarations_are_one_error(changes):
     table = {"name": "visits", "public": False, "unit": None, "columns": []} | changes
-    with pytest.raises(errors.StoreUnusable, match="did not reply in words of tacit"):
+    with pytest.raises(errors.StoreUnusable, match="words of tacit"):
         replied({"tables": [table]}).session.tables()
 
 
@@ -380,7 +380,7 @@ def test_a_server_of_a_newer_version_may_add_fields():
     }  # fmt: skip
     assert replied(told).session.explain(WARDS).columns[0].name == "n"
     told["price"]["epsilon"] = "1e999999999"
-    with pytest.raises(errors.StoreUnusable, match="did not reply in words of tacit"):
+    with pytest.raises(errors.StoreUnusable, match="words of tacit"):
         replied(told).session.explain(WARDS)
 
 
@@ -388,7 +388,7 @@ def test_a_server_of_a_newer_version_may_add_fields():
 def test_a_parameter_of_a_wrong_type_is_a_data_error(connection, value):
     remote = replied(answer_of())
     for opened in (connection, remote):
-        with pytest.raises(dbapi.DataError, match="must be a text, a number, a date, True, False or None"):
+        with pytest.raises(dbapi.DataError, match="must be a text, a number"):
             opened.cursor().execute(OVER, {"c": value})
 
 

@@ -143,7 +143,7 @@ class Select:
 
     @property
     def source(self) -> From | Nested:
-        """What stands after FROM; refused without one, which only constants can do without."""
+        """The table or sub-query of FROM; refused without one."""
         if self.table is None:
             at = self.items[0].expression.at if self.items else None
             raise NotAllowed("missing FROM: the question names no table", remedy="add FROM and a declared table", at=at)

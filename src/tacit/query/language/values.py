@@ -109,7 +109,7 @@ class Values(Nodes):
         return day if isinstance(day, Constant) and isinstance(day.value, date) else Apply("cast_date", (day,), self.at(node))
 
     def as_day(self, node: exp.Expr) -> Expression:
-        """An expression of which the day alone counts: NOW(), also some days or months away, is today then."""
+        """An expression whose time of day does not matter: NOW() is today in it, also some days or months away."""
         outer, self.day_only = self.day_only, _is_now(node)
         try:
             return self.expression(node)

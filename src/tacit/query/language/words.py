@@ -213,9 +213,9 @@ def day_read(translate: Callable[[str], str], form_at: int) -> Callable[..., Exp
 
 def version(reader: Expressions, node: exp.Expr) -> Expression:
     """tacit's own version: two words such as PostgreSQL's begin with, and never that name, at which programs ask its own tables."""
-    from tacit import __version__
+    from importlib import metadata
 
-    return Constant(f"tacit {__version__}", reader.at(node))
+    return Constant(f"tacit {metadata.version('tacit')}", reader.at(node))
 
 
 def today(reader: Expressions, node: exp.Expr) -> Expression:
