@@ -326,6 +326,8 @@ HIDDEN = [  # the planted bug is a check that looks at the outer FROM alone
     "WITH a AS ({}) SELECT 1 WHERE EXISTS (SELECT 1 FROM a)",
     "SELECT x FROM (SELECT 1 AS x UNION ALL SELECT cost FROM visits) AS t",
     "SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1)",
+    "SELECT",
+    "SELECT UNION ALL SELECT",
     "SELECT COUNT(*)",
     "SELECT *",
     "SELECT ward",

@@ -111,6 +111,8 @@ class Reader(Expressions):
         source = tree.args.get("from_")
         if source is not None:
             self.only(source, "this")
+        elif not tree.expressions:
+            raise NotAllowed("SELECT without anything to select", remedy="write for example SELECT COUNT(*) FROM a declared table")
         if distinct := tree.args.get("distinct"):
             self.only(distinct)
         where, having, order, chosen = (tree.args.get(name) for name in ("where", "having", "order", "qualify"))
