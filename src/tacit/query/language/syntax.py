@@ -7,8 +7,6 @@ from datetime import date
 from fractions import Fraction
 from typing import Literal
 
-from tacit.errors import NotAllowed
-
 At = tuple[int, int] | None  # line and column, from 1
 
 
@@ -140,14 +138,6 @@ class Select:
     sets: tuple[tuple[Expression, ...], ...] = ()
     below: tuple[Select, ...] = ()
     qualify: Expression | None = None
-
-    @property
-    def source(self) -> From | Nested:
-        """The table or sub-query of FROM; refused without one."""
-        if self.table is None:
-            at = self.items[0].expression.at if self.items else None
-            raise NotAllowed("missing FROM: the question names no table", remedy="add FROM and a declared table", at=at)
-        return self.table
 
 
 @dataclass(frozen=True, slots=True)
