@@ -330,7 +330,7 @@ def table_for_html(header: Sequence[tuple[str, bool]], rows: Iterable[Sequence[s
     body = "".join(
         "<tr>" + "".join(_html_cell(cell, number) for cell, (_, number) in zip(row, header, strict=True)) + "</tr>" for row in rows
     )
-    lines = "".join(f'<div style="{SOFT}; margin-top: 0.4em">{for_html(line)}</div>' for line in below)
+    lines = "".join(f'<div style="{SOFT}; margin: 0.4em 0.8em">{for_html(line)}</div>' for line in below)
     style = "border-collapse: collapse; border: none; margin: 0.4em 0"
     return f'<div><table style="{style}"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{lines}</div>'
 

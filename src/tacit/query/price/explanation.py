@@ -82,8 +82,8 @@ class Explanation:
         price = f"Price: epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
         lines = [price + (f"; {self.left}" if self.left else ""), *self.takes, f"Groups: {self.groups}", "Nothing was spent."]
         rows = [(expected.column, expected.error) for expected in self.errors]
-        table = table_for_html([("column", False), (f"expected error at {float(self.confidence):.4g}", False)], rows, lines)
-        return f"{table}<details><summary>Plan and noise</summary><pre>{for_html(str(self))}</pre></details>"
+        table = table_for_html([("column", False), ("expected error", False)], rows, lines)
+        return f"{table}<details style="margin: 0.4em 0.8em"><summary>Plan and noise</summary><pre>{for_html(str(self))}</pre></details>"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
