@@ -1,7 +1,8 @@
 """What the doors add to a question: `python -m benchmarks doors`. All times are processor time of the client, user and system.
 
 The driver and the HTTP client ask the same stand-in for a server, in a process of its own, in turns. It sends one recorded
-answer, so that the difference is the driver's alone. Imports are measured as whole processes, beside a bare Python. Charts are written as SVG.
+answer, so that the difference is the driver's alone. Imports are measured as whole processes, beside a bare Python. Charts are
+written as SVG.
 """
 
 from __future__ import annotations
