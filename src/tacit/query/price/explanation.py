@@ -83,7 +83,8 @@ class Explanation:
         lines = [price + (f"; {self.left}" if self.left else ""), *self.takes, f"Groups: {self.groups}", "Nothing was spent."]
         rows = [(expected.column, expected.error) for expected in self.errors]
         table = table_for_html([("column", False), ("expected error", False)], rows, lines)
-        return f"{table}<details style="margin: 0.4em 0.8em"><summary>Plan and noise</summary><pre>{for_html(str(self))}</pre></details>"
+        text = f"<summary>Plan and noise</summary><pre>{for_html(str(self))}</pre>"
+        return f'{table}<details style="margin: 0.4em 0.8em">{text}</details>'
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""
