@@ -197,7 +197,8 @@ class Shell:
         if last and not (last.isdecimal() and 1 <= int(last) <= 200):
             raise InvalidInput("the number of entries must be from 1 to 200; type \\history 20")
         for entry in self.session.history(int(last or 20)):
-            self.say(for_terminal(f"{entry['entry']:>6}  epsilon {entry['price']['epsilon']}  {entry['question']}", 200))
+            asked = " ".join(str(entry["question"]).split())
+            self.say(for_terminal(f"{entry['entry']:>6}  epsilon {entry['price']['epsilon']}  {asked}", 200))
 
     def _chart(self, path: str) -> None:
         if self.answer is None:
