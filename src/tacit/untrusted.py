@@ -323,16 +323,17 @@ def table_for_html(header: Sequence[tuple[str, bool]], rows: Iterable[Sequence[s
     A column of numbers (`True` in the header) is aligned to the right, and whatever follows a number, such as its interval, to
     the left beside it, so that both are read down the column.
     """
-    heads = "".join(
-        f'<th{" colspan=2" if number else ""} style="{CELL}{"center" if number else "left"}; {LINE}">{for_html(name)}</th>'
-        for name, number in header
-    )
-    body = "".join(
-        "<tr>" + "".join(_html_cell(cell, number) for cell, (_, number) in zip(row, header, strict=True)) + "</tr>" for row in rows
-    )
+    heads = "".join(_html_heading(name, number) for name, number in header)
+    cells = ("".join(_html_cell(cell, number) for cell, (_, number) in zip(row, header, strict=True)) for row in rows)
+    body = "".join(f"<tr>{each}</tr>" for each in cells)
     lines = "".join(f'<div style="{SOFT}; margin: 0.4em 0.8em">{for_html(line)}</div>' for line in below)
     style = "border-collapse: collapse; border: none; margin: 0.4em 0"
     return f'<div><table style="{style}"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{lines}</div>'
+
+
+def _html_heading(name: str, number: bool) -> str:
+    span, side = ("2", "center") if number else ("1", "left")
+    return f'<th colspan="{span}" style="{CELL}{side}; {LINE}">{for_html(name)}</th>'
 
 
 def _html_cell(cell: str, number: bool) -> str:

@@ -76,7 +76,7 @@ class Remote:
         return f"Remote({self.url!r})"  # never the token
 
     def _repr_html_(self) -> str | None:
-        """What is declared, by one free request; None, and so the plain text, if the server does not reply."""
+        """The declared tables, by one free request; None, and so the plain text, if the server does not reply."""
         from tacit.query.declared import tables_for_html
 
         with suppress(TacitError), _in_words():
