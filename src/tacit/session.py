@@ -18,7 +18,7 @@ from tacit.accounting.ledger.selling import Sale
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.store import swept
 from tacit.data_set import Opened
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
@@ -188,6 +188,14 @@ class Session:
         self.data.refresh()
         return declared_tables(self.data.catalog, self.data.public)
 
+    def __repr__(self) -> str:
+        return f"Session({self.analyst!r})"
+
+    def _repr_html_(self) -> str:
+        from tacit.query.declared import tables_for_html
+
+        return tables_for_html(f"{self!r}: ask with .sql(..., epsilon=0.1), price with .explain(...)", self.tables())
+
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
@@ -210,6 +218,17 @@ class DataSet(Opened):
         if name is None or (declared and name not in declared):
             raise InvalidInput(f"missing analyst; the catalog declares: {', '.join(declared)}")
         return Session(self, name)
+
+    def __repr__(self) -> str:
+        return f"DataSet({str(self.catalog.path)!r})"
+
+    def _repr_html_(self) -> str | None:
+        from tacit.query.declared import declared_tables, tables_for_html
+
+        try:
+            return tables_for_html(f"{self!r}: ask with .session(ANALYST)", declared_tables(self.catalog, self.public))
+        except TacitError:  # not prepared yet, so that no public table can be described
+            return None
 
 
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open

@@ -14,7 +14,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -80,6 +80,14 @@ class Remote:
 
     def __repr__(self) -> str:
         return f"Remote({self.url!r})"  # never the token
+
+    def _repr_html_(self) -> str | None:
+        """The declared tables, by one free request; None, and so the plain text, if the server does not reply."""
+        from tacit.query.declared import tables_for_html
+
+        with suppress(TacitError), _in_words():
+            return tables_for_html(f"{self!r}: ask with .sql(..., epsilon=0.1), price with .explain(...)", self.tables())
+        return None
 
     def __enter__(self) -> Remote:
         return self
