@@ -53,6 +53,12 @@ Proof. exact (ex_series_minus (K := R_AbsRing) (V := R_NormedModule) a b). Qed.
 Lemma ex_plus a b : ex_series a -> ex_series b -> ex_series (fun n => a n + b n).
 Proof. exact (ex_series_plus (K := R_AbsRing) (V := R_NormedModule) a b). Qed.
 
+Lemma series_value (a : nat -> R) (l m : R) : l = m -> is_series a l -> is_series a m.
+Proof. intros ->; exact (fun H => H). Qed.
+
+(** An equation between numbers that Coquelicot gives as elements of a module. *)
+Ltac value := unfold plus, opp; simpl; match goal with |- ?a = ?b => change (@eq R a b) end; ring.
+
 Lemma Series_le_ex a b :
   (forall n, a n <= b n) -> ex_series a -> ex_series b -> Series a <= Series b.
 Proof.
