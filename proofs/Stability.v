@@ -68,7 +68,7 @@ Proof.
   assert (P : 0 < length (filter (fun x => of_unit (owner s) x && (place x =? place r)%Z) table)).
   { assert (In r (filter (fun x => of_unit (owner s) x && (place x =? place r)%Z) table)).
     { apply filter_In. split; [exact Hr|]. unfold of_unit. rewrite Ho, Nat.eqb_refl, Z.eqb_refl. reflexivity. }
-    destruct (filter _ table); [contradiction | simpl; lia]. }
+    destruct (filter (fun x => of_unit (owner s) x && (place x =? place r)%Z) table); [contradiction | simpl; lia]. }
   lia.
 Qed.
 
@@ -134,7 +134,7 @@ Theorem sum_sensitivity k u table (keep : row -> bool) (f : row -> Z) b :
 Proof.
   intros P Hb Hf. rewrite kept_without, filter_without, (total_without f u (filter keep (kept k table))).
   set (mine := filter (of_unit u) (filter keep (kept k table))).
-  replace (_ + total f mine - _)%Z with (total f mine) by lia.
+  match goal with |- (Z.abs ?e <= _)%Z => replace e with (total f mine) by lia end.
   assert (B := total_bounded f b mine (fun r _ => Hf r) Hb).
   assert (L : length mine <= k) by (apply Nat.le_trans with (1 := of_unit_filter u keep _); apply kept_at_most, P).
   nia.
@@ -145,7 +145,7 @@ Corollary count_sensitivity k u table (keep : row -> bool) :
   placed table ->
   (Z.abs (Z.of_nat (length (filter keep (kept k table))) - Z.of_nat (length (filter keep (kept k (without u table))))) <= Z.of_nat k)%Z.
 Proof.
-  intro P. assert (T : forall l, total (fun _ => 1%Z) l = Z.of_nat (length l)) by (induction l; simpl total; simpl length; lia).
+  intro P. assert (T : forall l, total (fun _ => 1%Z) l = Z.of_nat (length l)) by (induction l; cbn [total length]; [reflexivity | rewrite IHl; lia]).
   assert (S := sum_sensitivity k u table keep (fun _ => 1%Z) 1 P ltac:(lia) ltac:(intros; lia)). rewrite !T in S. lia.
 Qed.
 
@@ -157,7 +157,7 @@ Definition in_group (g : nat) (r : row) : bool := group r =? g.
 
 Fixpoint over_groups (h : nat -> Z) (n : nat) : Z := match n with O => 0%Z | S m => (over_groups h m + h m)%Z end.
 
-Lemma over_groups_le h h' n : (forall g, g < n -> h g <= h' g)%Z -> (over_groups h n <= over_groups h' n)%Z.
+Lemma over_groups_le h h' n : (forall g, g < n -> (h g <= h' g)%Z) -> (over_groups h n <= over_groups h' n)%Z.
 Proof. intro H. induction n; simpl; [lia|]. assert (over_groups h n <= over_groups h' n)%Z by (apply IHn; intros; apply H; lia). specialize (H n ltac:(lia)). lia. Qed.
 
 Lemma groups_are_disjoint n l : (over_groups (fun g => Z.of_nat (length (filter (in_group g) l))) n <= Z.of_nat (length l))%Z.
@@ -185,7 +185,7 @@ Proof.
     rewrite (total_without f u (filter (in_group g) (filter keep (kept k table)))).
     replace (filter (of_unit u) (filter (in_group g) (filter keep (kept k table)))) with (filter (in_group g) mine)
       by (unfold mine; rewrite (filter_filter (in_group g)), (filter_filter (of_unit u)); apply filter_same; intros; apply andb_comm).
-    replace (_ + total f (filter (in_group g) mine) - _)%Z with (total f (filter (in_group g) mine)) by lia.
+    match goal with |- (Z.abs ?e <= _)%Z => replace e with (total f (filter (in_group g) mine)) by lia end.
     apply total_bounded; [intros; apply Hf | exact Hb].
   - assert (E : forall m, over_groups (fun g => Z.of_nat (length (filter (in_group g) mine)) * b)%Z m
       = (over_groups (fun g => Z.of_nat (length (filter (in_group g) mine))) m * b)%Z) by (induction m; simpl; lia).
@@ -257,18 +257,25 @@ Qed.
 Theorem join_without u agree l r :
   unit_join agree (without A u l) (without B u r) = filter (fun ab => negb (pair_of u ab)) (unit_join agree l r).
 Proof.
-  unfold unit_join. rewrite filter_filter. induction l as [|a l IH]; simpl; [reflexivity|].
-  unfold pair_of at 1, of_unit at 1. rewrite filter_app, <- IH. clear IH.
-  destruct (Nat.eqb_spec (owner A a) u) as [E|E]; simpl.
-  - replace (filter _ (map (fun y => (a, y)) r)) with (@nil (row A * row B)); [reflexivity|].
-    symmetry. induction r as [|b r IH]; simpl; [reflexivity|]. unfold pair_of at 1. simpl.
-    destruct (Nat.eqb_spec (owner A a) u); [|contradiction]. simpl. rewrite andb_false_r. exact IH.
-  - rewrite filter_app. f_equal. induction r as [|b r IH]; simpl; [reflexivity|].
-    unfold pair_of at 1, of_unit at 1. simpl.
-    destruct (Nat.eqb_spec (owner A a) u); [contradiction|]. simpl. rewrite andb_true_r.
-    destruct (Nat.eqb_spec (owner B b) u); simpl.
-    + destruct (Nat.eqb_spec (owner A a) (owner B b)); [congruence|]. simpl. exact IH.
-    + destruct ((owner A a =? owner B b) && agree (value A a) (value B b)); [f_equal|]; exact IH.
+  unfold unit_join. rewrite filter_filter.
+  set (test := fun ab : row A * row B => (owner A (fst ab) =? owner B (snd ab)) && agree (value A (fst ab)) (value B (snd ab))).
+  set (rest := fun ab => test ab && negb (pair_of u ab)).
+  change (filter test (list_prod (without A u l) (without B u r)) = filter rest (list_prod l r)).
+  assert (Gone : forall a, owner A a = u -> filter rest (map (fun y => (a, y)) r) = []).
+  { intros a E. clear l. induction r as [|b r' IH]; simpl; [reflexivity|].
+    unfold rest at 1, pair_of. simpl. rewrite E, Nat.eqb_refl. simpl. rewrite andb_false_r. exact IH. }
+  assert (Stays : forall a, owner A a <> u ->
+    filter test (map (fun y => (a, y)) (without B u r)) = filter rest (map (fun y => (a, y)) r)).
+  { intros a E. clear l Gone. induction r as [|b r' IH]; simpl; [reflexivity|].
+    unfold of_unit. destruct (Nat.eqb_spec (owner B b) u) as [F|F]; simpl.
+    - replace (rest (a, b)) with false; [exact IH|]. unfold rest, test. simpl.
+      destruct (Nat.eqb_spec (owner A a) (owner B b)); [congruence | reflexivity].
+    - replace (rest (a, b)) with (test (a, b)); [destruct (test (a, b)); [f_equal|]; exact IH|].
+      unfold rest, pair_of. simpl. destruct (Nat.eqb_spec (owner A a) u); [contradiction|]. symmetry. apply andb_true_r. }
+  induction l as [|a l IH]; simpl; [reflexivity|].
+  rewrite filter_app. unfold of_unit at 1. destruct (Nat.eqb_spec (owner A a) u) as [E|E]; simpl.
+  - rewrite (Gone a E). exact IH.
+  - rewrite filter_app, (Stays a E). f_equal. exact IH.
 Qed.
 
 (** and a unit with at most [k1] and [k2] rows has at most k1 k2 pairs. *)
