@@ -383,3 +383,17 @@ Proof.
   assert (R'' := R' (conj Rle_0_1 (Rle_refl 1)) (conj Rle_0_1 (Rle_refl 1)) (fun _ => Rlt_0_1)).
   lra.
 Qed.
+
+(** Rounding costs up, as the ledger does when they enter, keeps them true. *)
+Definition at_most (c d : sums) : Prop :=
+  match sum_eps c, sum_eps d with Some e, Some f => e <= f | None, Some _ => False | _, None => True end
+  /\ sum_rho c <= sum_rho d /\ sum_delta c <= sum_delta d.
+
+Theorem event_raised c d p q u v : event c p q u v -> at_most c d -> event d p q u v.
+Proof.
+  intros [Hp Hq Hu Hv Hc Hr Hd Hdel He Hs Hrho] (E & R & D). constructor; try assumption; try lra.
+  - destruct (sum_eps d) as [f|]; [|exact I]. destruct (sum_eps c) as [e|]; [|contradiction].
+    intro n. apply Rle_trans with (1 := He n). apply Rmult_le_compat_r; [apply Hv | apply exp_le, E].
+  - intros a Ha. apply Rle_trans with (1 := Hrho a Ha). apply exp_le. apply Rmult_le_compat_l; [|exact R].
+    apply Rmult_le_pos; lra.
+Qed.
