@@ -3,7 +3,8 @@
 1. No source has an axiom, an admitted proof or a parameter outside a section.
 2. Every file compiles, and `Print Assumptions` of every theorem of theorems.toml is within assumptions.txt.
 3. Every mistake of mistakes.toml makes its file fail, in a proof.
-4. The functions of Executable.v, extracted to OCaml, agree with tacit's Python on random inputs; errors planted in the Python do not.
+4. The functions of Executable.v, extracted to OCaml, agree with tacit's Python on random inputs. Errors planted in the Python
+   are noticed.
 
 The result is written to result.json with a hash of the sources, which `make test` compares.
 """

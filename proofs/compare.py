@@ -121,7 +121,7 @@ def cases(draw: random.Random, count: int) -> Iterator[Case]:
 def differences(program: str, count: int, seed: int, plant: str | None = None) -> int:
     """In how many cases the extracted functions and the Python differ."""
     listed = list(cases(random.Random(seed), count))  # noqa: S311  # inputs of a comparison, no noise
-    run = subprocess.run([program], input="\n".join(text for text, _ in listed) + "\n", capture_output=True, text=True, check=True)  # noqa: S603
+    run = subprocess.run([program], input="\n".join(text for text, _ in listed) + "\n", capture_output=True, text=True, check=True)
     expected = run.stdout.splitlines()
     if len(expected) != count:
         raise SystemExit(f"{count} cases were given and {len(expected)} results returned")
