@@ -68,7 +68,7 @@ def narrow(
     above that of the token it is made from; one that is left out is the same. A narrow token makes no further ones, unless
     --operations names `tokens`.
 
-    Example: tacit token narrow --server https://stats.example.org --most 1 --hours 8
+    Example: tacit token narrow ana --most 1 --hours 8
     """
     names = None if operations is None else [each.strip() for each in operations.split(",") if each.strip()]
     if server is not None:
