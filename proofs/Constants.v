@@ -11,10 +11,10 @@ Proof. interval with (i_prec 60). Qed.
 
 (** laplace.md: sensitivity 2, epsilon 1/2, 95 %: one number, and ten numbers by the union bound. *)
 Theorem half_width_of_one : Rabs (4 * ln 20 - 11.98293) <= 0.000005.
-Proof. interval. Qed.
+Proof. interval with (i_prec 60). Qed.
 
 Theorem half_width_of_ten_by_union : Rabs (4 * ln 200 - 21.19327) <= 0.000005.
-Proof. interval. Qed.
+Proof. interval with (i_prec 60). Qed.
 
 Theorem half_width_of_ten : Rabs (- 4 * ln (1 - exp (ln (95 / 100) / 10)) - 21.10138) <= 0.000005.
 Proof. interval with (i_prec 60). Qed.
@@ -28,7 +28,7 @@ Theorem understated_at_a_tenth : Rabs (understated (1 / 10) - 0.03) <= 0.005.
 Proof. unfold understated, tanh_half. interval with (i_prec 80). Qed.
 
 Theorem understated_at_one : Rabs (understated 1 - 0.20) <= 0.005.
-Proof. unfold understated, tanh_half. interval. Qed.
+Proof. unfold understated, tanh_half. interval with (i_prec 60). Qed.
 
 Theorem understated_at_two : Rabs (understated 2 - 0.25) <= 0.005.
-Proof. unfold understated, tanh_half. interval. Qed.
+Proof. unfold understated, tanh_half. interval with (i_prec 60). Qed.
