@@ -111,8 +111,8 @@ class Session:
         finally:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
-        notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.older else [])))
-        return with_names(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)), names)
+        notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
+        return with_names(replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes)), names)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""
@@ -124,10 +124,10 @@ class Session:
     def _release(self, quote: Quote, paid: Paid) -> Answer:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
-    def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
-        """The cost of the answer to this analyst now, and their remaining budget."""
-        left, version = sold.left, self.data.version
-        return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
+    def _receipt(self, sold: Sold[Answer]) -> Receipt:
+        """What the answer was released for, which a later price of the same question does not change, and the analyst's balance."""
+        left, paid = sold.left, sold.value.receipt
+        return Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
