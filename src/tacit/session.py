@@ -91,7 +91,7 @@ class Session:
         )
         if asked.limit == 0:
             wanted = request_of(asked.options, or_one(asked.options, priced))
-            return without_rows(plan_without_rows(asked, self.data.catalog, self.data.public), wanted)
+            return without_rows(plan_without_rows(asked, self.data.as_prepared, self.data.public), wanted)
         answer = self.answer(asked, request_of(asked.options, priced), text)
         return answer.tidy() if tidy else answer
 
@@ -117,7 +117,7 @@ class Session:
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""
         remembered = self.data.remembered  # read before the catalog: what an older one says is never put into a newer memory
-        catalog, public, version = self.data.catalog, self.data.public, self.data.version
+        version, public, catalog = self.data.version, self.data.public, self.data.as_prepared
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
@@ -143,7 +143,7 @@ class Session:
             asked = question if isinstance(question, Select) else self._read(question, values).statement
             remembered = self.data.remembered  # read before the catalog, as in _offer
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
-            asker = Asker(self.analyst, self.data.catalog, lambda: self.data.public, short)
+            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public, short)
             explanation = explained(asked, budget, asker, self._ledger_view)
             return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
 

@@ -249,7 +249,7 @@ def test_ordinary_questions_need_no_declared_size(place: World) -> None:
     [
         (
             None,
-            "with 100,000,000 rows of visits (assumed, since rows_at_most is not declared); "
+            "with 2,000,000 rows of visits (assumed, since rows_at_most is not declared); "
             "have rows_at_most declared for visits, or ask for less at once: fewer joins, groups, aggregates or shorter patterns",
         ),
         (
