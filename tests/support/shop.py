@@ -1,7 +1,7 @@
-"""A shop of several private tables, for joins in any order: customers, their orders, the lines of orders, what came back, and cards.
+"""A shop of several private tables, for joins in any order: customers, their orders, lines of orders, what came back, and cards.
 
-    customers  a unit each           orders   of customers, with a key     lines    of those of their order, with a key
-    cards      of customers          returns  of those of their line       regions  public, two rows for a region
+customers  a unit each           orders   of customers, with a key     lines    of those of their order, with a key
+cards      of customers          returns  of those of their line       regions  public, two rows for a region
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def shop(limits: Mapping[str, int] = LIMITS, per_group: int | None = None) -> Ca
     return catalog(
         Path(),
         made("customers", Column("id", "key"), region, agent, unit=Owner("id") if limits["customers"] > 1 else None),
-        made("orders", Column("order_id", "key"), category("state", "open", "paid"), unit=Owner("customer_id", ("customers", "id"))),
+        made(
+            "orders", Column("order_id", "key"), category("state", "open", "paid"), unit=Owner("customer_id", ("customers", "id"))
+        ),
         made("lines", Column("line_id", "key"), number("price", 0, 500), unit=Owner("order_id", ("orders", "order_id"))),
         made("returns", number("refund", 0, 500), unit=Owner("line_id", ("lines", "line_id"))),
         made("cards", number("points", 0, 9), unit=Owner("customer_id", ("customers", "id"))),

@@ -115,9 +115,22 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
     key = key_of(quotes[0], version)
     requests = dict.fromkeys((wanted, asked))
     plans = (question, *(() if not _joins(question) else _earlier(select, catalog, public)))
-    keys = (key_of(replace(quotes[0], question=plan, request=each), version) for plan in plans for each in requests)
+    every = dict.fromkeys(each for plan in plans for each in (plan, _with_all_groups(plan)))
+    keys = (key_of(replace(quotes[0], question=plan, request=each), version) for plan in every for each in requests)
     older = tuple(dict.fromkeys(each for each in keys if each != key))
     return Offer(question, quotes, key, tables, older, without_rank)
+
+
+def _with_all_groups(question: Question) -> Question:
+    """The plan as it was before groups that WHERE excludes were left out; what was paid for then has these groups, too."""
+
+    def whole(part: Question) -> Question:
+        keys = tuple(replace(key, kept=None) for key in part.group.keys)
+        return part if keys == part.group.keys else replace(part, group=replace(part.group, keys=keys))
+
+    beside = tuple(map(whole, question.beside))
+    below = tuple(replace(whole(part), beside=beside) for part in question.below)
+    return replace(whole(question), beside=beside, below=below)
 
 
 def _joins(question: Question) -> bool:

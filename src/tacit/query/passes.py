@@ -28,6 +28,7 @@ from tacit.query.question import MOST_CELLS, Call, Question, one_question, priva
 from tacit.query.released.qualify import qualify
 from tacit.query.trees import below, expressions_of
 
+
 @dataclass(frozen=True, slots=True)
 class Counting:
     """How the rows of a unit are counted (stability.md): in a relation, copies of a row of a source there, and in one group."""
@@ -53,10 +54,10 @@ def limited(group: Group) -> Group:
     """The group with the declared limit of the table that the rows come from, if a row of the query is a row of that table.
 
     Tables that are joined along a reference, or only tested, add no row. If rows multiply or are merged, the declared limit would
-    mean something else, so no limit applies. Of several such tables the smallest limit counts. The order of joins has no part in it.
+    mean something else, so no limit applies. Of several such tables the smallest limit counts, in whatever order they are joined.
     """
-    tables = [each for each in Joined.of(group.child).lone() if each.table is not None] if group.keys else []
-    declared = [(each.table.rows_per_group, *each.sources) for each in tables if each.table.rows_per_group < each.table.max_rows]
+    tables = Joined.of(group.child).lone() if group.keys else []
+    declared = [(table.rows_per_group, source) for table, source in tables if table.rows_per_group < table.max_rows]
     if not declared:
         return group
     most, source = min(declared)

@@ -7,7 +7,6 @@ import os
 import pty
 import subprocess
 import sys
-import tomllib
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -184,12 +183,8 @@ def test_a_size_is_declared_once(place: Path) -> None:
     ],
 )
 def test_a_line_that_would_say_something_else_is_not_written(text: str) -> None:
-    try:
-        made = with_rows(text, "visits", 1000)
-    except InvalidCatalog as refused:
-        assert "rows_at_most = 1000" in str(refused)
-    else:
-        assert tomllib.loads(made)["tables"]["visits"]["rows_at_most"] == 1000
+    with pytest.raises(InvalidCatalog, match="rows_at_most = 1000"):
+        with_rows(text, "visits", 1000)
 
 
 NAMES = st.sampled_from(["visits", '"visits"', "'Visits'"])
@@ -231,7 +226,9 @@ def _typed(keys: str) -> str:
     main, terminal = pty.openpty()
     os.write(main, keys.encode())
     command = [sys.executable, "-m", "tacit", "prepare", "--yes"]
-    with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "COLUMNS": "400"}) as done:
+    with subprocess.Popen(
+        command, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env={**os.environ, "COLUMNS": "400"}
+    ) as done:
         os.close(terminal)
         done.communicate()
     os.set_blocking(main, False)

@@ -99,6 +99,18 @@ def test_a_kept_answer_stays_free_and_as_it_was(ana: Session, text: str, budget:
     assert not fresh.receipt.again
 
 
+def test_an_answer_with_groups_that_are_left_out_now_stays_free(ana: Session) -> None:
+    text = "SELECT region, COUNT(*) AS n FROM customers WHERE region = 'n' GROUP BY region"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "PASSES", tuple(each for each in passes.PASSES if each is not passes.without_excluded))
+        kept = ana.sql(text, epsilon=0.5)
+    assert len(kept) == 2
+    ana.data.remembered = offers.Remembered()
+    again = ana.sql(text, epsilon=0.5)
+    assert (again.receipt.again, numbers(again)) == (True, numbers(kept))
+    assert len(ana.sql(text, epsilon=0.25)) == 1, "a new one has the groups that can be"
+
+
 @pytest.mark.parametrize(("text", "same"), [(REVENUE, True), (GROUPED, False), (TOTALS, False), (UNTOUCHED, True)])
 def test_plans_change_only_where_they_have_to(ana: Session, text: str, same: bool) -> None:
     select = ana._read(text, None).statement

@@ -65,7 +65,9 @@ def trees(draw: st.DrawFn) -> Tree:
         at, name, space = draw(st.sampled_from(ways))
         tables.append(name)
         ties.append((at, place, space))
-        more = [(other, place, each) for other, one in enumerate(tables[:-1]) for each, held in TIED.items() if {one, name} <= {*held}]
+        more = [
+            (other, place, each) for other, one in enumerate(tables[:-1]) for each, held in TIED.items() if {one, name} <= {*held}
+        ]
         ties += [tie for tie in draw(st.lists(st.sampled_from(more), max_size=1)) if tie not in ties]
     return Tree(tuple(tables), tuple(ties))
 
@@ -94,7 +96,9 @@ def test_a_declared_limit_in_a_group_counts_in_every_order() -> None:
         text = tree.sql(order, [False, False], 1).replace("COUNT(*)", "t0.region, SUM(t2.price)") + " GROUP BY t0.region"
         plan = planned(text, declared)
         found.add((reach(plan), plan.group.per_group))
-        (limited,) = (step.child for step in stability.below(plan.group) if isinstance(step, Bound) and step.child.table.name == "lines")
+        (limited,) = (
+            step.child for step in stability.below(plan.group) if isinstance(step, Bound) and step.child.table.name == "lines"
+        )
         assert plan.group.limited in (None, limited.source)
         assert (plan.group.limited is None) == (limited.source == 0)
     ((touched, per_group),) = found
@@ -170,7 +174,7 @@ TRUSTED = {
 
 @pytest.mark.parametrize("name", TRUSTED)
 def test_a_planted_uniqueness_is_caught(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """One code of an order is in three lines; a customer has two rows: their key names the unit, and so is unique over all alone."""
+    """One code of an order is in three lines. A customer has two rows: their key names the unit, and is unique over all units."""
     honest, planted = stability._member, TRUSTED[name]
 
     def member(relation: Any) -> stability.Member:
@@ -218,7 +222,10 @@ def test_the_orders_of_joins_of_a_shop_have_one_price() -> None:
         (part,) = quote.sums
         half = f"{part.mechanism.interval(0.95).above:,.0f}"
         rows = worst(plan).rows
-        lines += [text, f"    rows of one customer: {rows_of(plan.group.child)} · revenue ± {half} at epsilon 1 · worst rows {rows:,}"]
+        lines += [
+            text,
+            f"    rows of one customer: {rows_of(plan.group.child)} · revenue ± {half} at epsilon 1 · worst rows {rows:,}",
+        ]
     text = "\n".join([*lines, ""])
     if os.environ.get("REWRITE"):
         GOLDEN.parent.mkdir(exist_ok=True)

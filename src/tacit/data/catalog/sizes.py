@@ -88,7 +88,9 @@ def with_rows(text: str, table: str, rows: int) -> str:
         made = "".join([*lines[: place - 1], before, f"{_indent(before)}{line}{end}", *lines[place:]])
         if _adds_only(text, made, table, rows):
             return made
-    raise InvalidCatalog(f"cannot find where {table} is declared line by line; add {line} to {key_text(('tables', table))} yourself")
+    raise InvalidCatalog(
+        f"cannot find where {table} is declared line by line; add {line} to {key_text(('tables', table))} yourself"
+    )
 
 
 def _places(text: str, table: str) -> Iterator[int]:

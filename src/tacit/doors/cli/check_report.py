@@ -176,10 +176,10 @@ def _about_sizes(catalog: Catalog) -> Iterator[str]:
     if unknown:
         ladder = ", ".join(f"{step:,}" for step in LADDER[:4])
         yield (
-            f"without rows_at_most, at most {ASSUMED_ROWS:,} rows are assumed of {', '.join(map(_key, unknown))}: `tacit prepare` stops "
-            "above that, a server answers on loopback only, and questions with much work on so many rows, such as a median for each of "
-            f"many private keys, are refused; declare the most that it can ever have from public knowledge ({ladder}, ...), for "
-            f"example: tacit prepare --declare {_key(unknown[0])}=1000000"
+            f"without rows_at_most, at most {ASSUMED_ROWS:,} rows are assumed of {', '.join(map(_key, unknown))}: `tacit prepare` "
+            "stops above that, a server answers on loopback only, and a question with much work on that number of rows is refused, "
+            "such as a median for each private key; declare the most rows that the table can ever have from public knowledge "
+            f"({ladder}, ...), for example: tacit prepare --declare {_key(unknown[0])}=1000000"
         )
 
 

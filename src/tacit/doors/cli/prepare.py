@@ -50,7 +50,7 @@ def prepare(
 
     On a terminal it asks for the most rows that a table can ever have, if `rows_at_most` is missing.
 
-    Example: tacit prepare --declare visits=1000000
+    Example: tacit prepare
     """
     from tacit.data.prepare.verdict import NotAccepted
     from tacit.session import open as open_data

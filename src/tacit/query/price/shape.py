@@ -1,8 +1,8 @@
 """The shape of a question, which decides its noise, price and explanation: its plan, except which rows WHERE keeps.
 
-Every row of a unit may pass a condition, so no sensitivity follows from one, except that equal columns join (stability.md); what a
-condition costs in work is checked of the plan itself (`price.check`). So questions that differ in the constants of WHERE, and have the same groups, have one
-price, which is found once.
+Every row of a unit may pass a condition, so no sensitivity follows from one, except that equal columns join (stability.md); what
+a condition costs in work is checked of the plan itself (`price.check`). So questions that differ in the constants of WHERE, and
+have the same groups, have one price, which is found once.
 """
 
 from __future__ import annotations

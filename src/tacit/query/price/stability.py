@@ -188,12 +188,13 @@ class Joined:
 
     @classmethod
     def of(cls, relation: Relation, present: int | None = None) -> Joined:
-        """The tree of joins at a step, without its filters. Of rows in which the source `present` has a part, a left join that
-        found it is an inner one."""
+        """The tree of joins at a step. Of rows with a part in the source `present`, a left join that found it is an inner one."""
         match relation:
             case Where():
                 inside = cls.of(relation.child, present)
-                return replace(inside, equal=(*inside.equal, *_places((each.left, each.right) for each in joining(relation.condition))))
+                return replace(
+                    inside, equal=(*inside.equal, *_places((each.left, each.right) for each in joining(relation.condition)))
+                )
             case Semi():
                 return cls.of(relation.child, present)
             case Join():
@@ -211,13 +212,13 @@ class Joined:
         """The most rows of one unit; or, of these, the most that one row of the member `present` can be a part of."""
         return self.fan_out * self._least(frozenset(each for each in self.members if present in each.sources), frozenset())
 
-    def lone(self) -> list[Member]:
-        """The tables whose every row is in at most one row that comes out, but for fan-outs of public tables."""
-        single = frozenset(each for each in self.members if each.table is not None and each.rows == 1)
-        every = frozenset(self.members)
+    def lone(self) -> list[tuple[Table, int]]:
+        """The tables, with their sources, whose every row is in one row that comes out, but for fan-outs of public tables."""
+        single, every = frozenset(each for each in self.members if each.table and each.rows == 1), frozenset(self.members)
         if any(each.after is not None and each.rows > 1 for each in self.members):
             return []
-        return [each for each in self.members if each.table is not None and self._with_determined(single | {each}) == every]
+        alone = [each for each in self.members if each.table and self._with_determined(single | {each}) == every]
+        return [(each.table, source) for each in alone for source in each.sources if each.table]
 
     def _and(self, other: Joined, equal: tuple[tuple[Place, Place], ...] = ()) -> Joined:
         return Joined((*self.members, *other.members), (*self.equal, *other.equal, *equal), self.fan_out * other.fan_out)
@@ -285,8 +286,11 @@ def joining(condition: Condition) -> tuple[Compare, ...]:
     """The comparisons of two columns with = that a condition demands: what a tree of joins takes from WHERE."""
     if isinstance(condition, All):
         return tuple(each for part in condition.parts for each in joining(part))
-    columns = isinstance(condition, Compare) and isinstance(condition.left, Column) and isinstance(condition.right, Column)
-    return (condition,) if columns and condition.operator == "=" else ()
+    match condition:
+        case Compare(operator="=", left=Column(), right=Column()):
+            return (condition,)
+        case _:
+            return ()
 
 
 def is_private(relation: Relation) -> bool:
