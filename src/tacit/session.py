@@ -125,7 +125,7 @@ class Session:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
     def _receipt(self, sold: Sold[Answer]) -> Receipt:
-        """What the answer was released for, which a later price of the same question does not change, and the analyst's balance."""
+        """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
         left, paid = sold.left, sold.value.receipt
         return Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
 

@@ -163,7 +163,7 @@ Place = tuple[int, str]  # a column: the relation that makes it, and its name
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A relation that a join puts together with others: `rows` of one unit, no two of which agree in a set of `unique` columns.
+    """A relation that a join puts together with others: `rows` of one unit. No two rows agree in a set of `unique` columns.
 
     The right side of a left join comes `after` the members of its left side, whose every row it is beside at most `rows` times.
     """
@@ -213,7 +213,7 @@ class Joined:
         return self.fan_out * self._least(frozenset(each for each in self.members if present in each.sources), frozenset())
 
     def lone(self) -> list[tuple[Table, int]]:
-        """The tables, with their sources, whose every row is in one row that comes out, but for fan-outs of public tables."""
+        """The tables, with their sources, whose rows come out at most once each, except for fan-outs of public tables."""
         single, every = frozenset(each for each in self.members if each.table and each.rows == 1), frozenset(self.members)
         if any(each.after is not None and each.rows > 1 for each in self.members):
             return []
@@ -240,7 +240,7 @@ class Joined:
         return min(each.rows * self._least(known | {each}, given) for each in chosen)
 
     def _with_determined(self, known: frozenset[Member], given: frozenset[Place] = frozenset()) -> frozenset[Member]:
-        """The members of which one row of a unit at most goes with given rows of those that are known, and given values."""
+        """The known members, and those with at most one row of a unit beside given rows of the known ones, and given values."""
         while True:
             sources = frozenset[int]().union(*(each.sources for each in known))
             values = self._with_equal(given | {place for pair in self.equal for place in pair if place[0] in sources})
