@@ -10,6 +10,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from tacit.untrusted import for_chart, for_html, for_script
 Curve = tuple[Sequence[float], Sequence[float]]
 
 MISSING = "this chart needs packages that are not installed; run: pip install 'tacit[charts]'"
+PACKAGES = ("altair", "vl_convert")  # of the extra `charts`
 FORMATS = (".svg", ".png", ".html")
 FEW_POINTS = 80  # fewer outcomes than this are drawn one by one: the distribution is discrete, and it shows
 COLOURS = ("#b7c9e2", "#1f4e9c", "#e07a3f", "#5b8c5a", "#8e6bb0", "#7a7a7a")
@@ -55,21 +57,25 @@ def noise_picture(
 
 
 def charting() -> Any:
-    """Altair, which draws everything but answers; an error names the line to install if it is missing."""
-    try:
-        import altair
-    except ImportError:
-        raise InvalidInput(MISSING) from None
+    """Altair, which draws everything except answers; an error names the line to install if it is missing."""
+    require_charts("altair")
+    import altair
+
     return altair
 
 
 def converting() -> Any:
-    """vl-convert, which makes PNG and HTML of a chart; an error names the line to install if it is missing."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise InvalidInput(MISSING) from None
+    """vl-convert, which makes pictures and pages of a chart; an error names the line to install if it is missing."""
+    require_charts("vl_convert")
+    import vl_convert
+
     return vl_convert
+
+
+def require_charts(*packages: str) -> None:
+    """Raises `InvalidInput` if a package of the extra `charts` is missing, without loading any; call it before paying."""
+    if any(find_spec(package) is None for package in packages or PACKAGES):
+        raise InvalidInput(MISSING)
 
 
 def check_format(path: str | Path) -> str:
@@ -77,6 +83,8 @@ def check_format(path: str | Path) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise InvalidInput(f"unsupported chart format; expected {', '.join(FORMATS)}, not {suffix or 'a file without a suffix'}")
+    if suffix != ".svg":
+        require_charts()
     return suffix
 
 
