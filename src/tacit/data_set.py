@@ -27,7 +27,7 @@ from tacit.data.store import StoreInfo, prepared_for, require_small_files, store
 from tacit.errors import InvalidInput, NoLedger, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
-from tacit.privacy.catalog import Budget, Catalog, analyst_name, fingerprint
+from tacit.privacy.catalog import ASSUMED_ROWS, Budget, Catalog, analyst_name, assuming, fingerprint, prepared_under
 from tacit.privacy.loss import Approximate
 from tacit.privacy.rounding import Number
 from tacit.query.engines import EMBEDDED, engine_for, opening
@@ -278,7 +278,8 @@ class Opened:
         prepared as a Parquet file with the same columns would be.
         """
         asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
-        return prepare_data(self.catalog, lambda: self._ledger_or_none, asked, replaced=self.close)
+        catalog = assuming(self.catalog, ASSUMED_ROWS)  # not what the old store was prepared under
+        return prepare_data(catalog, lambda: self._ledger_or_none, asked, replaced=self.close)
 
     def begin_ledger(self, reason: str = "", *, sources: Mapping[str, Any] | None = None) -> Ledger:
         """Begin the ledger of this data set, once. It takes over the entries of a lost ledger that the prepared data remembers.
@@ -326,10 +327,18 @@ class Opened:
         info = store_info(self.catalog) if self._holder is None else self._holder.info()
         if info is None:
             raise StoreUnusable("the data has not been prepared", remedy="run: tacit prepare")
-        if info.fingerprint != fingerprint(self.catalog):
+        if (catalog := prepared_under(self.catalog, info.fingerprint)) is None:
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
-        self._check_cores(self.catalog)
+        self._check_cores(catalog)
+        self.catalog = catalog
         return info
+
+    @property
+    def as_prepared(self) -> Catalog:
+        """The catalog, with the number of rows that the store was prepared under, if there is one."""
+        with suppress(StoreUnusable):
+            _ = self.store
+        return self.catalog
 
     @cached_property
     def engine(self) -> Engine:
@@ -373,8 +382,8 @@ class Opened:
         if self.catalog.path is None or self._read_at is None or (now := stamp_of(self.catalog.path)) == self._read_at:
             return
         catalog = read_catalog(self.catalog.path)
-        if fingerprint(catalog) != fingerprint(self.catalog):
+        if (now_declared := prepared_under(catalog, fingerprint(self.catalog))) is None:
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
-        self._check_cores(catalog)
-        self.catalog, self._read_at = catalog, now
+        self._check_cores(now_declared)
+        self.catalog, self._read_at = now_declared, now
         self.remembered = Remembered()  # after the catalog

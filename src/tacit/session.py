@@ -106,7 +106,7 @@ class Session:
         )
         if asked.limit == 0:
             wanted = request_of(asked.options, or_one(asked.options, priced))
-            return without_rows(plan_without_rows(asked, self.data.catalog, self.data.public), wanted)
+            return without_rows(plan_without_rows(asked, self.data.as_prepared, self.data.public), wanted)
         answer = self.answer(asked, request_of(asked.options, priced), text)
         return answer.tidy() if tidy else answer
 
@@ -128,23 +128,23 @@ class Session:
         finally:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
-        notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.older else [])))
-        return with_names(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)), names)
+        notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
+        return with_names(replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes)), names)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""
         remembered = self.data.remembered  # read before the catalog: what an older one says is never put into a newer memory
-        catalog, public, version = self.data.catalog, self.data.public, self.data.version
+        version, public, catalog = self.data.version, self.data.public, self.data.as_prepared
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
     def _release(self, quote: Quote, paid: Paid) -> Answer:
         return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
 
-    def _receipt(self, quote: Quote, sold: Sold[Answer]) -> Receipt:
-        """The cost of the answer to this analyst now, and their remaining budget."""
-        left, version = sold.left, self.data.version
-        return Receipt(quote.epsilon, quote.delta, left.epsilon, left.delta, sold.entry, version, sold.repeated)
+    def _receipt(self, sold: Sold[Answer]) -> Receipt:
+        """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
+        left, paid = sold.left, sold.value.receipt
+        return Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
@@ -162,7 +162,7 @@ class Session:
             asked = question if isinstance(question, Select) else self._read(question, values).statement
             remembered = self.data.remembered  # read before the catalog, as in _offer
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
-            asker = Asker(self.analyst, self.data.catalog, lambda: self.data.public, short)
+            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public, short)
             explanation = explained(asked, budget, asker, self._ledger_view)
             return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
 

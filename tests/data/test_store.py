@@ -22,7 +22,7 @@ from tacit.data.prepare import LedgerMark, prepare
 from tacit.data.store import FORMAT, column_from, column_json, open_store, require_small_files, store_file, store_info
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Column, Owner, fingerprint
+from tacit.privacy.catalog import Column, Owner, assuming, fingerprint
 from tacit.session import DataSet
 
 
@@ -277,10 +277,9 @@ def test_a_table_larger_than_declared_leaves_the_old_store(tmp_path):
     assert len(stored(prepared, "people")) == 5
 
 
-def test_a_table_without_a_declared_size_has_one_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.privacy.catalog.ASSUMED_ROWS", 2)
+def test_a_table_without_a_declared_size_has_one_all_the_same(tmp_path):
     with pytest.raises(StoreUnusable, match="more rows than 2, which"):
-        prepare(people(tmp_path))
+        prepare(assuming(people(tmp_path), 2))
 
 
 KILLED = """

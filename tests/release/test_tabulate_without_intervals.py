@@ -159,7 +159,7 @@ def test_answers_of_before_are_found_under_their_old_keys(ana: Session, monkeypa
 
         def before(self: Session, *given: Any) -> Any:
             found = now(self, *given)
-            return replace(found, key=found.older, older="") if found.older else found
+            return replace(found, key=found.older[0], older=()) if found.older else found
 
         earlier.setattr(Session, "_offer", before)
         kept = ana.sql(text, epsilon=0.01, interval=False)

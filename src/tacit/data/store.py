@@ -27,7 +27,7 @@ from tacit.data.dialect import text
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner, opened, put_private, write
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1
+from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1, prepared_under
 
 FILE_ROWS = 2**20  # of one file at most: the largest task of a question is known, however well the rows compress
 HIDDEN = ("_", ".")  # how names begin that Spark does not list
@@ -133,7 +133,7 @@ def kept_version(catalog: Catalog) -> str:
     info = store_info(catalog)
     if info is None:
         raise StoreUnusable("there is no store whose version can be kept", remedy="leave keep_version out")
-    if info.fingerprint != fingerprint(catalog):
+    if prepared_under(catalog, info.fingerprint) is None:
         raise StoreUnusable("the catalog has changed, so the prepared data will too", remedy="leave keep_version out")
     return info.version
 
@@ -196,8 +196,10 @@ def prepared_for(catalog: Catalog) -> str | None:
     if not file.exists():
         return None
     version, _, document = _read_description(file)
-    expected = fingerprint_of_format_1(catalog) if document.get("format", 1) == 1 else fingerprint(catalog)
-    return version if document.get("catalog") == expected else None
+    stored = document.get("catalog")
+    if document.get("format", 1) == 1:
+        return version if stored == fingerprint_of_format_1(catalog) else None
+    return version if isinstance(stored, str) and prepared_under(catalog, stored) is not None else None
 
 
 def _read_description(file: Path) -> tuple[str, str, dict[str, Any]]:

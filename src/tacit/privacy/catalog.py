@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from hashlib import sha256
@@ -35,7 +35,8 @@ MOST_CORES = 4096  # as many as tacit counts when it divides what is shuffled
 PARTS_PER_CORE = 2  # of what a cluster shuffles; Spark's 200 take two seconds on a small machine, whatever is asked
 MOST_PARTS = 512  # of what a question shuffles: the driver starts a task for each
 COPIED_ROWS = 10**6  # of a public table that every executor gets whole; by its public number, not by what Spark estimates
-ASSUMED_ROWS = 10**8  # of a private table without rows_at_most
+ASSUMED_ROWS = 2 * 10**6  # of a private table without rows_at_most: an ordinary question on so many rows is answered
+ASSUMED_BEFORE = 10**8  # the same of stores that were prepared before; they may have so many rows
 MEMORY = "memory"  # as a source: the rows are given in Python
 JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
 LONGEST_TEXT = 256  # bytes of a private text, where longest is not declared
@@ -173,6 +174,7 @@ class Table:
     """One declared table; `unit` is None where every row is one person, and for public tables.
 
     `rows_at_most` and `max_joined_rows` are public limits, from which the worst work of a question follows (query/price/work.md).
+    Without the first, the store has at most `assumed_rows`: a number of the version of tacit that prepared it.
     `min_rows` is the size of a group for which an error is forecast (query/price/forecast.py), and nothing else.
     """
 
@@ -190,11 +192,12 @@ class Table:
     max_joined_rows: int | None = None
     notation: Notation = PLAIN
     min_rows: int | None = None
+    assumed_rows: int = ASSUMED_ROWS
 
     @property
     def most_rows(self) -> int:
         """The most rows that the store may hold of a private table: as declared, else assumed."""
-        return ASSUMED_ROWS if self.rows_at_most is None else self.rows_at_most
+        return self.assumed_rows if self.rows_at_most is None else self.rows_at_most
 
     @property
     def most_joined_rows(self) -> int:
@@ -311,6 +314,17 @@ def fingerprint(catalog: Catalog) -> str:
     """
     declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def assuming(catalog: Catalog, rows: int) -> Catalog:
+    """The catalog with the number of rows that is assumed of tables without `rows_at_most`."""
+    return replace(catalog, tables={name: replace(table, assumed_rows=rows) for name, table in catalog.tables.items()})
+
+
+def prepared_under(catalog: Catalog, stored: str) -> Catalog | None:
+    """The catalog with what was assumed when the store of a fingerprint was prepared; None if it was prepared for another one."""
+    ways = (catalog, *(assuming(catalog, rows) for rows in (ASSUMED_ROWS, ASSUMED_BEFORE)))
+    return next((each for each in ways if fingerprint(each) == stored), None)
 
 
 def fingerprint_of_format_1(catalog: Catalog) -> str:

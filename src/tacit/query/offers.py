@@ -22,13 +22,14 @@ from tacit.query.binding.scope import PublicFacts
 from tacit.query.free import Facts, free_columns
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
+from tacit.query.plan import UnitJoin
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
 from tacit.query.price.quote import or_one, request_of
 from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.query.question import MOST_CELLS, Question, canonical_plan
-from tacit.query.trees import canonical_text
+from tacit.query.trees import below, canonical_text
 
 if TYPE_CHECKING:
     from tacit.query.price.explanation import Explanation
@@ -82,14 +83,16 @@ class Remembered:
 class Offer:
     """A question with its quotes; `key` is that of its answer, and `tables` are the private ones that it reads.
 
-    `older` is a key under which an answer to it may have been kept, of the time when requests differed that now do not.
+    `older` are keys under which an answer to it may have been kept, of the time when requests differed that now do not, or when
+    its plan was another. `without_rank` if it was asked without intervals and has no quantile, which alone could do without.
     """
 
     question: Question
     quotes: tuple[Quote, ...]
     key: str
     tables: tuple[str, ...]
-    older: str = ""
+    older: tuple[str, ...] = ()
+    without_rank: bool = False
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -103,13 +106,43 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
     A question without quantiles is the same with and without intervals, which only quantiles can do without.
     """
     question = rewrite(select, catalog, public)
-    public_rows, older = rows_are_public(question, catalog), ""
+    public_rows = rows_are_public(question, catalog)
     quotes = price(question, asked, catalog.change, public_rows, catalog.cores)
-    if not asked.interval and not any(part.ranks for part in quotes[0].parts):
-        older, asked = key_of(quotes[0], version), replace(asked, interval=True)
-        quotes = price(question, asked, catalog.change, public_rows, catalog.cores)
+    without_rank = not asked.interval and not any(part.ranks for part in quotes[0].parts)
+    wanted = replace(asked, interval=True) if without_rank else asked
+    quotes = price(question, wanted, catalog.change, public_rows, catalog.cores) if without_rank else quotes
     tables = tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group)))
-    return Offer(question, quotes, key_of(quotes[0], version), tables, older)
+    key = key_of(quotes[0], version)
+    requests = dict.fromkeys((wanted, asked))
+    plans = (question, *(() if not _joins(question) else _earlier(select, catalog, public)))
+    every = dict.fromkeys(each for plan in plans for each in (plan, _with_all_groups(plan)))
+    keys = (key_of(replace(quotes[0], question=plan, request=each), version) for plan in every for each in requests)
+    older = tuple(dict.fromkeys(each for each in keys if each != key))
+    return Offer(question, quotes, key, tables, older, without_rank)
+
+
+def _with_all_groups(question: Question) -> Question:
+    """The plan as it was before groups that WHERE excludes were left out; what was paid for then has these groups, too."""
+
+    def whole(part: Question) -> Question:
+        keys = tuple(replace(key, kept=None) for key in part.group.keys)
+        return part if keys == part.group.keys else replace(part, group=replace(part.group, keys=keys))
+
+    beside = tuple(map(whole, question.beside))
+    below = tuple(replace(whole(part), beside=beside) for part in question.below)
+    return replace(whole(question), beside=beside, below=below)
+
+
+def _joins(question: Question) -> bool:
+    """Whether private tables are joined, so that the plan may have been another once."""
+    return any(isinstance(step, UnitJoin) for part in question.parts for step in below(part.group))
+
+
+def _earlier(select: Select, catalog: Catalog, public: PublicFacts) -> tuple[Question, ...]:
+    from tacit.query.price.earlier import earlier_plan
+
+    plan = earlier_plan(select, catalog, public)
+    return () if plan is None else (plan,)
 
 
 def key_of(quote: Quote, version: str) -> str:

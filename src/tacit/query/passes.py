@@ -12,7 +12,7 @@ fit       the expression for the engine is not too large
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from tacit.errors import TooManyGroups
@@ -21,63 +21,64 @@ from tacit.query.binding.scope import PublicFacts
 from tacit.query.excluded import excluded
 from tacit.query.intervals.aggregates import MOST_QUANTILES, drawn_in_groups, moments_of
 from tacit.query.language.syntax import Select
-from tacit.query.plan import Bound, Column, Group, Join, Moment, PublicScan, Relation, Scan, Semi, UnitJoin, Where
+from tacit.query.plan import Bound, Column, Group, Moment, Relation, Rows, Scan
 from tacit.query.planning import Extent
-from tacit.query.price.stability import copies, rows_of
+from tacit.query.price.stability import Joined, copies, rows_of
 from tacit.query.question import MOST_CELLS, Call, Question, one_question, private, size
 from tacit.query.released.qualify import qualify
 from tacit.query.trees import below, expressions_of
 
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """How the rows of a unit are counted (stability.md): in a relation, copies of a row of a source there, and in one group."""
+
+    rows_of: Callable[[Rows], int]
+    copies: Callable[[Relation, int], int | None]
+    limited: Callable[[Group], Group]
+
+
 # --- bound: the limits of a unit ---------------------------------------------------------------------------------------------
 
 
-def bound(question: Question) -> Question:
+def bound(question: Question, counting: Counting) -> Question:
     """The query with its rows in one group limited if that is declared; raises if a table has no limit of its own."""
     group = question.group
     limited = {id(step.child) for step in below(group) if isinstance(step, Bound)}
     if any(isinstance(step, Scan) and id(step) not in limited for step in below(group)):
         raise TypeError("a scan without a row limit has no stability; the binder puts one above it")
-    return replace(question, group=replace(group, per_group=_per_group(group)))
+    return replace(question, group=counting.limited(group))
 
 
-def _per_group(group: Group) -> int | None:
-    """The declared limit of the table that the rows come from, if a row of the query is a row of that table.
+def limited(group: Group) -> Group:
+    """The group with the declared limit of the table that the rows come from, if a row of the query is a row of that table.
 
     Tables that are joined along a reference, or only tested, add no row. If rows multiply or are merged, the declared limit would
-    mean something else, so no limit applies.
+    mean something else, so no limit applies. Of several such tables the smallest limit counts, in whatever order they are joined.
     """
-    step: Relation = group.child
-    while isinstance(step, Join | UnitJoin | Semi | Where):
-        if isinstance(step, UnitJoin) and not step.once and not _one_row(step.other):
-            return None
-        step = step.child
-    if not group.keys or not isinstance(step, Bound):
-        return None
-    table = step.child.table
-    return table.max_rows_per_group if table.rows_per_group < table.max_rows else None
-
-
-def _one_row(relation: Relation) -> bool:
-    """Whether a unit has at most one row there."""
-    while isinstance(relation, Where) and not isinstance(relation.child, PublicScan):
-        relation = relation.child
-    return isinstance(relation, Bound) and relation.max_rows == 1
+    tables = Joined.of(group.child).lone() if group.keys else []
+    declared = [(table.rows_per_group, source) for table, source in tables if table.rows_per_group < table.max_rows]
+    if not declared:
+        return group
+    most, source = min(declared)
+    first = min(step.source for step in below(group) if isinstance(step, Scan))
+    return replace(group, per_group=most, limited=None if source == first else source)
 
 
 # --- totals: those that a unit moves less together than one by one (stability.md) --------------------------------------------
 
 
-def totals(question: Question) -> Question:
+def totals(question: Question, counting: Counting) -> Question:
     """The query with the maximum total of all rows of one unit, for each SUM and AVG over a per-unit total."""
-    return replace(question, calls=tuple(_with_total(call, question) for call in question.calls))
+    return replace(question, calls=tuple(_with_total(call, question, counting) for call in question.calls))
 
 
-def _with_total(call: Call, question: Question) -> Call:
+def _with_total(call: Call, question: Question, counting: Counting) -> Call:
     """The combined total is used if it is less than what the rows of a unit cost one by one; otherwise an average is centered."""
     node = call.over.node if call.over is not None else None
     if call.name not in ("sum", "avg") or not isinstance(node, Column) or node.together is None:
         return call
-    rows, times = rows_of(question.group.child), copies(question.group.child, node.source)
+    rows, times = counting.rows_of(question.group.child), counting.copies(question.group.child, node.source)
     if times is None:
         return call
     apart = rows * max(abs(node.low), abs(node.high)) if call.name == "sum" else rows * (node.high - node.low) // 2
@@ -87,7 +88,7 @@ def _with_total(call: Call, question: Question) -> Call:
 # --- split: aggregates to moments, each computed and paid for once -----------------------------------------------------------
 
 
-def split(question: Question) -> Question:
+def split(question: Question, _: Counting) -> Question:
     """The query with the moments that its calls need, each once, in the order of first use."""
     needed: dict[Moment, None] = {}
     for call in question.calls:
@@ -97,10 +98,18 @@ def split(question: Question) -> Question:
     return replace(question, group=replace(question.group, moments=tuple(needed)))
 
 
+# --- excluded: groups that WHERE excludes by the catalog alone ----------------------------------------------------------------
+
+
+def without_excluded(question: Question, _: Counting) -> Question:
+    """The query without groups that no row can be in (excluded.md)."""
+    return excluded(question)
+
+
 # --- keys: groups that are known in advance, or must pass a threshold --------------------------------------------------------
 
 
-def keys(question: Question) -> Question:
+def keys(question: Question, _: Counting) -> Question:
     """The query itself; raises if it has too many public groups."""
     cells = prod(size(key) for key in question.group.keys)
     drawn = drawn_in_groups(question)
@@ -117,7 +126,7 @@ def keys(question: Question) -> Question:
 # --- fit: small enough to be written out for an engine -----------------------------------------------------------------------
 
 
-def fit(question: Question) -> Question:
+def fit(question: Question, _: Counting) -> Question:
     """The query itself; raises if its expressions are too large together."""
     Extent().check(*expressions_of(question.group))
     return question
@@ -125,20 +134,21 @@ def fit(question: Question) -> Question:
 
 # --- all of them, in their order ---------------------------------------------------------------------------------------------
 
-PASSES: tuple[Callable[[Question], Question], ...] = (bound, totals, split, excluded, keys, fit)
+PASSES: tuple[Callable[[Question, Counting], Question], ...] = (bound, totals, split, without_excluded, keys, fit)
 
 
-def rewrite(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
-    """The query as a plan; a function of the text, the catalog and the public tables alone."""
+def rewrite(select: Select, catalog: Catalog, public: PublicFacts, counting: Counting | None = None) -> Question:
+    """The query as a plan; a function of the text, the catalog and the public tables alone. `counting` is today's by default."""
+    counting = counting or Counting(rows_of, copies, limited)
     with one_question():
-        question = qualify(select, catalog, public, rows_of)
-    beside = tuple(map(_through, question.beside))
-    below = tuple(replace(_through(part), beside=beside) for part in question.below)
-    return replace(_through(question), beside=beside, below=below)
+        question = qualify(select, catalog, public, counting.rows_of)
+    beside = tuple(_through(part, counting) for part in question.beside)
+    below = tuple(replace(_through(part, counting), beside=beside) for part in question.below)
+    return replace(_through(question, counting), beside=beside, below=below)
 
 
-def _through(question: Question) -> Question:
+def _through(question: Question, counting: Counting) -> Question:
     """One part of a question, after all passes."""
     for rewritten in PASSES:
-        question = rewritten(question)
+        question = rewritten(question, counting)
     return question

@@ -461,12 +461,16 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, if declared."""
+    """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, if declared.
+
+    The rows are then numbered by their rank in the table of the source `limited`; None is the first table.
+    """
 
     child: Rows
     keys: tuple[Key, ...]
     moments: tuple[Moment, ...]
     per_group: int | None = None
+    limited: int | None = field(default=None, metadata=UNSAID)
 
 
 Relation = Rows | PublicScan | Group

@@ -19,7 +19,7 @@ from __future__ import annotations
 import errno
 import os
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -61,13 +61,13 @@ class Till:
         if self.folder is not None:
             check_head(self.folder, self.ledger, self.named)
 
-    def under(self, sale: Sale, older: str) -> Sale:
-        """The same sale under an older key, if this analyst has paid for an answer that is kept under that one."""
+    def under(self, sale: Sale, older: Sequence[str]) -> Sale:
+        """The same sale under the first of some older keys, if this analyst has paid for an answer that is kept under that one."""
         if not older:
             return sale
         self.check()
-        before = replace(sale, key=older)
-        return sale if self.ledger.recalled(before) is None else before
+        before = (replace(sale, key=key) for key in older)
+        return next((each for each in before if self.ledger.recalled(each) is not None), sale)
 
     def remember(self, granted: Granted) -> None:
         if self.folder is not None:

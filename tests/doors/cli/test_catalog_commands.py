@@ -205,7 +205,10 @@ class TestCheck:
         assert "at most 8 rows of each, at most 80,000 rows" in run("check").stdout
         (folder / "tacit.toml").write_text(CATALOG.replace("rows_at_most = 80000\n", "").replace("rows_at_most = 10000\n", ""))
         (note,) = json.loads(run("check", "--json").stdout)["notes"]
-        assert note.startswith("without rows_at_most, 100,000,000 rows are assumed of patients, visits, so large questions")
+        assert note.startswith(
+            "without rows_at_most, at most 2,000,000 rows are assumed of patients, visits: `tacit prepare` stops"
+        )
+        assert note.endswith("tacit prepare --declare patients=1000000")
 
     def test_the_store_is_missing_ready_or_stale(self, folder):
         from tacit.data.prepare import prepare

@@ -28,7 +28,6 @@ from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.query import passes, trees
-from tacit.query.binding import conditions
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import rows as compiled_rows
 from tacit.query.intervals import aggregates
@@ -277,11 +276,22 @@ def test_a_left_join_that_finds_rows_of_others_is_caught(stores: Stores) -> None
         assert caught(stores.asked(data), text)
 
 
+def trust_every_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plant: rows of a unit are told apart by every code that a table has, declared as a key or not."""
+    honest = stability._member
+
+    def planted(relation: Any) -> stability.Member:
+        found = honest(relation)
+        codes = frozenset((source, "tacit_code id") for source in found.sources)
+        return replace(found, unique=(codes,)) if isinstance(relation, Bound) else found
+
+    monkeypatch.setattr(stability, "_member", planted)
+
+
 def test_a_key_that_is_trusted_and_not_enforced_is_caught(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the catalog declares no key, a person may have several visits with one: a row may have several matches."""
     assert not caught(stores.asked(UNTRUSTED), LABS)
-    honest = conditions.Identity
-    monkeypatch.setattr(conditions, "Identity", lambda space, node=None, unique=False: honest(space, node, node is not None))
+    trust_every_key(monkeypatch)
     assert caught(stores.asked(UNTRUSTED), LABS)
     assert not caught(stores.asked(CLAIMED), LABS), "where it is declared, preparation enforces it"
 

@@ -379,7 +379,7 @@ def test_a_worst_work_without_the_rows_that_are_looked_up_is_caught(
 def test_rows_after_joins_without_a_limit_are_caught(stores: dict[str, World], monkeypatch: pytest.MonkeyPatch) -> None:
     """As `rows_of` was once: fan-outs multiplied without end, and priced without complaint."""
     assert heard(stores["one"], MANY).said[0] == "too_much_work"
-    monkeypatch.setattr(stability, "_join_rows", lambda join, rows, other: rows)
+    monkeypatch.setattr(work, "check_joined_rows", lambda relation: None)
     assert "a unit has more rows after joins than are declared" in faults(stores, MANY)
 
 

@@ -60,7 +60,7 @@ def draft(listed: Iterable[Found]) -> str:
     source = "visits.csv"
     unit = "?"  # whose a row is: "row" if each row is one person, or { column = "patient_id" }
     # max_rows = 8  # with unit = { ... }: the most rows of one person that any answer uses
-    # rows_at_most = 1000000  # the most rows the table may have, a public fact; else 100 million are assumed
+    # rows_at_most = 1000000  # the most rows the table may have, a public fact; else 2 million are assumed
     # public = true  # instead of unit, if anybody may know every row
     <BLANKLINE>
     [tables.visits.columns]
@@ -91,7 +91,7 @@ def _table(table: Found, tables: Sequence[Found]) -> Iterator[str]:
     yield f"source = {whole_text(table.source)}"
     yield f'unit = "{PLACEHOLDER}"  # whose a row is: "row" if each row is one person, or {owner}'
     yield "# max_rows = 8  # with unit = { ... }: the most rows of one person that any answer uses"
-    yield "# rows_at_most = 1000000  # the most rows the table may have, a public fact; else 100 million are assumed"
+    yield "# rows_at_most = 1000000  # the most rows the table may have, a public fact; else 2 million are assumed"
     yield "# public = true  # instead of unit, if anybody may know every row"
     yield f"\n[{key_text(('tables', table.name, 'columns'))}]"
     for place, field in enumerate(table.fields):

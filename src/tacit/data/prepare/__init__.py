@@ -364,9 +364,13 @@ def _check_size(table: Table, stored: int) -> None:
     """Refuse a table above its declared size: the bound on the work of a query depends on it. The old store stays."""
     if stored > table.most_rows:
         said = "is assumed where rows_at_most is missing" if table.rows_at_most is None else "is declared as rows_at_most"
+        section = key_text(("tables", table.name))
+        line = "rows_at_most = 10000000, 100000000 or 1000000000"  # a ladder: never what was counted
         raise StoreUnusable(
             f"{table.name} has more rows than {table.most_rows:,}, which {said}; the old store stays",
-            remedy=f"raise rows_at_most in [{key_text(('tables', table.name))}], or lower max_rows",
+            remedy=f"raise rows_at_most in [{section}], or lower max_rows"
+            if table.rows_at_most is not None
+            else f"declare the most rows that it can ever have, from public knowledge, in [{section}]: {line}",
         )
 
 

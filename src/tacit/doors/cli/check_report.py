@@ -10,7 +10,7 @@ from typing import Any
 from tacit.data.declaration import folded, key_text, nearest, value_text
 from tacit.data.ownership import own_key
 from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
-from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
+from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, prepared_under
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import without_password
 
@@ -170,11 +170,16 @@ def _missing_files(catalog: Catalog) -> Iterator[str]:
 
 
 def _about_sizes(catalog: Catalog) -> Iterator[str]:
-    unknown = [key_text([table.name]) for table in catalog.tables.values() if not table.public and table.rows_at_most is None]
+    from tacit.data.catalog.sizes import LADDER, undeclared
+
+    unknown = undeclared(catalog)
     if unknown:
+        ladder = ", ".join(f"{step:,}" for step in LADDER[:4])
         yield (
-            f"without rows_at_most, {ASSUMED_ROWS:,} rows are assumed of {', '.join(unknown)}, so large questions are refused; "
-            "declare it from public knowledge, for example rows_at_most = 1000000"
+            f"without rows_at_most, at most {ASSUMED_ROWS:,} rows are assumed of {', '.join(map(_key, unknown))}: `tacit prepare` "
+            "stops above that, a server answers on loopback only, and a question with much work on that number of rows is refused, "
+            "such as a median for each private key; declare the most rows that the table can ever have from public knowledge "
+            f"({ladder}, ...), for example: tacit prepare --declare {_key(unknown[0])}=1000000"
         )
 
 
@@ -207,7 +212,7 @@ def _store(catalog: Catalog) -> dict[str, Any]:
         return {"state": "stale", "problem": str(error)}
     if info is None:
         return {"state": "missing"}
-    state = "ready" if info.fingerprint == fingerprint(catalog) else "stale"
+    state = "ready" if prepared_under(catalog, info.fingerprint) is not None else "stale"
     newer = [_key(name) for name in changed_since(catalog, info.prepared_at)]
     return {"state": state, "prepared_at": info.prepared_at, "version": info.version} | ({"newer_sources": newer} if newer else {})
 

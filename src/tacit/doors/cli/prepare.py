@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.output import bar, console, print_json
+from tacit.doors.cli.output import bar, console, print_json, say
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.privacy.rounding import counted
 from tacit.untrusted import for_terminal
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 Reason = Annotated[str, typer.Option("--reason", help="Reason for a second budget over the same people; recorded.")]
 NO_LEDGER = "There is no ledger yet, so nothing can be asked. Run `tacit ledger begin` once."
 LONGEST_EXAMPLE = 40
+LONGEST_QUESTION = 400
 WORDS = {"rounded": "rounded to the step"}
 FOR_THE_CURATOR = "These counts are exact and of private data: they are for the data owner only."
 NOT_ACCEPTED = "The old store stays. Correct the catalog, or accept what was found: tacit prepare --yes"
@@ -37,16 +40,24 @@ def prepare(
         bool,
         typer.Option("--keep-version", help="Keep the data version: declares publicly that the data has not changed."),
     ] = False,
+    sizes: Annotated[
+        list[str] | None,
+        typer.Option("--declare", metavar="TABLE=ROWS", help="Write rows_at_most of a table into the catalog, then prepare."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the declared columns into the store: cleaned, on their grids, with units and ranks. Budgets do not change.
+
+    On a terminal it asks for the most rows that a table can ever have, if `rows_at_most` is missing.
 
     Example: tacit prepare
     """
     from tacit.data.prepare.verdict import NotAccepted
     from tacit.session import open as open_data
 
-    with bar("preparing") as told, open_data(find_catalog(catalog)) as data:
+    place = find_catalog(catalog)
+    _declare_sizes(place, sizes or [], ask=not as_json and sys.stdin.isatty() and sys.stderr.isatty())
+    with bar("preparing") as told, open_data(place) as data:
         options: dict[str, Any] = {
             "new_ledger": new_ledger,
             "reason": reason,
@@ -67,6 +78,38 @@ def prepare(
             console().print(NO_LEDGER)
     if not accepted:
         raise typer.Exit(1)
+
+
+def _declare_sizes(place: Path, given: list[str], ask: bool) -> None:
+    """Write the sizes that the data owner states, as options or on a terminal. No row was read: none is proposed."""
+    if not given and not ask:
+        return
+    from tacit.data.catalog import read_catalog
+    from tacit.data.catalog.sizes import declarations, declare, undeclared
+
+    declared = read_catalog(place)
+    rows = declarations(given, declared)
+    if ask:
+        asked = {name: rows_at_most(name) for name in undeclared(declared) if name not in rows}
+        rows |= {name: most for name, most in asked.items() if most is not None}
+    declare(place, rows)
+    for name, most in rows.items():
+        say(f"{place.name}: rows_at_most = {most} is declared for {name}", to_stderr=True)
+
+
+def rows_at_most(table: str) -> int | None:
+    """The most rows that a table can ever have, as the data owner answers on the terminal; None if they leave it open."""
+    from tacit.data.catalog.sizes import QUESTION, rows_from
+    from tacit.errors import InvalidInput
+
+    while True:
+        said = str(typer.prompt(for_terminal(QUESTION.format(table), LONGEST_QUESTION), default="", show_default=False, err=True))
+        if not said.strip():
+            return None
+        try:
+            return rows_from(said, table)
+        except InvalidInput as error:
+            say(str(error), to_stderr=True)
 
 
 def _as_json(prepared: Prepared, accepted: bool) -> dict[str, Any]:

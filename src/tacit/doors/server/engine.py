@@ -40,7 +40,7 @@ from tacit.doors.server.sandbox.profiles import (
 )
 from tacit.doors.server.settings import OfEngine
 from tacit.errors import Refused, StoreUnusable, TacitError, TimedOut
-from tacit.privacy.catalog import Catalog, expanded
+from tacit.privacy.catalog import Catalog, expanded, prepared_under
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, Opening, StoredFacts
@@ -237,7 +237,7 @@ def _open(catalog: Catalog, wanted: Opening, before: str) -> Answering:
     require_small_files(catalog)
     engine = engine_at(replace(wanted, version=info.version))
     engine.open()
-    return Answering(catalog, engine, info)
+    return Answering(prepared_under(catalog, info.fingerprint) or catalog, engine, info)
 
 
 def _end_work_of(before: str, wanted: Opening) -> None:

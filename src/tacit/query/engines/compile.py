@@ -230,7 +230,8 @@ def group_rows(group: Group, tables: Tables) -> ir.Table:
     if group.per_group is None:
         return rows
     inside = [rows[UNIT], *(rows[f"key_{place}"] for place in range(len(group.keys)))]
-    ranks = [name for name in rows.columns if name.endswith(f":{RANK}")]
+    first = None if group.limited is None else stored_name(group.limited, RANK)
+    ranks = sorted((name for name in rows.columns if name.endswith(f":{RANK}")), key=lambda name: name != first)
     others = [name for name in rows.columns if name.startswith("s") and name not in ranks]
     order = [rows[name] for name in (*ranks, *others)]
     numbered = rows.mutate(tacit_place=ibis.row_number().over(ibis.window(group_by=inside, order_by=order)))

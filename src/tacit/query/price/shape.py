@@ -1,8 +1,8 @@
 """The shape of a question, which decides its noise, price and explanation: its plan, except which rows WHERE keeps.
 
-Every row of a unit may pass a condition, so no sensitivity follows from one (stability.md); what a condition costs in work is
-checked of the plan itself (`price.check`). So questions that differ in the constants of WHERE, and have the same groups, have one
-price, which is found once.
+Every row of a unit may pass a condition, so no sensitivity follows from one, except that equal columns join (stability.md); what
+a condition costs in work is checked of the plan itself (`price.check`). So questions that differ in the constants of WHERE, and
+have the same groups, have one price, which is found once.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tacit.accounting.events import Event
-from tacit.query.plan import Truth, Where
+from tacit.query.plan import All, Truth, Where
 from tacit.query.price.explain import explained
 from tacit.query.price.explanation import Explanation
 from tacit.query.price.quote import Quote
+from tacit.query.price.stability import joining
 from tacit.query.question import Question
 
 ANY = Truth(True)  # stands for every condition
@@ -22,14 +23,15 @@ MOST_KEPT = 8  # explanations of one shape: an analyst may assume any size of a 
 
 
 def shape_of(question: Question) -> Question:
-    """The question with a WHERE that keeps every row in the place of its own; one of several parts as it is.
+    """The question with a WHERE that keeps every row in the place of its own, equal columns apart; one of several parts as it is.
 
     Its quotes are for pricing and explaining alone: an engine is given those of the question itself.
     """
     group, rows = question.group, question.group.child
     if question.beside or question.below or not isinstance(rows, Where):
         return question
-    return replace(question, group=replace(group, child=replace(rows, condition=ANY)))
+    joined = joining(rows.condition)
+    return replace(question, group=replace(group, child=replace(rows, condition=All(joined) if joined else ANY)))
 
 
 @dataclass(frozen=True, slots=True)

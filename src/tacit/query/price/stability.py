@@ -7,6 +7,7 @@ vector of changes over the groups.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
@@ -16,9 +17,26 @@ from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import Catalog, Table
 from tacit.privacy.loss import Change, Neighbours
 from tacit.privacy.rounding import sqrt_up
-from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, Relation, Scan, Semi, Union, UnitJoin, Where
+from tacit.query.plan import (
+    All,
+    Bound,
+    Column,
+    Compare,
+    Condition,
+    Group,
+    Join,
+    Moment,
+    PerUnit,
+    Relation,
+    Row,
+    Scan,
+    Semi,
+    Union,
+    UnitJoin,
+    Where,
+)
 from tacit.query.question import Question, private, size
-from tacit.query.trees import below, nodes_of
+from tacit.query.trees import below, children, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +121,7 @@ def _keeps_all_rows(table: Table) -> bool:
 
 @singledispatch
 def rows_of(relation: Relation) -> int:
-    """The most rows that one unit has at a step of the plan (stability.md); raises above the catalog's max_joined_rows."""
+    """The most rows that one unit has at a step of the plan, in whatever order its joins are written (stability.md)."""
     raise TypeError(f"{type(relation).__name__} has no stability without a row limit")
 
 
@@ -117,29 +135,12 @@ def _(relation: Group) -> int:
     return rows_of(relation.child)
 
 
-@rows_of.register
-def _(relation: Where) -> int:
-    return rows_of(relation.child)
-
-
-@rows_of.register
-def _(relation: Semi) -> int:
-    """Removes rows and adds none."""
-    _ = rows_of(relation.other) if is_private(relation.other) else 0  # checks its own limit after joins
-    return rows_of(relation.child)
-
-
-@rows_of.register
-def _(relation: Join) -> int:
-    return _join_rows(relation, rows_of(relation.child) * relation.fan_out, relation.table.name)
-
-
-@rows_of.register
-def _(relation: UnitJoin) -> int:
-    """Each row with at most one match, or with all rows of its unit there; under LEFT a row without a match stays."""
-    left, right = rows_of(relation.child), rows_of(relation.other)
-    matches = min(right, 1) if relation.once else right
-    return _join_rows(relation, left * max(matches, 1), " and ".join(table.name for table in tables_of(relation.other)))
+@rows_of.register(Where)
+@rows_of.register(Semi)
+@rows_of.register(Join)
+@rows_of.register(UnitJoin)
+def _(relation: Where | Semi | Join | UnitJoin) -> int:
+    return Joined.of(relation).rows()
 
 
 @rows_of.register
@@ -151,7 +152,145 @@ def _(relation: PerUnit) -> int:
 
 @rows_of.register
 def _(relation: Union) -> int:
-    return _join_rows(relation, sum(rows_of(part) for part, _ in relation.parts), "UNION ALL")
+    return sum(rows_of(part) for part, _ in relation.parts)
+
+
+# --- joins: what they put together, and which rows of a unit the others determine (stability.md, section 2a) -----------------
+
+
+Place = tuple[int, str]  # a column: the relation that makes it, and its name
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A relation that a join puts together with others: `rows` of one unit. No two rows agree in a set of `unique` columns.
+
+    The right side of a left join comes `after` the members of its left side, whose every row it is beside at most `rows` times.
+    """
+
+    sources: frozenset[int]
+    rows: int
+    unique: tuple[frozenset[Place], ...] = ()
+    after: frozenset[int] | None = None
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The members of a tree of joins, the columns that are equal in every row that comes out, and the fan-outs of public tables.
+
+    Neither depends on the order in which the tree is written, except where a left join says what is kept.
+    """
+
+    members: tuple[Member, ...]
+    equal: tuple[tuple[Place, Place], ...] = ()
+    fan_out: int = 1
+
+    @classmethod
+    def of(cls, relation: Relation, present: int | None = None) -> Joined:
+        """The tree of joins at a step. Of rows with a part in the source `present`, a left join that found it is an inner one."""
+        match relation:
+            case Where():
+                inside = cls.of(relation.child, present)
+                return replace(
+                    inside, equal=(*inside.equal, *_places((each.left, each.right) for each in joining(relation.condition)))
+                )
+            case Semi():
+                return cls.of(relation.child, present)
+            case Join():
+                inside = cls.of(relation.child, present)
+                return replace(inside, fan_out=inside.fan_out * relation.fan_out)
+            case UnitJoin():
+                left, right = cls.of(relation.child, present), cls.of(relation.other, present)
+                if relation.kind == "inner" or any(present in each.sources for each in right.members):
+                    return left._and(right, _places(relation.pairs))
+                return left._and(Joined((right._beside(relation, frozenset().union(*(each.sources for each in left.members))),)))
+            case _:
+                return cls((_member(relation),))
+
+    def rows(self, present: int | None = None) -> int:
+        """The most rows of one unit; or, of these, the most that one row of the member `present` can be a part of."""
+        return self.fan_out * self._least(frozenset(each for each in self.members if present in each.sources), frozenset())
+
+    def lone(self) -> list[tuple[Table, int]]:
+        """The tables, with their sources, whose rows come out at most once each, except for fan-outs of public tables."""
+        single, every = frozenset(each for each in self.members if each.table and each.rows == 1), frozenset(self.members)
+        if any(each.after is not None and each.rows > 1 for each in self.members):
+            return []
+        alone = [each for each in self.members if each.table and self._with_determined(single | {each}) == every]
+        return [(each.table, source) for each in alone for source in each.sources if each.table]
+
+    def _and(self, other: Joined, equal: tuple[tuple[Place, Place], ...] = ()) -> Joined:
+        return Joined((*self.members, *other.members), (*self.equal, *other.equal, *equal), self.fan_out * other.fan_out)
+
+    def _beside(self, relation: UnitJoin, after: frozenset[int]) -> Member:
+        """The right side of a left join as one member: at most its rows for given values of the columns that are compared."""
+        given = frozenset(place for _, place in _places(relation.pairs))
+        rows = self.fan_out * self._least(frozenset(), given)
+        return Member(frozenset().union(*(each.sources for each in self.members)), max(1, rows), after=after)
+
+    def _least(self, known: frozenset[Member], given: frozenset[Place]) -> int:
+        """The least product of rows by which all members are counted one after the other: those that others determine cost 1."""
+        known = self._with_determined(known, given)
+        rest = [each for each in self.members if each not in known and each.after is None]
+        if not rest:
+            return prod(each.rows for each in self.members if each.after is not None)
+        single = next((each for each in rest if each.rows == 1), None)
+        chosen = rest if single is None else [single]
+        return min(each.rows * self._least(known | {each}, given) for each in chosen)
+
+    def _with_determined(self, known: frozenset[Member], given: frozenset[Place] = frozenset()) -> frozenset[Member]:
+        """The known members, and those with at most one row of a unit beside given rows of the known ones, and given values."""
+        while True:
+            sources = frozenset[int]().union(*(each.sources for each in known))
+            values = self._with_equal(given | {place for pair in self.equal for place in pair if place[0] in sources})
+            more = {each for each in self.members if each not in known and _is_determined(each, sources, values)}
+            if not more:
+                return known
+            known |= more
+
+    def _with_equal(self, places: frozenset[Place]) -> frozenset[Place]:
+        while more := {one for pair in self.equal for one in pair if places & {*pair}} - places:
+            places |= more
+        return places
+
+
+def _is_determined(member: Member, sources: frozenset[int], values: frozenset[Place]) -> bool:
+    return member.after <= sources if member.after is not None else any(columns <= values for columns in member.unique)
+
+
+def _member(relation: Relation) -> Member:
+    """A table with its row limit: by preparation no two rows of a unit have one key (store.md). Or rows that a sub-query made."""
+    rows = rows_of(relation)
+    match relation:
+        case Bound(child=scan):
+            from tacit.data.ownership import code_name
+
+            named = () if scan.table.key is None else (frozenset({(scan.source, code_name(scan.table.key))}),)
+            return Member(frozenset({scan.source}), rows, named, table=scan.table)
+        case PerUnit():
+            return Member(frozenset({relation.source}), rows, (frozenset((relation.source, name) for name, _ in relation.keys),))
+        case Union():
+            return Member(frozenset({relation.source}), rows)
+        case _:
+            raise TypeError(f"{type(relation).__name__} is not a member of a join")
+
+
+def _places(pairs: Iterable[tuple[Row, Row]]) -> tuple[tuple[Place, Place], ...]:
+    """The columns that are compared, where each side is a column itself."""
+    columns = ((left, right) for left, right in pairs if isinstance(left, Column) and isinstance(right, Column))
+    return tuple(((left.source, left.name), (right.source, right.name)) for left, right in columns)
+
+
+def joining(condition: Condition) -> tuple[Compare, ...]:
+    """The comparisons of two columns with = that a condition demands: what a tree of joins takes from WHERE."""
+    if isinstance(condition, All):
+        return tuple(each for part in condition.parts for each in joining(part))
+    match condition:
+        case Compare(operator="=", left=Column(), right=Column()):
+            return (condition,)
+        case _:
+            return ()
 
 
 def is_private(relation: Relation) -> bool:
@@ -159,14 +298,37 @@ def is_private(relation: Relation) -> bool:
     return any(isinstance(step, Scan) for step in below(relation))
 
 
-def _join_rows(relation: Relation, rows: int, other: str) -> int:
-    table = min(tables_of(relation), key=lambda each: each.most_joined_rows)
-    if rows > table.most_joined_rows:
-        raise TooMuchWork(
-            f"one unit of {table.name} can have {rows:,} rows after the join with {other}: the limit is {table.most_joined_rows:,}",
-            remedy="join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog",
-        )
-    return rows
+def check_joined_rows(relation: Relation) -> None:
+    """Raises if one unit can have more rows after all joins of a tree than the catalog's max_joined_rows, here or below."""
+    for tree, last in _trees(relation):
+        rows, table = rows_of(tree), min(tables_of(last), key=lambda each: each.most_joined_rows)
+        if rows > table.most_joined_rows:
+            raise TooMuchWork(
+                f"one unit of {table.name} can have {rows:,} rows after {_words(last)}: the limit is {table.most_joined_rows:,}",
+                remedy="join fewer tables or on a column with fewer matches, or have max_joined_rows raised in the catalog",
+            )
+
+
+def _trees(relation: Relation, inside: bool = False) -> Iterator[tuple[Relation, Relation]]:
+    """The trees of joins of private rows in a plan, with their filters, and the last join of each; a UNION ALL is one, too."""
+    part = isinstance(relation, Join | UnitJoin | Where | Semi)
+    last = relation
+    while isinstance(last, Where | Semi):
+        last = last.child
+    if isinstance(last, Join | UnitJoin | Union) and not (inside and part) and not (isinstance(last, Union) and part):
+        yield relation, last
+    for child in children(relation):
+        yield from _trees(child, part and not (isinstance(relation, Semi) and child is relation.other))
+
+
+def _words(last: Relation) -> str:
+    match last:
+        case UnitJoin():
+            return f"the join with {' and '.join(table.name for table in tables_of(last.other))}"
+        case Join():
+            return f"the join with {last.table.name}"
+        case _:
+            return "UNION ALL"
 
 
 def tables_of(relation: Relation) -> tuple[Table, ...]:
@@ -177,21 +339,8 @@ def tables_of(relation: Relation) -> tuple[Table, ...]:
 
 def copies(relation: Relation, source: int) -> int | None:
     """How often one row of a source can occur in a relation; None if the source is not part of its rows."""
-    match relation:
-        case PerUnit() | Union():
-            return 1 if relation.source == source else None
-        case Where() | Semi():
-            return copies(relation.child, source)
-        case Join():
-            below_it = copies(relation.child, source)
-            return None if below_it is None else below_it * relation.fan_out
-        case UnitJoin():
-            left, right = copies(relation.child, source), copies(relation.other, source)
-            if left is not None:
-                return left * (1 if relation.once else max(1, rows_of(relation.other)))
-            return None if right is None else right * rows_of(relation.child)
-        case _:
-            return None
+    joined = Joined.of(relation, source)
+    return joined.rows(source) if any(source in each.sources for each in joined.members) else None
 
 
 def row_range(moment: Moment, fixed: bool = False) -> tuple[int, int]:

@@ -7,7 +7,7 @@ be. So a refusal for too much work reveals nothing about the data, and no data c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from math import prod
@@ -19,7 +19,7 @@ from tacit.query.intervals.aggregates import CHOICES, drawn_in_groups, shown_at_
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, PublicScan, Relation, Row, Semi, Union, UnitJoin, Where
 from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Expressions, Size, Work, size_of
 from tacit.query.price.quote import candidates
-from tacit.query.price.stability import rows_of, tables_of
+from tacit.query.price.stability import Joined, check_joined_rows, rows_of, tables_of
 from tacit.query.question import Question, Window, nodes, private, size
 
 MOST_STEPS = 5 * 10**10  # of one core, each about a nanosecond, and on the safe side (work.md)
@@ -105,6 +105,8 @@ def afford(question: Question, cores: int | None = None) -> None:
     `cores` are those that the catalog declares of a cluster; None without a cluster.
     """
     _refuse_long(size_of(question))
+    for part in question.parts:
+        check_joined_rows(part.group)
     tables = (table for part in question.parts for table in tables_of(part.group))
     _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows), cores)
 
@@ -237,8 +239,17 @@ def _(relation: UnitJoin, expressions: Expressions) -> Flow:
     """Every row matches all rows of its unit on the other side, or its only match; the other side is held."""
     before, other = replace(flow(relation.child, expressions), task=None), flow(relation.other, expressions)
     found = before.rows * (1 if relation.once else max(1, rows_of(relation.other)))
-    rows = min(found, other.rows * rows_of(relation.child) + (before.rows if relation.kind == "left" else 0))
+    of_other = other.rows * rows_of(relation.child) + (before.rows if relation.kind == "left" else 0)
+    rows = min(found, of_other, *_by_tables(relation))
     return Flow(rows, _looked_up(relation, before, other, Flow(rows, Work()), expressions))
+
+
+def _by_tables(relation: UnitJoin) -> Iterator[int]:
+    """The rows of a join by each of its tables: every row that comes out has a part there, left joins' right sides apart."""
+    joined = Joined.of(relation)
+    for each in joined.members:
+        if each.table is not None:
+            yield each.table.most_rows * joined.rows(*each.sources)
 
 
 @flow.register

@@ -172,7 +172,7 @@ def _read_request(
 ) -> Asked:
     if epsilon is None:
         raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1", argument="epsilon")
-    return Asked(chosen_columns(data.catalog, table, columns), request(epsilon=epsilon, delta=delta), read_rows(rows))
+    return Asked(chosen_columns(data.as_prepared, table, columns), request(epsilon=epsilon, delta=delta), read_rows(rows))
 
 
 def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told | None) -> SyntheticTable:
