@@ -95,6 +95,11 @@ class Scale:
         share = (min(max(value, self.low), self.high) / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
         return start + share * (end - start)
 
+    def within(self, low: float, high: float) -> Scale:
+        """The same ticks on a scale that ends at these numbers, if two ticks or more are between them."""
+        ticks = tuple(tick for tick in self.ticks if low <= tick[0] <= high)
+        return Scale(low, high, ticks) if len(ticks) > 1 else self
+
 
 def scale_of(values: Sequence[float], zero: bool, dates: bool) -> Scale:
     """A scale with round ticks over all values; from or to zero if `zero`."""

@@ -61,12 +61,7 @@ class Picture:
 
     def save(self, path: str | Path) -> Path:
         """Write the picture as .svg, as .html, or as .png, which needs the extra `charts`. Missing folders are created."""
-        suffix = check_format(path)
-        check(path)
-        drawn = self.svg()
-        if suffix == ".html":
-            return write(path, PAGE.format(title=for_html(_title_of(self)), svg=drawn))
-        return write(path, picture_of(drawn) if suffix == ".png" else drawn)
+        return save_drawing(_drawing(self), path)
 
     def altair(self) -> Any:
         """The first number as an Altair chart, to change it further; needs the extra `charts`."""
@@ -82,6 +77,16 @@ def chart(answer: Answer, path: str | Path | None = None, column: str | None = N
     if path is not None:
         picture.save(path)
     return picture
+
+
+def save_drawing(drawing: Drawing, path: str | Path) -> Path:
+    """Write a drawing as .svg, as .html that asks nobody for anything, or as .png, which needs the extra `charts`."""
+    suffix = check_format(path)
+    check(path)
+    drawn = svg(drawing)
+    if suffix == ".html":
+        return write(path, PAGE.format(title=for_html(drawing.title), svg=drawn))
+    return write(path, picture_of(drawn) if suffix == ".png" else drawn)
 
 
 # --- what is drawn -----------------------------------------------------------------------------------------------------------

@@ -66,7 +66,9 @@ def filled(shape: str, series: int, opacity: float, words: str) -> str:
 
 def rectangle(x1: float, y1: float, x2: float, y2: float) -> str:
     left, top = min(x1, x2), min(y1, y2)
-    return f"M{coordinate(left)} {coordinate(top)}h{coordinate(abs(x2 - x1))}v{coordinate(abs(y2 - y1))}h-{coordinate(abs(x2 - x1))}z"
+    return (
+        f"M{coordinate(left)} {coordinate(top)}h{coordinate(abs(x2 - x1))}v{coordinate(abs(y2 - y1))}h-{coordinate(abs(x2 - x1))}z"
+    )
 
 
 def dot(x: float, y: float, radius: float) -> str:

@@ -123,11 +123,15 @@ def _legend(drawing: Drawing, room: float) -> Part:
     names = _names(drawing)
     if len(names) < 2 and not drawing.series:
         return Part((), 0, 0)
+    panels = {panel.name: {mark.series for mark in panel.marks} for panel in drawing.panels}
+    told = [{""} == series for series in panels.values()]  # a panel of one nameless series says what it is
     elements, x, y = [], 0.0, 0.0
     for words in lines_of(drawing.series, SMALL, room):
         elements.append(text(words, 0, y + SMALL, SMALL, "soft"))
         y += 18
     for at, name in enumerate(names):
+        if not name and any(told):
+            continue
         for piece, words in enumerate(lines_of(name, SMALL, room - 18) or [""]):
             wide = 18 + width_of(words, SMALL) + 14
             if (x and x + wide - 14 > room) or piece:
@@ -176,7 +180,13 @@ def _bars(drawing: Drawing) -> list[Part]:
     labels, names = _labels(drawing), _names(drawing)
     tall = BETWEEN + (BAR * max(len(names), 1) + BETWEEN) * len(labels)
     return [
-        beside([*_texts_of_bars(drawing.along, labels, tall), *(_bar_panel(drawing, panel, (labels, names), tall, wide) for panel in row)], 12)
+        beside(
+            [
+                *_texts_of_bars(drawing.along, labels, tall),
+                *(_bar_panel(drawing, panel, (labels, names), tall, wide) for panel in row),
+            ],
+            12,
+        )
         for first in range(0, len(drawing.panels), 3)
         for row in [drawing.panels[first : first + 3]]
         for wide in [PLOT[min(len(drawing.panels), 3) - 1]]
@@ -190,7 +200,9 @@ def _texts_of_bars(along: str, labels: list[str], tall: float) -> list[Part]:
         return []
     wide, each = max(wide, width_of(along, SMALL)), (tall - BETWEEN) / max(len(labels), 1)
     elements = [text(along, wide, 10, SMALL, "soft", "end")] if along else []
-    elements += [text(label, wide, HEAD + BETWEEN / 2 + each * (at + 0.5) + 4.5, TEXT, anchor="end") for at, label in enumerate(labels)]
+    elements += [
+        text(label, wide, HEAD + BETWEEN / 2 + each * (at + 0.5) + 4.5, TEXT, anchor="end") for at, label in enumerate(labels)
+    ]
     return [Part(tuple(elements), wide, HEAD + tall)]
 
 
@@ -291,14 +303,11 @@ def _columns(drawing: Drawing) -> list[Part]:
     """Standing bars side by side, for numbers in their order; bins touch."""
     labels, names = _labels(drawing), _names(drawing)
     frames = _frames(drawing, next(iter(labels), ""))
-    return [
-        _columns_of(drawing, panel, frame, (labels, names))
-        for panel, frame in zip(drawing.panels, frames, strict=True)
-    ]
+    return [_columns_of(drawing, panel, frame, (labels, names)) for panel, frame in zip(drawing.panels, frames, strict=True)]
 
 
 def _columns_of(drawing: Drawing, panel: Panel, frame: Frame, order: tuple[list[str], list[str]]) -> Part:
-    labels, names = order
+    labels, _ = order
     band, share = (frame.right - frame.left) / max(len(labels), 1), 0.94 if drawing.bins else 0.8
     every = _every(labels, band)
     places = [(frame.left + band * (at + 0.5), label) for at, label in enumerate(labels) if at % every == 0 or label == "NULL"]
@@ -306,9 +315,10 @@ def _columns_of(drawing: Drawing, panel: Panel, frame: Frame, order: tuple[list[
     elements = [shade(low, frame.top, high, frame.bottom) for low, high in edges]
     elements += [*frame.elements, *_below(places, frame.bottom)]
     columns, series = ({name: at for at, name in enumerate(each)} for each in order)
-    wide = band * share / max(len(names), 1)
+    slots = {name: at for at, name in enumerate(dict.fromkeys(mark.series for mark in panel.marks))}
+    wide = band * share / max(len(slots), 1)
     for mark in panel.marks:
-        start = frame.left + band * (columns[str(mark.at)] + (1 - share) / 2) + wide * series[mark.series]
+        start = frame.left + band * (columns[str(mark.at)] + (1 - share) / 2) + wide * slots[mark.series]
         y, middle = frame.y(mark.value), start + wide / 2
         shape = dot(middle, y, 4) if panel.dates else rectangle(start, frame.y(0), start + wide, y)
         pale = not mark.ends and any(each.ends for each in panel.marks)
@@ -331,7 +341,7 @@ def _within(parts: tuple[tuple[float, float], ...], labels: int) -> list[tuple[f
 def _line(drawing: Drawing) -> list[Part]:
     """A line for each series over numbers or dates, with its intervals as a band."""
     places = [float(mark.at) for panel in drawing.panels for mark in panel.marks]
-    along = scale_of(places, zero=False, dates=drawing.dates_along)
+    along = scale_of(places, zero=False, dates=drawing.dates_along).within(min(places, default=0.0), max(places, default=0.0))
     frames = _frames(drawing, next((words for _, words in along.ticks), ""))
     return [_lines_in(drawing, panel, frame, along) for panel, frame in zip(drawing.panels, frames, strict=True)]
 
