@@ -25,7 +25,20 @@ ORDER = [
     "evidence",
     "doors",
 ]
-FACES = {"attack", "audit", "composition", "dbapi", "graphs", "local", "sensitivity", "show", "survey", "synthesize", "tables", "verify"}
+FACES = {
+    "attack",
+    "audit",
+    "composition",
+    "dbapi",
+    "graphs",
+    "local",
+    "sensitivity",
+    "show",
+    "survey",
+    "synthesize",
+    "tables",
+    "verify",
+}
 FRONT = {"__init__", "__main__", *FACES}  # they may import every chapter, and no chapter imports them
 
 

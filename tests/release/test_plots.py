@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.chart import width_of
 from tacit.release import plots as module
-from tacit.release.axes import Scale, lines_of, number, scale_of, width_of
+from tacit.release.axes import Scale, lines_of, number, scale_of
 from tacit.release.drawing import COLOURS
 from tacit.release.plots import Drawing, Mark, Panel, svg
 

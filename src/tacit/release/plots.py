@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from tacit.release.axes import Format, Scale, lines_of, scale_of, width_of
+from tacit.chart import width_of
+from tacit.release.axes import Format, Scale, lines_of, scale_of
 from tacit.release.drawing import (
     COLOURS,
     SMALL,
