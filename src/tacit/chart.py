@@ -97,7 +97,7 @@ def save(chart: Any, path: str | Path | None) -> Any:
         return chart
     suffix = check_format(path)
     check(path)
-    write(path, png(chart) if suffix == ".png" else page(chart) if suffix == ".html" else svg(chart))
+    write(path, png(chart) if suffix == ".png" else page(chart) if suffix == ".html" else for_dark_pages(svg(chart)))
     return chart
 
 
@@ -212,6 +212,21 @@ def _moved(matrix: Matrix, transform: str) -> Matrix:
             a * own[4] + c * own[5] + e, b * own[4] + d * own[5] + f,
         )  # fmt: skip
     return matrix
+
+
+DARK = {  # what charts of Altair are drawn with, and what that is on a dark page
+    "fill": {"white": "#1a2220", "black": "#e8efed", "#000": "#e8efed", "#222": "#e8efed", "#333": "#e8efed", "#555": "#a9b8b5",
+             "#888": "#a9b8b5", "#14201d": "#e8efed", "#4a4a4a": "#bdbdbd", "#1f4e9c": "#7fa6ee", "#7a7a7a": "#a9a9a9"},
+    "stroke": {"black": "#e8efed", "#000": "#e8efed", "#222": "#e8efed", "#333": "#e8efed", "#888": "#8a9996", "#ddd": "#33403d",
+               "#1f4e9c": "#7fa6ee", "#7a7a7a": "#a9a9a9"},
+}  # fmt: skip
+
+
+def for_dark_pages(picture: str) -> str:
+    """The SVG of a chart with colours for a page that is dark: its ground, its texts, its axes and its darkest marks."""
+    rules = "".join(f'[{part}="{light}"] {{ {part}: {dark} }} ' for part, pairs in DARK.items() for light, dark in pairs.items())
+    head, end, rest = picture.partition(">")
+    return f"{head}{end}<style>@media (prefers-color-scheme: dark) {{ {rules}}}</style>{rest}"
 
 
 # --- pages -------------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,11 +32,12 @@ WIDEST_KEY, WIDEST_NAME = 32, 60  # columns of a label and of a title: the pictu
 BLUE, DARK = "#4c78a8", "#222"
 NULL = "NULL"
 WORDS = {"count": "count", "sum": "sum", "avg": "average", "n": "count"}  # for names that say little
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>{title}</title>
@@ -85,7 +87,7 @@ def save_drawing(drawing: Drawing, path: str | Path) -> Path:
     check(path)
     drawn = svg(drawing)
     if suffix == ".html":
-        return write(path, PAGE.format(title=for_html(drawing.title), svg=drawn))
+        return write(path, PAGE.format(policy=for_html(POLICY), title=for_html(drawing.title), svg=drawn))
     return write(path, picture_of(drawn) if suffix == ".png" else drawn)
 
 
@@ -156,7 +158,7 @@ def _bins(key: Column, places: list[str | float]) -> tuple[tuple[str, ...], bool
     values = sorted({number(value) for value in key.values if value is not None})
     written = {number(value): _label(value) for value in key.values if value is not None}
     null = [NULL] if NULL in places else []
-    steps = [after - before for before, after in zip(values, values[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(values)]
     step = min(steps)
     slots = (values[-1] - values[0]) / step
     equal = slots < MOST_BINS and all(abs(each / step - round(each / step)) < 1e-9 for each in steps)

@@ -72,8 +72,8 @@ def rectangle(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def dot(x: float, y: float, radius: float) -> str:
-    r = coordinate(radius)
-    return f"M{coordinate(x - radius)} {coordinate(y)}a{r} {r} 0 1 0 {coordinate(2 * radius)} 0a{r} {r} 0 1 0 -{coordinate(2 * radius)} 0z"
+    r, wide = coordinate(radius), coordinate(2 * radius)
+    return f"M{coordinate(x - radius)} {coordinate(y)}a{r} {r} 0 1 0 {wide} 0a{r} {r} 0 1 0 -{wide} 0z"
 
 
 def shade(x1: float, y1: float, x2: float, y2: float) -> str:

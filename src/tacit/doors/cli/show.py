@@ -230,7 +230,6 @@ def _quiz(rows: int, epsilon: str, as_json: bool) -> None:
         useful = "useful" if each["useful"] else "not useful"
         table.add_row(each["query"], each["domain"], each["change_one"], each["add_remove"], *errors, useful)
     console().print(table)
-    say(
-        f"Global sensitivities for {rows:,} rows (add or remove: at least {rows:,}). Errors: 95 % of Laplace noise at epsilon {epsilon},"
-    )
-    say("as a share of the largest answer, when one row changes. Noise is useful if its share falls as rows are added.")
+    say(f"Global sensitivities for {rows:,} rows (add or remove: at least {rows:,}).")
+    say(f"Errors: 95 % of Laplace noise at epsilon {epsilon}, as a share of the largest answer, when one row changes.")
+    say("Noise is useful if its share falls as rows are added.")

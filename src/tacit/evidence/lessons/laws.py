@@ -148,8 +148,8 @@ class Laws:
         if self.belief is not None:
             return [
                 f"The largest ratio of any outcome is {self.ratio:.5f}, so delta is {_chance(self.excess)}.",
-                f"Someone who finds {self.names[0]} and {self.names[1]} equally likely is at most {100 * self.belief:.1f} % sure of one "
-                "of them after the release.",
+                f"Someone who finds {self.names[0]} and {self.names[1]} equally likely is at most {100 * self.belief:.1f} % "
+                "sure of one of them after the release.",
             ]
         return [
             f"Outcomes far from both have larger ratios. What lies above e^epsilon times the other law is the area delta: "
@@ -221,7 +221,9 @@ class Asked:
 
 def _pair(asked: Asked) -> tuple[Fraction, Fraction, Fraction]:
     if len(asked.values) != 2 or asked.values[0] == asked.values[1]:
-        raise InvalidInput("values must be two different numbers, the answers on two neighbours; give for example --values 10,11")
+        raise InvalidInput(
+            "values must be two different numbers, the answers on two neighbours; give for example values=10,11", argument="values"
+        )
     distance = abs(asked.values[0] - asked.values[1])
     if asked.sensitivity is not None and distance > positive_sensitivity(asked.sensitivity):
         raise InvalidInput(
@@ -249,7 +251,7 @@ def _laplace(asked: Asked) -> Laws:
 def _geometric(asked: Asked) -> Laws:
     *values, distance = _pair(asked)
     if any(value.denominator != 1 for value in (*values, distance)):
-        raise InvalidInput("geometric noise is for whole numbers; give whole --values, or show laplace")
+        raise InvalidInput("values must be whole numbers for geometric noise; give for example values=10,11", argument="values")
     noise = f"Geometric (discrete Laplace) noise of scale {as_text(distance / asked.epsilon)}"
     return _additive(asked, Laplace(distance, asked.epsilon, step=1, on_grid=True), noise, curve=False)
 
@@ -263,7 +265,7 @@ def _gaussian(asked: Asked) -> Laws:
 
 def _randomized_response(asked: Asked) -> Laws:
     if sorted(asked.values) != [0, 1]:
-        raise InvalidInput("randomized response reports one bit; give --values 0,1")
+        raise InvalidInput("values must be 0 and 1: randomized response reports one bit; give values=0,1", argument="values")
     mechanism = RandomizedResponse(asked.epsilon)
     noise = f"Randomized response that lies with probability {float(mechanism.flip):.5f}"
     names = (as_text(asked.values[0]), as_text(asked.values[1]))
@@ -274,14 +276,15 @@ def _randomized_response(asked: Asked) -> Laws:
 def _exponential(asked: Asked) -> Laws:
     if len(asked.values) < 2:
         raise InvalidInput(
-            "the exponential mechanism chooses among candidates; give the utility of each, for example --values 3,5,2"
+            "values must be the utilities of at least two candidates; give for example values=3,5,2", argument="values"
         )
     reach = positive_sensitivity(asked.sensitivity or 1)
     best = asked.values.index(max(asked.values))
     others = asked.others or tuple(value - reach if at == best else value + reach for at, value in enumerate(asked.values))
     if len(others) != len(asked.values) or any(abs(a - b) > reach for a, b in zip(asked.values, others, strict=False)):
         raise InvalidInput(
-            f"the neighbour has one utility for each candidate, at most {as_text(reach)} away; give --others, or a larger --sensitivity"
+            f"the neighbour has one utility for each candidate, at most {as_text(reach)} away; give others= that are closer",
+            argument="others",
         )
     names = asked.candidates or tuple(f"candidate {at + 1}" for at in range(len(others)))
     mechanism = Exponential(reach, asked.epsilon, names)

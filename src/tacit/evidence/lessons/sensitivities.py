@@ -205,10 +205,10 @@ class Sensitivity:
             f"{self.words} of {', '.join(map(as_text, self.values))}: {_shown(self.value)}.",
             f"Global sensitivity: {_shown(self.everywhere)}. One number may move the {self.statistic} that far, on some "
             f"{len(self.values)} numbers from {low} to {high}.",
-            f"Local sensitivity: {_shown(self.here)}. One number moves it at most that far here, but noise of that scale would reveal "
-            "the data.",
-            f"Smooth sensitivity at beta {as_text(self.beta)}: {_shown(self.smooth)}. It is A(s) e^(-beta s) at s = {self.at}, where "
-            f"A({self.at}) = {_shown(self.distances[self.at])}.",
+            f"Local sensitivity: {_shown(self.here)}. One number moves it at most that far here, but noise of that scale "
+            "would reveal the data.",
+            f"Smooth sensitivity at beta {as_text(self.beta)}: {_shown(self.smooth)}. It is A(s) e^(-beta s) at s = {self.at}, "
+            f"where A({self.at}) = {_shown(self.distances[self.at])}.",
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -237,9 +237,8 @@ class Sensitivity:
             Panel("A(s), the largest local sensitivity within s changes", above, shaded=largest),
             Panel("A(s) e^(−beta s)", below, rules=((float(self.smooth), _shown(self.smooth)),), shaded=largest),
         )
-        footer = (
-            f"Global {_shown(self.everywhere)}, local {_shown(self.here)}, smooth {_shown(self.smooth)} at beta {as_text(self.beta)}",
-        )
+        three = f"Global {_shown(self.everywhere)}, local {_shown(self.here)}, smooth {_shown(self.smooth)}"
+        footer = (f"{three} at beta {as_text(self.beta)}",)
         title = f"Sensitivity of the {self.words.partition(' (')[0]} of {len(self.values)} numbers"
         return Drawing("columns", title, panels, "s, how many numbers differ", (), footer, bins=True)
 
@@ -257,10 +256,12 @@ def sensitivity_of(
     rows = tuple(exact(value, "a value") for value in values)
     low, high = (exact(end, "a bound") for end in bounds)
     if not 1 <= len(rows) <= MOST_NUMBERS:
-        raise InvalidInput(f"expected 1 to {MOST_NUMBERS} values, not {len(rows)}; give for example --values 1,2,3,1000")
+        raise InvalidInput(
+            f"expected 1 to {MOST_NUMBERS} values, not {len(rows)}; give for example values=1,2,3,1000", argument="values"
+        )
     if low >= high or not all(low <= row <= high for row in rows):
         raise InvalidInput(
-            "every value must be within the bounds, from the lower to the upper one; give for example --bounds 0,1000"
+            "bounds must be two numbers with every value between them; give for example bounds=0,1000", argument="bounds"
         )
     chosen = _trimmed(_trim(trim, len(rows))) if statistic == "trimmed-mean" else STATISTICS[statistic]
     numbers = Bounded(tuple(sorted(rows)), low, high)
