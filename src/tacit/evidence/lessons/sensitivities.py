@@ -202,7 +202,7 @@ class Sensitivity:
         """The three sensitivities in plain words."""
         low, high = map(as_text, self.bounds)
         return [
-            f"{self.words} of {', '.join(map(as_text, self.values))}: {_shown(self.value)}.",
+            f"{self.words[0].upper()}{self.words[1:]} of {', '.join(map(as_text, self.values))}: {_shown(self.value)}.",
             f"Global sensitivity: {_shown(self.everywhere)}. One number may move the {self.statistic} that far, on some "
             f"{len(self.values)} numbers from {low} to {high}.",
             f"Local sensitivity: {_shown(self.here)}. One number moves it at most that far here, but noise of that scale "
