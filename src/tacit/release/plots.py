@@ -95,9 +95,10 @@ def svg(drawing: Drawing) -> str:
 
 
 def _clean(drawing: Drawing) -> Drawing:
-    texts = {name: for_chart(getattr(drawing, name)) for name in ("title", "along", "series")}
-    listed = {name: tuple(map(for_chart, getattr(drawing, name))) for name in ("notes", "footer", "labels")}
-    return replace(drawing, panels=tuple(map(_clean_panel, drawing.panels)), **texts, **listed)
+    title, along, series = (for_chart(each) for each in (drawing.title, drawing.along, drawing.series))
+    notes, footer, labels = (tuple(map(for_chart, each)) for each in (drawing.notes, drawing.footer, drawing.labels))
+    panels = tuple(map(_clean_panel, drawing.panels))
+    return replace(drawing, title=title, along=along, series=series, notes=notes, footer=footer, labels=labels, panels=panels)
 
 
 def _clean_panel(panel: Panel) -> Panel:

@@ -12,7 +12,7 @@ import typer
 
 from tacit.chart import check_format
 from tacit.doors.cli.ask import AsJson
-from tacit.doors.cli.output import console, print_json, say
+from tacit.doors.cli.output import print_json, say
 from tacit.errors import InvalidInput
 from tacit.files import check
 
@@ -214,22 +214,22 @@ def _print(result: Laws | Sensitivity | Totals, chart: Path | None, as_json: boo
 
 
 def _quiz(rows: int, epsilon: str, as_json: bool) -> None:
-    from rich.table import Table
-
     from tacit.evidence.lessons.sensitivities import SIZES, quiz
 
     solved = quiz(rows, epsilon)
     if as_json:
         print_json({"rows": rows, "epsilon": epsilon, "queries": solved})
         return
-    table = Table(
-        "query", "values", "change one", "add or remove", *(f"error, n={size:,}" for size in SIZES), "Laplace", header_style="bold"
-    )
+    table = [["query", "values", "change one", "add/remove", *(f"n={size:,}" for size in SIZES), "useful"]]
     for each in solved:
         errors = ("infinite" if error is None else f"{100 * error:.3g} %" for error in each["errors"].values())
-        useful = "useful" if each["useful"] else "not useful"
-        table.add_row(each["query"], each["domain"], each["change_one"], each["add_remove"], *errors, useful)
-    console().print(table)
-    say(f"Global sensitivities for {rows:,} rows (add or remove: at least {rows:,}).")
-    say(f"Errors: 95 % of Laplace noise at epsilon {epsilon}, as a share of the largest answer, when one row changes.")
-    say("Noise is useful if its share falls as rows are added.")
+        table.append(
+            [each["query"], each["domain"], each["change_one"], each["add_remove"], *errors, "yes" if each["useful"] else "no"]
+        )
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    say("")
+    say(f"Global sensitivities for {rows:,} rows, or at least as many if rows come and go.")
+    say(f"n: 95 % error of Laplace noise at epsilon {epsilon}, as a share of the largest answer, when one row changes.")
+    say("Laplace noise is useful if that share falls as rows are added.")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -237,8 +237,8 @@ def _additive(asked: Asked, mechanism: Laplace | Gaussian, words: str, curve: bo
     one, other = asked.values
     default = f"x >= {as_text(max(asked.values))}"
     step = mechanism.step if curve else None
-    laws = (mechanism.law(value) for value in asked.values)
-    return Laws(words, (as_text(one), as_text(other)), asked.epsilon, asked.delta, *laws, read_set(default), step)
+    first, second = (mechanism.law(value) for value in asked.values)
+    return Laws(words, (as_text(one), as_text(other)), asked.epsilon, asked.delta, first, second, read_set(default), step)
 
 
 def _laplace(asked: Asked) -> Laws:
@@ -269,8 +269,8 @@ def _randomized_response(asked: Asked) -> Laws:
     mechanism = RandomizedResponse(asked.epsilon)
     noise = f"Randomized response that lies with probability {float(mechanism.flip):.5f}"
     names = (as_text(asked.values[0]), as_text(asked.values[1]))
-    laws = (mechanism.law(int(value)) for value in asked.values)
-    return Laws(noise, names, asked.epsilon, Fraction(0), *laws, read_set("x = 1"))
+    first, second = (mechanism.law(int(value)) for value in asked.values)
+    return Laws(noise, names, asked.epsilon, Fraction(0), first, second, read_set("x = 1"))
 
 
 def _exponential(asked: Asked) -> Laws:
@@ -288,10 +288,12 @@ def _exponential(asked: Asked) -> Laws:
         )
     names = asked.candidates or tuple(f"candidate {at + 1}" for at in range(len(others)))
     mechanism = Exponential(reach, asked.epsilon, names)
-    laws = (mechanism.law(list(each)) for each in (asked.values, others))
+    first, second = (mechanism.law(list(each)) for each in (asked.values, others))
     words = tuple(f"utilities {', '.join(map(as_text, each))}" for each in (asked.values, others))
     noise = f"Exponential mechanism, weights e^({as_text(asked.epsilon / 2)} utility / {as_text(reach)})"
-    return Laws(noise, (words[0], words[1]), asked.epsilon, Fraction(0), *laws, Inside(f"x = {names[best]}", names=(names[best],)))
+    return Laws(
+        noise, (words[0], words[1]), asked.epsilon, Fraction(0), first, second, Inside(f"x = {names[best]}", names=(names[best],))
+    )
 
 
 MECHANISMS: Mapping[str, Callable[[Asked], Laws]] = {
@@ -322,10 +324,7 @@ def neighbouring_laws(mechanism: str, values: Sequence[Number], epsilon: Number,
         None if more.get("candidates") is None else tuple(more["candidates"]),
     )
     laws = MECHANISMS[mechanism](asked)
-    return laws if inside is None else Laws(*(getattr(laws, name) for name in ORDER), read_set(inside), laws.step)
-
-
-ORDER = ("noise", "names", "epsilon", "delta", "first", "second")
+    return laws if inside is None else replace(laws, inside=read_set(inside))
 
 
 def _numbers(values: Sequence[Number]) -> tuple[Fraction, ...]:
