@@ -142,8 +142,8 @@ FACES = {
     "email_graph fair_bits floating_point grouping homogeneity hostile_key link minimality planted posterior re_identify "
     "rebuild reconstruction session simple_plan told_apart tracing tracker walk_plan",
     "audit": "Data Denial Desk ExactAnswer Private auditor check_simulatable question read replayed",
-    "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss compare_totals cost events exact_pure for_change_one loss "
-    "parallel sequential",
+    "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss compare_totals cost events exact_pure "
+    "for_change_one loss parallel sequential",
     "dbapi": "BINARY DATETIME NUMBER ROWID STRING Binary Connection Cursor DataError DatabaseError Date DateFromTicks Error "
     "IntegrityError InterfaceError InternalError NotSupportedError OperationalError ProgrammingError Time TimeFromTicks Timestamp "
     "TimestampFromTicks Warning apilevel connect paramstyle threadsafety",

@@ -82,7 +82,7 @@ def chart(answer: Answer, path: str | Path | None = None, column: str | None = N
 
 
 def save_drawing(drawing: Drawing, path: str | Path) -> Path:
-    """Write a drawing as .svg, as .html that asks nobody for anything, or as .png, which needs the extra `charts`."""
+    """Write a drawing as .svg, as .html that makes no request, or as .png, which needs the extra `charts`."""
     suffix = check_format(path)
     check(path)
     drawn = svg(drawing)
@@ -135,7 +135,7 @@ def _panel(answer: Answer, column: Column, keys: list[Column], shown: list[int],
 
 
 def _possible(column: Column) -> tuple[float, float]:
-    """What an aggregate can be, whatever the data: a count is not negative, and others may have declared bounds."""
+    """The range of an aggregate, whatever the data: a count is not negative, and others may have declared bounds."""
     least, most = column.bounds or (None, None)
     numbers = [_place(end, is_date=False) if not isinstance(end, str) else None for end in (least, most)]
     low = 0.0 if column.kind.startswith("count") and numbers[0] is None else numbers[0]
@@ -212,7 +212,10 @@ def _spaced(name: str) -> str:
 
 
 def _notes(picture: Picture, shown: list[int], panels: tuple[Panel, ...], along: bool) -> tuple[str, ...]:
-    answer, said = picture.answer, about(picture.answer.asked)
+    from tacit.query.language.sql import about
+
+    answer = picture.answer
+    said = about(answer.asked) if answer.asked else ""
     notes = [in_columns(for_title(said), 6 * WIDEST_NAME)] if said else []
     missing = any(len(panel.marks) < len(shown) for panel in panels)
     left_out = len(answer) - len(shown)
@@ -221,26 +224,6 @@ def _notes(picture: Picture, shown: list[int], panels: tuple[Panel, ...], along:
     notes += ["groups without a number are left out"] if missing else []
     more = len(picture.numbers) - MOST_PANELS
     return (*notes, *([f"the first {MOST_PANELS} of {len(picture.numbers)} numbers"] if more > 0 else []))
-
-
-def about(question: str) -> str:
-    """The tables and the filter of a question, for the line below a title; empty if the text is not one SELECT.
-
-    >>> about("SELECT ward, COUNT(*) FROM visits WHERE age >= 65 GROUP BY ward")
-    'visits where age >= 65'
-    """
-    if not question:
-        return ""
-    import sqlglot
-    from sqlglot import expressions as exp
-
-    try:
-        select = sqlglot.parse_one(question, read="duckdb")
-        tables = list(dict.fromkeys(table.name for table in select.find_all(exp.Table)))
-        where = select.args.get("where") if isinstance(select, exp.Select) else None
-        return ", ".join(tables) + (f" where {where.this.sql('duckdb')}" if where is not None else "")
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        return ""
 
 
 def _footer(answer: Answer, panels: tuple[Panel, ...], numbers: tuple[Column, ...]) -> tuple[str, ...]:

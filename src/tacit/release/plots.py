@@ -282,7 +282,7 @@ def _frame(panel: Panel, scale: Scale, left: float, several: bool) -> Frame:
 
 
 def _over(panel: Panel, frame: Frame) -> list[str]:
-    """What is drawn over the marks: the line at zero, and the levels to compare with, named at the right."""
+    """The lines over the marks: the one at zero, and the levels to compare with, named at the right."""
     zero = [line(frame.left, frame.y(0), frame.right, frame.y(0), "axis")] if frame.scale.low <= 0 <= frame.scale.high else []
     rules, free = [], math.inf
     for level, words in sorted(panel.rules, reverse=False):

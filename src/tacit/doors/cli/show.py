@@ -119,7 +119,9 @@ def sensitivity(
         str | None, typer.Argument(help="median, mean, max, min, trimmed-mean, variance or iqr.", show_default=False)
     ] = None,
     values: Annotated[str, typer.Option("--values", metavar="LIST", help="The numbers, at most 200.")] = "1,2,3,1000",
-    bounds: Annotated[str, typer.Option("--bounds", metavar="LOW,HIGH", help="What each number may be.")] = "0,1000",
+    bounds: Annotated[
+        str, typer.Option("--bounds", metavar="LOW,HIGH", help="The least and the largest number allowed.")
+    ] = "0,1000",
     beta: Annotated[str, typer.Option("--beta", help="How fast A(s) decays with the distance s.")] = "2",
     trim: Annotated[int, typer.Option("--trim", min=0, help="Numbers that a trimmed mean leaves out at each end.")] = 1,
     quiz: Annotated[bool, typer.Option("--quiz", help="Solve the quiz of global sensitivities instead.")] = False,

@@ -130,7 +130,7 @@ class Laws:
         return None if self.delta else ARITHMETIC.divide(self.ratio, ARITHMETIC.add(1, self.ratio))
 
     def explanation(self) -> list[str]:
-        """What the laws show, in plain words."""
+        """The meaning of both laws in plain words."""
         one, other = self.names
         low, high = self.of_set
         ratio = "not stated, one of them is below 1e-9" if self.set_ratio is None else f"{self.set_ratio:.5f}"
@@ -350,7 +350,7 @@ def _rules(laws: Laws) -> tuple[tuple[float, str], ...]:
 
 
 def _outcomes(laws: Laws) -> list[float]:
-    """The numbers that both laws list, but for their ends."""
+    """The numbers that both laws list, without their far ends."""
     shared = sorted(
         number for number in laws.first.probabilities if number in laws.second.probabilities and isinstance(number, int | float)
     )

@@ -94,7 +94,7 @@ def _variance_at(numbers: Bounded, distance: int) -> Fraction:
 
 
 def _extreme_means(rows: Rows, changes: int, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-    """The least and the largest mean of sorted rows after so many changes."""
+    """The least and the largest mean of sorted rows after `changes` changes."""
     count = min(changes, len(rows))
     least = sum(rows[: len(rows) - count], start=count * low)
     most = sum(rows[count:], start=count * high)
