@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import tacit.graphs as graphs
     import tacit.local as local
     import tacit.sensitivity as sensitivity
+    import tacit.show as show
     import tacit.survey as survey
     import tacit.synthesize as synthesize
     import tacit.tables as tables
