@@ -16,7 +16,7 @@ SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark quick check proofs verify kills mutants everything bench docs clean
+.PHONY: help setup demo test test-spark quick check proofs verify theorems kills mutants everything bench docs clean
 
 help:  ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,8 +37,8 @@ quick: $(QUICK)/.stamps/quick  ## the inner loop, in under a minute, in a small 
 	PYTHONDONTWRITEBYTECODE= $(QUICK)/bin/python -m pytest $(HEART) -m "not slow" $(SPREAD) -q
 
 check: $(STAMPS)/all  ## formatting, lint and types
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks proofs
+	$(BIN)/ruff check src tests benchmarks proofs
 	$(BIN)/mypy
 
 proofs: $(STAMPS)/all  ## proofs whose code has changed; ACCEPT="PAGE ..." after reading them again
@@ -47,6 +47,9 @@ proofs: $(STAMPS)/all  ## proofs whose code has changed; ACCEPT="PAGE ..." after
 verify: $(STAMPS)/all  ## the full statistical and scale tests, and the measured epsilon of every mechanism
 	HYPOTHESIS_PROFILE=verify $(TESTED) tests -m slow -q --timeout 7200 $(APART)
 	$(BIN)/tacit verify
+
+theorems: $(STAMPS)/all  ## the theorems of proofs/ by Coq, planted mistakes, and the code that runs against what is extracted; minutes
+	@$(BIN)/python proofs/check.py
 
 kills: $(STAMPS)/all  ## a thousand kill -9 of processes that spend from one ledger, on SQLite and on PostgreSQL
 	$(TESTED) tests/accounting/ledger/test_crash.py -m slow -v -n0

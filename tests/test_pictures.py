@@ -227,4 +227,4 @@ def test_a_chart_has_room_for_the_widest_font() -> None:
     assert '<rect x="0" y="0" width="84"' in wide
     turned = drawn.replace("<text ", '<text transform="rotate(-90)" ')
     assert re.search(r'viewBox="0 -\d+ 60 \d+"', chart.with_room(turned))
-    assert chart.with_room(drawn.replace("200 jobs", "2")) == drawn.replace("200 jobs", "2")
+    assert 'viewBox="0 0 60 20"' in chart.with_room(drawn.replace("200 jobs", "2"))

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unicodedata import category, east_asian_width
@@ -24,6 +25,7 @@ from tacit.untrusted import for_chart, for_html, for_script
 Curve = tuple[Sequence[float], Sequence[float]]
 
 MISSING = "this chart needs packages that are not installed; run: pip install 'tacit[charts]'"
+PACKAGES = ("altair", "vl_convert")  # of the extra `charts`
 FORMATS = (".svg", ".png", ".html")
 FEW_POINTS = 80  # fewer outcomes than this are drawn one by one: the distribution is discrete, and it shows
 WIDTHS = {  # hundredths of the font size: the largest of DejaVu Sans, Noto Sans and Roboto
@@ -66,21 +68,25 @@ def noise_picture(
 
 
 def charting() -> Any:
-    """Altair, which draws everything but answers; an error names the line to install if it is missing."""
-    try:
-        import altair
-    except ImportError:
-        raise InvalidInput(MISSING) from None
+    """Altair, which draws everything except answers; an error names the line to install if it is missing."""
+    require_charts("altair")
+    import altair
+
     return altair
 
 
 def converting() -> Any:
-    """vl-convert, which makes PNG and HTML of a chart; an error names the line to install if it is missing."""
-    try:
-        import vl_convert
-    except ImportError:
-        raise InvalidInput(MISSING) from None
+    """vl-convert, which makes pictures and pages of a chart; an error names the line to install if it is missing."""
+    require_charts("vl_convert")
+    import vl_convert
+
     return vl_convert
+
+
+def require_charts(*packages: str) -> None:
+    """Raises `InvalidInput` if a package of the extra `charts` is missing, without loading any; call it before paying."""
+    if any(find_spec(package) is None for package in packages or PACKAGES):
+        raise InvalidInput(MISSING)
 
 
 def check_format(path: str | Path) -> str:
@@ -88,6 +94,8 @@ def check_format(path: str | Path) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise InvalidInput(f"unsupported chart format; expected {', '.join(FORMATS)}, not {suffix or 'a file without a suffix'}")
+    if suffix != ".svg":
+        require_charts()
     return suffix
 
 
@@ -162,8 +170,6 @@ def with_room(picture: str) -> str:
     ends = [(0.0, 0.0), (width, height), *_corners(root, (1.0, 0.0, 0.0, 1.0, 0.0, 0.0), 11.0)]
     left, top = (math.floor(min(end[axis] for end in ends)) for axis in (0, 1))
     right, bottom = (math.ceil(max(end[axis] for end in ends)) for axis in (0, 1))
-    if (left, top, right, bottom) == (0, 0, math.ceil(width), math.ceil(height)):
-        return picture
     size = f'width="{right - left}" height="{bottom - top}"'
     head, frame, rest = picture.partition("<rect ")
     head = BOX.sub(f'viewBox="{left} {top} {right - left} {bottom - top}"', SIZE.sub(size, head, count=1), count=1)

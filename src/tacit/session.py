@@ -18,16 +18,16 @@ from tacit.accounting.ledger.selling import Sale
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.store import swept
 from tacit.data_set import Opened
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns
 from tacit.query.language.nodes import Parameters, given
-from tacit.query.language.sql import Written, check_text, pointing, read
+from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
-from tacit.query.offers import Asker, Offer, Seen, explained, offered, plan_without_rows
+from tacit.query.offers import Asker, Offer, Seen, explained, free_explanation, offered, plan_without_rows
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
@@ -69,9 +69,16 @@ class Session:
         parts.
         """
         with pointing(question):
+            if (select := explained_text(question)) is not None:
+                return self._lines_explained(select, params, budget)
             asked = self._read(question, params)
             text = check_text(written(asked.statement)) if asked.filled and isinstance(asked.statement, Select) else question
             return self._answer_to(asked.statement, budget, text)
+
+    def _lines_explained(self, select: str, params: Parameters, budget: Mapping[str, Any]) -> Answer:
+        """EXPLAIN SELECT ...: the lines of its explanation as rows, which are free."""
+        given = {name: value for name, value in budget.items() if name != "tidy"}
+        return free_answer((("explanation", tuple(str(self.explain(select, params=params, **given)).splitlines())),))
 
     def _read(self, question: str, params: Parameters) -> Written:
         """The statement of a text; without parameters, it follows from the text and the date."""
@@ -139,6 +146,8 @@ class Session:
         column.
         """
         with pointing(question):
+            if (select := explained_text(question)) is not None:
+                return free_explanation(self._lines_explained(select, params, budget).flat(), self._ledger_view().left)
             parameters = parameters_of(question, self.data.catalog, self._today())
             values, lines = completed(parameters, params)
             asked = question if isinstance(question, Select) else self._read(question, values).statement
@@ -180,6 +189,14 @@ class Session:
         self.data.refresh()
         return declared_tables(self.data.catalog, self.data.public)
 
+    def __repr__(self) -> str:
+        return f"Session({self.analyst!r})"
+
+    def _repr_html_(self) -> str:
+        from tacit.query.declared import tables_for_html
+
+        return tables_for_html(f"{self!r}: ask with .sql(..., epsilon=0.1), price with .explain(...)", self.tables())
+
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release."""
         from tacit.query.language.frame import start
@@ -202,6 +219,17 @@ class DataSet(Opened):
         if name is None or (declared and name not in declared):
             raise InvalidInput(f"missing analyst; the catalog declares: {', '.join(declared)}")
         return Session(self, name)
+
+    def __repr__(self) -> str:
+        return f"DataSet({str(self.catalog.path)!r})"
+
+    def _repr_html_(self) -> str | None:
+        from tacit.query.declared import declared_tables, tables_for_html
+
+        try:
+            return tables_for_html(f"{self!r}: ask with .session(ANALYST)", declared_tables(self.catalog, self.public))
+        except TacitError:  # not prepared yet, so that no public table can be described
+            return None
 
 
 def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> DataSet:  # noqa: A001  # read as tacit.open

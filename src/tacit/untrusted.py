@@ -23,7 +23,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 from typing import Any
@@ -307,6 +307,41 @@ def _cells(values: Iterable[Any]) -> Iterable[Any]:
         if value not in texts:
             texts[value] = for_csv(value)
         yield texts[value]
+
+
+# --- tables of a notebook ----------------------------------------------------------------------------------------------------
+
+CELL = "padding: 0.2em 0.8em; vertical-align: top; text-align: "
+FIGURES = "font-variant-numeric: tabular-nums; white-space: nowrap; "
+LINE = "border-bottom: 1px solid rgba(128, 128, 128, 0.4)"
+SOFT = "opacity: 0.7"
+
+
+def table_for_html(header: Sequence[tuple[str, bool]], rows: Iterable[Sequence[str]], below: Iterable[str] = ()) -> str:
+    """A table for a notebook, in the colors of its page, light or dark; and lines below it. Every text is escaped.
+
+    A column of numbers (`True` in the header) is aligned to the right, and whatever follows a number, such as its interval, to
+    the left beside it, so that both are read down the column.
+    """
+    heads = "".join(_html_heading(name, number) for name, number in header)
+    cells = ("".join(_html_cell(cell, number) for cell, (_, number) in zip(row, header, strict=True)) for row in rows)
+    body = "".join(f"<tr>{each}</tr>" for each in cells)
+    lines = "".join(f'<div style="{SOFT}; margin: 0.4em 0.8em">{for_html(line)}</div>' for line in below)
+    style = "border-collapse: collapse; border: none; margin: 0.4em 0"
+    return f'<div><table style="{style}"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{lines}</div>'
+
+
+def _html_heading(name: str, number: bool) -> str:
+    span, side = ("2", "center") if number else ("1", "left")
+    return f'<th colspan="{span}" style="{CELL}{side}; {LINE}">{for_html(name)}</th>'
+
+
+def _html_cell(cell: str, number: bool) -> str:
+    if not number:
+        return f'<td style="{CELL}left">{for_html(cell)}</td>'
+    value, _, interval = cell.partition(" ")
+    right = f'<td style="{FIGURES}{CELL}right; padding-right: 0.2em">{for_html(value)}</td>'
+    return f'{right}<td style="{FIGURES}{CELL}left; padding-left: 0.2em; {SOFT}">{for_html(interval)}</td>'
 
 
 # --- passwords ---------------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from guide import hospital
+from guide import Wards, hospital
 from hospital import WARDS, hospital_session
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.query import free
@@ -20,6 +21,8 @@ from tacit.query.engines.public import asked_of_public
 from tacit.query.free import ALLOWED, nodes_in, public_tables
 from tacit.query.language.sql import parse
 from tacit.query.language.syntax import From
+from tacit.query.passes import rewrite
+from tacit.query.question import canonical_plan
 from tacit.session import Session
 
 
@@ -117,6 +120,140 @@ def test_the_catalog_is_described(ana: Session) -> None:
         ana.sql("DESCRIBE vists")
 
 
+CONSTANTS = [
+    ("SELECT 1", {"1": 1}),
+    ("SELECT 1 AS x, 2, 1", {"x": 1, "2": 2, "1": 1}),
+    ("SELECT version()", {"version": "tacit 0.1.0"}),
+    ("SELECT CURRENT_DATE", {"current_date": "2025-01-01"}),
+    ("SELECT CURRENT_DATE - INTERVAL 1 MONTH AS a, NOW()::date AS b", {"a": "2024-12-01", "b": "2025-01-01"}),
+    ("SELECT CAST(NOW() + INTERVAL '-30 day' AS DATE) AS x", {"x": "2024-12-02"}),
+    ("SELECT 'a' || 'b' AS x, 'a' || NULL AS y, CONCAT('a', NULL, 3) AS z", {"x": "ab", "y": None, "z": "a3"}),
+    ("SELECT 1 + 2 * 3 AS x, -1.5 AS y", {"x": 7, "y": Decimal("-1.5")}),
+    ("SELECT TO_DATE('31.01.2024', 'DD.MM.YYYY') AS x", {"x": "2024-01-31"}),
+    ("SELECT TO_TIMESTAMP('2024-01-31 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AS x", {"x": "2024-01-31"}),
+    ("SELECT PARSE_DATE('%Y-%m-%d', '2024-01-31') AS x", {"x": "2024-01-31"}),
+    ("SELECT '5'::int + 1 AS x, '-2.5'::double AS y, 't'::boolean AS z", {"x": 6, "y": Decimal("-2.5"), "z": True}),
+    (
+        "SELECT CAST('2024-01-31 00:00:00' AS TIMESTAMP) AS x, CAST(1.25 AS NUMERIC(4, 2)) AS y",
+        {"x": "2024-01-31", "y": Decimal("1.25")},
+    ),
+    ("SELECT * FROM (SELECT 1 AS x, 'b' AS y) AS virtual_table LIMIT 100", {"x": 1, "y": "b"}),
+    ("SELECT COUNT(*) AS n FROM (SELECT 1 AS x UNION ALL SELECT 2)", {"n": 2}),
+    ("SELECT (SELECT COUNT(*) FROM wards) AS n", {"n": 4}),
+]
+
+
+@pytest.mark.parametrize(("text", "row"), CONSTANTS)
+def test_constants_are_free(ana: Session, text: str, row: dict[str, Any]) -> None:
+    before = entries(ana)
+    answer = ana.sql(text)
+    assert answer.rows() == [row]
+    assert (answer.receipt.epsilon, answer.receipt.entry) == (0, None)
+    assert ana.explain(text).epsilon == 0
+    assert entries(ana) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT TO_DATE('2024-13-01', 'YYYY-MM-DD')",
+        "SELECT TO_DATE('2024-01-01', 'YYYY')", "SELECT TO_DATE(day, 'YYYY-MM-DD') FROM visits",
+        "SELECT TO_TIMESTAMP('2024-01-01 12:30:00', 'YYYY-MM-DD HH24:MI:SS')",
+        "SELECT DATE '2024-01-01 12:30:00'", "SELECT '1.5'::int",
+        "SELECT 'x'::boolean", "SELECT 'nan'::double",
+        "SELECT DATE_TRUNC('day', NOW() - INTERVAL '5 hour')", "SELECT CURRENT_TIMESTAMP",
+    ],
+)  # fmt: skip
+def test_a_constant_that_cannot_be_read_is_refused(ana: Session, text: str) -> None:
+    with pytest.raises(Refused) as refused:
+        ana.sql(text)
+    assert refused.value.remedy
+
+
+LISTS = [
+    ("SELECT DISTINCT ward AS ward FROM visits ORDER BY 1 LIMIT 10000", [("east",), ("north",), ("south",), ("west",)]),
+    ("SELECT DISTINCT ward AS w FROM visits ORDER BY w DESC LIMIT 2 OFFSET 1", [("south",), ("north",)]),
+    ("SELECT ward FROM visits GROUP BY ward", [("north",), ("south",), ("east",), ("west",)]),
+    ("SELECT ward FROM visits GROUP BY ALL ORDER BY visits.ward LIMIT 1", [("east",)]),
+    ("SELECT DISTINCT ward FROM visits LIMIT 0", []),
+    ("SELECT ward AS a, ward AS b FROM visits GROUP BY 1 LIMIT 1", [("north", "north")]),
+    (
+        "SELECT ward, urgent FROM visits GROUP BY urgent, 1 ORDER BY urgent DESC, ward DESC LIMIT 2",
+        [("west", True), ("south", True)],
+    ),
+    ('SELECT "public"."visits"."ward" AS "x" FROM "public"."visits" GROUP BY "public"."visits"."ward" LIMIT 1', [("north",)]),
+]
+
+
+@pytest.mark.parametrize(("text", "rows"), LISTS)
+def test_declared_values_are_listed_whatever_rows_have(ana: Session, text: str, rows: list[tuple[Any, ...]]) -> None:
+    answer = ana.sql(text)
+    assert list(zip(*(column.values for column in answer.columns), strict=True)) == rows
+    assert (answer.receipt.epsilon, answer.receipt.entry) == (0, None)
+
+
+def test_a_list_of_declared_values_is_the_same_on_neighbouring_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug narrows the list by data: it would read the store, which is not even opened here."""
+    with hospital_session(tmp_path) as session:
+        monkeypatch.setattr(type(session.data), "runner", property(lambda _: pytest.fail("private data was opened")))
+        assert session.sql("SELECT ward FROM visits GROUP BY ward")["ward"] == ("north", "south", "east", "west")
+        with pytest.raises(pytest.fail.Exception, match="private data was opened"):
+            session.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon=1)
+
+
+def test_a_list_is_limited(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(free, "MOST_LISTED", 11)
+    with pytest.raises(TooMuchWork, match="12 combinations of declared values"):
+        ana.sql("SELECT DISTINCT ward, kind FROM visits")
+
+
+def test_unions_of_constants_are_limited_when_they_meet(ana: Session) -> None:
+    two = "(SELECT 1 AS x UNION ALL SELECT 2)"
+    assert ana.sql(" UNION ALL ".join(f"SELECT {number}" for number in range(40))).rows()[39] == {"0": 39}
+    with pytest.raises(TooMuchWork, match="33,554,432 combinations of rows"):
+        ana.sql(f"SELECT COUNT(*) FROM {', '.join(f'{two} t{at}' for at in range(25))}")
+
+
+def test_explain_is_a_free_list_of_lines(ana: Session) -> None:
+    before, question = entries(ana), "SELECT ward, COUNT(*) AS n FROM visits WHERE cost > :least GROUP BY ward"
+    answer = ana.sql(f"-- what does it cost?\nexplain {question}", params={"least": 3}, epsilon=1)
+    assert answer["explanation"] == tuple(str(ana.explain(question, params={"least": 3}, epsilon=1)).splitlines())
+    assert answer["explanation"][-1].startswith("price: epsilon 1; remaining")
+    assert ana.explain(f"EXPLAIN {question}").epsilon == 0
+    assert (answer.receipt.epsilon, answer.receipt.entry, entries(ana)) == (0, None, before)
+    with pytest.raises(Refused) as refused:
+        ana.sql("EXPLAIN SELECT SUM(nothing) FROM visits")
+    assert refused.value.at == (1, 20)
+
+
+def test_a_derived_table_without_a_name_gets_one(ana: Session) -> None:
+    rows = "(SELECT * FROM visits WHERE urgent)"
+    text = f"SELECT COUNT(*) AS n FROM {rows} JOIN (SELECT id FROM patients) AS derived_1 ON patient_id = id"
+    assert ana.explain(text, epsilon=1).epsilon == 1
+    named = text.replace("urgent)", "urgent) AS t")
+    assert canonical_plan(rewrite(parse(text), hospital(), Wards())) == canonical_plan(rewrite(parse(named), hospital(), Wards()))
+
+
+def test_concat_is_not_the_plan_of_two_bars(ana: Session) -> None:
+    """A part that can be NULL is empty in CONCAT, and makes || NULL: no answer kept for one is that of the other."""
+
+    def plan(text: str) -> str:
+        whole = f"SELECT {text} AS x, COUNT(*) AS n FROM patients GROUP BY 1"
+        return canonical_plan(rewrite(parse(whole), hospital(), Wards()))
+
+    assert plan("CONCAT(NULLIF(sex, 'F'), '!')") != plan("NULLIF(sex, 'F') || '!'")
+    assert plan("CONCAT(NULLIF(sex, 'F'), '!')") == plan("COALESCE(NULLIF(sex, 'F'), '') || '!'")
+
+    def paid(text: str) -> bool:
+        before = entries(ana)
+        ana.sql(f"SELECT {text} AS x, COUNT(*) AS n FROM visits GROUP BY 1", epsilon="0.01")
+        return entries(ana) > before
+
+    assert [paid("ward || '!'"), paid("CONCAT(ward, '!')"), paid("COALESCE(ward, '') || '!'"), paid("ward || '!'")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
 PRIVATE = "SELECT ward FROM visits WHERE patient_id = 7"
 HIDDEN = [  # the planted bug is a check that looks at the outer FROM alone
     "SELECT ward FROM wards WHERE ward IN ({})",
@@ -140,7 +277,7 @@ HIDDEN = [  # the planted bug is a check that looks at the outer FROM alone
     "SELECT w.ward FROM wards w, visits v",
     "SELECT w.ward FROM wards w CROSS JOIN LATERAL ({}) AS t",
     "SELECT w.ward FROM wards w NATURAL JOIN visits",
-    "EXPLAIN SELECT ward FROM wards WHERE ward IN ({})",
+    "EXPLAIN SELECT DISTINCT diagnosis FROM visits",
     "DESCRIBE SELECT * FROM visits",
     'SELECT ward FROM wards WHERE ward IN (SELECT ward FROM "visits" WHERE patient_id = 7)',
     "SELECT ward FROM wards WHERE ward IN (SELECT ward FROM `VISITS`)",
@@ -151,8 +288,49 @@ HIDDEN = [  # the planted bug is a check that looks at the outer FROM alone
     "SELECT ward FROM wards AS visits WHERE ward IN (SELECT ward FROM visits)",
     "SELECT DISTINCT ward FROM visits WHERE patient_id = 7",
     "SELECT DISTINCT ward FROM visits ORDER BY cost",
-    "SELECT DISTINCT ward FROM visits LIMIT 1",
-    "SELECT DISTINCT ward, kind FROM visits",
+    # the planted bugs: a list of declared values that data narrows, and constants with a private table inside
+    "SELECT DISTINCT ward FROM visits WHERE urgent LIMIT 1",
+    "SELECT DISTINCT ward FROM visits WHERE 1 = 1",
+    "SELECT DISTINCT ward, cost FROM visits",
+    "SELECT DISTINCT ward FROM visits ORDER BY 2",
+    "SELECT DISTINCT ward FROM visits ORDER BY UPPER(ward)",
+    "SELECT DISTINCT v.ward FROM visits v JOIN patients p ON v.patient_id = p.id",
+    "SELECT DISTINCT ward FROM visits QUALIFY ROW_NUMBER() OVER (ORDER BY ward) = 1",
+    "SELECT DISTINCT ward FROM visits UNION ALL SELECT ward FROM visits GROUP BY ward",
+    "SELECT DISTINCT ward FROM visits GROUP BY ward, cost",
+    "SELECT DISTINCT ward FROM (SELECT * FROM visits WHERE urgent) AS t",
+    "SELECT ward FROM visits",
+    "SELECT ward FROM visits LIMIT 3",
+    "SELECT TRUE FROM visits WHERE 1 <> 1 LIMIT 1",
+    "SELECT TRUE FROM visits WHERE cost > 1 LIMIT 0",
+    "SELECT TRUE FROM visits WHERE EXISTS ({}) LIMIT 0",
+    "SELECT ward FROM visits LIMIT 0",
+    "SELECT ward FROM visits WHERE urgent GROUP BY ward",
+    "SELECT ward FROM visits GROUP BY ward HAVING ward <> 'north'",
+    "SELECT ward FROM visits GROUP BY ward HAVING COUNT(*) > 3",
+    "SELECT ward FROM visits GROUP BY ward ORDER BY COUNT(*)",
+    "SELECT ward FROM visits GROUP BY ward, kind",
+    "SELECT ward FROM visits GROUP BY ROLLUP (ward)",
+    "SELECT ward, kind FROM visits GROUP BY ward",
+    "SELECT ward, ward = 'north' AS x FROM visits GROUP BY ward",
+    "SELECT ward AS kind FROM visits GROUP BY kind",
+    "SELECT diagnosis FROM visits GROUP BY diagnosis",
+    "SELECT patient_id FROM visits GROUP BY patient_id",
+    "SELECT (SELECT COUNT(*) FROM visits)",
+    "SELECT 1 WHERE EXISTS ({})",
+    "SELECT 'north' IN ({}) AS x",
+    "SELECT CASE WHEN EXISTS ({}) THEN 1 ELSE 0 END",
+    "SELECT 1 AS x UNION ALL SELECT COUNT(*) FROM visits",
+    "SELECT 1 LIMIT (SELECT COUNT(*) FROM visits)",
+    "SELECT 1 ORDER BY (SELECT COUNT(*) FROM visits)",
+    "WITH a AS ({}) SELECT 1 WHERE EXISTS (SELECT 1 FROM a)",
+    "SELECT x FROM (SELECT 1 AS x UNION ALL SELECT cost FROM visits) AS t",
+    "SELECT COUNT(*) FROM visits WHERE EXISTS (SELECT 1)",
+    "SELECT",
+    "SELECT UNION ALL SELECT",
+    "SELECT COUNT(*)",
+    "SELECT *",
+    "SELECT ward",
     "SELECT DISTINCT UPPER(ward) FROM visits",
     "SELECT DISTINCT diagnosis FROM visits",
     "SELECT DISTINCT patient_id FROM visits",
@@ -180,7 +358,17 @@ HIDDEN = [  # the planted bug is a check that looks at the outer FROM alone
     "SHOW ALL TABLES",
     "SHOW visits",
     "PRAGMA table_info('visits')",
-    "SELECT 1",
+    "SELECT getenv('HOME')",
+    "SELECT read_text('/etc/passwd')",
+    "SELECT pg_sleep(10)",
+    "SELECT current_setting('TimeZone')",
+    "SELECT NOW()",
+    "SELECT REPEAT('a', 1000000000)",
+    "SELECT (SELECT * FROM duckdb_settings())",
+    "EXPLAIN ANALYZE SELECT COUNT(*) FROM visits",
+    "EXPLAIN (FORMAT JSON) SELECT COUNT(*) FROM visits",
+    "EXPLAIN EXPLAIN SELECT 1",
+    "EXPLAIN DELETE FROM visits",
 ]  # fmt: skip
 
 

@@ -185,7 +185,11 @@ def test_an_answer_is_walked_drawn_and_shown() -> None:
     assert list(answer) == answer.rows()
     assert repr(answer) == str(answer)
     assert answer.plot().svg() == answer.chart().svg()
-    assert answer._repr_html_().count('<td style="text-align: right">') == 2
+    page = answer._repr_html_()
+    assert page.count("text-align: right") == 2
+    assert ">± 2<" in page, "the interval has a place of its own, beside its number"
+    assert page.count("data:image/svg+xml;base64,") == 1
+    assert "<style" not in page, "the styles of a chart stay in its image"
 
 
 HOSTILE = ["[bold]x[/bold]", "[/]", "a\nb", "\x1b[2Jgone", "<b>&amp;</b>", "\u202egnp", "tab\there", "\r\n", "[red", "🙂é"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -33,10 +33,10 @@ SETTINGS = (
     "python_enable_replacements = false",
     "preserve_insertion_order = false",
     "TimeZone = 'UTC'",
-    "enable_progress_bar = true",
-    "enable_progress_bar_print = false",
     "disabled_optimizers = 'statistics_propagation,top_n_window_elimination'",
 )
+
+PROGRESS = ("enable_progress_bar = true", "enable_progress_bar_print = false")
 
 EngineError = duckdb.Error  # what a statement can raise, by the names that preparation knows
 OutOfMemory = duckdb.OutOfMemoryException
@@ -122,6 +122,9 @@ class Workshop:
     def __post_init__(self) -> None:
         for setting in (*SETTINGS, f"temp_directory = {text(str(self.spill))}"):
             self.engine.execute(f"SET {setting}")
+        with suppress(duckdb.InvalidInputException):  # in a notebook without ipywidgets, which the engine would need to draw it
+            for setting in PROGRESS:
+                self.engine.execute(f"SET {setting}")
         self.limit = limit = self._bytes_of_memory(self.memory)
         if limit < LEAST:
             raise InvalidInput(f"memory {self.memory} is too small: it must be at least 400MB; raise it, for example 4GB")

@@ -10,16 +10,17 @@ is paid for once. A refusal is the same exception as that of a session on this m
 from __future__ import annotations
 
 import json
+import re
 import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit import errors
 from tacit.doors.exact_form import MEDIA, answer_from
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from tacit.query.language.nodes import Parameters
     from tacit.query.price.explanation import AtBudget, Explanation
 
+Made = TypeVar("Made")
 MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
 WAIT = 660.0  # seconds for a reply: more than a question may take
 PAUSES = (0.2, 1.0, 3.0)  # seconds before a request is sent again whose reply was lost
@@ -42,6 +44,10 @@ BUDGET = ("epsilon", "delta", "error", "confidence")
 ARGUMENTS = (*BUDGET, "groups", "simultaneous")  # that a refusal of the server may name
 REFUSALS = {kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Refused)}
 NO_URL = "the server must be a URL such as https://stats.example.org"
+NOT_UNDERSTOOD = "check the URL; if the server has a newer version, update tacit here"
+MOST_COLUMNS, LONGEST_NAME = 10_000, 100_000  # of an answer: more than a server of tacit sends
+NUMBER = re.compile(r"-?[0-9]{1,2000}(?:[./][0-9]{1,2000})?")  # exact, without an exponent, which could stand for any size
+DECIMAL = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:E[+-]?[0-9]{1,3})?")
 LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 
@@ -74,6 +80,14 @@ class Remote:
 
     def __repr__(self) -> str:
         return f"Remote({self.url!r})"  # never the token
+
+    def _repr_html_(self) -> str | None:
+        """The declared tables, by one free request; None, and so the plain text, if the server does not reply."""
+        from tacit.query.declared import tables_for_html
+
+        with suppress(TacitError), _in_words():
+            return tables_for_html(f"{self!r}: ask with .sql(..., epsilon=0.1), price with .explain(...)", self.tables())
+        return None
 
     def __enter__(self) -> Remote:
         return self
@@ -130,7 +144,7 @@ class Remote:
         """The declarations of each table: columns, units and limits."""
         known = self.catalog()
         with _in_words():
-            return [dict(table) for table in known["tables"]]
+            return [_table(table) for table in known["tables"]]
 
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release; sent as SQL."""
@@ -203,7 +217,7 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        raise StoreUnusable("the server did not reply in words of tacit", remedy="check the URL") from None
+        raise StoreUnusable("the server did not reply in words of tacit", remedy=NOT_UNDERSTOOD) from None
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -216,9 +230,53 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def _answer_from(text: str) -> Answer:
-    _read(text)
+    content = _read(text)
     with _in_words():
+        _check_answer(content["answer"], content["receipt"])
         return answer_from(text)
+
+
+def _check_answer(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
+    """Raises unless an answer is a table of plain values: columns of one length, and numbers that can be computed with."""
+    for number in (*answer["amounts"], answer["confidence"], *(receipt["left"] or ())):
+        _exact(number)
+    columns, rows = answer["columns"], {len(part) for _, _, *parts in answer["columns"] for part in parts[:3] if part is not None}
+    if len(columns) > MOST_COLUMNS or len(rows) > 1:
+        raise ValueError("not a table")
+    for name, kind, *parts in columns:
+        if not _is_text(name) or not _is_text(kind) or not all(_is_plain(value) for part in parts for value in part or ()):
+            raise TypeError("not a column")
+    if not all(map(_is_text, (*answer["notes"], *answer["limits"]))) or type(answer["simultaneous"]) is not bool:
+        raise TypeError("not an answer")
+    entry, version, again = (receipt[field] for field in ("entry", "data_version", "again"))
+    if not (entry is None or type(entry) is int) or not (version is None or _is_text(version)) or type(again) is not bool:
+        raise TypeError("not a receipt")
+
+
+def _exact(text: Any) -> Fraction:
+    """An exact number of a reply; one with an exponent could take any time and memory."""
+    if not isinstance(text, str) or not NUMBER.fullmatch(text):
+        raise ValueError("not a number")
+    return Fraction(text)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= LONGEST_NAME
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value of an answer is one: a text, a number, a truth, NULL, or the exact decimal of `record`."""
+    if isinstance(value, dict):
+        return len(value) == 1 and all(isinstance(part, str) and DECIMAL.fullmatch(part) for part in value.values())
+    return value is None or isinstance(value, str | int | float)
+
+
+def _known(kind: Callable[..., Made], told: Mapping[str, Any]) -> Made:
+    """A value of a reply, without the fields that a newer server may add; its own are texts, truths and numbers."""
+    fields = {name: told[name] for name in getattr(kind, "__slots__", ()) if name in told}
+    if not all(value is None or isinstance(value, str | int | float) for value in fields.values()):
+        raise TypeError("not a plain value")
+    return kind(**fields)
 
 
 def _explanation_from(content: Mapping[str, Any]) -> Explanation:
@@ -230,24 +288,40 @@ def _explanation_from(content: Mapping[str, Any]) -> Explanation:
         return Explanation(
             tree=tuple(content["tree"]),
             groups=content["groups"],
-            noise=tuple(Noise(**each) for each in content["noise"]),
-            errors=tuple(Expected(**each) for each in content["errors"]),
-            epsilon=Fraction(content["price"]["epsilon"]),
-            delta=Fraction(content["price"]["delta"]),
+            noise=tuple(_known(Noise, each) for each in content["noise"]),
+            errors=tuple(_known(Expected, each) for each in content["errors"]),
+            epsilon=_exact(content["price"]["epsilon"]),
+            delta=_exact(content["price"]["delta"]),
             confidence=Fraction(repr(content["confidence"])),
             left=content["left"],
             takes=tuple(content.get("takes", ())),
-            columns=tuple(Heading(**each) for each in content.get("columns", ())),
+            columns=tuple(_known(Heading, each) for each in content.get("columns", ())),
             parameters=tuple((each["name"], each["type"]) for each in content.get("parameters", ())),
             budgets=tuple(_at_budget(each) for each in content.get("budgets", ())),
         )
 
 
+def _table(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The declarations of a table, in the types that readers rely on."""
+    unit, columns = told.get("unit"), told["columns"]
+    named = [told["name"], *(part for column in columns for part in (column["name"], column["kind"]))]
+    named += [] if unit is None else [unit["column"], *(unit["references"] or ())]
+    bounds = [part for column in columns for part in column["bounds"] or ()]
+    pairs = all(column["bounds"] is None or len(column["bounds"]) == 2 for column in columns)
+    steps = [column["step"] for column in columns if column["step"] is not None]
+    values = [value for column in columns for value in column["values"] or ()]
+    if not pairs or not all(map(_is_text, (*named, *bounds, *steps))) or not all(map(_is_plain, values)):
+        raise TypeError("not a table")
+    if unit is not None and unit["references"] is not None and len(unit["references"]) != 2:
+        raise TypeError("not a unit")
+    return dict(told)
+
+
 def _at_budget(content: Mapping[str, Any]) -> AtBudget:
     from tacit.query.price.explanation import AtBudget, Expected
 
-    price, errors = content["price"], tuple(Expected(**each) for each in content["errors"])
-    return AtBudget(Fraction(price["epsilon"]), Fraction(price["delta"]), errors)
+    price, errors = content["price"], tuple(_known(Expected, each) for each in content["errors"])
+    return AtBudget(_exact(price["epsilon"]), _exact(price["delta"]), errors)
 
 
 def raised(status: int, text: str) -> TacitError:
@@ -300,12 +374,16 @@ def _request(question: str, params: Parameters, budget: Mapping[str, Any]) -> di
 
 
 def _parameter(value: Any) -> Any:
-    if isinstance(value, date):
+    if isinstance(value, date) and not isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Decimal | Fraction):
         return int(value) if value == int(value) else float(value)
-    return (
-        value if value is None or isinstance(value, str | bool | int) else float(value) if isinstance(value, Real) else str(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, Real):
+        return float(value)
+    raise InvalidInput(
+        f"a parameter must be a text, a number, a date, True, False or None, not {type(value).__name__}", argument="params"
     )
 
 

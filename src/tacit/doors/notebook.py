@@ -89,7 +89,7 @@ class TacitMagics(Magics):
             return self._current().session
         answer = self._ask(words, cell)
         if words.explain and not words.name:
-            self._publish({"text/plain": lines_for_terminal(str(answer))})
+            self._publish({"text/plain": lines_for_terminal(str(answer)), "text/html": answer._repr_html_()})
             return None
         if not words.name:
             return answer

@@ -101,7 +101,10 @@ class Leave(Exception):
 
 @dataclass
 class Shell:
-    """A session and how it is asked: `say` prints a line, `confirmed` asks a person whether a price may be paid."""
+    """A session and how it is asked: `say` prints a line, `confirmed` asks a person whether a price may be paid.
+
+    `show` prints an answer; without it, its text is said.
+    """
 
     session: Limited
     say: Callable[[str], object]
@@ -112,6 +115,7 @@ class Shell:
     failed: bool = False
     asked: bool = False
     balance: str = field(default="")
+    show: Callable[[Any], object] | None = None
 
     def __post_init__(self) -> None:
         if self.epsilon is not None:
@@ -144,7 +148,13 @@ class Shell:
         self.answer = answer
         if answer.receipt.left_epsilon is not None:
             self.balance = as_text(answer.receipt.left_epsilon)
-        self.say(str(answer))
+        self._show(answer)
+
+    def _show(self, answer: Any) -> None:
+        if self.show is None:
+            self.say(str(answer))
+        else:
+            self.show(answer)
 
     def _may_pay(self, sql: str, budget: dict[str, str]) -> bool:
         """Whether the price may be paid, after it was shown with the expected errors; what costs nothing is not asked about."""
@@ -170,7 +180,7 @@ class Shell:
         actions[name](rest.strip().rstrip(";").strip())
 
     def _describe(self, table: str) -> None:
-        self.say(str(self.session.sql(f'DESCRIBE "{table}"' if table else "SHOW TABLES")))
+        self._show(self.session.sql(f'DESCRIBE "{table}"' if table else "SHOW TABLES"))
 
     def _explain(self, sql: str) -> None:
         if not sql:
@@ -187,7 +197,8 @@ class Shell:
         if last and not (last.isdecimal() and 1 <= int(last) <= 200):
             raise InvalidInput("the number of entries must be from 1 to 200; type \\history 20")
         for entry in self.session.history(int(last or 20)):
-            self.say(for_terminal(f"{entry['entry']:>6}  epsilon {entry['price']['epsilon']}  {entry['question']}", 200))
+            asked = " ".join(str(entry["question"]).split())
+            self.say(for_terminal(f"{entry['entry']:>6}  epsilon {entry['price']['epsilon']}  {asked}", 200))
 
     def _chart(self, path: str) -> None:
         if self.answer is None:
@@ -242,7 +253,11 @@ def interactive(shell: Shell, folder: Path) -> None:
     from prompt_toolkit.shortcuts import confirm
 
     completer = WordCompleter(candidates(shell.session.tables()), ignore_case=True, WORD=True)
-    prompt: PromptSession[str] = PromptSession(history=FileHistory(str(_private_file(folder))), completer=completer)
+    prompt: PromptSession[str] = PromptSession(
+        history=FileHistory(str(_private_file(folder))),
+        completer=completer,
+        complete_while_typing=Condition(lambda: prompt.default_buffer.document.char_before_cursor.isalnum()),
+    )
     several = Condition(lambda: not is_complete(prompt.default_buffer.text))
     shell.confirmed = lambda price: bool(confirm(f"{price}. Ask?"))
     account = shell.session.budget()["analyst"]

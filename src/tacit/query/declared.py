@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import decimal_text
+from tacit.untrusted import table_for_html
 
 
 class Held(Protocol):
@@ -60,3 +62,32 @@ def _column(column: Column) -> dict[str, Any]:
 
 def _bound(column: Column, bound: Fraction) -> str:
     return day_of(int(bound)).isoformat() if column.kind == "date" else decimal_text(bound)
+
+
+# --- in a notebook -----------------------------------------------------------------------------------------------------------
+
+
+def tables_for_html(title: str, tables: Sequence[Mapping[str, Any]]) -> str:
+    """The declarations of tables for a notebook; never a number of rows."""
+    rows = [(str(table["name"]), _unit_words(table), _column_words(table["columns"])) for table in tables]
+    return table_for_html([("table", False), ("one unit", False), ("columns", False)], rows, [title])
+
+
+def _unit_words(table: Mapping[str, Any]) -> str:
+    if table["public"]:
+        return "public"
+    unit = table.get("unit")
+    return (
+        "a row" if unit is None else f"{unit['column']}, at most {table['max_rows']} rows" if table["max_rows"] else unit["column"]
+    )
+
+
+def _column_words(columns: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(_one_column(column) for column in columns)
+
+
+def _one_column(column: Mapping[str, Any]) -> str:
+    if column["bounds"]:
+        return f"{column['name']} [{column['bounds'][0]}, {column['bounds'][1]}]"
+    values = column["values"]
+    return f"{column['name']} ({len(values)} values)" if values else str(column["name"])

@@ -70,7 +70,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "length": Function(rows.of_values(len), ONE),
     "substring": Function(rows.of_values(rows.cut_text), Form(("this", "start", "length"), 2, 3, "write SUBSTRING(column, 1, 3)")),
     "concat": Function(lambda given, _: rows.concatenate(given), Form((), 2, 2)),
-    "concat_all": Function(lambda given, _: rows.joined_whole(given), public=False),
+    "concat_all": Function(lambda given, _: rows.joined_whole(given)),
     "strftime": Function(rows.strftime),
     "date_trunc": Function(rows.truncate),
     **{name: Function(rows.part(name), OWN if name == "isodow" else ONE) for name in dates.PARTS},

@@ -172,14 +172,13 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
 
     With several `epsilons`, the explanation is that of the first, and `budgets` has the price and the errors at each.
     """
-    from tacit.query.price.explain import explained_free, explained_without_rows
+    from tacit.query.price.explain import explained_without_rows
     from tacit.query.price.explanation import AtBudget
-    from tacit.query.price.header import free_header
 
     assumed = Assumed.of(budget)
     given = {name: value for name, value in budget.items() if name not in Assumed.__slots__}
     if (columns := free_columns(asked, asker.catalog, asker.public)) is not None:
-        return explained_free(free_header(columns), seen().left)
+        return free_explanation(dict(columns), seen().left)
     assert isinstance(asked, Select)  # noqa: S101  # all else is free
     if asked.limit == 0:
         return explained_without_rows(plan_without_rows(asked, asker.catalog, asker.public()), seen().left)
@@ -189,6 +188,14 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
     if not assumed.epsilons:
         return explanations[0]
     return replace(explanations[0], budgets=tuple(AtBudget(each.epsilon, each.delta, each.errors) for each in explanations))
+
+
+def free_explanation(columns: Mapping[str, Sequence[Any]], left: str) -> Explanation:
+    """The explanation of an answer that is free: its columns, and the price 0."""
+    from tacit.query.price.explain import explained_free
+    from tacit.query.price.header import free_header
+
+    return explained_free(free_header(columns.items()), left)
 
 
 def _price_explained(

@@ -16,7 +16,7 @@ from typing import TypeGuard
 from tacit.errors import Refused
 from tacit.privacy.catalog import Catalog, Column, day_of
 from tacit.privacy.rounding import as_text
-from tacit.query.free import declared_tables, nodes_in
+from tacit.query.free import nodes_in, tables_by_name
 from tacit.query.language import nodes
 from tacit.query.language.nodes import DATE_PARTS, Given, Mark
 from tacit.query.language.sql import read
@@ -121,7 +121,7 @@ def _of_column(column: Column, end: str) -> tuple[str | None, nodes.Parameter]:
 
 def _columns_of(parts: list[object], catalog: Catalog) -> dict[str, Column]:
     """The declared columns by the names that a question can call them; a name that two tables have belongs to the first."""
-    declared, columns = declared_tables(catalog), dict[str, Column]()
+    declared, columns = tables_by_name(catalog), dict[str, Column]()
     for source in (node for node in parts if isinstance(node, From)):
         table = declared.get(source.table.lower())
         for name, column in table.columns.items() if table else ():

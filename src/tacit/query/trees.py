@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from itertools import chain, count
 from typing import Any
 
 from tacit.privacy.catalog import Table
@@ -23,6 +24,19 @@ from tacit.query.plan import (
     UnitJoin,
     Where,
 )
+
+
+def each_once(names: Sequence[str]) -> list[str]:
+    """Names of columns, a second one of the same name with its number.
+
+    >>> each_once(["ward", "ward", "kind"])
+    ['ward', 'ward_2', 'kind']
+    """
+    found: list[str] = []
+    for wanted in names:
+        found.append(next(name for name in chain([wanted], (f"{wanted}_{at}" for at in count(2))) if name not in found))
+    return found
+
 
 _FIELDS: dict[type, Sequence[str] | None] = {}
 _COMPARED: dict[type, tuple[Sequence[str], Mapping[str, Any]] | None] = {}

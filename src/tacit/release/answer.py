@@ -6,6 +6,7 @@ Everything in it may be published. A released answer stays the same forever, at 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -22,7 +23,7 @@ from tacit.files import write
 from tacit.mechanisms.noise.grid import DOUBLE_LIMIT
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidy_answer
-from tacit.untrusted import LONGEST_CELL, csv_text, for_html, for_json, for_terminal, width
+from tacit.untrusted import LONGEST_CELL, csv_text, for_json, for_terminal, table_for_html, width
 
 if TYPE_CHECKING:
     from tacit.release.charts import Picture
@@ -279,14 +280,17 @@ class Answer:
         return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
-        sides = [f' style="text-align: {"right" if column.is_number else "left"}"' for column in self.columns]
-        sided = list(zip(self.columns, sides, strict=True))
-        head = "".join(f"<th{side}>{for_html(heading(column))}</th>" for column, side in sided)
-        body = "".join(
-            "<tr>" + "".join(f"<td{side}>{for_html(cell_text(column, at))}</td>" for column, side in sided) + "</tr>"
-            for at in self._rows_shown
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{for_html(' · '.join(self.below()))}</p>"
+        header = [(heading(column), column.is_number) for column in self.columns]
+        rows = [[cell_text(column, at) for column in self.columns] for at in self._rows_shown]
+        return table_for_html(header, rows, self.below()) + self._picture()
+
+    def _picture(self) -> str:
+        """The chart below the table: an image of its own, whose styles do not reach the page. None without groups to compare."""
+        kinds = [column.is_number for column in self.columns]
+        if len(self) < 2 or not any(kinds) or not any(column.is_key for column in self.columns):
+            return ""
+        drawn = b64encode(self.chart().svg().encode()).decode()
+        return f'<img alt="chart" style="max-width: 100%; margin-top: 0.6em" src="data:image/svg+xml;base64,{drawn}">'
 
 
 def heading(column: Column) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tacit.chart import svg
+from tacit.chart import require_charts, svg
 from tacit.errors import InvalidInput
 from tacit.files import check, check_links, not_written, write
 from tacit.mechanisms.unseal import opened
@@ -53,6 +53,7 @@ def curators_place(report: Path, out: Path) -> Path:
     """
     if report.suffix.lower() not in PAGES:
         raise InvalidInput(f"the report is a page of HTML; give it a name that ends in .html, and not as {report.name} does")
+    require_charts()
     public = out.absolute().parent.resolve()
     for place in (report, report.parent / ".tacit" / "reports" / report.name):
         check_links(place)

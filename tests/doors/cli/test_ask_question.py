@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,16 @@ def test_parameters_are_recorded_as_literals(folder: Path) -> None:
     assert "SELECT COUNT(*) AS n FROM visits WHERE ward = 'north' AND cost > -5" in questions
     code, said = run(folder, "explain", "SELECT COUNT(*) FROM visits WHERE ward = :w", "--param", "w=nort")
     assert (code, "did you mean 'north'?" in said) == (3, True)
+
+
+def test_free_statements_need_no_epsilon(folder: Path) -> None:
+    assert run(folder, "sql", "SELECT 1 AS x, 'a' || 'b' AS y", "--csv") == (0, "x,y\n1,ab\n")
+    assert run(folder, "sql", "SELECT ward FROM visits GROUP BY ward ORDER BY 1 DESC LIMIT 1", "--csv") == (0, "ward\nwest\n")
+    code, said = run(folder, "sql", "EXPLAIN SELECT COUNT(*) AS n FROM visits")
+    assert code == 0
+    assert "price: epsilon 1; remaining" in said
+    code, said = run(folder, "sql", "SELECT (SELECT COUNT(*) FROM visits) AS n")
+    assert code == 3
 
 
 def test_limit_0_prints_the_columns_and_costs_nothing(folder: Path) -> None:
@@ -180,3 +192,34 @@ def test_a_letter_that_the_terminal_cannot_read_is_not_called_a_control_characte
     assert code != 0
     assert "cannot be read in the encoding of this terminal; set PYTHONUTF8=1" in said
     assert "control character" not in said
+
+
+WITHOUT_CHARTS = """
+import sys
+sys.modules["altair"] = sys.modules["vl_convert"] = None
+from tacit.doors.cli import main
+main()
+"""
+
+
+def asked_without_charts(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """`tacit` in a process that can import neither package of the extra `charts`."""
+    words = (*words, "--catalog", str(folder / "tacit.toml"), "--analyst", "ana")
+    return subprocess.run([sys.executable, "-c", WITHOUT_CHARTS, *words], capture_output=True, text=True, check=False)
+
+
+def test_the_main_road_needs_no_charting_library(folder: Path, tmp_path: Path) -> None:
+    text = ("sql", "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", "--epsilon", "0.05")
+    done = asked_without_charts(folder, *text, "--chart", str(tmp_path / "wards.svg"))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "wards.svg").read_text("utf-8").startswith("<svg")
+
+
+@pytest.mark.parametrize("name", ["wards.png", "wards.html"])
+def test_a_chart_that_needs_the_extra_is_refused_before_anything_is_spent(folder: Path, tmp_path: Path, name: str) -> None:
+    with open_data(folder / "tacit.toml", own_process=False) as data:
+        before = data.ledger.head.number
+        text = ("sql", "SELECT COUNT(*) AS n FROM visits WHERE cost > 7", "--epsilon", "0.05")
+        done = asked_without_charts(folder, *text, "--chart", str(tmp_path / name))
+        assert data.ledger.head.number == before
+    assert (done.returncode, "pip install 'tacit[charts]'" in " ".join(done.stderr.split())) == (2, True), done.stderr

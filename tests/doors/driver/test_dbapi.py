@@ -311,3 +311,108 @@ def test_the_replies_of_a_hostile_server_are_one_error(body, monkeypatch):
             with pytest.raises(dbapi.OperationalError):
                 connection.cursor().execute(WARDS)
             connection.close()
+
+
+def answer_of(**changes) -> dict:
+    """The reply of a server to a question, with parts that a hostile one changes."""
+    answer = {"columns": [["n", "count", [3], [1], [5], None]], "amounts": ["1/10", "0"], "confidence": "19/20"}
+    answer |= {"simultaneous": False, "notes": [], "limits": []}
+    receipt = {"left": ["1", "0"], "entry": 4, "data_version": "a", "again": False}
+    return {
+        "answer": answer | {name: value for name, value in changes.items() if name in answer},
+        "receipt": receipt | {name: value for name, value in changes.items() if name in receipt},
+    }
+
+
+PLANTED = [
+    {"columns": [["n", "count", [3, 4], [1], [5], None]]},  # of different lengths
+    {"columns": [["n", "key", [3]], ["m", "key", [3, 4]]]},
+    {"columns": [[7, "key", [3]]]},
+    {"columns": [["n", "key", [[3]]]]},
+    {"columns": [["n", "key", [{"decimal": "1E+999999999"}]]]},  # as a text without an exponent, a gigabyte
+    {"columns": [["n", "key", [{"decimal": "NaN"}]]]},
+    {"columns": [["n", "key", [{"__class__": "os.system"}]]]},
+    {"columns": [["n", "key", [1]]] * 10_001},
+    {"columns": [["n" * 100_001, "key", [1]]]},
+    {"amounts": ["1e999999999", "0"]},  # as a fraction, more memory than any machine has
+    {"confidence": "1e999999999"},
+    {"left": ["1e999999999", "0"]},
+    {"left": ["9" * 5000, "0"]},
+    {"notes": [{"a": 1}]},
+    {"entry": "../../etc/passwd"},
+    {"data_version": 7},
+    {"again": "yes"},
+]
+
+
+@pytest.mark.parametrize("changes", PLANTED, ids=lambda changes: str(changes)[:60])
+def test_planted_answers_are_one_error(changes):
+    """Without the check, most become errors of Python in the cursor, and those with exponents never end."""
+    assert replied(answer_of()).cursor().execute(WARDS).fetchall() == [(3, 1, 5)]
+    with pytest.raises(dbapi.OperationalError, match="words of tacit") as raised:
+        replied(answer_of(**changes)).cursor().execute(WARDS)
+    assert "update tacit here" in raised.value.remedy
+
+
+def replied(content: dict, **options) -> dbapi.Connection:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=content))
+    return dbapi.connect(session=Remote("https://x.org", "t", transport=transport, pauses=()), epsilon="0.1", **options)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"name": 7}, {"columns": 3}, {"columns": [{"name": "a"}]}, {"unit": {"column": 1}}, {"unit": []}]
+)
+def test_planted_declarations_are_one_error(changes):
+    table = {"name": "visits", "public": False, "unit": None, "columns": []} | changes
+    with pytest.raises(errors.StoreUnusable, match="words of tacit"):
+        replied({"tables": [table]}).session.tables()
+
+
+def test_a_server_of_a_newer_version_may_add_fields():
+    answer = answer_of()
+    answer["answer"]["newer"], answer["receipt"]["newer"] = {"a": [1]}, "b"
+    assert replied(answer).cursor().execute(WARDS).fetchall() == [(3, 1, 5)]
+    heading = {"name": "n", "kind": "count", "type": "integer", "nullable": False, "low": None, "high": None, "newer": 1}
+    noise = {"what": "n", "mechanism": "Laplace", "sensitivity": "1", "scale": "1", "cost": "1", "newer": []}
+    told = {
+        "tree": [], "groups": "one", "noise": [noise], "errors": [{"column": "n", "error": "± 3", "newer": 2}], "newer": 3,
+        "price": {"epsilon": "0.5", "delta": "0"}, "confidence": 0.95, "left": "", "columns": [heading],
+    }  # fmt: skip
+    assert replied(told).session.explain(WARDS).columns[0].name == "n"
+    told["price"]["epsilon"] = "1e999999999"
+    with pytest.raises(errors.StoreUnusable, match="words of tacit"):
+        replied(told).session.explain(WARDS)
+
+
+@pytest.mark.parametrize("value", [b"x", [1], {"a": 1}, object(), 1j])
+def test_a_parameter_of_a_wrong_type_is_a_data_error(connection, value):
+    remote = replied(answer_of())
+    for opened in (connection, remote):
+        with pytest.raises(dbapi.DataError, match="must be a text, a number"):
+            opened.cursor().execute(OVER, {"c": value})
+
+
+def test_nothing_of_a_reply_is_written_to_disk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("builtins.open", lambda *_, **__: pytest.fail("a file was opened"))
+    cursor = replied(answer_of(data_version="../../x")).cursor().execute(WARDS)
+    assert cursor.fetchall() == [(3, 1, 5)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_free_statements_need_no_budget_on_a_server(server):
+    found, url = server
+    before = found.data.ledger.head.number
+    address = url.replace("http://", f"tacit+http://ana:{found.tokens['ana']}@", 1)
+    with dbapi.connect(address) as connection:  # without epsilon
+        cursor = connection.cursor()
+        assert cursor.execute("SELECT 1").fetchall() == [(1,)]
+        assert cursor.execute("SELECT 'a' || 'b' AS x, 1 + 1 AS y").fetchall() == [("ab", 2)]
+        assert cursor.execute("SELECT ward FROM visits GROUP BY ward ORDER BY 1 LIMIT 2").fetchall() == [("east",), ("north",)]
+        assert cursor.execute(f"EXPLAIN {WARDS}").fetchall()[-1][0].startswith("price: epsilon 1")
+        assert cursor.execute("SELECT CURRENT_DATE").fetchone()[0].year >= 2024
+        with pytest.raises(dbapi.ProgrammingError) as raised:
+            cursor.execute("SELECT COUNT(*) AS n FROM visits")
+        assert (raised.value.code, bool(raised.value.remedy)) == ("no_budget", True)
+    assert found.data.ledger.head.number == before

@@ -56,7 +56,7 @@ def test_hostile_names_are_answered_or_refused_in_one_line():
 PLANTED = [  # what is taken away, where, and the format that must notice
     ("text", "tacit.release.answer.for_terminal", cut_only, "\x1b[2J"),
     ("terminal", "tacit.release.answer.for_terminal", cut_only, "\u202ea\x9b"),
-    ("table in HTML", "tacit.release.answer.for_html", as_it_is, "<img src=x onerror=alert(1)>"),
+    ("table in HTML", "tacit.untrusted.for_html", as_it_is, "<img src=x onerror=alert(1)>"),
     ("CSV", "tacit.untrusted.for_csv", as_it_is, "=1+1"),
     ("CSV", "tacit.untrusted.for_csv", as_it_is, "a\nb"),
     ("JSON", "tacit.release.answer.for_json", lambda value: json.dumps(value, ensure_ascii=False), "\u202e"),

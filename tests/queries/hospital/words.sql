@@ -150,13 +150,19 @@ SELECT AVG(DATE_DIFF('day', DATE '2020-01-01', day)) AS days FROM visits;
 SELECT AVG(DATE_DIFF(day, DATE '2020-01-01', MONTH)) AS x FROM visits;
 --   not_allowed: line 1, column 12: DATE_DIFF fits two readings here: dialects differ on the order of its arguments; write DATE_DIFF('day', DATE '2020-01-01', MONTH) or DATE_DIFF('month', DATE '2020-01-01', day)
 
--- refused: 104 dialects differ on NULL in CONCAT
+-- answered: 104 CONCAT leaves NULL out
 SELECT CONCAT(ward, '-', kind) AS place, COUNT(*) AS n FROM visits GROUP BY place;
---   not_allowed: line 1, column 8: CONCAT fits two readings here: dialects differ on a part that can be NULL; write a || b, which is NULL then, or COALESCE(a, '') || COALESCE(b, '')
+--   group by place (15)
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: 15, all of them public; one unit touches at most 8, with at most 8 rows in each
+--   count: Laplace, sensitivity 8 (l1), scale 8, pure epsilon 1 (add or remove one unit)
+--   n: ± 24 at 0.95 confidence
+--   price: epsilon 1
 
 -- refused: 105 a letter of a date format by name
 SELECT TO_CHAR(day, 'HH24') AS hour, COUNT(*) AS n FROM visits GROUP BY hour;
---   not_allowed: line 1, column 8: 'HH' in a date format is not supported; supported are: YYYY, yyyy, YY, yy, MM, mm, DDD, ddd, DD, dd, Q, q, IYYY, iyyy, IW, iw, Mon, Dy, FMMonth, FMDay
+--   not_allowed: line 1, column 8: 'HH24' in a date format is not supported; supported are: YYYY, yyyy, YY, yy, MM, mm, DDD, ddd, DD, dd, Q, q, IYYY, iyyy, IW, iw, Mon, Dy, FMMonth, FMDay
 
 -- refused: 106 a regular expression on private text
 SELECT COUNT(*) FROM visits WHERE diagnosis ~ 'flu';

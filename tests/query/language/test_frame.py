@@ -84,7 +84,7 @@ def test_the_budget_goes_on_to_release_and_explain() -> None:
         lambda: frame().join("wards"),
         lambda: frame().join("wards", using="ward", how="right"),
         lambda: frame().join("wards", on="visits.ward = wards.ward", using="ward"),
-        lambda: frame().agg(n="(SELECT 1)"),
+        lambda: frame().agg(n="(SELECT)"),
     ],
 )
 def test_what_is_no_expression_is_refused_at_once(build: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tacit.doors.cli.ask import AnalystOption, ServerOption, opened, remote_of, utf8_text
-from tacit.doors.cli.output import say
+from tacit.doors.cli.output import console, say
 from tacit.doors.cli.which_catalog import CatalogOption
 from tacit.errors import InvalidInput
 
@@ -46,7 +46,7 @@ def shell(
     questions = [] if at_terminal else statements(_text(file))
     with _session(most, analyst, server, catalog) as session:
         if at_terminal:
-            interactive(Shell(session, say, epsilon=epsilon), _folder())
+            interactive(Shell(session, say, epsilon=epsilon, show=console().print), _folder())
             return
         asking = Shell(session, say, epsilon=epsilon, asked=True)
         for question in questions:

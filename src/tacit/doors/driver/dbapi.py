@@ -137,6 +137,7 @@ def pep_errors() -> Iterator[None]:
         raise
     except TacitError as error:
         kind = next((mine for theirs, mine in KINDS if isinstance(error, theirs)), DatabaseError)
+        kind = DataError if "params" in error.arguments else kind
         code, remedy = getattr(error, "code", "invalid"), getattr(error, "remedy", "")
         raise kind(str(error), code=code, remedy=remedy) from error
 

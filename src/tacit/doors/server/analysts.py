@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.question import pause
-from tacit.release.answer import Answer, Receipt, recorded, with_names
+from tacit.release.answer import Answer, Column, Receipt, recorded, with_names
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from tacit.doors.server.models import AnswerWanted, Budgeted, Explained, HistoryWanted, Nothing, Question
     from tacit.doors.server.office import Office
     from tacit.doors.server.records import Account
-    from tacit.release.answer import Answer
     from tacit.session import Session
 
 # --- questions ---------------------------------------------------------------------------------------------------------------
@@ -54,16 +54,16 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
     if session is None:
         return problem("forbidden")
     if not key:
-        return render(_kept_reply(office, session, asked), asked.form)
+        return _rendered(office, account, asked, _kept_reply(office, session, asked))
     given, stored = asked.model_dump(exclude={"form"}), partial(_stored_text, office, account.name)
     with office.requests.alone(account.name, key, given, office.data.ledger.head.number) as begun:
         if begun.finished is not None:
-            return render(from_frame(begun.finished, stored), asked.form)
+            return _rendered(office, account, asked, from_frame(begun.finished, stored))
         kept = _recover(office, session, begun) if begun.again else None
         if kept is None:
             kept = _kept_reply(office, session.for_request(begun.key), asked, begun)
         office.requests.finish(begun, as_frame(kept, stored))
-        return render(kept, asked.form)
+        return _rendered(office, account, asked, kept)
 
 
 def _stored_text(office: Office, analyst: str, entry: int) -> str | None:
@@ -136,19 +136,31 @@ def budget_of(asked: Budgeted) -> dict[str, Any]:
     return {**{name: value for name, value in given.items() if value is not None}, **more}
 
 
-def render(kept: Kept, form: str) -> Reply:
-    """A kept reply in the form that is wanted."""
+def _rendered(office: Office, account: Account, asked: Question, kept: Kept) -> Reply:
+    """A kept reply in the form that is wanted; a refusal is JSON in every form."""
     if kept.status != DONE:
         return Reply(kept.status, kept.text.encode())
-    if form == "exact":
+    if asked.form == "exact":
         return Reply(DONE, kept.text.encode(), MEDIA)
-    return Reply(DONE, for_json(answer_from(kept.text).to_dict()).encode())
+    answer = answer_from(kept.text)
+    if asked.form == "plain":
+        return as_json(answer.to_dict())
+    with office.seats.seat(), office.suspects.at_work(fingerprint_of(account.name, asked.sql, asked.params)):
+        return replace(FORMS[asked.form](answer), headers=((RECEIPT, _receipt_text(answer)),))
+
+
+def _receipt_text(answer: Answer) -> str:
+    """The facts that a table has no place for: the price, the remainder, the entry and the confidence, as JSON in ASCII."""
+    told = answer.to_dict()
+    facts = {name: told[name] for name in ("entry", "price", "left", "confidence", "simultaneous")}
+    return for_json({**facts, "again": answer.receipt.again}, plain=True)
 
 
 # --- explanations ------------------------------------------------------------------------------------------------------------
 
 
 MOST_DRAWN = 2_000  # rows of a picture
+RECEIPT = "Tacit-Receipt"  # the header of a reply that is a table
 CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
 
 
@@ -177,20 +189,22 @@ def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Re
     if kept is None:
         return problem("not_found")
     with office.suspects.at_work(digest_of("answer", account.name, str(wanted.entry), wanted.form)):
-        return FORMS[wanted.form](office, kept)
+        return FORMS[wanted.form](kept)
 
 
-def _arrow(_: Office, answer: Answer) -> Reply:
+def _arrow(answer: Answer) -> Reply:
+    """The flat table as an Arrow stream; the metadata of its schema has the rest of the answer as JSON."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    table = answer.to_arrow()
+    told = {name: value for name, value in answer.to_dict().items() if name != "rows"}
+    table = answer.to_arrow().replace_schema_metadata({"tacit.answer": for_json(told)})
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write(table)
     return Reply(DONE, sink.getvalue().to_pybytes(), ARROW)
 
 
-def _svg(_: Office, answer: Answer) -> Reply:
+def _svg(answer: Answer) -> Reply:
     if not any(column.is_number for column in answer.columns):
         raise InvalidInput("the answer has no number to draw; ask for JSON or CSV")
     if len(answer) > MOST_DRAWN:
@@ -198,13 +212,24 @@ def _svg(_: Office, answer: Answer) -> Reply:
     return Reply(DONE, answer.chart().svg().encode(), SVG)
 
 
-FORMS: Mapping[str, Callable[[Office, Answer], Reply]] = {
-    "json": lambda _, answer: as_json(answer.to_dict()),
-    "csv": lambda _, answer: Reply(DONE, answer.to_csv().encode(), CSV),
-    "exact": lambda _, answer: Reply(DONE, exact_text(answer).encode(), MEDIA),
+FORMS: Mapping[str, Callable[[Answer], Reply]] = {
+    "json": lambda answer: as_json(answer.to_dict()),
+    "csv": lambda answer: Reply(DONE, answer.to_csv().encode(), CSV),
+    "exact": lambda answer: Reply(DONE, exact_text(answer).encode(), MEDIA),
     "arrow": _arrow,
     "svg": _svg,
 }
+FIRST = Answer(
+    (Column("key", "key", ("a", None)), Column("n", "count", (1, 2), (0.5, None), (1.5, None)), Column("m", "avg", (None, None))),
+    Fraction(19, 20),
+    Receipt(Fraction(1), Fraction(0)),
+)
+
+
+def load_forms() -> None:
+    """Write an answer in every form, so that every library is loaded before the clerk serves, and none at a question."""
+    for form in FORMS.values():
+        form(FIRST)
 
 
 # --- budget and history ------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from typing import NoReturn, Protocol
 
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.spark.connect import unreachable
+from tacit.doors.server.analysts import load_forms
 from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
 from tacit.doors.server.problems import problem
 from tacit.doors.server.requests import elsewhere, engine_ended, lift
@@ -79,6 +80,7 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)
         desk = desks(data, pool, seats)
         held = _closed(data, replace(profile, left_out=frozenset(settings.left_out)))
+        load_forms()  # inside the sandbox, since pyarrow starts a thread of its own
     except TacitError as error:
         _give_up(control, error)
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -20,7 +21,17 @@ from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 
 EXACT = "application/vnd.tacit.answer+json"
 KEY = r"^[!-~]{1,128}$"
-FORMS = ("text/csv", "application/vnd.apache.arrow.stream", "image/svg+xml")
+CSV, ARROW = "text/csv", "application/vnd.apache.arrow.stream"
+FORMS = (CSV, ARROW, "image/svg+xml")
+OFFERED: dict[
+    str, tuple[str, frozenset[str]]
+] = {  # of an answer: the form, and parameters that are true of it; the first is preferred
+    "application/json": ("plain", frozenset({"charset=utf-8"})),
+    CSV: ("csv", frozenset({"charset=utf-8", "header=present"})),
+    ARROW: ("arrow", frozenset()),
+    EXACT: ("exact", frozenset()),
+}
+QUALITY = re.compile(r"q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 
 bearer = HTTPBearer(auto_error=False, description="A token of an account: tacit_...")
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
@@ -94,9 +105,11 @@ def app(clerk: Clerk, settings: Settings) -> App:
     async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
         return await ask("health", None, {}, request)
 
-    @api.post("/v1/questions", operation_id="ask", responses=of.answer())
+    @api.post("/v1/questions", operation_id="ask", responses=of.answer((CSV, ARROW)))
     async def questions(asked: of.Asked, who: Bearer, request: Request, key: Key = "") -> Response:
-        form = "exact" if request.headers.get("accept", "") == EXACT else "plain"
+        form = form_of(",".join(request.headers.getlist("accept")))
+        if form is None:
+            return await _refusal(clerk, request) or _response(problem("not_acceptable"))
         return await ask("ask", who, {**asked.model_dump(), "form": form}, request, key)
 
     @api.get("/v1/answers/{entry}", operation_id="answer", responses=of.answer(FORMS))
@@ -123,6 +136,41 @@ class Asking:
             refused.headers["connection"] = "close"
             return refused
         return _response(reply)
+
+
+def form_of(accept: str) -> str | None:
+    """The form of an answer that an Accept header prefers, by RFC 9110; JSON without one, and None if it takes no form offered.
+
+    >>> form_of(""), form_of("text/csv;q=0.5, application/*;q=0.1"), form_of("*/*, application/json;q=0"), form_of("text/html")
+    ('plain', 'csv', 'csv', None)
+    """
+    if not accept.strip():
+        return "plain"
+    ranges = [found for part in accept.split(",") if (found := _range_of(part)) is not None]
+    wanted = {media: _quality(media, known, ranges) for media, (_, known) in OFFERED.items()}
+    best = max(wanted, key=lambda media: wanted[media])  # the first of equals
+    return OFFERED[best][0] if wanted[best] else None
+
+
+def _range_of(part: str) -> tuple[str, frozenset[str], float] | None:
+    """A media range with its parameters and its quality; None if it has no valid form."""
+    media, *parameters = (each.strip().lower().replace('"', "") for each in part.split(";"))
+    weights = [each for each in parameters if each.startswith("q=")]
+    quality = QUALITY.fullmatch(weights[0]) if weights else None
+    if weights and (quality is None or len(weights) > 1):
+        return None
+    return media, frozenset(each for each in parameters if each and each not in weights), float(quality[1]) if quality else 1.0
+
+
+def _quality(media: str, known: frozenset[str], ranges: list[tuple[str, frozenset[str], float]]) -> float:
+    """The quality that the most specific range gives a media type; 0 if no range includes it."""
+    patterns = ("*/*", f"{media.partition('/')[0]}/*", media)
+    fitting = [
+        (patterns.index(name), len(parameters), quality)
+        for name, parameters, quality in ranges
+        if name in patterns and parameters <= known
+    ]
+    return max(fitting, default=(0, 0, 0.0))[2]
 
 
 def _add(api: FastAPI, route: Route, ask: Asking) -> None:

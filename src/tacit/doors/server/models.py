@@ -79,9 +79,9 @@ class Asked(Budgeted):
 
 
 class Question(Asked):
-    """The same, with the form of its answer: for people, or for a client that makes the same answer of it."""
+    """The same, with the form of its answer: for people, for a client that makes the same answer of it, or a flat table."""
 
-    form: Literal["plain", "exact"] = "plain"
+    form: Literal["plain", "exact", "csv", "arrow"] = "plain"
 
 
 class Explained(Budgeted):

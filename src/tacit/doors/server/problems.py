@@ -39,6 +39,11 @@ TEXTS: Mapping[str, tuple[int, str, str]] = {
     ),
     "not_found": (404, "not found", "see /v1/openapi.json"),
     "method_not_allowed": (405, "this method is not supported here", "see /v1/openapi.json"),
+    "not_acceptable": (
+        406,
+        "none of the media types in Accept is offered here; nothing was spent",
+        "send Accept: application/json, text/csv or application/vnd.apache.arrow.stream",
+    ),
     "already_exists": (CONFLICT, "this name was used before, and belongs to one account for ever", "choose another name"),
     "too_large": (413, "the request is too large", "send at most 128 KiB, with at most 64 KiB of SQL"),
     "unsupported_media_type": (415, "the body is not JSON", "send Content-Type: application/json"),

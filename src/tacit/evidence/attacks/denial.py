@@ -65,10 +65,9 @@ class DenialAttack:
 
     def chart(self, path: str | None = None) -> Any:
         """An Altair chart of the disclosed values; saved if a path is given."""
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         rows: list[dict[str, Any]] = [
             {"auditor": "value-based", "share": len(self.value_based.named) / self.people},
             {"auditor": "simulatable", "share": len(self.simulatable.named) / self.people},

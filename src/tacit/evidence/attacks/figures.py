@@ -70,11 +70,9 @@ class Axes:
 
 def lines(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None = None) -> Any:
     """An Altair chart of rows x, y, `series`, in lines; a row with `seen` true is a point that was measured, without a line."""
-    import altair
+    from tacit.chart import charting, save
 
-    from tacit.chart import save
-
-    alt: Any = altair
+    alt = charting()
     names = list(dict.fromkeys(row["series"] for row in rows))
     colour = alt.Color("series:N", title=None, sort=names, scale=alt.Scale(domain=names, range=list(COLOURS[: len(names)])))
     encoding = {
@@ -91,11 +89,9 @@ def lines(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None =
 
 def bars(rows: Sequence[Row], axes: Axes, title: str, path: str | Path | None = None, rule: float | None = None) -> Any:
     """An Altair chart of rows x, y and `series`, as bars side by side; `rule` is a dashed line across."""
-    import altair
+    from tacit.chart import charting, save
 
-    from tacit.chart import save
-
-    alt: Any = altair
+    alt = charting()
     names = list(dict.fromkeys(row["series"] for row in rows))
     chart: Any = (
         alt.Chart(alt.InlineData(values=plain(list(rows))))

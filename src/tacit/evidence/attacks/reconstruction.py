@@ -154,11 +154,9 @@ class Reconstruction:
 
     def chart(self, path: str | Path | None = None) -> Any:
         """An Altair chart of the estimates, apart by the true bit where it is known, saved if a path is given."""
-        import altair
+        from tacit.chart import charting, save
 
-        from tacit.chart import save
-
-        alt: Any = altair
+        alt = charting()
         names = ["?"] * self.people if self.truth is None else ["yes" if bit else "no" for bit in self.truth]
         rows = [{"estimate": float(value), "bit": name} for value, name in zip(self.estimates, names, strict=True)]
         base = alt.Chart(alt.InlineData(values=rows), width=520, height=240, title=self._title(alt))

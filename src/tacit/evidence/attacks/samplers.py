@@ -74,9 +74,9 @@ class FloatingPoint:
 
     def chart(self, path: str | None = None) -> Any:
         """An Altair chart of the four shares, saved if a path is given."""
-        import altair
+        from tacit.chart import charting, save
 
-        from tacit.chart import save
+        altair = charting()
 
         rows: list[dict[str, Any]] = [
             {"noise": "textbook floats", "answer": "0", "share": self.textbook_zero},

@@ -110,10 +110,9 @@ class Utility:
 
     def chart(self, path: str | Path | None = None) -> Any:
         """An Altair chart of all runs, with the median of each auditor; saved if a path is given."""
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         points = [{"auditor": name, "answered": count} for name, counts in self.answered.items() for count in counts]
         base = alt.Chart(alt.InlineData(values=points)).encode(y=alt.Y("auditor:N", title=None, sort=list(self.answered)))
         scale = alt.Scale(type="symlog")

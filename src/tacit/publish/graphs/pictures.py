@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.chart import charting
 from tacit.publish.graphs.candidates import BINS, WORDS, Candidates
 from tacit.publish.graphs.graph import Graph
 
@@ -16,8 +17,7 @@ POINTS = 400  # of a curve: more cannot be seen
 
 def candidate_chart(before: list[Candidates], after: list[Candidates]) -> Any:
     """People by the size of their candidate set, for each kind of knowledge, before and as published."""
-    import altair as alt
-
+    alt = charting()
     values = [
         {"candidates": name, "people": number, "graph": graph, "knowledge": WORDS[each.knowledge]}
         for graph, levels in (("before", before), ("published", after))
@@ -41,8 +41,7 @@ def candidate_chart(before: list[Candidates], after: list[Candidates]) -> Any:
 
 def degree_chart(before: Graph, after: Graph) -> Any:
     """The degrees in descending order, on two logarithmic axes: a step is a group of people who share a degree."""
-    import altair as alt
-
+    alt = charting()
     values = [
         {"rank": int(rank) + 1, "degree": int(degrees[rank]), "graph": name}
         for name, graph in (("before", before), ("published", after))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.chart import charting
 from tacit.errors import InvalidInput
 from tacit.publish.tables.anonymized import BANNER, NOT_PROTECTED, Anonymized, anonymize
 from tacit.publish.tables.grouping import Integers
@@ -28,8 +29,7 @@ WIDTH = 640
 
 def group_sizes(sizes: Integers, k: int) -> Any:
     """How many groups, and how many rows, have a size in each of at most twelve bins; the line is k."""
-    import altair as alt
-
+    alt = charting()
     edges = _edges(int(sizes.min()), int(sizes.max()))
     place = np.searchsorted(edges, sizes, side="right") - 1
     labels = [f"{low:,}" if low + 1 == high else f"{low:,}-{high - 1:,}" for low, high in pairwise(edges)]
@@ -61,8 +61,7 @@ def _edges(low: int, high: int) -> list[int]:
 
 def frontier(points: Sequence[tuple[int, float]], chosen: tuple[int, float]) -> Any:
     """The least loss at each k, and the table that was made."""
-    import altair as alt
-
+    alt = charting()
     line = alt.Chart(alt.InlineData(values=[{"k": k, "loss": loss} for k, loss in points]))
     dot = alt.Chart(alt.InlineData(values=[{"k": chosen[0], "loss": chosen[1], "what": "this table"}]))
     x = alt.X(
@@ -86,8 +85,7 @@ def lattice_picture(best_node: Found) -> Any:
 
 
 def _dots(best_node: Found) -> Any:
-    import altair as alt
-
+    alt = charting()
     height = np.indices(best_node.tags.shape).sum(axis=0)
     values = []
     for level in range(int(height.max()) + 1):
@@ -109,8 +107,7 @@ def _dots(best_node: Found) -> Any:
 
 
 def _bars(best_node: Found) -> Any:
-    import altair as alt
-
+    alt = charting()
     height = np.indices(best_node.tags.shape).sum(axis=0)
     fine = best_node.tags == COMPLIES
     values = [

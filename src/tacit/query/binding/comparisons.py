@@ -14,6 +14,7 @@ from tacit.errors import NeverTrue, NotAllowed, WrongType
 from tacit.privacy.catalog import day_number
 from tacit.privacy.rounding import as_text
 from tacit.query.binding import terms
+from tacit.query.language.date_formats import day_in
 from tacit.query.plan import (
     BooleanType,
     CategoryType,
@@ -144,10 +145,9 @@ def _text_compared(symbol: str, node: TextColumn, text: str | None) -> Condition
 
 
 def _day(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'") from None
+    if (day := day_in(text)) is None:
+        raise WrongType("invalid date: expected a text such as '2020-12-31'", remedy="write DATE '2020-12-31'")
+    return day
 
 
 def like(term: Term, pattern: str, ignore_case: bool) -> Condition:

@@ -66,13 +66,16 @@ def concatenate(given: Sequence[Term]) -> Term:
 
 
 def joined_whole(given: Sequence[Term]) -> Term:
-    """CONCAT, which leaves out a NULL in one dialect and becomes NULL in another: refused where one of its parts can be NULL."""
-    if len(given) > 1 and any(term.nullable for term in given):
-        raise NotAllowed(
-            "CONCAT fits two readings here: dialects differ on a part that can be NULL",
-            remedy="write a || b, which is NULL then, or COALESCE(a, '') || COALESCE(b, '')",
-        )
-    return concatenate(given) if len(given) > 1 else as_text(given[0])
+    """CONCAT as in PostgreSQL: a part that is NULL is empty. Its plan is that of COALESCE(a, '') || COALESCE(b, '').
+
+    So no answer that was kept for a || b is one of it, unless no part can be NULL: then the two are the same.
+    """
+    parts = [_or_empty(as_text(term)) for term in given]
+    return concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def _or_empty(term: Term) -> Term:
+    return terms.first_known([term, Term(Literal(0), CategoryType(("",)))]) if term.nullable else term
 
 
 def strftime(given: Sequence[Term], written: Sequence[Expression]) -> Term:

@@ -33,7 +33,7 @@ from tacit.query.binding.conditions import (
     tie,
     ties_in,
 )
-from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared_columns
+from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared_columns, source_of
 from tacit.query.language.syntax import Apply, At, Exists, Expression, From, InQuery, Joined, Name, Nested, Select
 from tacit.query.plan import (
     Bound,
@@ -180,7 +180,7 @@ class Relations:
 
     def of(self, select: Select, around: Scope | None = None) -> Built:
         """The rows that a SELECT is over, after its WHERE."""
-        parts = [self.part(select.table), *(self.part(joined.table) for joined in select.joins)]
+        parts = [self.part(source_of(select)), *(self.part(joined.table) for joined in select.joins)]
         self._count_joins(select)
         pool = list(conjuncts(select.where))
         first, rest = self._in_order(parts, select.joins, pool)

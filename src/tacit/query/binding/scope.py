@@ -12,7 +12,20 @@ from tacit.errors import NoBounds, NotAllowed, UnknownName
 from tacit.privacy import catalog
 from tacit.privacy.catalog import Table
 from tacit.query.binding import terms
-from tacit.query.language.syntax import Apply, At, Constant, Expression, Item, Name, Scalar, Star, unplaced_query
+from tacit.query.language.syntax import (
+    Apply,
+    At,
+    Constant,
+    Expression,
+    From,
+    Item,
+    Name,
+    Nested,
+    Scalar,
+    Select,
+    Star,
+    unplaced_query,
+)
 from tacit.query.plan import (
     CategoryType,
     Column,
@@ -25,6 +38,14 @@ from tacit.query.plan import (
     TextType,
     Type,
 )
+
+
+def source_of(select: Select) -> From | Nested:
+    """The table or sub-query of FROM; refused without one."""
+    if select.table is None:
+        at = select.items[0].expression.at if select.items else None
+        raise NotAllowed("missing FROM: the question names no table", remedy="add FROM and a declared table", at=at)
+    return select.table
 
 
 class PublicFacts(Protocol):

@@ -20,7 +20,7 @@ from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.conditions import possible
 from tacit.query.binding.curves import public_step
 from tacit.query.binding.relations import Built, Part, Relations
-from tacit.query.binding.scope import Declared, Identity, Scope, Source, identifies, keys_of, name_of, of_group, plain
+from tacit.query.binding.scope import Declared, Identity, Scope, Source, identifies, keys_of, name_of, of_group, plain, source_of
 from tacit.query.intervals.aggregates import WRITTEN
 from tacit.query.language.syntax import Apply, At, Expression, Item, Name, Nested, Query, Select, Star, UnionAll
 from tacit.query.plan import (
@@ -298,7 +298,7 @@ def _of(relations: Relations, query: Query) -> Found:
         raise NotAllowed(
             "LIMIT in a sub-query would choose among the rows of all people",
             remedy="leave it out, or use MIN, MAX or a quantile",
-            at=query.table.at,
+            at=source_of(query).at,
         )
     built = relations.of(query)
     grouped = query.group_by or query.distinct or query.having is not None or any(has_aggregate(i.expression) for i in query.items)
@@ -307,7 +307,7 @@ def _of(relations: Relations, query: Query) -> Found:
         return built.rows, columns, built.public, built.plain
     if built.public or isinstance(built.rows, PublicScan):
         raise NotAllowed(
-            "a sub-query over public tables cannot be grouped", remedy="join the public table itself", at=query.table.at
+            "a sub-query over public tables cannot be grouped", remedy="join the public table itself", at=source_of(query).at
         )
     return (*_per_unit(relations, query, built, built.rows), False, False)
 
@@ -355,7 +355,7 @@ def _column_of(expression: Expression, scope: Scope) -> Held:
 
 def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> tuple[Rows, list[tuple[str, Held]]]:
     if query.distinct and query.group_by:
-        raise NotAllowed("DISTINCT beside GROUP BY is not supported", remedy="leave one of them out", at=query.table.at)
+        raise NotAllowed("DISTINCT beside GROUP BY is not supported", remedy="leave one of them out", at=source_of(query).at)
     source, binder = next(relations.numbers), Binder(built.scope)
     written = [item.expression for item in query.items] if query.distinct and not query.group_by else _keys(query)
     identities: dict[object, tuple[str, Identity]] = {}
@@ -378,7 +378,7 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
         nodes.append((name, node))
         keys[plain(expression, built.scope)] = (name, replace(term, node=Column(source, name, node.low, node.high, node.nullable)))
     if not identities:
-        raise _loses_the_unit(built.scope, query.table.at)
+        raise _loses_the_unit(built.scope, source_of(query).at)
     if len(keys) == 0 and len(identities) == 1:
         identities = {key: (name, replace(each, unique=each.node is not None)) for key, (name, each) in identities.items()}
     totals = Totals(binder, relations.rows_of(rows), source, keys)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
-from itertools import chain, count
 from math import isfinite
 from typing import Any
 
@@ -18,6 +17,7 @@ from tacit.data.deadline import stopped_after
 from tacit.data.dialect import name as quoted
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.privacy.catalog import Column
+from tacit.query.trees import each_once
 
 Columns = list[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 SECONDS, MEMORY = 10.0, "1GB"
@@ -55,15 +55,7 @@ def asked_of_public(text: str, tables: Mapping[str, PublicTable], seconds: float
         raise REFUSALS["question"]() from None
     if len(rows) > MOST_ROWS:
         raise REFUSALS["rows"]()
-    return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(_each_once(names))]
-
-
-def _each_once(names: list[str]) -> list[str]:
-    """Names of columns, a second one of the same name with its number: ward, ward_2."""
-    found: list[str] = []
-    for wanted in names:
-        found.append(next(name for name in chain([wanted], (f"{wanted}_{at}" for at in count(2))) if name not in found))
-    return found
+    return [(name, tuple(_plain(row[place]) for row in rows)) for place, name in enumerate(each_once(names))]
 
 
 def _run(text: str, tables: Mapping[str, PublicTable], seconds: float) -> tuple[list[str], list[Any]]:

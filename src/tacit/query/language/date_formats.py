@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date
+from datetime import date, datetime, time
 
-from tacit.errors import NotAllowed
+from tacit.errors import NotAllowed, WrongType
 
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -39,8 +39,9 @@ OF_POSTGRES = {
     "Q": "%Q", "q": "%Q", "IYYY": "%G", "iyyy": "%G", "IW": "%V", "iw": "%V",
     "Mon": "%b", "Dy": "%a", "FMMonth": "%B", "FMDay": "%A",
 }  # fmt: skip
+TIMES = {"HH24": "%H", "hh24": "%H", "MI": "%M", "mi": "%M", "SS": "%S", "ss": "%S", "US": "%f", "us": "%f"}
 OF_SPARK = {"yyyy": "%Y", "MM": "%m", "dd": "%d"}
-TOKENS = re.compile(r'"[^"]*"|FM[A-Za-z]+|IYYY|iyyy|[A-Za-z]+|[^A-Za-z"]+|"')
+TOKENS = re.compile(r'"[^"]*"|(?:HH|hh)24|FM[A-Za-z]+|IYYY|iyyy|[A-Za-z]+|[^A-Za-z"]+|"')
 
 
 def of_strftime(form: str, letters: frozenset[str] = frozenset(WRITTEN)) -> str:
@@ -70,6 +71,52 @@ def of_to_char(form: str) -> str:
     ('%Y-Q%Q', '%b %Y')
     """
     return _translate(form, OF_POSTGRES)
+
+
+def of_to_date(form: str) -> str:
+    """The form of TO_DATE and TO_TIMESTAMP; a time of day is read, and must be midnight.
+
+    >>> of_to_date("YYYY-MM-DD HH24:MI:SS.US")
+    '%Y-%m-%d %H:%M:%S.%f'
+    """
+    return _translate(form, OF_POSTGRES | TIMES)
+
+
+def read_as(text: str, form: str) -> date:
+    """The date that a text is, in a form that this module gives.
+
+    >>> read_as("29.02.2024", "%d.%m.%Y")
+    datetime.date(2024, 2, 29)
+    """
+    if not {"%Y", "%m", "%d"} <= set(re.findall("%.", form)) <= {"%Y", "%m", "%d", "%%", *TIMES.values()}:
+        raise NotAllowed("the format of a date must have its year, month and day in digits", remedy="write 'YYYY-MM-DD'")
+    if not text.isascii() or len(text) > LONGEST:
+        raise WrongType("the text is not a date in this format", remedy="write DATE '2024-05-01'")
+    try:
+        moment = datetime.strptime(text, form)  # a day has no time zone
+    except ValueError:
+        raise WrongType("the text is not a date in this format", remedy="write DATE '2024-05-01'") from None
+    return midnight(moment)
+
+
+def day_in(text: str) -> date | None:
+    """The day that a text is, also with a time of day that is midnight, as programs write a day; None for any other text.
+
+    >>> day_in("2024-05-01"), day_in("2024-05-01 00:00:00.000000"), day_in("2024-05-01 12:30:00")
+    (datetime.date(2024, 5, 1), datetime.date(2024, 5, 1), None)
+    """
+    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)[ T]00:00(?::00(?:\.0{1,6})?)?(?:Z|[+-]00(?::?00)?)?", text, re.ASCII)
+    try:
+        return date.fromisoformat(text if match is None else match[1])
+    except ValueError:
+        return None
+
+
+def midnight(moment: datetime) -> date:
+    """The day that begins at a moment; refused where the moment is later."""
+    if moment.time() != time.min:
+        raise NotAllowed("tacit has dates only: a time of day must be midnight", remedy="write DATE '2024-05-01'")
+    return moment.date()
 
 
 def _translate(form: str, codes: Mapping[str, str]) -> str:

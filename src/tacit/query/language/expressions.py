@@ -360,6 +360,7 @@ READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     exp.RegexpILike: Expressions.regular_match,
     exp.RegexpFullMatch: Expressions.regular_match,
     exp.CurrentDate: Expressions.today,
+    exp.CurrentTimestamp: Expressions.moment,
     exp.Placeholder: Expressions.parameter,
     exp.Parameter: Expressions.parameter,
     exp.Interval: Expressions.interval,

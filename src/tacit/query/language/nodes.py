@@ -71,7 +71,8 @@ def _plain(name: str, value: Any) -> Parameter:
     value = value.item() if type(value).__module__ == "numpy" and hasattr(value, "item") else value
     if isinstance(value, datetime) or not isinstance(value, str | bool | Integral | float | Decimal | Fraction | date | None):
         raise InvalidInput(
-            f"the parameter {name!r} must be a text, a number, a date, True, False or None, not {type(value).__name__}"
+            f"the parameter {name!r} must be a text, a number, a date, True, False or None, not {type(value).__name__}",
+            argument="params",
         )
     return value if isinstance(value, str | bool | float | Decimal | Fraction | date | None) else int(value)
 
@@ -198,7 +199,6 @@ CALLED: Mapping[type[exp.Expr], str] = {
     exp.Is: "IS",
     exp.RegexpLike: "~",
     exp.DataType: "this type",
-    exp.CurrentTimestamp: "a time of day (use CURRENT_DATE)",
     exp.CurrentTime: "a time of day (use CURRENT_DATE)",
     exp.CurrentUser: "CURRENT_USER",
     exp.National: "N'...'",
@@ -292,6 +292,8 @@ class Nodes(ABC):
         self.places: dict[int, int] = {}  # of each ?, by its node: its number from 1
         self._starts: dict[int, tuple[exp.Expr, int | None]] = {}  # by node, which is held so that no other gets its number
         self.named_queries: dict[str, Query] = {}  # of WITH, by their names in lower case
+        self.day_only = False  # inside a cast to DATE or a DATE_TRUNC, where a time of day makes no difference
+        self.unnamed = 0  # sub-queries in FROM that were given a name
 
     @abstractmethod
     def expression(self, node: exp.Expr) -> Expression:

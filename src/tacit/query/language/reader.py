@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, count, product
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -109,16 +109,17 @@ class Reader(Expressions):
         outer = dict(self.named_queries)
         self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")
-        if source is None:
-            raise NotAllowed("missing FROM: the question names no table", remedy="add FROM and a declared table", at=self.at(tree))
-        self.only(source, "this")
+        if source is not None:
+            self.only(source, "this")
+        elif not tree.expressions:
+            raise NotAllowed("SELECT without anything to select", remedy="write for example SELECT COUNT(*) FROM a declared table")
         if distinct := tree.args.get("distinct"):
             self.only(distinct)
         where, having, order, chosen = (tree.args.get(name) for name in ("where", "having", "order", "qualify"))
         group, sets = self.group(tree.args.get("group"))
         found = Select(
             items=tuple(item for node in tree.expressions for item in self.items(node)),
-            table=self.source(source.this),
+            table=None if source is None else self.source(source.this),
             joins=tuple(self.join(node) for node in tree.args.get("joins") or ()),
             where=self.expression(where.this) if where else None,
             group_by=group,
@@ -241,7 +242,13 @@ class Reader(Expressions):
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             self.only(node, "this", "table")
             return Item(Star(self.at(node), node.args["table"].name), None)
-        return Item(self.expression(node), None)
+        return Item(self.expression(node), self.word_named(node))
+
+    def word_named(self, node: exp.Expr) -> str | None:
+        """The name of VERSION() and CURRENT_DATE, which are constants by now and would be named by their values."""
+        if isinstance(node, exp.CurrentDate):
+            return "current_date"
+        return "version" if isinstance(node, exp.Anonymous) and node.name.lower() == "version" else None
 
     # --- clauses ---
 
@@ -249,10 +256,9 @@ class Reader(Expressions):
         """A table, a name of WITH, or a sub-query with a name."""
         if isinstance(node, exp.Subquery):
             self.only(node, "this", "alias")
-            if not node.alias:
-                raise NotAllowed("a sub-query in FROM needs a name", remedy="write (SELECT ...) AS t", at=self.at(node))
-            self.only(node.args["alias"], "this")
-            return Nested(self.query(node.this), node.alias, self.at(node))
+            if node.args.get("alias"):
+                self.only(node.args["alias"], "this")
+            return Nested(self.query(node.this), node.alias or self.new_name(), self.at(node))
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise self.refuse(node, "only tables declared in the catalog can be queried")
         if node.args.get("catalog"):
@@ -269,6 +275,13 @@ class Reader(Expressions):
         if named is not None:
             return Nested(named, node.alias or node.name, self.at(node))
         return From(node.name, node.alias or node.name, self.at(node))
+
+    def new_name(self) -> str:
+        """A name for a sub-query in FROM that has none: one that the text does not contain."""
+        text = self.text.lower()
+        name = next(name for place in count(self.unnamed + 1) if (name := f"derived_{place}") not in text)
+        self.unnamed = int(name.removeprefix("derived_"))
+        return name
 
     def join(self, node: exp.Join) -> Joined:
         """A join; its ON is read whole, and what it means is for the binder."""

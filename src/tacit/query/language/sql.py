@@ -136,8 +136,23 @@ def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
         return ShowTables()
     first = re.match(r"\s*(?:--[^\n]*\n\s*|/\*.*?\*/\s*)*([A-Za-z]+)", text, flags=re.DOTALL)
     word = first.group(1).upper() if first else "this statement"
-    remedy = "run: tacit explain" if word == "EXPLAIN" else "ask one SELECT ... FROM a declared table"
-    raise NotAllowed(f"{word} is not supported: only SELECT, DESCRIBE and SHOW TABLES are", remedy=remedy)
+    if word == "EXPLAIN":
+        raise NotAllowed("EXPLAIN is supported before one SELECT only", remedy="write EXPLAIN SELECT ..., without options")
+    remedy = "ask one SELECT ... FROM a declared table"
+    raise NotAllowed(f"{word} is not supported: only SELECT, EXPLAIN, DESCRIBE and SHOW TABLES are", remedy=remedy)
+
+
+_EXPLAIN = re.compile(r"\A((?:\s|--[^\n]*\n|/\*.*?\*/)*)(EXPLAIN)(?=\s+(?:SELECT|WITH)\b)", re.IGNORECASE | re.DOTALL)
+
+
+def explained_text(text: object) -> str | None:
+    """The SELECT of EXPLAIN SELECT ..., with blanks in the place of that word; None for any other text.
+
+    >>> explained_text("explain SELECT 1"), explained_text("SELECT 1")
+    ('        SELECT 1', None)
+    """
+    match = _EXPLAIN.match(text) if isinstance(text, str) and len(text) <= LONGEST_TEXT else None
+    return None if match is None else f"{match[1]}{' ' * len(match[2])}{match.string[match.end() :]}"
 
 
 def _start(node: exp.Expr) -> int:

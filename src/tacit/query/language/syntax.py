@@ -121,11 +121,11 @@ class Select:
     """A whole question as written; `options` is the budget written in it.
 
     `sets` are the grouping sets of ROLLUP, CUBE or GROUPING SETS; `group_by` has all their expressions. The rows of the questions
-    in `below` stand below its own (UNION ALL); its order and limit are then those of all rows.
+    in `below` stand below its own (UNION ALL); its order and limit are then those of all rows. Without FROM, `table` is None.
     """
 
     items: tuple[Item, ...]
-    table: From | Nested
+    table: From | Nested | None
     joins: tuple[Joined, ...] = ()
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
@@ -192,7 +192,7 @@ def without_places(select: Select) -> Select:
     return replace(
         select,
         items=tuple(Item(_without_place(item.expression), item.name or None) for item in select.items),
-        table=_unplaced_source(select.table),
+        table=None if select.table is None else _unplaced_source(select.table),
         joins=tuple(replace(join, table=_unplaced_source(join.table), on=_maybe(join.on)) for join in select.joins),
         where=_maybe(select.where),
         group_by=() if select.sets else tuple(map(_without_place, select.group_by)),

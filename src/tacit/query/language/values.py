@@ -9,11 +9,16 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from tacit.errors import NotAllowed
+from tacit.errors import NotAllowed, WrongType
+from tacit.query.language.date_formats import day_in
 from tacit.query.language.nodes import CASTS, DATE_PARTS, MOST_DIGITS, NAMED, Mark, Nodes, constant, decimal_of, read_number
 from tacit.query.language.syntax import Apply, At, Constant, Expression
 from tacit.untrusted import UNSEEN
 
+DAYS = frozenset({"DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMPNTZ", "DATETIME"})  # tacit has dates, which begin at midnight
+READ = {"cast_integer": "an integer", "cast_number": "a number", "cast_boolean": "TRUE or FALSE"}  # of a constant text
+TRUTHS = {"true": True, "t": True, "false": False, "f": False}
+WHOLE_DAYS = frozenset({"day", "week", "month", "quarter", "year"})
 MOST_PRECISE, MOST_DECIMALS = 38, 12  # digits of a NUMERIC(p, s), and those after its point
 
 
@@ -24,6 +29,17 @@ def _months_away(day: date, sign: str, months: int) -> date | None:
     if not 1 <= year < 9999:
         return None
     return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def _is_now(node: exp.Expr) -> bool:
+    """Whether a node is NOW(), plus or minus intervals of whole days."""
+    while isinstance(node, exp.Paren) or (isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval)):
+        unit = node.expression.args.get("unit") if isinstance(node, exp.Add | exp.Sub) else None
+        if unit is not None and unit.name.lower().rstrip("s") not in WHOLE_DAYS:
+            return False
+        node = node.this
+    called = node.name.upper() if isinstance(node, exp.Anonymous) else ""
+    return isinstance(node, exp.CurrentTimestamp) or called in ("NOW", "GETDATE")
 
 
 class Values(Nodes):
@@ -50,11 +66,21 @@ class Values(Nodes):
         if digits := node.args["to"].expressions:
             return self.decimal(node, digits)
         kind = self.kind(node.args["to"])
-        if kind == "DATE":
+        if kind in DAYS:
             return self.cast_to_date(node.this, node)
         if kind not in CASTS:
             raise self.refuse(node, f"a cast to {kind} is not supported")
+        if isinstance(node.this, exp.Literal) and node.this.is_string and CASTS[kind] in READ:
+            return self.constant_read(node, CASTS[kind])
         return self.apply(CASTS[kind], node, node.this)
+
+    def constant_read(self, node: exp.Expr, cast: str) -> Expression:
+        """A cast of a constant text, which is a constant."""
+        text = str(node.this.this).strip()
+        value = TRUTHS.get(text.lower()) if cast == "cast_boolean" else read_number(text.removeprefix("-"))
+        if value is None or (cast == "cast_integer" and Fraction(value).denominator != 1):
+            raise WrongType(f"the text is not {READ[cast]}", remedy="write the constant without quotes", at=self.at(node))
+        return constant(-value if text.startswith("-") and not isinstance(value, bool) else value, self.at(node))
 
     def decimal(self, node: exp.Expr, digits: list[exp.Expr]) -> Expression:
         """A cast to a number with a limit of digits, some of them after the point."""
@@ -79,16 +105,28 @@ class Values(Nodes):
         """A date: a text is a constant, and now is today."""
         if isinstance(value, exp.Literal) and value.is_string:
             return self.literal_day(str(value.this), node)
-        called = value.name.upper() if isinstance(value, exp.Anonymous) else ""
-        if isinstance(value, exp.CurrentTimestamp) or called in ("NOW", "GETDATE"):
-            return self.today(value)
-        return self.apply("cast_date", node, value)
+        day = self.as_day(value)
+        return day if isinstance(day, Constant) and isinstance(day.value, date) else Apply("cast_date", (day,), self.at(node))
+
+    def as_day(self, node: exp.Expr) -> Expression:
+        """An expression whose time of day does not matter: NOW() is today in it, also some days or months away."""
+        outer, self.day_only = self.day_only, _is_now(node)
+        try:
+            return self.expression(node)
+        finally:
+            self.day_only = outer
+
+    def moment(self, node: exp.Expr) -> Expression:
+        """NOW() and CURRENT_TIMESTAMP."""
+        if self.day_only:
+            return self.today(node)
+        called = f"{node.name.upper()}()" if isinstance(node, exp.Anonymous) else "CURRENT_TIMESTAMP"
+        raise NotAllowed(f"{called} is a time of day, and tacit has dates only", remedy="write CURRENT_DATE", at=self.at(node))
 
     def literal_day(self, text: str, node: exp.Expr) -> Constant:
-        try:
-            return Constant(date.fromisoformat(text), self.at(node))
-        except ValueError:
-            raise self.refuse(node, "invalid date; write DATE '2020-12-31'") from None
+        if (day := day_in(text)) is None:
+            raise self.refuse(node, "invalid date; write DATE '2020-12-31'")
+        return Constant(day, self.at(node))
 
     # --- what is given beside the text ---
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tacit.errors import NotAllowed, Refused, WrongType
-from tacit.query.language.date_formats import of_date_format, of_strftime, of_to_char
+from tacit.query.language.date_formats import of_date_format, of_strftime, of_to_char, of_to_date, read_as
 from tacit.query.language.syntax import Apply, Constant, Expression
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def truncated(reader: Expressions, node: exp.Expr, first: exp.Expr, last: exp.Ex
         )
     if unit.startswith("week("):
         raise NotAllowed("weeks begin on Monday", remedy=f"write DATE_TRUNC('week', {_text(reader, value)})", at=reader.at(node))
-    return Apply("date_trunc", (Constant(unit.removeprefix("iso")), reader.expression(value)), reader.at(node))
+    return Apply("date_trunc", (Constant(unit.removeprefix("iso")), reader.as_day(value)), reader.at(node))
 
 
 def part(reader: Expressions, node: exp.Expr, unit: exp.Expr, value: exp.Expr) -> Expression:
@@ -190,16 +190,42 @@ def day_of(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
     return reader.literal_day("-".join(f"{part.name:0>{width}}" for part, width in zip(given, (4, 2, 2), strict=True)), node)
 
 
+def day_read(translate: Callable[[str], str], form_at: int) -> Callable[..., Expression]:
+    """TO_DATE of a constant text, which is a constant: a column of dates needs none."""
+
+    def read(reader: Expressions, node: exp.Expr, *given: exp.Expr) -> Expression:
+        parts = [reader.expression(part) for part in given]
+        texts = [part.value for part in parts if isinstance(part, Constant) and isinstance(part.value, str)]
+        name = node.name.upper()
+        if len(texts) < 2:
+            raise NotAllowed(
+                f"{name} requires a constant text and a constant format",
+                remedy="write DATE '2024-05-01'; a declared date is a date already",
+                at=reader.at(node),
+            )
+        try:
+            return Constant(read_as(texts[1 - form_at], translate(texts[form_at])), reader.at(node))
+        except Refused as refusal:
+            raise type(refusal)(refusal.message, remedy=refusal.remedy, at=reader.at(node)) from None
+
+    return read
+
+
+def version(reader: Expressions, node: exp.Expr) -> Expression:
+    """tacit's own version: two words such as PostgreSQL's begin with, and never that name, at which programs ask its own tables."""
+    from importlib import metadata
+
+    return Constant(f"tacit {metadata.version('tacit')}", reader.at(node))
+
+
 def today(reader: Expressions, node: exp.Expr) -> Expression:
     """Today's date."""
     return reader.today(node)
 
 
 def moment(reader: Expressions, node: exp.Expr) -> Expression:
-    """The refusal of a time of day."""
-    raise NotAllowed(
-        f"{node.name.upper()}() is a time of day, and tacit has dates only", remedy="write CURRENT_DATE", at=reader.at(node)
-    )
+    """NOW(): today, where its time of day makes no difference, and a refusal elsewhere."""
+    return reader.moment(node)
 
 
 # --- all words ---------------------------------------------------------------------------------------------------------------
@@ -265,6 +291,9 @@ WORDS: Mapping[str, Word] = {
     **dict.fromkeys(("ENDS_WITH", "ENDSWITH"), _pattern("ends_with")),
     "CONTAINS": _pattern("contains"),
     "CONCAT": _many("concat_all"),
+    "VERSION": _word_of(0, 0, "VERSION()", version),
+    **dict.fromkeys(("TO_DATE", "TO_TIMESTAMP"), _word_of(2, 2, "TO_DATE('2024-05-01', 'YYYY-MM-DD')", day_read(of_to_date, 1))),
+    "PARSE_DATE": _word_of(2, 2, "PARSE_DATE('%Y-%m-%d', '2024-05-01')", day_read(of_strftime, 0)),
     **dict.fromkeys(("REGEXP_MATCHES", "REGEXP_CONTAINS"), _pattern("regexp_matches")),
     **dict.fromkeys(("REGEXP_LIKE", "RLIKE"), _pattern("regexp_like")),
     **dict.fromkeys(

@@ -76,7 +76,7 @@ def _of_rows(select: Select) -> str:
         f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options})" if options else "SELECT",
         *(["DISTINCT"] if select.distinct else []),
         ", ".join(map(_item, select.items)),
-        f"FROM {_table(select.table)}",
+        *([] if select.table is None else [f"FROM {_table(select.table)}"]),
         *map(_join, select.joins),
         *([f"WHERE {expression_text(select.where)}"] if select.where is not None else []),
         *([f"GROUP BY {_keys(select)}"] if select.group_by or select.sets else []),

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.query.price.header import Heading
-from tacit.untrusted import for_terminal
+from tacit.untrusted import for_html, for_terminal, table_for_html
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,15 @@ class Explanation:
         priced = [f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
         sections = ([*self.tree, f"groups: {self.groups}"], noises, errors, priced, _budget_lines(self.budgets))
         return "\n\n".join("\n".join(map(for_terminal, lines)) for lines in sections if lines)  # a name has no line of its own
+
+    def _repr_html_(self) -> str:
+        """The price and the errors in a table, and all of the text behind a line to click on."""
+        price = f"Price: epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
+        lines = [price + (f"; {self.left}" if self.left else ""), *self.takes, f"Groups: {self.groups}", "Nothing was spent."]
+        rows = [(expected.column, expected.error) for expected in self.errors]
+        table = table_for_html([("column", False), ("expected error", False)], rows, lines)
+        text = f"<summary>Plan and noise</summary><pre>{for_html(str(self))}</pre>"
+        return f'{table}<details style="margin: 0.4em 0.8em">{text}</details>'
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values."""

@@ -15,7 +15,7 @@ from tacit.errors import NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.relations import Built, Relations
-from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group
+from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group, source_of
 from tacit.query.intervals.aggregates import CHOICES
 from tacit.query.language.reader import MOST_SETS
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star, unplaced_query
@@ -43,7 +43,7 @@ def stack_parts(select: Select, parts: list[Part]) -> list[Part]:
     first = parts[0]
     if any(len(part.kinds) != len(first.kinds) for part in parts):
         raise NotAllowed(
-            "the parts of UNION ALL have different numbers of columns", remedy="select as many in each", at=select.table.at
+            "the parts of UNION ALL have different numbers of columns", remedy="select as many in each", at=source_of(select).at
         )
     for place, output in enumerate(first.question.outputs):
         noisy = {is_noisy(part.question.outputs[place].value) for part in parts}
@@ -124,7 +124,7 @@ class Scalars:
         counted = isinstance(expression, Apply) and expression.function == "count" and isinstance(expression.arguments[0], Star)
         if not counted or not isinstance(built.rows, PublicScan):
             raise NotAllowed(
-                f"{query.table.alias} is public: of a public table a sub-query as a value counts all rows",
+                f"{source_of(query).alias} is public: of a public table a sub-query as a value counts all rows",
                 remedy="write COUNT(*) without WHERE, or the number itself",
                 at=expression.at,
             )
@@ -177,8 +177,8 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
             )
     built = relations.of(select)
     if built.public or isinstance(built.rows, PublicScan):
-        at = select.table.at
-        raise NotAllowed(f"{select.table.alias} is public", remedy="read it where it is; private tables are asked here", at=at)
+        at = source_of(select).at
+        raise NotAllowed(f"{source_of(select).alias} is public", remedy="read it where it is; private tables are asked here", at=at)
     binder = Binder(built.scope)
     every = _keys(select, select.group_by, binder)
     sets = [_keys(select, keys, binder) for keys in select.sets] if select.sets else [every]

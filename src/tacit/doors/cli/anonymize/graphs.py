@@ -347,10 +347,12 @@ def _make(method: str, asked: Asked) -> Result:
 
 
 def _report_place(report: Path | None, out: Path | None) -> Path | None:
+    from tacit.chart import require_charts
     from tacit.release.curators import check_report, curators_place
 
     if report is None:
         return None
+    require_charts()
     return check_report(report if out is None else curators_place(report, out))
 
 

@@ -75,10 +75,9 @@ class Coalitions:
 
     def chart(self, path: str | None = None) -> Any:
         """The share of coalitions that found themselves, over the people whom they identify."""
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         rows = [{"members": each.members, "share": each.unique / each.trials, "found": each.found} for each in self.sizes]
         title = alt.TitleParams("A few friends find themselves", subtitle=f"{self.nodes:,} people", anchor="start")
         data = alt.Chart(alt.InlineData(values=rows)).mark_bar(color=COLOURS[1]).properties(width=420, height=150)

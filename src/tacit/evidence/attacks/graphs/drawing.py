@@ -20,10 +20,9 @@ def drawing(places: Mapping[str, Place], kinds: Mapping[str, str], edges: Sequen
 
     Kinds have colours in the order in which they first appear.
     """
-    import altair as alt
+    from tacit.chart import COLOURS, charting
 
-    from tacit.chart import COLOURS
-
+    alt = charting()
     lines = [
         {"x": places[one][0], "y": places[one][1], "x2": places[two][0], "y2": places[two][1], "edge": kind}
         for one, two, kind in edges

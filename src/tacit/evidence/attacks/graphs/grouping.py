@@ -120,10 +120,9 @@ class GroupingAttack:
 
     def chart(self, path: str | None = None) -> Any:
         """A table of probabilities, customers down and products across."""
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         rows = [
             {"customer": pair[0], "product": pair[1], "chance": float(chance), "text": str(chance)}
             for pair, chance in self.chances.items()

@@ -230,10 +230,9 @@ class SuccessCurve:
 
     def chart(self, path: str | None = None) -> Any:
         """A line for each form."""
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         rows = [{"form": point.form, "accounts": point.accounts, "share": point.found / point.trials} for point in self.points]
         title = alt.TitleParams(
             "A few accounts find themselves in the published graph",

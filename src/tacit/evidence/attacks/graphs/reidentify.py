@@ -45,10 +45,9 @@ class ReIdentification:
 
     def chart(self, path: str | None = None) -> Any:
         """The share of people by the number of their candidates."""
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         names = [name for name, _, _ in BINS]
         rows = [
             {"knowledge": each.knowledge, "candidates": name, "order": names.index(name), "share": many / max(len(each.sizes), 1)}

@@ -118,10 +118,9 @@ class CellAttack:
 
     def chart(self, path: str | Path | None = None) -> Any:
         """The interval of each cell as a bar, with the true count as a point; the widest tables show their first cells."""
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         rows = [
             {"cell": self.table.label(cell), "low": int(self.bounds.lower[cell]), "high": int(self.bounds.upper[cell])}
             | ({} if self.margins_alone else {"true": int(self.table.counts[cell])})

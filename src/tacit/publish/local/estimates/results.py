@@ -173,10 +173,9 @@ def with_distinct_labels(rows: list[dict[str, Any]], name: str) -> list[dict[str
 
 def interval_chart(rows: list[dict[str, Any]], name: str, value: str, title: str, path: str | Path | None) -> Any:
     """Intervals as lines with the estimate as a dot, one row for each name; bars of consistent values where there are any."""
-    import altair as alt
+    from tacit.chart import COLOURS, charting, save
 
-    from tacit.chart import COLOURS, save
-
+    alt = charting()
     rows, title = with_distinct_labels(rows, name), for_title(title)
     order = [row[name] for row in rows]
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y(f"{name}:N", title=None, sort=order, axis=alt.Axis(labelLimit=0)))

@@ -72,10 +72,9 @@ class Simulation(Rows):
         """An Altair chart: theory as lines, trials as dots, a colour for each epsilon, both axes by powers of ten; a note below
         the title, if there is one.
         """
-        import altair as alt
+        from tacit.chart import COLOURS, charting, save
 
-        from tacit.chart import COLOURS, save
-
+        alt = charting()
         names = list(dict.fromkeys(f"epsilon {as_text(each.epsilon)}" for each in self.cells))
         rows = [{**row, "name": f"epsilon {row['epsilon']}"} for row in self.to_rows()]
         colours = [COLOURS[1:][at % len(COLOURS[1:])] for at in range(len(names))]

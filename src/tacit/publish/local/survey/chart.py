@@ -41,10 +41,9 @@ def chart(found: Sequence[Result], differences: Sequence[Compared], survey: Surv
 
     Shares have one scale, from 0 to 1 (their differences from -1 to 1), and each number that of its own bounds.
     """
-    import altair as alt
+    from tacit.chart import charting, save
 
-    from tacit.chart import save
-
+    alt = charting()
     texts = chart_texts(survey.language)
     panels = [_of_result(each, each.estimate, texts) for each in found if each.estimate is not None]
     panels += [_of_difference(each, texts) for each in differences]
@@ -125,10 +124,9 @@ def _terms(terms: Terms, texts: Texts) -> str:
 
 def _draw(panel: Panel) -> Any:
     """Intervals as lines and estimates as dots, one row for each name; a dashed line where nothing differs."""
-    import altair as alt
+    from tacit.chart import COLOURS, charting
 
-    from tacit.chart import COLOURS
-
+    alt = charting()
     rows = with_distinct_labels(panel.rows, "name")
     scale = alt.Scale(domain=panel.domain, nice=False, clamp=True)  # an estimate that cannot be is drawn at the border
     base = alt.Chart(alt.InlineData(values=rows)).encode(

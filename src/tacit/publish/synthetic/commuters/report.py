@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.chart import save
+from tacit.chart import charting, save
 from tacit.privacy.rounding import as_text
 from tacit.publish.synthetic.commuters.geography import Blocks, Numbers, Zones, kilometres
 from tacit.publish.synthetic.commuters.release import Release
@@ -45,8 +45,7 @@ def side_by_side(
     A circle is a zone, and its area is the share of the map's jobs from it, so that maps with different totals can be compared. A
     zone without jobs in the first map has another color.
     """
-    import altair as alt
-
+    alt = charting()
     destinations, place = work
     here = float(destinations.latitudes[place]), float(destinations.longitudes[place])
     land = _land(blocks, here)
@@ -68,8 +67,7 @@ def side_by_side(
 
 def average_commutes(utility: Utility, path: str | Path | None = None) -> Any:
     """The average commute of every destination: real on the x axis, synthetic on the y axis; on the line they agree."""
-    import altair as alt
-
+    alt = charting()
     shown = (
         ~np.isnan(utility.mean_truth) & ~np.isnan(utility.mean_synthetic) & (utility.mean_truth > 0) & (utility.mean_synthetic > 0)
     )
@@ -100,8 +98,7 @@ def average_commutes(utility: Utility, path: str | Path | None = None) -> Any:
 
 def bands(utility: Utility, path: str | Path | None = None) -> Any:
     """The share of the jobs in every band of distance, real next to synthetic."""
-    import altair as alt
-
+    alt = charting()
     rows = [
         {"band": band.name, "share": share, "map": name}
         for band in utility.bands

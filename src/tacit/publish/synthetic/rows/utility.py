@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.chart import svg
+from tacit.chart import charting, svg
 from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
 from tacit.publish.synthetic.rows.release import SyntheticTable
@@ -151,8 +151,7 @@ def _summary(errors: Workload, made: SyntheticTable) -> str:
 
 
 def _charts(errors: Workload, made: SyntheticTable) -> str:
-    import altair as alt
-
+    alt = charting()
     charts = [_errors_chart(alt, errors), _pairs_chart(alt, errors), *_columns_charts(alt, errors, made)]
     return "\n".join(f"<figure>{svg(chart)}</figure>" for chart in charts)
 

@@ -96,11 +96,9 @@ ROOM = 1.25  # above the largest finite ratio, where those that are infinite are
 
 def picture(counts: Sequence[int], shape: tuple[Fraction, ...], stubbornness: Fraction, path: str | Path | None = None) -> Any:
     """The ratios of the first value against the stubbornness, and against the number of known rows for one stubbornness."""
-    import altair
+    from tacit.chart import charting, save
 
-    from tacit.chart import save
-
-    alt: Any = altair
+    alt = charting()
     by_stubbornness, by_known = _over_stubbornness(counts, shape), _over_known(counts, shape, stubbornness)
     limit = float(beliefs(counts, Prior(shape, inf))[0].ratio)
     top = ROOM * max(row["y"] for row in [*by_stubbornness, *by_known, {"y": limit}] if row["y"] < inf)
