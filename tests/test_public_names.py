@@ -67,6 +67,7 @@ EXPORTED = [
     "local",
     "open",
     "sensitivity",
+    "show",
     "survey",
     "synthesize",
     "tables",
@@ -141,8 +142,8 @@ FACES = {
     "email_graph fair_bits floating_point grouping homogeneity hostile_key link minimality planted posterior re_identify "
     "rebuild reconstruction session simple_plan told_apart tracing tracker walk_plan",
     "audit": "Data Denial Desk ExactAnswer Private auditor check_simulatable question read replayed",
-    "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss cost events exact_pure for_change_one loss parallel "
-    "sequential",
+    "composition": "NOTHING_SPENT Filter advanced advanced_tighter batch_loss compare_totals cost events exact_pure "
+    "for_change_one loss parallel sequential",
     "dbapi": "BINARY DATETIME NUMBER ROWID STRING Binary Connection Cursor DataError DatabaseError Date DateFromTicks Error "
     "IntegrityError InterfaceError InternalError NotSupportedError OperationalError ProgrammingError Time TimeFromTicks Timestamp "
     "TimestampFromTicks Warning apilevel connect paramstyle threadsafety",
@@ -155,8 +156,9 @@ FACES = {
     "Split Tally Unary Words choose compare estimate heavy_hitters permanent plan plan_difference posterior quantiles reach "
     "simulate",
     "sensitivity": "Reach centred_total count counts_l1 counts_l2 fraction histogram_l1 histogram_l2 largest largest_change "
-    "lower_median mean midpoint_median population_variance sample_variance smallest smooth_order_statistic smooth_trimmed_mean "
-    "sorted_rows total",
+    "lower_median mean midpoint_median population_variance quiz sample_variance sensitivity_of smallest smooth_order_statistic "
+    "smooth_trimmed_mean sorted_rows total",
+    "show": "Laws Sensitivity Totals compare_totals neighbouring_laws quiz sensitivity_of",
     "survey": "Form Request Store Survey chart compare estimate load page parse to_csv",
     "synthesize": "Terms contingency fake_share independent made_state map offered table undropped workload",
     "tables": "AlphaK Anonymized AtLeast Blind ClassI ClassII ClassIII ClassIV Closeness DeltaDisclosure DistinctDiversity "
@@ -233,5 +235,5 @@ def test_every_module_serves_a_command_or_a_public_name():
 
 def test_a_module_that_serves_nobody_is_caught():
     """Without the faces, these would be proved and tested for no user."""
-    alone = {"heavy_hitters", "quantiles", "posterior", "sensitivity"}
+    alone = {"heavy_hitters", "quantiles", "posterior"}
     assert alone <= {name.rpartition(".")[2] for name in unreached(["tacit.__main__"])}

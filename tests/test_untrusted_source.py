@@ -26,10 +26,12 @@ HTML_ALREADY = {
     "release/answer.py": {"drawn"},
     "query/price/explanation.py": {"table", "text"},
     "release/drawing.py": {
-        "''.join(part.elements)", "CARD[0]", "COLOURS[at][0]", "STYLE", "_n(EDGE)", "_n(opacity)", "_n(top)", "_n(x1)", "_n(x2)",
-        "_n(y1)", "_n(y2)", "at", "bold", "card", "head", "inside", "kind", "place", "route", "shape", "size", "stroke", "title",
-        "width",
+        "''.join(part.elements)", "CARD[0]", "COLOURS[at][0]", "SHADE[0]", "STYLE", "at", "bold", "card", "coordinate(left)",
+        "coordinate(opacity)", "coordinate(top)", "dashes", "head", "inside", "kind", "name", "place", "rectangle(x1, y1, x2, y2)",
+        "route", "shape", "size", "stroke", "title", "width",
     },
+    "release/plots.py": {"route", "COLOURS[at][0]", "at"},
+    "chart.py": {"rules", "end", "rest", "head"},
 }  # fmt: skip
 
 

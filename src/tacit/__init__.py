@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import tacit.graphs as graphs
     import tacit.local as local
     import tacit.sensitivity as sensitivity
+    import tacit.show as show
     import tacit.survey as survey
     import tacit.synthesize as synthesize
     import tacit.tables as tables
@@ -87,6 +88,7 @@ __all__ = [
     "local",
     "open",
     "sensitivity",
+    "show",
     "survey",
     "synthesize",
     "tables",
@@ -102,6 +104,7 @@ _MODULES = (
     "graphs",
     "local",
     "sensitivity",
+    "show",
     "survey",
     "synthesize",
     "tables",

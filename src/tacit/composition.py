@@ -18,6 +18,7 @@ from tacit.accounting import events
 from tacit.accounting.batches import advanced, advanced_tighter, batch_loss, exact_pure
 from tacit.accounting.composition import cost, loss, parallel, sequential
 from tacit.accounting.filter import NOTHING_SPENT, Filter
+from tacit.evidence.lessons.totals import compare_totals
 from tacit.privacy.loss import for_change_one
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "advanced",
     "advanced_tighter",
     "batch_loss",
+    "compare_totals",
     "cost",
     "events",
     "exact_pure",

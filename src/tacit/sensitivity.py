@@ -14,6 +14,7 @@ Fraction(8, 1)
 
 from __future__ import annotations
 
+from tacit.evidence.lessons.sensitivities import quiz, sensitivity_of
 from tacit.mechanisms.sensitivity import (
     centred_total,
     count,
@@ -51,7 +52,9 @@ __all__ = [
     "mean",
     "midpoint_median",
     "population_variance",
+    "quiz",
     "sample_variance",
+    "sensitivity_of",
     "smallest",
     "smooth_order_statistic",
     "smooth_trimmed_mean",

@@ -129,7 +129,7 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        return with_names(replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes)), names)
+        return with_names(replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text), names)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +130,71 @@ def test_a_number_is_chosen_by_its_name() -> None:
         answered(Column("ward", "key", ("a",))).chart()
     with pytest.raises(InvalidInput, match="svg"):
         both.chart("chart.gif")
+
+
+# --- the picture for publication ---------------------------------------------------------------------------------------------
+
+
+def texts(picture: str) -> list[str]:
+    return re.findall(r"<text[^>]*>([^<]*)</text>", picture)
+
+
+NEGATIVE = Column("n", "count", (3, 50), (-6, 41), (12, 59))
+
+
+def test_a_count_is_drawn_from_zero_and_the_answer_keeps_its_interval() -> None:
+    answer = answered(Column("ward", "key", ("a", "b")), NEGATIVE)
+    picture = answer.chart().svg()
+    assert "a: 3 (0 to 12)" in picture
+    assert "intervals are cut at what is possible" in picture.lower()
+    assert not any(words.startswith("-") for words in texts(picture))
+    assert answer.column("n").low == (-6, 41)
+    sums = answered(Column("ward", "key", ("a", "b")), replace(NEGATIVE, kind="sum"))
+    assert "a: 3 (-6 to 12)" in sums.chart().svg()
+    assert "cut at" not in sums.chart().svg()
+    shares = answered(Column("ward", "key", ("a",)), Column("m", "avg", (0.9,), (0.7,), (1.2,), (0, 1)))
+    assert "a: 0.9 (0.7 to 1)" in shares.chart().svg()
+
+
+def test_the_title_comes_from_the_question_and_the_footer_has_no_balance() -> None:
+    limits = ("at most 12 rows per unit", "cost limited to 0..5000")
+    receipt = Receipt(Fraction(1), Fraction(0), Fraction(77, 10), Fraction(0))
+    asked = "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean_cost FROM visits WHERE age >= 65 GROUP BY ward"
+    columns = (Column("ward", "key", ("a", "b")), counts(2), counts(2, "mean_cost"))
+    answer = Answer(columns, Fraction(95, 100), receipt, limits=limits, asked=asked)
+    shown = texts(answer.chart().svg())
+    assert shown[:2] == ["Count and mean cost by ward", "visits where age &gt;= 65"]
+    assert shown[-2:] == ["95 % intervals, epsilon 1, at most 12 rows per unit", "Cost limited to 0..5000"]
+    assert "7.7" not in answer.chart().svg()
+    assert texts(answer.chart(title="Visits of the old").svg())[0] == "Visits of the old"
+    assert texts(answer.chart(column="n").svg())[0] == "Count by ward"
+
+
+def test_null_is_last_and_bins_keep_their_place() -> None:
+    wards = answered(Column("ward", "key", (None, "b", "a")), counts(3))
+    labels = [words for words in texts(wards.chart().svg()) if words in ("a", "b", "NULL")]
+    assert labels == ["b", "a", "NULL"]
+    bins = answered(Column("decade", "key", (None, 50, 10, 20)), counts(4)).chart().svg()
+    drawn = texts(bins)
+    assert [words for words in drawn if words in ("10", "20", "30", "40", "50", "NULL")][-6:] == [
+        "10",
+        "20",
+        "30",
+        "40",
+        "50",
+        "NULL",
+    ]
+    uneven = texts(answered(Column("size", "key", (1, 10, 1000)), counts(3)).chart().svg())
+    assert "2" not in uneven
+
+
+def test_a_page_of_a_chart_has_no_script_and_needs_no_extra(tmp_path: Path) -> None:
+    BARS.chart(tmp_path / "chart.html", title="<b>")
+    page = (tmp_path / "chart.html").read_text()
+    assert "<script" not in page
+    assert "<title>&lt;b&gt;</title>" in page
+    assert "default-src 'none'" in unescape(page)
+
+
+def test_labels_are_straight() -> None:
+    assert "rotate" not in "".join(answer.chart().svg() for answer in (BARS, LINE, TWO))

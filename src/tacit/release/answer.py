@@ -109,6 +109,7 @@ class Answer:
     limits: tuple[str, ...] = field(default=())
     totals: Totals | None = field(default=None, repr=False)
     tidied: bool = False
+    asked: str = field(default="", repr=False, compare=False)  # the question, where it is known: a picture states its filter
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -207,15 +208,15 @@ class Answer:
 
         write(path, lambda file: pq.write_table(self.to_arrow(), file))
 
-    def chart(self, path: str | Path | None = None, column: str | None = None) -> Picture:
-        """A picture of one number with its intervals: bars for categories, a line with a band for dates and numbers."""
+    def chart(self, path: str | Path | None = None, column: str | None = None, title: str | None = None) -> Picture:
+        """A picture of the numbers with their intervals, or of one: bars for categories, a line with a band for dates."""
         from tacit.release.charts import chart
 
-        return chart(self, path, column)
+        return chart(self, path, column, title)
 
-    def plot(self, path: str | Path | None = None, column: str | None = None) -> Picture:
+    def plot(self, path: str | Path | None = None, column: str | None = None, title: str | None = None) -> Picture:
         """The same as `chart`."""
-        return self.chart(path, column)
+        return self.chart(path, column, title)
 
     # --- for people ---
 
@@ -242,7 +243,7 @@ class Answer:
     def caption(self) -> str:
         """The line of a picture that is published: intervals and price, and never a balance."""
         exact = self.footer() if self.columns and all(column.kind == PUBLIC for column in self.columns) else ""
-        return exact or f"{self._intervals()}, {self._price()}"
+        return exact or f"{self._intervals().removesuffix(' (per value)')}, {self._price()}"
 
     def _intervals(self) -> str:
         if self.columns and not any(column.has_interval for column in self.columns):

@@ -1,7 +1,6 @@
 """Texts and axes of a picture: how wide a text is at most, lines that fit a room, and scales with round ticks.
 
-Texts are measured with the widest letters among the fonts that may be used, so that no label reaches beyond the picture or over
-another one.
+Texts are measured by `chart.width_of`, so that no label reaches beyond the picture or over another one.
 """
 
 from __future__ import annotations
@@ -10,17 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from unicodedata import category, east_asian_width
+
+from tacit.chart import width_of
 
 Format = Callable[[float], str]
-
-WIDTHS = {  # hundredths of the font size: the largest of DejaVu Sans, Noto Sans and Roboto
-    28: "'ijl", 32: " ,.", 34: ":;I", 36: "f", 37: "-", 40: "()[]t", 41: "!", 42: "/\\r", 46: '"', 50: "_`", 53: "sz", 54: "?",
-    55: "c", 56: "*JL|", 58: "Fk", 60: "vxy", 62: "TYaeo", 64: "$0123456789EPSbdghnpqu{}", 66: "K", 69: "ABVXZ", 70: "CR", 74: "U",
-    76: "HN", 78: "&DG", 79: "OQ", 82: "w", 84: "#+<=>^~", 91: "M", 96: "%", 98: "m", 99: "W", 100: "@",
-}  # fmt: skip
-LETTERS = {letter: width / 100 for width, letters in WIDTHS.items() for letter in letters}
-OTHER, WIDE, BOLD = 0.9, 1.3, 1.16  # a letter beyond ASCII, one as wide as high, and how much wider bold letters are
 
 TICKS = 5
 LARGEST = 1e300  # beyond it sums of floats overflow
@@ -44,19 +36,6 @@ def is_date(value: object) -> bool:
 
 
 # --- texts -------------------------------------------------------------------------------------------------------------------
-
-
-def width_of(text: str, size: float, bold: bool = False) -> float:
-    """How wide the text is at most, in the units of `size`.
-
-    >>> width_of("Ward", 10) < width_of("WARD", 10) < width_of("WARD", 10, bold=True)
-    True
-    """
-    return sum(LETTERS.get(letter) or _width(letter) for letter in text) * size * (BOLD if bold else 1)
-
-
-def _width(letter: str) -> float:
-    return 0.0 if category(letter) in ("Mn", "Me") else WIDE if east_asian_width(letter) in "WF" else OTHER
 
 
 def lines_of(text: str, size: float, room: float, bold: bool = False) -> list[str]:
@@ -94,6 +73,11 @@ class Scale:
     def of(self, value: float, start: float, end: float) -> float:
         share = (min(max(value, self.low), self.high) / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
         return start + share * (end - start)
+
+    def within(self, low: float, high: float) -> Scale:
+        """The same ticks on a scale that ends at these numbers, if two ticks or more are between them."""
+        ticks = tuple(tick for tick in self.ticks if low <= tick[0] <= high)
+        return Scale(low, high, ticks) if len(ticks) > 1 else self
 
 
 def scale_of(values: Sequence[float], zero: bool, dates: bool) -> Scale:

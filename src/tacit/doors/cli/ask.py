@@ -134,6 +134,7 @@ def sql(
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
     chart: Annotated[Path | None, typer.Option("--chart", help="Chart of the answer: a .svg, .png or .html file.")] = None,
+    title: Annotated[str | None, typer.Option("--title", help="Title of the chart, instead of one from the question.")] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
     analyst: AnalystOption = None,
@@ -147,13 +148,15 @@ def sql(
     if chart is not None:
         check_format(chart)
         check(chart)
+    elif title is not None:
+        raise InvalidInput("--title names a chart; add for example --chart answer.svg")
     budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
     with _respondent(catalog, analyst, server) as session:
         answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     _print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
-        answer.chart(chart)
+        answer.chart(chart, title=title)
         if not (as_json or as_csv):
             console().print(f"chart: {chart}", soft_wrap=True)
 

@@ -61,6 +61,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "ledger": ("tacit.doors.cli.accounts", DATA_SET),
     "token": ("tacit.doors.cli.token", SERVER),
     "attack": ("tacit.doors.cli.attack", EVIDENCE),
+    "show": ("tacit.doors.cli.show", EVIDENCE),
     "synthesize": ("tacit.doors.cli.synthesize", OTHER_WAYS),
     "survey": ("tacit.doors.cli.survey", OTHER_WAYS),
     "anonymize": ("tacit.doors.cli.anonymize", OTHER_WAYS),

@@ -331,3 +331,18 @@ def excerpt(text: str, line: int, column: int) -> str:
     left = "..." if start else ""
     right = "..." if start + WIDEST < len(whole) else ""
     return f"  {left}{shown[0]}{shown[1]}{right}\n  {' ' * (width(shown[0]) + len(left))}^"
+
+
+def about(question: str) -> str:
+    """The tables and the filter of a question, for the line below a picture's title; empty if the text is not one SELECT.
+
+    >>> about("SELECT ward, COUNT(*) FROM visits WHERE age >= 65 GROUP BY ward")
+    'visits where age >= 65'
+    """
+    try:
+        select = sqlglot.parse_one(question, dialect=Ordinary)
+        tables = dict.fromkeys(table.name for table in select.find_all(exp.Table))
+        where = select.args.get("where") if isinstance(select, exp.Select) else None
+        return ", ".join(tables) + (f" where {where.this.sql()}" if where is not None else "")
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return ""

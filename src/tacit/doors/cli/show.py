@@ -1,0 +1,237 @@
+"""`tacit show`: what a class sees. Two neighbouring laws, sensitivities of numbers called out, and totals of many releases.
+
+Everything is computed from what is typed: no command here opens a catalog.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.chart import check_format
+from tacit.doors.cli.ask import AsJson
+from tacit.doors.cli.output import print_json, say
+from tacit.errors import InvalidInput
+from tacit.files import check
+
+if TYPE_CHECKING:
+    from tacit.evidence.lessons.laws import Laws
+    from tacit.evidence.lessons.sensitivities import Sensitivity
+    from tacit.evidence.lessons.totals import Totals
+
+show = typer.Typer(no_args_is_help=True, help="Show mechanisms, sensitivities and composition on typed numbers, for a class.")
+
+Values = Annotated[str, typer.Option("--values", metavar="A,B", help="The exact answers on two neighbours.")]
+Epsilon = Annotated[str, typer.Option("--epsilon", help="Epsilon of the mechanism.")]
+Distance = Annotated[str | None, typer.Option("--sensitivity", help="Sensitivity, instead of the distance of the values.")]
+InSet = Annotated[str | None, typer.Option("--set", help="Set whose probabilities are compared, for example 'x >= 11'.")]
+From = Annotated[str | None, typer.Option("--from", help="Least number of the set, instead of --set.")]
+To = Annotated[str | None, typer.Option("--to", help="Largest number of the set, instead of --set.")]
+Chart = Annotated[Path | None, typer.Option("--chart", help="Picture: a .svg, .png or .html file.")]
+
+
+def laplace(
+    values: Values = "10,11",
+    epsilon: Epsilon = "1",
+    sensitivity: Distance = None,
+    inside: InSet = None,
+    low: From = None,
+    high: To = None,
+    chart: Chart = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show Laplace noise on two neighbouring values: both laws, their ratio, and the probabilities of a set.
+
+    Example: tacit show laplace --values 10,11 --epsilon 1 --set "x >= 11"
+    """
+    _laws("laplace", values, epsilon, _set(inside, low, high), chart, as_json, sensitivity=sensitivity)
+
+
+def geometric(
+    values: Values = "10,11",
+    epsilon: Epsilon = "1",
+    sensitivity: Distance = None,
+    inside: InSet = None,
+    low: From = None,
+    high: To = None,
+    chart: Chart = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show geometric noise (Laplace on whole numbers) on two neighbouring values.
+
+    Example: tacit show geometric --values 10,11 --epsilon 1 --from 11
+    """
+    _laws("geometric", values, epsilon, _set(inside, low, high), chart, as_json, sensitivity=sensitivity)
+
+
+def gaussian(
+    values: Values = "10,11",
+    epsilon: Epsilon = "1",
+    delta: Annotated[str, typer.Option("--delta", help="Delta; the default is large, so that its area can be seen.")] = "0.01",
+    sensitivity: Distance = None,
+    inside: InSet = None,
+    low: From = None,
+    high: To = None,
+    chart: Chart = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show Gaussian noise on two neighbouring values, with delta as the area above e^epsilon times the other law.
+
+    Example: tacit show gaussian --values 10,11 --epsilon 1 --delta 0.01
+    """
+    _laws("gaussian", values, epsilon, _set(inside, low, high), chart, as_json, sensitivity=sensitivity, delta=delta)
+
+
+def randomized_response(
+    values: Values = "0,1", epsilon: Epsilon = "1", inside: InSet = None, chart: Chart = None, as_json: AsJson = False
+) -> None:
+    """Show the reports of randomized response on the bits 0 and 1.
+
+    Example: tacit show randomized-response --epsilon 1
+    """
+    _laws("randomized-response", values, epsilon, inside, chart, as_json)
+
+
+def exponential(
+    values: Annotated[str, typer.Option("--values", metavar="LIST", help="The utility of each candidate.")] = "3,5,2",
+    others: Annotated[
+        str | None, typer.Option("--others", metavar="LIST", help="The utilities on the neighbour; by default the best one falls.")
+    ] = None,
+    candidates: Annotated[str | None, typer.Option("--candidates", metavar="LIST", help="The names of the candidates.")] = None,
+    epsilon: Epsilon = "1",
+    sensitivity: Annotated[str, typer.Option("--sensitivity", help="The most that one utility differs between neighbours.")] = "1",
+    inside: InSet = None,
+    chart: Chart = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the choices of the exponential mechanism on two neighbouring lists of utilities.
+
+    Example: tacit show exponential --values 3,5,2 --candidates tea,coffee,water --epsilon 1
+    """
+    more = {"others": None if others is None else _list(others), "candidates": None if candidates is None else _list(candidates)}
+    _laws("exponential", values, epsilon, inside, chart, as_json, sensitivity=sensitivity, **more)
+
+
+def sensitivity(
+    statistic: Annotated[
+        str | None, typer.Argument(help="median, mean, max, min, trimmed-mean, variance or iqr.", show_default=False)
+    ] = None,
+    values: Annotated[str, typer.Option("--values", metavar="LIST", help="The numbers, at most 200.")] = "1,2,3,1000",
+    bounds: Annotated[
+        str, typer.Option("--bounds", metavar="LOW,HIGH", help="The least and the largest number allowed.")
+    ] = "0,1000",
+    beta: Annotated[str, typer.Option("--beta", help="How fast A(s) decays with the distance s.")] = "2",
+    trim: Annotated[int, typer.Option("--trim", min=0, help="Numbers that a trimmed mean leaves out at each end.")] = 1,
+    quiz: Annotated[bool, typer.Option("--quiz", help="Solve the quiz of global sensitivities instead.")] = False,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Number of rows of the quiz.")] = 100,
+    epsilon: Epsilon = "1",
+    chart: Chart = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show global, local and smooth sensitivity of typed numbers, or the quiz of sensitivities.
+
+    Example: tacit show sensitivity median --values 1,2,3,1000 --bounds 0,1000 --beta 2
+    """
+    if quiz:
+        _quiz(rows, epsilon, as_json)
+        return
+    if statistic is None:
+        raise InvalidInput("the statistic is missing; give for example: tacit show sensitivity median, or --quiz")
+    from tacit.evidence.lessons.sensitivities import sensitivity_of
+
+    ends = _list(bounds)
+    if len(ends) != 2:
+        raise InvalidInput("--bounds must be two numbers; give for example --bounds 0,1000")
+    _ready(chart)
+    _print(sensitivity_of(statistic, _list(values), (ends[0], ends[1]), beta, trim), chart, as_json)
+
+
+def composition(
+    epsilon: Annotated[str, typer.Option("--epsilon", help="Epsilon of each release.")] = "0.1",
+    times: Annotated[int, typer.Option("--times", min=1, help="Number of releases, at most 10,000.")] = 100,
+    delta: Annotated[str, typer.Option("--delta", help="Delta of the total.")] = "1e-6",
+    chart: Chart = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what many releases cost together: basic, advanced, zCDP and tight composition.
+
+    Example: tacit show composition --epsilon 0.1 --times 100 --delta 1e-6
+    """
+    from tacit.evidence.lessons.totals import compare_totals
+
+    _ready(chart)
+    _print(compare_totals(epsilon, times, delta), chart, as_json)
+
+
+COMMANDS = {
+    "laplace": laplace,
+    "gaussian": gaussian,
+    "geometric": geometric,
+    "randomized-response": randomized_response,
+    "exponential": exponential,
+    "sensitivity": sensitivity,
+    "composition": composition,
+}
+
+
+def _laws(mechanism: str, values: str, epsilon: str, inside: str | None, chart: Path | None, as_json: bool, **more: Any) -> None:
+    from tacit.evidence.lessons.laws import neighbouring_laws
+
+    _ready(chart)
+    _print(neighbouring_laws(mechanism, _list(values), epsilon, inside, **more), chart, as_json)
+
+
+def _list(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _set(inside: str | None, low: str | None, high: str | None) -> str | None:
+    """The set of --set, or of --from and --to."""
+    if low is None and high is None:
+        return inside
+    if inside is not None:
+        raise InvalidInput("--set and --from or --to are two ways to give one set; leave one out")
+    return f"x >= {low}" if high is None else f"x <= {high}" if low is None else f"{low} <= x <= {high}"
+
+
+def _ready(chart: Path | None) -> None:
+    """Refuses a file that cannot be written, before the work."""
+    if chart is not None:
+        check_format(chart)
+        check(chart)
+
+
+def _print(result: Laws | Sensitivity | Totals, chart: Path | None, as_json: bool) -> None:
+    if chart is not None:
+        result.chart(chart)
+    if as_json:
+        print_json(result.to_dict())
+        return
+    for line in result.explanation():
+        say(line)
+    if chart is not None:
+        say(f"chart: {chart}")
+
+
+def _quiz(rows: int, epsilon: str, as_json: bool) -> None:
+    from tacit.evidence.lessons.sensitivities import SIZES, quiz
+
+    solved = quiz(rows, epsilon)
+    if as_json:
+        print_json({"rows": rows, "epsilon": epsilon, "queries": solved})
+        return
+    table = [["query", "values", "change one", "add/remove", *(f"n={size:,}" for size in SIZES), "useful"]]
+    for each in solved:
+        errors = ("infinite" if error is None else f"{100 * error:.3g} %" for error in each["errors"].values())
+        table.append(
+            [each["query"], each["domain"], each["change_one"], each["add_remove"], *errors, "yes" if each["useful"] else "no"]
+        )
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    say("")
+    say(f"Global sensitivities for {rows:,} rows, or at least as many if rows come and go.")
+    say(f"n: 95 % error of Laplace noise at epsilon {epsilon}, as a share of the largest answer, when one row changes.")
+    say("Laplace noise is useful if that share falls as rows are added.")
