@@ -328,7 +328,7 @@ def fingerprint_of_format_1(catalog: Catalog) -> str:
 
 
 def _prepared_from(table: Table) -> dict[str, object]:
-    """The declarations that preparation depends on. What came later is in it only if declared: older stores stay valid."""
+    """The declarations that preparation depends on. Later keys are in it only if declared: older stores stay valid."""
     source, unit = table.source, table.unit
     written = {"notation": _notation_facts(table.notation)} if table.notation != PLAIN else {}
     encoded = {key: value for key in ("encoding", "separator") if (value := getattr(source, key)) is not None}

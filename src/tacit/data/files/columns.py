@@ -80,7 +80,7 @@ def _in_files(path: Path, written: str, text: Mapping[str, str]) -> tuple[Found,
     kind, files = agreeing_files(path, text)
     name = path.name if path.is_dir() else path.parent.resolve().name
     declared = text if kind == "csv" else {}
-    source = written if kind_by_pattern(written) == kind else {kind: written}
+    source: str | dict[str, str] = written if kind_by_pattern(written) == kind else {str(kind): written}
     return (Found(table_name(Path(name)), source, fields_of(files[0], None, *_form(declared)), declared),)
 
 
@@ -136,7 +136,7 @@ def _words(error: Exception) -> str:
         return error.strerror or "it cannot be read"
     if isinstance(error, _NoHeader):
         return str(error)
-    return "it is not text in this encoding; give the one of the file, for example --encoding windows-1252"
+    return "it is not UTF-8 text, or not in the encoding given; give it, for example --encoding windows-1252"
 
 
 def _bytes_of(file: BinaryIO, compressed: bool) -> Iterator[bytes]:

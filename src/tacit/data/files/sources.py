@@ -200,7 +200,7 @@ class Rows:
 @contextmanager
 def _parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
-    _check_parquet_columns(files)
+    check_parquet_columns(files, wanted)
     ((threads,),) = workshop.engine.sql("SELECT current_setting('threads')").fetchall()
     require_memory(files, wanted, workshop.limit, int(threads))
     yield _describe_rows(workshop, _parquet_relation(files))
@@ -386,7 +386,7 @@ def agreeing_files(path: Path, text: Mapping[str, str]) -> tuple[FileKind, list[
     ((kind, files),) = found.items()
     source = Source(cast(Any, kind), location, encoding=text.get("encoding"), separator=text.get("separator"))
     try:
-        _common_header(files, source) if kind == "csv" else _check_parquet_columns(files)
+        _common_header(files, source) if kind == "csv" else check_parquet_columns(files, None)
     except InvalidCatalog as error:
         raise InvalidInput(error.message) from None
     return kind, files
@@ -443,34 +443,31 @@ def _common_header(files: list[Path], source: Source) -> Header:
     for file in files[1:]:
         if csv_header(file, source.encoding, source.separator) != first:
             raise InvalidCatalog(
-                f"{seen(file.name)} has another first line than {seen(files[0].name)}: the files of one table have the same columns "
-                "in the same order; correct it, or declare a table of its own"
+                f"{seen(file.name)} and {seen(files[0].name)} have different headers: the files of one table have the same columns in "
+                "the same order; correct one, or declare a table of its own"
             )
     return first
 
 
-def _check_parquet_columns(files: list[Path]) -> None:
-    """Refuse files of one table whose columns have other names; types may differ, since each is read by its own."""
+def check_parquet_columns(files: list[Path], wanted: Collection[str] | None) -> None:
+    """Refuse a file of one table that lacks a wanted column which another file has; of a draft and a public table, any column.
+
+    A column that no file has is reported by the caller. Types may differ, since each file is read by its own.
+    """
     from pyarrow import ArrowException, parquet
 
-    first: frozenset[str] | None = None
+    columns: dict[Path, frozenset[str]] = {}
     for file in files if len(files) > 1 else ():
         try:
-            names = frozenset(folded(each) for each in parquet.read_schema(file).names)
+            columns[file] = frozenset(folded(each) for each in parquet.read_schema(file).names)
         except (ArrowException, OSError):
-            raise InvalidCatalog(
-                f"{seen(file.name)} cannot be read as Parquet; take it out of the folder, or write it again"
-            ) from None
-        first = names if first is None else first
-        if names != first:
-            raise InvalidCatalog(_other_columns(file, files[0], names, first))
-
-
-def _other_columns(file: Path, other: Path, names: Collection[str], expected: Collection[str]) -> str:
-    """The error for a file with other columns than the first one; the names of typed columns are no rows, and may be quoted."""
-    more, fewer = sorted(set(names) - set(expected)), sorted(set(expected) - set(names))
-    parts = [f"has {', '.join(more)}" for _ in more[:1]] + [f"lacks {', '.join(fewer)}" for _ in fewer[:1]]
-    return f"{seen(file.name)} has other columns than {seen(other.name)}: it {' and '.join(map(seen, parts))}; declare a table of its own"
+            raise InvalidCatalog(f"{seen(file.name)} cannot be read as Parquet; write it again, or move it elsewhere") from None
+    for file, names in columns.items():
+        more, fewer = (one - other for one, other in ((names, columns[files[0]]), (columns[files[0]], names)))
+        if (more | fewer) & (more | fewer if wanted is None else frozenset(wanted)):
+            parts = [f"{word} {', '.join(sorted(some))}" for word, some in (("has", more), ("lacks", fewer)) if some]
+            what = f"{seen(file.name)} has other columns than {seen(files[0].name)}: it {seen(' and '.join(parts))}"
+            raise InvalidCatalog(f"{what}; write them alike, or declare a table of its own")
 
 
 def seen(name: str) -> str:

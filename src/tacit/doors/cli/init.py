@@ -60,7 +60,7 @@ def init(
 
 
 def text_form(encoding: str, separator: str) -> dict[str, str]:
-    """What a catalog declares about texts in CSV files, if it is not the default; raises for an encoding that is not read."""
+    """The encoding and the separator of CSV files as a catalog declares them, where they are not the default."""
     from tacit.data.catalog.columns import read_encoding
     from tacit.data.declaration import Wrong
     from tacit.data.declaration import schema as of_the_catalog
