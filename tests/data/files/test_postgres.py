@@ -142,7 +142,8 @@ CREATE TABLE clinic.patients (
     height double precision CHECK (height > 0 OR height IS NULL)
 );
 CREATE TABLE clinic."Visits ""x"" y" (
-    no int, patient_id bigint NOT NULL REFERENCES clinic.patients, day date CHECK (day >= DATE '2020-01-01' AND day <= DATE '2024-12-31'),
+    no int, patient_id bigint NOT NULL REFERENCES clinic.patients,
+    day date CHECK (day >= DATE '2020-01-01' AND day <= DATE '2024-12-31'),
     PRIMARY KEY (no, patient_id)
 );
 COMMENT ON COLUMN clinic.patients.age IS E'Age in years\n[tables.evil]';

@@ -352,7 +352,7 @@ def test_nanoseconds_have_their_text(zone, tmp_path):
 
 
 def test_invalid_strings_in_several_files_stay_in_their_rows(tmp_path):
-    """In many batches, with columns in another order, and with one that is not declared; a column that the places need is refused."""
+    """In many batches, with columns in another order and one that is not declared; a column that places need is refused."""
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr("tacit.data.files.tolerant.BATCH_ROWS", 3)
     notes = [[b"%d" % (10 * file + row) + (b"\xff" if row == 7 else b"") for row in range(10)] for file in range(3)]

@@ -126,7 +126,8 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition AND a.attn
 ORDER BY n.nspname <> 'public', n.nspname, c.relname, a.attnum
 """
 RULES = """
-SELECT conrelid::bigint, contype::text, conkey[1]::int, confrelid::bigint, confkey[1]::int, coalesce(pg_get_expr(conbin, conrelid), '')
+SELECT conrelid::bigint, contype::text, conkey[1]::int, confrelid::bigint, confkey[1]::int,
+  coalesce(pg_get_expr(conbin, conrelid), '')
 FROM pg_constraint WHERE contype IN ('p', 'f', 'c') AND cardinality(conkey) = 1 AND conrelid <> 0 ORDER BY conrelid, conname
 """
 LISTED = "SELECT enumtypid::bigint, enumlabel::text FROM pg_enum ORDER BY enumtypid, enumsortorder"

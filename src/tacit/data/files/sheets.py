@@ -54,7 +54,7 @@ def sheet_header(path: Path, sheet: str) -> tuple[str, ...]:
 
 
 def sheet_batches(path: Path, sheet: str, places: Collection[int]) -> pa.RecordBatchReader:
-    """The rows of a sheet in batches of texts `c0`, `c1`, ...: the columns at the given places. Rows of empty cells are left out."""
+    """The rows of a sheet in batches of texts `c0`, `c1`, ...: the columns at the given places. Empty rows are left out."""
     import pyarrow as pa
 
     wanted = sorted(places) or [0]

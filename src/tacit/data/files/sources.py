@@ -382,7 +382,7 @@ def agreeing_files(path: Path, text: Mapping[str, str]) -> tuple[FileKind, list[
     if not found:
         raise InvalidInput(not_found(for_terminal(str(path)), "expected CSV or Parquet files there"))
     if len(found) > 1:
-        raise InvalidInput(f"{for_terminal(path.name)} has CSV and Parquet files; give a pattern, for example '{path.name}/*.csv'")
+        raise InvalidInput(f"{for_terminal(path.name)} has CSV and Parquet files; give a pattern, for example FOLDER/*.csv")
     ((kind, files),) = found.items()
     source = Source(cast(Any, kind), location, encoding=text.get("encoding"), separator=text.get("separator"))
     try:
@@ -443,8 +443,8 @@ def _common_header(files: list[Path], source: Source) -> Header:
     for file in files[1:]:
         if csv_header(file, source.encoding, source.separator) != first:
             raise InvalidCatalog(
-                f"{seen(file.name)} and {seen(files[0].name)} have different headers: the files of one table have the same columns in "
-                "the same order; correct one, or declare a table of its own"
+                f"{seen(file.name)} and {seen(files[0].name)} have different headers: files of one table have the same columns in the "
+                "same order; correct one, or declare a table of its own"
             )
     return first
 

@@ -21,7 +21,7 @@ def init(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="CSV (also gzipped), Parquet, DuckDB or Excel files, folders or patterns of CSV or Parquet files, or postgresql://... URLs.",
+            help="CSV, Parquet, DuckDB or Excel files, folders or patterns of CSV or Parquet files, or PostgreSQL URLs.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Output path of the catalog.")] = Path(NAME),
