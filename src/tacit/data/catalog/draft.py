@@ -7,8 +7,12 @@ table is private until the data owner declares otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from unicodedata import category
 
 from tacit.data.catalog.columns import MOST_DIGITS
@@ -16,6 +20,8 @@ from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, whole_te
 from tacit.data.dialect import Nature
 from tacit.data.files.kinds import Field, Found
 from tacit.data.files.raw import Raw
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import MEMORY
 from tacit.untrusted import UNSEEN
 
 HEAD = f"""\
@@ -72,6 +78,35 @@ def draft(listed: Iterable[Found]) -> str:
     """
     tables = _with_unique_names(listed)
     return "\n".join([HEAD, COLUMNS, *("\n".join(_table(table, tables)) for table in tables)])
+
+
+def draft_of_frames(frames: Mapping[str, Any]) -> str:
+    """The draft of a catalog for data frames, from the names and types of their columns: no value is read.
+
+    `prepare(sources={...})` gets the rows later.
+    """
+    from tacit.data.engine import Workshop
+    from tacit.data.files.sources import arrow_columns, as_arrow
+
+    if not frames:
+        raise InvalidInput("no frame given; pass at least one, for example tacit.init(visits=frame)")
+    found = []
+    with TemporaryDirectory(prefix="tacit-") as folder:
+        workshop = Workshop(Path(folder), "60%")
+        with closing(workshop.engine):
+            for name, frame in frames.items():
+                schema = as_arrow(_without_rows(frame), str(name)).schema
+                columns = arrow_columns(workshop, schema.empty_table())
+                fields = tuple(Field(each.name, columns[folded(each.name)].type) for each in schema)
+                found.append(Found(folded(str(name)), MEMORY, fields))
+    return draft(found)
+
+
+def _without_rows(frame: Any) -> Any:
+    """The frame without its rows, where it can be cut: pandas and Polars by `head`, Arrow by `slice`."""
+    if hasattr(frame, "head"):
+        return frame.head(0)
+    return frame.slice(0, 0) if hasattr(frame, "slice") else frame
 
 
 def _with_unique_names(tables: Iterable[Found]) -> list[Found]:
