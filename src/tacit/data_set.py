@@ -69,8 +69,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     """
     from tacit.data.files.sources import given_tables
     from tacit.data.prepare import prepare
-    from tacit.data.registering import registration
-    from tacit.data.unchanged import KEPT, UNCHANGED, is_unchanged, remember_sources, seen_files
+    from tacit.data.registering import KEPT, UNCHANGED, is_unchanged, registration, remember_sources, seen_files
 
     given = given_tables(catalog, asked.sources)
     register = registration(catalog, os.environ, given)

@@ -418,11 +418,14 @@ def _read(fields: dict[str, Any]) -> Any:
     return Decimal(fields[DECIMAL]) if set(fields) == {DECIMAL} else fields
 
 
+ENDS = ("low", "high", "bounds")  # of a column, as they follow its values
+
+
 def recorded(text: str) -> Answer:
     """The answer that `record` wrote."""
     kept = json.loads(text, object_hook=_read)
     columns = [
-        Column(name, kind, tuple(values), *(None if end is None else tuple(end) for end in ends))
+        Column(name, kind, tuple(values), **dict(zip(ENDS, (None if end is None else tuple(end) for end in ends), strict=False)))
         for name, kind, values, *ends in kept["columns"]
     ]
     epsilon, delta = map(Fraction, kept["amounts"])

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.data.catalog.columns import KEYS, read_column, read_encoding, read_notation, read_rule
+from tacit.data.catalog.columns import KEYS, KIND_WORDS, PARTS, read_column, read_encoding, read_notation, read_rule, rule_text
 from tacit.data.declaration import (
     BROKEN,
     MOST_PARTS,
@@ -250,7 +250,7 @@ def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
     if claim.column is None:
         return None
     if claim.column == claim.key and claim.rule != claim.key_rule:
-        raise Wrong("unit", f"has other rules than the key {key_text([claim.column])}", f"write {_rule_text(claim.key_rule)}")
+        raise Wrong("unit", f"has other rules than the key {key_text([claim.column])}", f"write {rule_text(claim.key_rule)}")
     if claim.references is None:
         return Owner(claim.column, rule=claim.rule)
     target, column = _target(claim.references, claims)
@@ -262,13 +262,8 @@ def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
         raise Wrong("unit", f"references {key_text((target, column))}, which is not a key", f"declare {where} with key = true")
     if led_to.sound and led_to.rule_of(column) != claim.rule:
         what = f"references {key_text((target, column))}, whose spellings are compared by other rules"
-        raise Wrong("unit", what, f"write the same on both sides: {_rule_text(led_to.rule_of(column))} here, or change it there")
+        raise Wrong("unit", what, f"write the same on both sides: {rule_text(led_to.rule_of(column))} here, or change it there")
     return Owner(claim.column, (target, column), claim.rule)
-
-
-def _rule_text(rule: KeyRule) -> str:
-    words = {"trim": rule.trim, "case": rule.case, "zeros": rule.zeros}
-    return ", ".join(f"{key} = {value_text(value)}" for key, value in words.items() if value) or "no rules"
 
 
 def _target(references: str, claims: Mapping[str, Claim]) -> tuple[str, str]:
@@ -334,14 +329,6 @@ EXAMPLES = {
     "xlsx": '{ xlsx = "hospital.xlsx", sheet = "visits" }',
     "duckdb": '{ duckdb = "hospital.duckdb", table = "visits" }',
     "postgres": '{ postgres = "postgresql://reader:$PASSWORD@db/hospital", table = "visits" }',
-}
-PARTS = {"duckdb": "table", "postgres": "table", "xlsx": "sheet"}  # what names the rows in a source of several tables
-KIND_WORDS = {
-    "csv": "a CSV file",
-    "parquet": "a Parquet file",
-    "duckdb": "a database",
-    "postgres": "a database",
-    "xlsx": "a workbook",
 }
 SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with max_rows = 8; or public = true'
 

@@ -20,6 +20,14 @@ from tacit.privacy.rounding import decimal_text, exact
 
 Declared = Mapping[str, Any]
 
+PARTS = {"duckdb": "table", "postgres": "table", "xlsx": "sheet"}  # what names the rows in a source of several tables
+KIND_WORDS = {
+    "csv": "a CSV file",
+    "parquet": "a Parquet file",
+    "duckdb": "a database",
+    "postgres": "a database",
+    "xlsx": "a workbook",
+}
 KEYS = ("decimal", "thousands", "format", "missing")
 LETTERS = "YymdbBjHIMSpf%"  # strftime codes that identify a day, and codes for times, which are skipped
 YEARS, DAYS = ({"Y"}, {"y"}), ({"m", "d"}, {"b", "d"}, {"B", "d"}, {"j"})
@@ -157,6 +165,12 @@ def read_rule(declared: Declared) -> KeyRule:
     KeyRule(trim=True, case='lower', zeros=False)
     """
     return KeyRule(**{key: declared[key] for key in RULES if key in declared})
+
+
+def rule_text(rule: KeyRule) -> str:
+    """The rule as a catalog writes it."""
+    words = {"trim": rule.trim, "case": rule.case, "zeros": rule.zeros}
+    return ", ".join(f"{key} = {value_text(value)}" for key, value in words.items() if value) or "no rules"
 
 
 def _kind(given: Declared) -> Kind:

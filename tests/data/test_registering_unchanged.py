@@ -7,7 +7,7 @@ import stat
 import pytest
 
 import tacit
-from tacit.data.unchanged import FILE, UNCHANGED, digest_of
+from tacit.data.registering import DIGEST, UNCHANGED, digest_of
 from tacit.errors import StoreUnusable
 
 CATALOG = """\
@@ -48,7 +48,7 @@ def test_the_owner_is_told_and_the_version_is_new_all_the_same(folder):
 
 def test_the_digest_is_for_the_owner_alone(folder):
     prepared(folder, new_ledger=True)
-    file = folder / ".tacit" / "store" / FILE
+    file = folder / ".tacit" / "store" / DIGEST
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     catalog = tacit.open(folder / "tacit.toml").catalog
     assert digest_of(catalog, b"one") != digest_of(catalog, b"another")
