@@ -425,7 +425,10 @@ def recorded(text: str) -> Answer:
     """The answer that `record` wrote."""
     kept = json.loads(text, object_hook=_read)
     columns = [
-        Column(name, kind, tuple(values), **dict(zip(ENDS, (None if end is None else tuple(end) for end in ends), strict=False)))
+        replace(
+            Column(name, kind, tuple(values)),
+            **dict(zip(ENDS, (None if end is None else tuple(end) for end in ends), strict=False)),
+        )
         for name, kind, values, *ends in kept["columns"]
     ]
     epsilon, delta = map(Fraction, kept["amounts"])
