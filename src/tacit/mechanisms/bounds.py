@@ -77,7 +77,7 @@ class ProposedBounds:
 
     @property
     def threshold(self) -> int:
-        """The noisy count from which a bin counts as filled: all bins of an empty table stay below it, except with probability CHANCE.
+        """The noisy count from which a bin is filled: all bins of an empty table stay below it, except with probability CHANCE.
 
         A bin of an empty table has a count of at least t with probability at most exp(-t / scale).
         """

@@ -418,19 +418,15 @@ def _read(fields: dict[str, Any]) -> Any:
     return Decimal(fields[DECIMAL]) if set(fields) == {DECIMAL} else fields
 
 
-ENDS = ("low", "high", "bounds")  # of a column, as they follow its values
+def _recorded_column(name: str, kind: str, values: Sequence[Any], low: Any, high: Any, bounds: Any = None) -> Column:
+    low, high, bounds = (None if end is None else tuple(end) for end in (low, high, bounds))
+    return Column(name, kind, tuple(values), low, high, bounds)
 
 
 def recorded(text: str) -> Answer:
     """The answer that `record` wrote."""
     kept = json.loads(text, object_hook=_read)
-    columns = [
-        replace(
-            Column(name, kind, tuple(values)),
-            **dict(zip(ENDS, (None if end is None else tuple(end) for end in ends), strict=False)),
-        )
-        for name, kind, values, *ends in kept["columns"]
-    ]
+    columns = [_recorded_column(*column) for column in kept["columns"]]
     epsilon, delta = map(Fraction, kept["amounts"])
     notes, limits = tuple(kept["notes"]), tuple(kept["limits"])
     made = Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
