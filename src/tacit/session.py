@@ -33,12 +33,13 @@ from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once, one_exit
-from tacit.release.tabulate import answer, free_answer, without_rows
+from tacit.release.tabulate import answer, free_answer, labels_of, without_rows
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
+    from tacit.release.bounds import BoundsProposal
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -129,7 +130,8 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        return with_names(replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text), names)
+        released = replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text)
+        return with_names(released, names, labels_of(offer.question))
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""
@@ -227,6 +229,14 @@ class Session:
 class DataSet(Opened):
     """A catalog with its prepared data and its ledger, and the sessions of its analysts."""
 
+    def propose_bounds(self, column: str, epsilon: Number) -> BoundsProposal:
+        """Bounds of `table.column`, proposed privately for the data owner; spends epsilon, also where none are found."""
+        from tacit.query.price.price import request
+        from tacit.release.bounds import propose_bounds
+
+        budget = request(epsilon, 0).epsilon or 0
+        return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, self.source_version)
+
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""
         declared = sorted(self.catalog.analysts)
@@ -254,3 +264,13 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
     read_at = stamp_of(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
+
+
+def init(frame: Any = None, /, **frames: Any) -> str:
+    """The text of a catalog to fill in for data frames (pandas, Polars, Arrow), from their columns' names and types alone.
+
+    One frame is the table `data`; several are named by their arguments. Their rows are given to `prepare(sources=...)`.
+    """
+    from tacit.data.catalog.draft import draft_of_frames
+
+    return draft_of_frames({**({} if frame is None else {"data": frame}), **frames})

@@ -83,15 +83,17 @@ class Source:
     `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables. Of the kind
     "memory" it says nothing: the rows are given in Python when the table is prepared.
     `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
-    `encoding` is the codec that its bytes are read with; None means UTF-8.
+    `encoding` is the codec that its bytes are read with; None means UTF-8. `separator` parts its fields; None where the header
+    tells it. `table` is the table of a database, or the sheet of a workbook.
     """
 
-    kind: Literal["parquet", "csv", "duckdb", "postgres", "memory"]
+    kind: Literal["parquet", "csv", "duckdb", "postgres", "xlsx", "memory"]
     location: str
     table: str | None = None
     declared: str = ""
     multiline: bool | None = None
     encoding: str | None = None
+    separator: str | None = None
 
     def __repr__(self) -> str:
         location, declared = (without_password(each) for each in (self.location, self.declared))
@@ -107,6 +109,24 @@ class Source:
         return expanded(self.location, environment)
 
 
+SPACES = "".join(map(chr, (0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF)))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRule:
+    """How two spellings of a key are one: `trim` leaves out blanks of every kind around it, `zeros` those before a whole number.
+
+    `case` is "lower" if case does not count. Every key is composed (NFC), and ordinary blanks around it never count.
+    """
+
+    trim: bool = False
+    case: Literal["", "lower"] = ""
+    zeros: bool = False
+
+
+AS_WRITTEN = KeyRule()
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One declared column.
@@ -120,7 +140,8 @@ class Column:
 
     `bins` are the values at which the bins of a number or a date begin, the lower bound first, where bins are declared: the
     cells of marginals for synthetic rows. Questions and the prepared store know nothing of them. `longest` is the most bytes of a
-    private text; preparation treats a longer one as missing. `notation` is how the source writes the values.
+    private text; preparation treats a longer one as missing. `notation` is how the source writes the values. `labels` are words
+    for values, which answers show to people; plans, prices and kept answers know nothing of them.
     """
 
     name: str
@@ -135,6 +156,8 @@ class Column:
     bins: tuple[Fraction, ...] = ()
     longest: int = LONGEST_TEXT
     notation: Notation = PLAIN
+    labels: tuple[tuple[Value, str], ...] = field(default=(), compare=False)
+    rule: KeyRule = field(default=AS_WRITTEN, repr=False)
 
     @property
     def nullable(self) -> bool:
@@ -167,6 +190,7 @@ class Owner:
 
     column: str
     references: tuple[str, str] | None = None
+    rule: KeyRule = field(default=AS_WRITTEN, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +233,12 @@ class Table:
         """The column declared `key = true`; a table has one at most."""
         return next((name for name, column in self.columns.items() if column.kind == "key"), None)
 
+    def rule_of(self, column: str) -> KeyRule:
+        """How spellings of a key column are compared."""
+        if self.unit is not None and self.unit.column == column:
+            return self.unit.rule
+        return self.columns[column].rule if column in self.columns else AS_WRITTEN
+
     def __hash__(self) -> int:
         return hash(self.name)  # its columns are a mapping, which has no hash
 
@@ -238,6 +268,7 @@ class Catalog:
     data_set: str | None = None
     show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left
     declared_split: Fraction | None = None
+    changes: Literal["private", "public"] = "private"  # whether analysts may know that nothing changed between preparations
 
     @property
     def file(self) -> str:
@@ -334,16 +365,16 @@ def fingerprint_of_format_1(catalog: Catalog) -> str:
         facts = _prepared_from(table)
         columns = {key: _column_facts(column)[:6] for key, column in table.columns.items()}
         facts |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
-        since = ("rows_at_most", "notation", "encoding")
+        since = ("rows_at_most", "notation", "encoding", "separator", "rules")
         declared[name] = {key: value for key, value in facts.items() if key not in since} | {"columns": columns}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _prepared_from(table: Table) -> dict[str, object]:
-    """The declarations that preparation depends on. Notation and encoding are in it only if declared: older stores stay valid."""
+    """The declarations that preparation depends on. Later keys are in it only if declared: older stores stay valid."""
     source, unit = table.source, table.unit
     written = {"notation": _notation_facts(table.notation)} if table.notation != PLAIN else {}
-    encoded = {"encoding": source.encoding} if source.encoding is not None else {}
+    encoded = {key: value for key in ("encoding", "separator") if (value := getattr(source, key)) is not None}
     return {
         "source": [source.kind, source.declared or source.location, source.table, source.multiline],
         "public": table.public,
@@ -354,7 +385,15 @@ def _prepared_from(table: Table) -> dict[str, object]:
         "columns": {name: _column_facts(column) for name, column in table.columns.items()},
         **written,
         **encoded,
+        **_key_rules(table),
     }
+
+
+def _key_rules(table: Table) -> dict[str, object]:
+    """The rules of keys that are declared."""
+    columns = sorted({*table.columns, *([table.unit.column] if table.unit else [])})
+    rules = {column: rule for column in columns if (rule := table.rule_of(column)) != AS_WRITTEN}
+    return {"rules": {column: [rule.trim, rule.case, rule.zeros] for column, rule in rules.items()}} if rules else {}
 
 
 def _column_facts(column: Column) -> list[object]:

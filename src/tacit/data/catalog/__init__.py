@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.data.catalog.columns import KEYS, read_column, read_encoding, read_notation
+from tacit.data.catalog.columns import KEYS, KIND_WORDS, PARTS, read_column, read_encoding, read_notation, read_rule, rule_text
 from tacit.data.declaration import (
     BROKEN,
     MOST_PARTS,
@@ -31,6 +31,7 @@ from tacit.data.declaration import (
 from tacit.data.declaration import Path as KeyPath
 from tacit.errors import InvalidCatalog, Problem
 from tacit.privacy.catalog import (
+    AS_WRITTEN,
     CLUSTER,
     MEMORY,
     PLAIN,
@@ -40,6 +41,7 @@ from tacit.privacy.catalog import (
     Budget,
     Catalog,
     Column,
+    KeyRule,
     Notation,
     Owner,
     Source,
@@ -113,6 +115,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_master=declared.get("store", {}).get("master"),
         store_parquet=declared.get("store", {}).get("parquet"),
         store_cores=declared.get("store", {}).get("cores"),
+        changes=declared.get("store", {}).get("changes", "private"),
         reach_seconds=declared.get("store", {}).get("reach_seconds", REACH_SECONDS),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
@@ -206,8 +209,8 @@ Attempt = Callable[[str, Callable[[], Owner | None]], Owner | LawViolated | None
 class Claim:
     """The declarations of one table about its rows; `column` is None if every row is a unit, and for public tables.
 
-    `own` says whether rows without a unit are units of their own. `sound` is False if another problem with the table was found:
-    then references to it are not checked.
+    `own` says whether rows without a unit are units of their own. `rule` and `key_rule` say how spellings of the unit and
+    of the key are compared. `sound` is False if another problem with the table was found: then references to it are not checked.
     """
 
     columns: frozenset[str] = frozenset()
@@ -217,6 +220,12 @@ class Claim:
     public: bool = False
     own: bool = False
     sound: bool = True
+    rule: KeyRule = AS_WRITTEN
+    key_rule: KeyRule = AS_WRITTEN
+
+    def rule_of(self, column: str) -> KeyRule:
+        """How spellings of a column that identifies rows or units are compared."""
+        return self.rule if column == self.column else self.key_rule
 
 
 def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | None]:
@@ -240,8 +249,10 @@ def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | N
 def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
     if claim.column is None:
         return None
+    if claim.column == claim.key and claim.rule != claim.key_rule:
+        raise Wrong("unit", f"has other rules than the key {key_text([claim.column])}", f"write {rule_text(claim.key_rule)}")
     if claim.references is None:
-        return Owner(claim.column)
+        return Owner(claim.column, rule=claim.rule)
     target, column = _target(claim.references, claims)
     led_to = claims[target]
     if led_to.public:
@@ -249,7 +260,10 @@ def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
     if led_to.sound and column not in (led_to.key, led_to.column):
         where = key_text(("tables", target, "columns", column))
         raise Wrong("unit", f"references {key_text((target, column))}, which is not a key", f"declare {where} with key = true")
-    return Owner(claim.column, (target, column))
+    if led_to.sound and led_to.rule_of(column) != claim.rule:
+        what = f"references {key_text((target, column))}, whose spellings are compared by other rules"
+        raise Wrong("unit", what, f"write the same on both sides: {rule_text(led_to.rule_of(column))} here, or change it there")
+    return Owner(claim.column, (target, column), claim.rule)
 
 
 def _target(references: str, claims: Mapping[str, Claim]) -> tuple[str, str]:
@@ -307,9 +321,12 @@ Columns = dict[str, Column | LawViolated]
 
 OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people", "min_rows")
 OF_ROWS = ("max_rows", "max_rows_per_group")
-READ_APART = ("source", "columns", "unit", "encoding", *KEYS)
+OF_CSV = ("encoding", "separator")
+READ_APART = ("source", "columns", "unit", *OF_CSV, *KEYS)
 EXAMPLES = {
     "csv": '{ csv = "visits.csv", multiline = true }',
+    "parquet": '{ parquet = "visits" }',
+    "xlsx": '{ xlsx = "hospital.xlsx", sheet = "visits" }',
     "duckdb": '{ duckdb = "hospital.duckdb", table = "visits" }',
     "postgres": '{ postgres = "postgresql://reader:$PASSWORD@db/hospital", table = "visits" }',
 }
@@ -349,14 +366,14 @@ def _notation(body: Declared, path: KeyPath, reading: Reading) -> Notation:
 
 
 def _encoded_source(body: Declared, folder: Path | None) -> Source | LawViolated:
-    source, encoding = read_source(body["source"], folder), body.get("encoding")
-    if source is BROKEN or encoding is None or encoding is BROKEN:
+    source, declared = read_source(body["source"], folder), {key: body[key] for key in OF_CSV if key in body}
+    if source is BROKEN or not declared or BROKEN in declared.values():
         return source
     if source.kind != "csv":
-        raise Wrong(
-            "encoding", "is supported for CSV files only", "take it away: other sources say themselves how texts are encoded"
-        )
-    return replace(source, encoding=read_encoding(encoding))
+        remedy = {"encoding": "take it away: other sources say themselves how texts are encoded", "separator": "take it away"}
+        raise next(Wrong(key, "is supported for CSV files only", remedy[key]) for key in declared)
+    encoding = read_encoding(declared["encoding"]) if "encoding" in declared else None
+    return replace(source, encoding=encoding, separator=declared.get("separator"))
 
 
 def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
@@ -371,7 +388,7 @@ def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
         return Source("memory", MEMORY, None, MEMORY)
     if isinstance(declared, str):
         return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
-    kinds = declared.keys() & {"csv", "duckdb", "postgres"}
+    kinds = declared.keys() & EXAMPLES.keys()
     if len(kinds) != 1:
         raise Wrong("source", "must name exactly one file or database", f"write for example source = {EXAMPLES['duckdb']}")
     return _source_in(declared, kinds.pop(), folder)
@@ -379,15 +396,16 @@ def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
 
 def _source_in(declared: Declared, kind: Any, folder: Path | None) -> Source:
     """A source declared as a TOML table."""
-    location = declared[kind]
-    if kind == "csv" and "table" in declared:
-        raise Wrong("source", "names a table, which a CSV file does not have", f"write for example source = {EXAMPLES['csv']}")
-    if kind != "csv" and "table" not in declared:
-        raise Wrong("source", "names a database without a table", f"write for example source = {EXAMPLES[kind]}")
+    location, part, example = declared[kind], PARTS.get(kind), f"write for example source = {EXAMPLES[kind]}"
+    for other in {*PARTS.values()} - {part}:
+        if other in declared:
+            raise Wrong("source", f"names a {other}, which {KIND_WORDS[kind]} does not have", example)
+    if part is not None and part not in declared:
+        raise Wrong("source", f"names {KIND_WORDS[kind]} without a {part}", example)
     if kind != "csv" and "multiline" in declared:
         raise Wrong("source", "says multiline, which is supported for CSV files only", "take it away")
     path = location if kind == "postgres" else _path(location, folder)
-    return Source(kind, path, declared.get("table"), location, declared.get("multiline"))
+    return Source(kind, path, declared.get(part or ""), location, declared.get("multiline"))
 
 
 def _path(declared: str, folder: Path | None) -> str:
@@ -429,8 +447,15 @@ def _claim(body: Declared, columns: Columns, path: KeyPath, reading: Reading) ->
         references=folded(owned["references"]) if "references" in owned else None,
         public=body.get("public") is True,
         own=body.get("no_unit") == "own",
+        rule=read_rule(owned),
+        key_rule=_rule_of_key(columns, keys),
         sound=sound and BROKEN not in columns.values(),
     )
+
+
+def _rule_of_key(columns: Columns, keys: list[str]) -> KeyRule:
+    column = columns[keys[0]] if keys else BROKEN
+    return AS_WRITTEN if column is BROKEN else column.rule
 
 
 def _check_unit(body: Declared, keys: list[str]) -> None:

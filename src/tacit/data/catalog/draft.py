@@ -7,15 +7,21 @@ table is private until the data owner declares otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from unicodedata import category
 
 from tacit.data.catalog.columns import MOST_DIGITS
 from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, whole_text
 from tacit.data.dialect import Nature
-from tacit.data.files.columns import Field, Found
+from tacit.data.files.kinds import Field, Found
 from tacit.data.files.raw import Raw
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import MEMORY
 from tacit.untrusted import UNSEEN
 
 HEAD = f"""\
@@ -41,6 +47,8 @@ COLUMNS = """\
 #   { }                                                         only whether it is there can be asked
 # For synthetic rows a number or a day of many values has bins too, said by where each but the first begins: bins = [18, 45, 65]
 """
+
+LONGEST_COMMENT = 100  # characters of a database's comment on a column
 
 DECLARED: Mapping[Nature, Mapping[str, object]] = {
     "integer": {"bounds": PLACEHOLDER},
@@ -72,6 +80,35 @@ def draft(listed: Iterable[Found]) -> str:
     return "\n".join([HEAD, COLUMNS, *("\n".join(_table(table, tables)) for table in tables)])
 
 
+def draft_of_frames(frames: Mapping[str, Any]) -> str:
+    """The draft of a catalog for data frames, from the names and types of their columns: no value is read.
+
+    `prepare(sources={...})` gets the rows later.
+    """
+    from tacit.data.engine import Workshop
+    from tacit.data.files.sources import arrow_columns, as_arrow
+
+    if not frames:
+        raise InvalidInput("no frame given; pass at least one, for example tacit.init(visits=frame)")
+    found = []
+    with TemporaryDirectory(prefix="tacit-") as folder:
+        workshop = Workshop(Path(folder), "60%")
+        with closing(workshop.engine):
+            for name, frame in frames.items():
+                schema = as_arrow(_without_rows(frame), str(name)).schema
+                columns = arrow_columns(workshop, schema.empty_table())
+                fields = tuple(Field(each.name, columns[folded(each.name)].type) for each in schema)
+                found.append(Found(folded(str(name)), MEMORY, fields))
+    return draft(found)
+
+
+def _without_rows(frame: Any) -> Any:
+    """The frame without its rows, where it can be cut: pandas and Polars by `head`, Arrow by `slice`."""
+    if hasattr(frame, "head"):
+        return frame.head(0)
+    return frame.slice(0, 0) if hasattr(frame, "slice") else frame
+
+
 def _with_unique_names(tables: Iterable[Found]) -> list[Found]:
     """The tables under unique names that are valid in a catalog."""
     named: list[Found] = []
@@ -89,6 +126,7 @@ def _table(table: Found, tables: Sequence[Found]) -> Iterator[str]:
     owner = whole_text(_likely_owner(table, tables))
     yield f"[{key_text(('tables', table.name))}]"
     yield f"source = {whole_text(table.source)}"
+    yield from (f"{key} = {whole_text(value)}" for key, value in table.declared.items())
     yield f'unit = "{PLACEHOLDER}"  # whose a row is: "row" if each row is one person, or {owner}'
     yield "# max_rows = 8  # with unit = { ... }: the most rows of one person that any answer uses"
     yield "# rows_at_most = 1000000  # the most rows the table may have, a public fact; else 2 million are assumed"
@@ -102,6 +140,11 @@ def _table(table: Found, tables: Sequence[Found]) -> Iterator[str]:
 def _likely_owner(table: Found, tables: Sequence[Found]) -> dict[str, str]:
     """A guess from names alone: patient_id probably means patients.id. It is written as a comment, so nothing depends on it."""
     named = [folded(field.name) for field in table.fields if _sounds_like_a_key(field.name)]
+    declared = [field for field in table.fields if field.references]
+    for field in declared:
+        led_to, column = field.references or ("", "")
+        if any(other.name == folded(led_to) and other is not table for other in tables):
+            return {"column": folded(field.name), "references": f"{folded(led_to)}.{folded(column)}"}
     for column in named:
         for other in tables:
             fields = [folded(field.name) for field in other.fields]
@@ -123,10 +166,29 @@ def _column(field: Field, before: Sequence[str]) -> str:
     kind = field.type.partition("(")[0].lower()  # the brackets of an ENUM contain values
     if Raw("", field.type).nature == "nested":
         return f"# {name} cannot be asked about: it is of the type {kind}"
-    return f"{name} = {whole_text(_column_draft(field))}  # {kind}"
+    return f"{name} = {whole_text(_column_draft(field))}  # {kind}{_said(field)}"
+
+
+def _said(field: Field) -> str:
+    """The comment of a database on a column, on one line."""
+    said = " ".join(UNSEEN.sub(" ", field.comment).split())
+    printed = "".join(character for character in said if category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn"))
+    return f": {printed[:LONGEST_COMMENT]}" if printed else ""
 
 
 def _column_draft(field: Field) -> object:
+    if field.key:
+        return {"key": True}
+    if field.values:
+        return {"values": list(field.values), **({"unknown": "drop"} if field.required else {})}
+    drafted = _kind_draft(field)
+    if isinstance(drafted, Mapping) and "bounds" in drafted:
+        bounds = {} if field.bounds is None else {"bounds": list(field.bounds)}
+        return {**drafted, **bounds, **({"nulls": "drop"} if field.required else {})}
+    return drafted
+
+
+def _kind_draft(field: Field) -> object:
     raw = Raw("", field.type or "")
     if raw.nature != "decimal":
         return PLACEHOLDER if _sounds_like_a_key(field.name) else DECLARED.get(raw.nature, PLACEHOLDER)
