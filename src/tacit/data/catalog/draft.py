@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from unicodedata import category
 
 from tacit.data.catalog.suggest import Declaration, Suggestion, by_name, by_type, sounds_like_a_key, suggest_unit
-from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, whole_text
+from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, schema, whole_text
 from tacit.data.files.columns import Field, Found
 from tacit.untrusted import UNSEEN
 
@@ -133,7 +133,9 @@ def _column(field: Field, before: Sequence[str], answers: Answers) -> Iterator[s
     elif field.name in answers.columns:
         declared = answers.columns[field.name]
         if declared is not None:
-            yield f"{name} = {whole_text(declared) if declared else '{ }'}"
+            accepted = schema()["definitions"]["column"]["properties"]
+            kept = {key: value for key, value in declared.items() if key in accepted}
+            yield f"{name} = {whole_text(kept) if kept else '{ }'}"
     else:
         yield _open_column(name, kind, None if sounds_like_a_key(field.name) else typed, by_name(field.name))
 
