@@ -256,6 +256,8 @@ def _print_advice(advice: Advice) -> None:
                 grid.add_row(table, name, fit.words)
         console().print(grid)
         say(FOR_THE_OWNER)
+    if advice.book.columns:
+        say("Take a range from the code book only if it is declared there: one that was observed in rows is private.")
     for line in advice.book.not_understood:
         say(f"not taken from the code book: {line}")
 
