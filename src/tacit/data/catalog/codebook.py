@@ -107,6 +107,9 @@ def declaration_of(entry: Entry) -> tuple[Declaration | None, str]:
     """
     if entry.problem and entry.low is None and not entry.codes:
         return _by_kind(entry), entry.problem
+    low, high = number_of(entry.low), number_of(entry.high)
+    if low is not None and high is not None and low >= high:
+        return _by_kind(entry), "its minimum is not below its maximum"
     missing = [*entry.missing, *(code for code, label in entry.codes if MISSING.match(label.strip()))]
     codes = [(code, label) for code, label in entry.codes if code not in missing]
     declared = _grid(entry, codes) if entry.low is not None and entry.high is not None else _values(codes)

@@ -170,7 +170,7 @@ def by_type(field: Field) -> Suggestion | None:
     return Suggestion({"bounds": PLACEHOLDER} | (step if scale else {}), "by its type")
 
 
-def suggest_column(field: Field, table: Found, unit: object = None) -> Suggestion:
+def suggest_column(table: Found, field: Field, unit: object = None) -> Suggestion:
     """The suggestion for one column of a table, from its name and its declared type; `unit` is what the owner said of the rows."""
     own, typed, named = folded(field.name), by_type(field), by_name(field.name)
     if typed is not None and typed.declaration is None:

@@ -148,7 +148,7 @@ class Advice:
         """The suggestion for a column: the code book first, then its name, its type, and the form that fits."""
         from tacit.data.catalog.suggest import PRESENT, suggest_column
 
-        named, written = suggest_column(column, table, unit), self.book.suggestion(table.name, column.name)
+        named, written = suggest_column(table, column, unit), self.book.suggestion(table.name, column.name)
         fit = self.fits[table.name].columns.get(column.name) if table.name in self.fits else None
         if named.declaration == PRESENT and isinstance(unit, Mapping):
             return named
