@@ -358,6 +358,25 @@ class Opened:
         return Till(self.ledger, folder, self.store.ledger, ready, catalog.kept)
 
     @property
+    def source_till(self) -> Till:
+        """Where a release from the sources themselves is paid for, prepared or not: it opens no store."""
+        info = self._store_or_none
+        return Till(self.ledger, heads_folder(self.catalog), None if info is None else info.ledger, log=self.catalog.kept)
+
+    @property
+    def source_version(self) -> str:
+        """The version of the prepared data that such an entry names, if there is any."""
+        info = self._store_or_none
+        return "not prepared" if info is None else info.version
+
+    @property
+    def _store_or_none(self) -> StoreInfo | None:
+        try:
+            return store_info(self.catalog)
+        except StoreUnusable:  # of another format: its sources can be read all the same
+            return None
+
+    @property
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()

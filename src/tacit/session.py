@@ -38,6 +38,7 @@ from tacit.release.tabulate import answer, free_answer, without_rows
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
+    from tacit.release.bounds import BoundsProposal
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -192,6 +193,14 @@ class Session:
 
 class DataSet(Opened):
     """A catalog with its prepared data and its ledger, and the sessions of its analysts."""
+
+    def propose_bounds(self, column: str, epsilon: Number) -> BoundsProposal:
+        """Bounds of `table.column`, proposed privately for the data owner; spends epsilon, also where none are found."""
+        from tacit.query.price.price import request
+        from tacit.release.bounds import propose_bounds
+
+        budget = request(epsilon, 0).epsilon or 0
+        return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, self.source_version)
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""

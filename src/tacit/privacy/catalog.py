@@ -82,15 +82,17 @@ class Source:
     `location` is a path, taken from the catalog's folder, or a PostgreSQL URL as declared: `url` puts in its variables. Of the kind
     "memory" it says nothing: the rows are given in Python when the table is prepared.
     `multiline` says of a CSV file whether fields in quotation marks may hold line ends; None where it is not declared.
-    `encoding` is the codec that its bytes are read with; None means UTF-8.
+    `encoding` is the codec that its bytes are read with; None means UTF-8. `separator` parts its fields; None where the header
+    tells it. `table` is the table of a database, or the sheet of a workbook.
     """
 
-    kind: Literal["parquet", "csv", "duckdb", "postgres", "memory"]
+    kind: Literal["parquet", "csv", "duckdb", "postgres", "xlsx", "memory"]
     location: str
     table: str | None = None
     declared: str = ""
     multiline: bool | None = None
     encoding: str | None = None
+    separator: str | None = None
 
     def __repr__(self) -> str:
         location, declared = (without_password(each) for each in (self.location, self.declared))
@@ -320,16 +322,16 @@ def fingerprint_of_format_1(catalog: Catalog) -> str:
         facts = _prepared_from(table)
         columns = {key: _column_facts(column)[:6] for key, column in table.columns.items()}
         facts |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
-        since = ("rows_at_most", "notation", "encoding")
+        since = ("rows_at_most", "notation", "encoding", "separator")
         declared[name] = {key: value for key, value in facts.items() if key not in since} | {"columns": columns}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _prepared_from(table: Table) -> dict[str, object]:
-    """The declarations that preparation depends on. Notation and encoding are in it only if declared: older stores stay valid."""
+    """The declarations that preparation depends on. Later keys are in it only if declared: older stores stay valid."""
     source, unit = table.source, table.unit
     written = {"notation": _notation_facts(table.notation)} if table.notation != PLAIN else {}
-    encoded = {"encoding": source.encoding} if source.encoding is not None else {}
+    encoded = {key: value for key in ("encoding", "separator") if (value := getattr(source, key)) is not None}
     return {
         "source": [source.kind, source.declared or source.location, source.table, source.multiline],
         "public": table.public,

@@ -133,8 +133,8 @@ BROKEN = {
     ("delta = 1e-7", "delta = -1e-7"): (3, "budget.delta is -1E-7, which must be at least 0"),
     ("delta = 1e-7", "detla = 1e-7"): (3, "budget.detla is not a key that tacit knows; did you mean delta?"),
     ("epsilon_per_query = 0.5", "epsilon_per_query = 0"): (7, "analysts.ana.epsilon_per_query is 0, which must be above 0"),
-    ('source = "wards.csv"', ""): (31, "tables.wards.source is missing; a file by its name"),
-    ('"wards.csv"', '"wards.xlsx"'): (32, 'tables.wards.source is "wards.xlsx", which does not fit; a file by its name'),
+    ('source = "wards.csv"', ""): (31, "tables.wards.source is missing; a file, a folder"),
+    ('"wards.csv"', '"wards.xlsx"'): (32, 'tables.wards.source is "wards.xlsx", which does not fit; a file, a folder'),
     ('"wards.csv"', '{ duckdb = "x.duckdb" }'): (
         32,
         "tables.wards.source names a database without a table; write for example source = ",
@@ -144,7 +144,8 @@ BROKEN = {
         "tables.wards.source must name exactly one file or database; write for example source = ",
     ),
     ('"wards.csv"', '{ csv = "w.csv", table = "x" }'): (32, "tables.wards.source names a table, which a CSV file does not have"),
-    ('"wards.csv"', '{ csv = "w.parquet" }'): (32, 'tables.wards.source.csv is "w.parquet", which does not fit; a CSV file'),
+    ('"wards.csv"', '{ xlsx = "w.csv", sheet = "x" }'): (32, 'tables.wards.source.xlsx is "w.csv", which does not fit; an Excel'),
+    ('"wards.csv"', '{ xlsx = "w.xlsx" }'): (32, "tables.wards.source names a workbook without a sheet"),
     ('"wards.csv"', '{ duckdb = "w.duckdb", table = "x", multiline = true }'): (
         32,
         "tables.wards.source says multiline, which is supported for",

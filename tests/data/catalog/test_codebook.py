@@ -124,7 +124,11 @@ def test_a_csv_with_a_row_for_each_code(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["name,min,max,mean\npay,123,98765,2500\n", "name,min,max,freq\npay,123,98765,40\n", "name,observed_min,observed_max\npay,123,98765\n"],
+    [
+        "name,min,max,mean\npay,123,98765,2500\n",
+        "name,min,max,freq\npay,123,98765,40\n",
+        "name,observed_min,observed_max\npay,123,98765\n",
+    ],
 )
 def test_observed_numbers_are_not_taken(tmp_path, text):
     """A minimum beside a mean is one person's value."""

@@ -16,7 +16,7 @@ from tacit.data.catalog.suggest import (
     suggest_column,
     suggest_unit,
 )
-from tacit.data.files.columns import Field, Found
+from tacit.data.files.kinds import Field, Found
 
 PATIENTS = Found("patients", "patients.csv", (Field("id"), Field("age")))
 VISITS = Found("visits", "visits.csv", (Field("visit_id"), Field("patient_id"), Field("ward_id"), Field("cost")))

@@ -5,11 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.data.files import fitting
-from tacit.data.files.columns import Field
+from tacit.data.files.kinds import Field
 from tacit.data.files.fitting import FORMS, fit, fits_of
 
 HEADER = "Nr;Alter;Wohnort;Datum;Umsatz;Quote"
-ROWS = [f"{n};{n % 90};{('Köln', 'Zürich', 'Bonn')[n % 3]};{n % 28 + 1:02}.{n % 12 + 1:02}.2024;{n + 1}.250,{n % 90 + 10};0,{n % 9}" for n in range(400)]
+ROWS = [
+    f"{n};{n % 90};{('Köln', 'Zürich', 'Bonn')[n % 3]};{n % 28 + 1:02}.{n % 12 + 1:02}.2024;{n + 1}.250,{n % 90 + 10};0,{n % 9}"
+    for n in range(400)
+]
 ONE_PERSON = ["x;?;1;2024/13/45;1e9;-", "7;200;\u0141\u00f3d\u017a;1.1.24;99,9;a", ";;;;;", "9;9;9;9;9;9", '"";"";"";"";"";""']
 
 

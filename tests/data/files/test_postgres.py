@@ -6,6 +6,10 @@ import pytest
 from adbc_driver_postgresql import dbapi
 
 from stored import catalog, category, days, number, stored, table
+from tacit.data.catalog import parse_catalog
+from tacit.data.catalog.draft import draft
+from tacit.data.files.kinds import Field
+from tacit.data.files.postgres import postgres_tables
 from tacit.data.prepare import prepare
 from tacit.data.store import store_file, store_info
 from tacit.errors import InvalidCatalog
@@ -125,3 +129,71 @@ def test_what_is_wrong_is_said_without_the_url(server, tmp_path):
         assert "check its name and the permissions" in refused(catalog(tmp_path, visits(server, name=name)))
     assert "missing column 'height'" in refused(catalog(tmp_path, visits(server, number("height", 0, 1))))
     prepare(catalog(tmp_path, visits(server, number("small", 0, 10))))
+
+
+DECLARED = """
+DROP SCHEMA IF EXISTS clinic CASCADE;
+CREATE SCHEMA clinic;
+CREATE TYPE clinic.mood AS ENUM ('fine', 'it''s poor');
+CREATE DOMAIN clinic.share AS numeric(4, 3) CHECK (VALUE >= 0 AND VALUE <= 1);
+CREATE TABLE clinic.patients (
+    id bigint PRIMARY KEY, age int NOT NULL CHECK (age BETWEEN 0 AND 110), sex varchar(1) NOT NULL CHECK (sex IN ('F', 'M (x)')),
+    mood clinic.mood, weight numeric(5, 1) CHECK (weight > 0 AND weight < 500), share clinic.share, tags int[],
+    height double precision CHECK (height > 0 OR height IS NULL)
+);
+CREATE TABLE clinic."Visits ""x"" y" (
+    no int, patient_id bigint NOT NULL REFERENCES clinic.patients,
+    day date CHECK (day >= DATE '2020-01-01' AND day <= DATE '2024-12-31'),
+    PRIMARY KEY (no, patient_id)
+);
+COMMENT ON COLUMN clinic.patients.age IS E'Age in years\n[tables.evil]';
+INSERT INTO clinic.patients VALUES (1, 50, 'F', 'fine', 70.5, 0.5, NULL, 1.7);
+ANALYZE clinic.patients
+"""
+
+
+@pytest.fixture(scope="module")
+def clinic(postgres_url):
+    with dbapi.connect(postgres_url) as connection, connection.cursor() as cursor:
+        for statement in DECLARED.split(";\n"):
+            cursor.execute(statement)
+        connection.commit()
+    return postgres_url
+
+
+def test_the_declared_facts_of_a_database_and_nothing_of_its_rows(clinic):
+    tables = {table.name: table for table in postgres_tables(clinic, {}) if table.name.startswith("clinic.")}
+    fields = {field.name: field for field in tables["clinic.patients"].fields}
+    assert fields["id"] == Field("id", "BIGINT", key=True, required=True)
+    assert (fields["age"].bounds, fields["age"].required) == ((0, 110), True)
+    assert fields["sex"].values == ("F", "M (x)")
+    assert fields["mood"].values == ("fine", "it's poor")
+    assert (fields["weight"].type, fields["weight"].bounds) == ("DECIMAL(5,1)", (0, 500))
+    assert (fields["share"].type, fields["share"].bounds) == ("DECIMAL(4,3)", (0, 1))
+    assert (fields["height"].bounds, fields["tags"].type) == (None, "VARCHAR[]")
+    visits = {field.name: field for field in tables['clinic.Visits "x" y'].fields}
+    assert visits["patient_id"].references == ("clinic.patients", "id")
+    assert visits["day"].bounds == ("2020-01-01", "2024-12-31")
+    assert not visits["no"].key  # a key of two columns identifies no row by one
+
+
+def test_the_draft_of_a_database_can_be_prepared(clinic, tmp_path):
+    tables = [table for table in postgres_tables(clinic, {}) if table.name.startswith("clinic.")]
+    text = draft(tables)
+    assert "\n[tables.evil]" not in text
+    assert "# integer: Age in years [tables.evil]" in text
+    assert 'age = { bounds = [0, 110], nulls = "drop" }' in text
+    filled = (
+        text.replace('epsilon = "?"', "epsilon = 1", 1)
+        .replace('unit = "?"', 'unit = "row"')
+        .replace('bounds = "?"', "bounds = [0, 3]")
+    )
+    filled = filled.replace('step = "?"', "step = 0.5").replace('= "?"', "= { }")
+    prepared = prepare(parse_catalog(filled, tmp_path / "tacit.toml"))
+    assert {table.name: table.read for table in prepared.tables} == {"clinic.patients": 1, 'clinic.visits "x" y': 0}
+
+
+def test_a_password_is_not_written_into_a_draft(clinic):
+    url = clinic.replace("tacit@", "tacit:hush@")
+    assert "hush" not in draft(postgres_tables(url, {}))
+    assert "tacit:$PGPASSWORD@" in draft(postgres_tables(url, {}))

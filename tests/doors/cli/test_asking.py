@@ -8,7 +8,7 @@ from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.draft import draft
 from tacit.data.catalog.suggest import suggest_column
 from tacit.data.declaration import Wrong
-from tacit.data.files.columns import Field, Found
+from tacit.data.files.kinds import Field, Found
 from tacit.doors.cli.asking import Asker, Dialogue, read_range, read_size, read_values, shown
 
 PEOPLE = Found("people", "people.csv", (Field("age"), Field("sex"), Field("salary"), Field("x17"), Field("email")))
@@ -99,7 +99,24 @@ def test_the_rest_at_once(word, age):
 
 
 def test_tables_that_refer_to_each_other():
-    typed = ["", "10^5", "", "", "", "4", "10^6", "", "0..5000 by 0.01", "drop", "date", "2024-01-01..2024-12-31", "", "a, b", "", ""]
+    typed = [
+        "",
+        "10^5",
+        "",
+        "",
+        "",
+        "4",
+        "10^6",
+        "",
+        "0..5000 by 0.01",
+        "drop",
+        "date",
+        "2024-01-01..2024-12-31",
+        "",
+        "a, b",
+        "",
+        "",
+    ]
     dialogue, terminal = talk([PATIENTS, VISITS], *typed, "8", "")
     assert "whose is a row: row, a column, or public [patient_id -> patients.id]: " in terminal.prompts
     catalog = parse_catalog(draft([PATIENTS, VISITS], dialogue.answers, dialogue.budget))

@@ -171,7 +171,7 @@ class TestInit:
         for file, words in {
             "rows.csv": "it may be a row",
             "no.csv": "file not found: no.csv",
-            "x.xlsx": "unsupported file type: x.xlsx",
+            "x.odt": "unsupported file type: x.odt",
         }.items():
             result = run("init", file, "--out", "new.toml")
             assert (result.exit_code, result.stdout) == (2, "")

@@ -13,7 +13,8 @@ ACS = ROOT.parent / "shared" / "data" / "acs-ma-2019"
 MOST_COMMANDS = 5
 TOWNS = ("Köln", "Zürich", "Mürren")
 SHOPS = [
-    f"{n};{n % 90};{TOWNS[n % 3]};{n % 28 + 1:02}.{n % 12 + 1:02}.2024;{n % 9 + 1}.{n % 900 + 100},{n % 90 + 10}" for n in range(600)
+    f"{n};{n % 90};{TOWNS[n % 3]};{n % 28 + 1:02}.{n % 12 + 1:02}.2024;{n % 9 + 1}.{n % 900 + 100},{n % 90 + 10}"
+    for n in range(600)
 ]
 
 

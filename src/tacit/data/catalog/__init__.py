@@ -307,11 +307,22 @@ Columns = dict[str, Column | LawViolated]
 
 OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people", "min_rows")
 OF_ROWS = ("max_rows", "max_rows_per_group")
-READ_APART = ("source", "columns", "unit", "encoding", *KEYS)
+OF_CSV = ("encoding", "separator")
+READ_APART = ("source", "columns", "unit", *OF_CSV, *KEYS)
 EXAMPLES = {
     "csv": '{ csv = "visits.csv", multiline = true }',
+    "parquet": '{ parquet = "visits" }',
+    "xlsx": '{ xlsx = "hospital.xlsx", sheet = "visits" }',
     "duckdb": '{ duckdb = "hospital.duckdb", table = "visits" }',
     "postgres": '{ postgres = "postgresql://reader:$PASSWORD@db/hospital", table = "visits" }',
+}
+PARTS = {"duckdb": "table", "postgres": "table", "xlsx": "sheet"}  # what names the rows in a source of several tables
+KIND_WORDS = {
+    "csv": "a CSV file",
+    "parquet": "a Parquet file",
+    "duckdb": "a database",
+    "postgres": "a database",
+    "xlsx": "a workbook",
 }
 SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with max_rows = 8; or public = true'
 
@@ -349,14 +360,14 @@ def _notation(body: Declared, path: KeyPath, reading: Reading) -> Notation:
 
 
 def _encoded_source(body: Declared, folder: Path | None) -> Source | LawViolated:
-    source, encoding = read_source(body["source"], folder), body.get("encoding")
-    if source is BROKEN or encoding is None or encoding is BROKEN:
+    source, declared = read_source(body["source"], folder), {key: body[key] for key in OF_CSV if key in body}
+    if source is BROKEN or not declared or BROKEN in declared.values():
         return source
     if source.kind != "csv":
-        raise Wrong(
-            "encoding", "is supported for CSV files only", "take it away: other sources say themselves how texts are encoded"
-        )
-    return replace(source, encoding=read_encoding(encoding))
+        remedy = {"encoding": "take it away: other sources say themselves how texts are encoded", "separator": "take it away"}
+        raise next(Wrong(key, "is supported for CSV files only", remedy[key]) for key in declared)
+    encoding = read_encoding(declared["encoding"]) if "encoding" in declared else None
+    return replace(source, encoding=encoding, separator=declared.get("separator"))
 
 
 def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
@@ -371,7 +382,7 @@ def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
         return Source("memory", MEMORY, None, MEMORY)
     if isinstance(declared, str):
         return Source("parquet" if declared.lower().endswith(".parquet") else "csv", _path(declared, folder), None, declared)
-    kinds = declared.keys() & {"csv", "duckdb", "postgres"}
+    kinds = declared.keys() & EXAMPLES.keys()
     if len(kinds) != 1:
         raise Wrong("source", "must name exactly one file or database", f"write for example source = {EXAMPLES['duckdb']}")
     return _source_in(declared, kinds.pop(), folder)
@@ -379,15 +390,16 @@ def read_source(declared: Any, folder: Path | None) -> Source | LawViolated:
 
 def _source_in(declared: Declared, kind: Any, folder: Path | None) -> Source:
     """A source declared as a TOML table."""
-    location = declared[kind]
-    if kind == "csv" and "table" in declared:
-        raise Wrong("source", "names a table, which a CSV file does not have", f"write for example source = {EXAMPLES['csv']}")
-    if kind != "csv" and "table" not in declared:
-        raise Wrong("source", "names a database without a table", f"write for example source = {EXAMPLES[kind]}")
+    location, part, example = declared[kind], PARTS.get(kind), f"write for example source = {EXAMPLES[kind]}"
+    for other in {*PARTS.values()} - {part}:
+        if other in declared:
+            raise Wrong("source", f"names a {other}, which {KIND_WORDS[kind]} does not have", example)
+    if part is not None and part not in declared:
+        raise Wrong("source", f"names {KIND_WORDS[kind]} without a {part}", example)
     if kind != "csv" and "multiline" in declared:
         raise Wrong("source", "says multiline, which is supported for CSV files only", "take it away")
     path = location if kind == "postgres" else _path(location, folder)
-    return Source(kind, path, declared.get("table"), location, declared.get("multiline"))
+    return Source(kind, path, declared.get(part or ""), location, declared.get("multiline"))
 
 
 def _path(declared: str, folder: Path | None) -> str:

@@ -24,7 +24,9 @@ from tacit.errors import InvalidInput
 
 LARGEST = 1 << 26  # bytes: a dictionary is read whole
 ENDINGS = ".csv, .tsv, .json, .xml or .sql"
-MISSING = re.compile(r"n/?a\b|not applicable|not available|missing|refus|don'?t know|no answer|unknown|keine angabe|entfällt", re.IGNORECASE)
+MISSING = re.compile(
+    r"n/?a\b|not applicable|not available|missing|refus|don'?t know|no answer|unknown|keine angabe|entfällt", re.IGNORECASE
+)
 WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)", re.ASCII)
 OBSERVED = ("mean", "median", "std", "stddev", "sd", "stdev", "freq", "frequency", "frequencies", "count", "n", "avg", "average")
 
@@ -218,7 +220,18 @@ ABOUT = ("label", "title", "description", "variable_label", "question", "meaning
 KIND = ("type", "datatype", "data_type", "kind", "format_type", "typ")
 LOW = ("minimum", "min", "low", "lower", "valid_min", "lower_bound", "from", "min_value", "von")
 HIGH = ("maximum", "max", "high", "upper", "valid_max", "upper_bound", "to", "max_value", "bis")
-CODES = ("values", "enum", "codes", "categories", "value_labels", "levels", "allowed_values", "permitted_values", "valid_values", "werte")
+CODES = (
+    "values",
+    "enum",
+    "codes",
+    "categories",
+    "value_labels",
+    "levels",
+    "allowed_values",
+    "permitted_values",
+    "valid_values",
+    "werte",
+)
 CODE = ("code", "value", "wert", "schluessel")
 CODE_LABEL = ("code_label", "value_label", "meaning", "label", "bedeutung", "beschriftung")
 MISSING_CODES = ("missing", "missing_values", "missingvalues", "missing_codes", "na_values")
@@ -308,7 +321,9 @@ def _data_package(resources: Sequence[Any]) -> Read:
     for resource in resources:
         schema = resource.get("schema") if isinstance(resource, Mapping) else None
         if not isinstance(schema, Mapping):
-            notes.append(f"{resource.get('name', 'a resource') if isinstance(resource, Mapping) else 'a resource'}: no table schema")
+            notes.append(
+                f"{resource.get('name', 'a resource') if isinstance(resource, Mapping) else 'a resource'}: no table schema"
+            )
             continue
         more, other_notes, others = _table_schema(schema, str(resource.get("name", "")))
         entries, notes, references = [*entries, *more], [*notes, *other_notes], {**references, **others}

@@ -12,7 +12,7 @@ from unicodedata import category
 
 from tacit.data.catalog.suggest import Declaration, Suggestion, by_name, by_type, sounds_like_a_key, suggest_unit
 from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, schema, whole_text
-from tacit.data.files.columns import Field, Found
+from tacit.data.files.kinds import Field, Found
 from tacit.untrusted import UNSEEN
 
 SCHEMA = ".tacit/tacit.schema.json"  # beside the catalog: an editor finds it without a network
@@ -95,7 +95,7 @@ def with_unique_names(tables: Iterable[Found]) -> list[Found]:
 def _table(table: Found, tables: Sequence[Found], answers: Answers) -> Iterator[str]:
     yield f"[{key_text(('tables', table.name))}]"
     yield f"source = {whole_text(table.source)}"
-    yield from (f"{key} = {whole_text(value)}" for key, value in answers.keys.items())
+    yield from (f"{key} = {whole_text(value)}" for key, value in {**table.declared, **answers.keys}.items())
     if "unit" not in answers.keys and "public" not in answers.keys:
         yield from _open_unit(table, tables)
     yield ""
@@ -137,23 +137,35 @@ def _column(field: Field, before: Sequence[str], answers: Answers) -> Iterator[s
             kept = {key: value for key, value in declared.items() if key in accepted}
             yield f"{name} = {whole_text(kept) if kept else '{ }'}"
     else:
-        yield _open_column(name, kind, None if sounds_like_a_key(field.name) else typed, by_name(field.name))
+        drafted = None if sounds_like_a_key(field.name) and not field.key else typed
+        yield _open_column(name, kind + _said(field), drafted, by_name(field.name))
+
+
+def _said(field: Field) -> str:
+    """The comment of a database on a column, on one line."""
+    said = " ".join(UNSEEN.sub(" ", field.comment).split())
+    printed = "".join(character for character in said if category(character) not in ("Cc", "Cf", "Cs", "Co", "Cn"))
+    return f": {printed[:LONGEST_COMMENT]}" if printed else ""
 
 
 def _open_column(name: str, kind: str, typed: Suggestion | None, named: Suggestion | None) -> str:
     """A column to fill in; a suggestion by its name is a comment, so nothing depends on it."""
     declared = whole_text(PLACEHOLDER if typed is None else typed.declaration)
-    perhaps = "" if named is None or not named.declaration or named.is_open else f"perhaps {_short(named.declaration)}"
+    is_open = typed is None or typed.is_open
+    perhaps = (
+        "" if not is_open or named is None or not named.declaration or named.is_open else f"perhaps {_short(named.declaration)}"
+    )
     comment = ", ".join(filter(None, [kind, perhaps]))
     return f"{name} = {declared}" + (f"  # {comment}" if comment else "")
 
 
 def _short(declaration: Declaration) -> str:
     text = whole_text(declaration)
-    return text if len(text) <= LONGEST_COMMENT else "one of the values of its ISO standard"
+    return text if len(text) <= LONGEST_EXAMPLE else "one of the values of its ISO standard"
 
 
-LONGEST_COMMENT = 80
+LONGEST_COMMENT = 100  # characters of a database's comment on a column
+LONGEST_EXAMPLE = 80
 
 
 def unusable(name: str, before: Sequence[str]) -> str:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from unicodedata import normalize
 
 from tacit.data.catalog.columns import MOST_DIGITS
 from tacit.data.declaration import PLACEHOLDER, folded
 from tacit.data.dialect import Nature
-from tacit.data.files.columns import Field, Found
+from tacit.data.files.kinds import Field, Found
 from tacit.data.files.raw import Raw
 
 Declaration = Mapping[str, object]
@@ -85,8 +85,14 @@ def _from(low: object, high: object, step: str = "") -> Declaration:
 
 DAYS: Declaration = {"type": "date", "bounds": ["1900-01-01", "2099-12-31"]}
 BY_NAME: tuple[tuple[str, Declaration | None], ...] = (  # the first that fits the words of a name, joined by _
-    (r"(e_?)?mail|phone|telephone|telefon|mobile|handy|fax|surname|(first|last|full|middle|family)name|nachname|vorname|ssn|iban", None),
-    (r"(first|last|full|middle|family)_name|(e_)?mail_address|street(_.*)?|strasse|(home|street)_?address|adresse|passport(_.*)?", None),
+    (
+        r"(e_?)?mail|phone|telephone|telefon|mobile|handy|fax|surname|(first|last|full|middle|family)name|nachname|vorname|ssn|iban",
+        None,
+    ),
+    (
+        r"(first|last|full|middle|family)_name|(e_)?mail_address|street(_.*)?|strasse|(home|street)_?address|adresse|passport(_.*)?",
+        None,
+    ),
     (r"name|address|ip(_address)?|password|passwort", None),
     (r"(date_of_)?birth(day|date|_date)?|dob|geburtsdatum|geburtstag|.*date|.*datum|date_.*|datum_.*|.*_(at|on)|timestamp", DAYS),
     (r"(.*_)?(year|yr|jahr|yob|geburtsjahr|baujahr)(_.*)?|yearbuilt|annee", _from(1900, 2100)),
@@ -112,11 +118,20 @@ BY_NAME: tuple[tuple[str, Declaration | None], ...] = (  # the first that fits t
     (r"(.*_)?(country|land|staat|nationality|country_code|countrycode|laendercode|iso2)", _listed(COUNTRIES)),
     (r"(.*_)?(currency|waehrung|currency_code|currencycode)", _listed(CURRENCIES)),
     (r"(us_)?state(_code)?", _listed(STATES)),
-    (r"(.*_)?(zip|zipcode|zip_code|postcode|post_code|postal_code|plz|postleitzahl|city|town|stadt|ort|wohnort|municipality)", TEXT),
+    (
+        r"(.*_)?(zip|zipcode|zip_code|postcode|post_code|postal_code|plz|postleitzahl|city|town|stadt|ort|wohnort|municipality)",
+        TEXT,
+    ),
     (r"(.*_)?(diagnosis|diagnose|icd|icd_?10|product|occupation|beruf|employer)", TEXT),
     (r"(.*_)?(note|notes|comment|comments|remark|remarks|bemerkung|description|freetext)", PRESENT),
-    (r"(.*_)?(income|salary|wage|gehalt|einkommen|lohn|cost|costs|kosten|price|preis|amount|betrag|revenue|umsatz|total|balance)", NUMBER),
-    (r"(.*_)?(count|number|anzahl|quantity|menge|qty|score|rating|weight|gewicht|height|hours|stunden|days|tage|rate)|(n|num)_.*", NUMBER),
+    (
+        r"(.*_)?(income|salary|wage|gehalt|einkommen|lohn|cost|costs|kosten|price|preis|amount|betrag|revenue|umsatz|total|balance)",
+        NUMBER,
+    ),
+    (
+        r"(.*_)?(count|number|anzahl|quantity|menge|qty|score|rating|weight|gewicht|height|hours|stunden|days|tage|rate)|(n|num)_.*",
+        NUMBER,
+    ),
     (r"(.*_)?(type|kind|status|category|class|level|group|art|typ|stufe|klasse|kategorie|region|ward|department|abteilung)", LIST),
     (r"(.*_)?(education|bildung|marital|familienstand|race|ethnicity|relationship|severity|stage)(_.*)?", LIST),
 )
@@ -157,17 +172,28 @@ def sounds_like_a_key(name: str) -> bool:
 
 
 def by_type(field: Field) -> Suggestion | None:
-    """The suggestion that a declared type gives; None for text and for a column without a type."""
+    """The suggestion of a declared type, key, constraint or enumeration; None for text and for a column without a type."""
     if field.type is None:
         return None
-    raw = Raw("", field.type)
+    raw, about = Raw("", field.type), " ".join(field.comment.split())
     if raw.nature == "nested":
         return Suggestion(None, "nested values cannot be asked about")
-    if raw.nature != "decimal":
-        return Suggestion(BY_TYPE[raw.nature], "by its type") if raw.nature in BY_TYPE else None
+    if field.key:
+        return Suggestion(KEY, "by its primary key", about)
+    if field.values:
+        return Suggestion({"values": list(field.values), **({"unknown": "drop"} if field.required else {})}, "as declared", about)
+    declared = _by_digits(raw) if raw.nature == "decimal" else BY_TYPE.get(raw.nature)
+    if declared is None or "bounds" not in declared:
+        return None if declared is None else Suggestion(declared, "by its type", about)
+    bounds = {} if field.bounds is None else {"bounds": list(field.bounds)}
+    nulls = {"nulls": "drop"} if field.required else {}
+    return Suggestion({**declared, **bounds, **nulls}, "as declared" if bounds else "by its type", about)
+
+
+def _by_digits(raw: Raw) -> Declaration:
     scale = raw.digits[1]
     step = {"step": Decimal(1).scaleb(-scale) if scale <= MOST_DIGITS else PLACEHOLDER}
-    return Suggestion({"bounds": PLACEHOLDER} | (step if scale else {}), "by its type")
+    return {"bounds": PLACEHOLDER} | (step if scale else {})
 
 
 def suggest_column(table: Found, field: Field, unit: object = None) -> Suggestion:
@@ -175,14 +201,18 @@ def suggest_column(table: Found, field: Field, unit: object = None) -> Suggestio
     own, typed, named = folded(field.name), by_type(field), by_name(field.name)
     if typed is not None and typed.declaration is None:
         return typed
+    if typed is not None and (field.key or not typed.is_open) and (field.key or field.values or field.bounds):
+        return typed
     if isinstance(unit, Mapping) and folded(str(unit.get("column"))) == own:
         return Suggestion(PRESENT, "it names the unit and may be counted")
     if sounds_like_a_key(field.name):
         is_key = own == own_key(table)
         return Suggestion(KEY, "by its name") if is_key else Suggestion(None, "by its name it refers to another table")
+    about = typed.about if typed else " ".join(field.comment.split())
     if named is not None and agrees(named.declaration, field):
-        return named
-    return typed or Suggestion(None, "")
+        nulls = {"nulls": "drop"} if field.required and named.declaration and "bounds" in named.declaration else {}
+        return replace(named, about=about, declaration=None if named.declaration is None else {**named.declaration, **nulls})
+    return typed or Suggestion(None, "", about)
 
 
 def agrees(declaration: Declaration | None, field: Field) -> bool:
@@ -204,6 +234,9 @@ def own_key(table: Found) -> str | None:
     >>> own_key(Found("patients", "", (Field("Patient_ID"), Field("ward_id"))))
     'patient_id'
     """
+    declared = [folded(field.name) for field in table.fields if field.key]
+    if declared:
+        return declared[0]
     names = {words_of(field.name): folded(field.name) for field in table.fields}
     nouns = _singular(words_of(table.name))
     wanted = ("id", "uuid", "key", *(f"{noun}_{ending}" for noun in nouns for ending in ("id", "uuid", "key", "nr")))
@@ -217,13 +250,16 @@ def _singular(words: str) -> tuple[str, ...]:
 
 
 def references(table: Found, tables: Sequence[Found]) -> Iterator[tuple[str, str, str]]:
-    """Columns that probably refer to another table, by their names alone: the column, that table and its key.
+    """Columns that refer to another table as declared, or probably by their names: the column, that table and its key.
 
     >>> patients, visits = Found("patients", "", (Field("id"),)), Found("visits", "", (Field("patient_id"),))
     >>> list(references(visits, [patients, visits]))
     [('patient_id', 'patients', 'id')]
     """
     for field in table.fields:
+        if field.references and any(folded(other.name) == folded(field.references[0]) and other is not table for other in tables):
+            yield folded(field.name), folded(field.references[0]), folded(field.references[1])
+            continue
         words = words_of(field.name)
         for other in tables:
             key = own_key(other)
@@ -233,7 +269,9 @@ def references(table: Found, tables: Sequence[Found]) -> Iterator[tuple[str, str
                 yield folded(field.name), folded(other.name), key
 
 
-PEOPLE = r"(person|patient|user|customer|client|member|student|employee|worker|subject|participant|respondent|kunde|kunden|person(en)?)"
+PEOPLE = (
+    r"(person|patient|user|customer|client|member|student|employee|worker|subject|participant|respondent|kunde|kunden|person(en)?)"
+)
 
 
 def suggest_unit(table: Found, tables: Sequence[Found]) -> object:

@@ -13,11 +13,12 @@ match exactly, or else case-insensitively.
 from __future__ import annotations
 
 import codecs
+import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from glob import has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,7 +27,19 @@ from tacit.data.dialect import name as quoted
 from tacit.data.dialect import text
 from tacit.data.dialect import text as quoted_text
 from tacit.data.files.csv_rows import LINE_END, LONGEST_HEADER, CsvRows, Header, csv_header, header_names
-from tacit.data.files.kinds import ENDINGS, existing, is_compressed, kind_of, missing_columns, not_found, table_name, unreadable
+from tacit.data.files.kinds import (
+    ENDINGS,
+    Field,
+    Found,
+    existing,
+    is_compressed,
+    kind_by_pattern,
+    kind_of,
+    missing_columns,
+    not_found,
+    table_name,
+    unreadable,
+)
 from tacit.errors import InvalidCatalog, InvalidInput
 
 if TYPE_CHECKING:
@@ -36,36 +49,63 @@ GZIP = 31  # zlib's code for gzip
 DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # a year may be a name
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A column of a file: its name as written there, and the engine's name for its type, or None if it is not declared."""
-
-    name: str
-    type: str | None = None
+WITH_SHEETS = (".xlsx",)
+SCHEMES = ("postgresql://", "postgres://")
+UTF8: Mapping[str, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A table that was found: a suggested name, its source as a catalog writes it, and its columns."""
+def tables_at(location: str, written: Callable[[Path], str], text: Mapping[str, str] = UTF8) -> tuple[Found, ...]:
+    """The tables at a place that a data owner names: a file, a folder, a pattern, or a PostgreSQL URL. Reads no value.
 
-    name: str
-    source: str | dict[str, str]
-    fields: tuple[Field, ...]
+    `written` gives the path of a file as a catalog writes it. `text` may declare the `encoding` and the `separator` of CSV files.
+    """
+    if location.startswith(SCHEMES):
+        from tacit.data.files.postgres import postgres_tables
+
+        return postgres_tables(location, os.environ)
+    path = Path(location)
+    if not path.is_file() and (path.is_dir() or has_magic(location)):
+        return _in_files(path, written(path), text)
+    if path.name.lower().endswith(WITH_SHEETS):
+        from tacit.data.files.sheets import sheets_in
+
+        return sheets_in(_there(path), written(path))
+    return tables_in(path, written(path), text)
 
 
-def tables_in(path: Path, written: str) -> tuple[Found, ...]:
+def _in_files(path: Path, written: str, text: Mapping[str, str]) -> tuple[Found, ...]:
+    """The one table in the files of a folder or a pattern: its columns are those of the first file, and all files have them."""
+    from tacit.data.files.sources import agreeing_files
+
+    kind, files = agreeing_files(path, text)
+    name = path.name if path.is_dir() else path.parent.resolve().name
+    declared = text if kind == "csv" else {}
+    source: str | dict[str, str] = written if kind_by_pattern(written) == kind else {str(kind): written}
+    return (Found(table_name(Path(name)), source, fields_of(files[0], None, *_form(declared)), declared),)
+
+
+def tables_in(path: Path, written: str, text: Mapping[str, str] = UTF8) -> tuple[Found, ...]:
     """The tables in a file, with their source written as `written`: a single one, or all tables of a DuckDB file."""
     if kind_of(path) == "duckdb":
         return tuple(Found(table, {"duckdb": written, "table": table}, fields) for table, fields in _in_duckdb(path).items())
-    return (Found(table_name(path), written, fields_of(path)),)
+    declared = text if kind_of(path) == "csv" else {}
+    return (Found(table_name(path), written, fields_of(path, None, *_form(declared)), declared),)
 
 
-def fields_of(path: Path, table: str | None = None, encoding: str | None = None) -> tuple[Field, ...]:
+def _form(text: Mapping[str, str]) -> tuple[str | None, str | None]:
+    return text.get("encoding"), text.get("separator")
+
+
+def fields_of(path: Path, table: str | None = None, encoding: str | None = None, separator: str | None = None) -> tuple[Field, ...]:
     """The columns of a Parquet or CSV file (UTF-8 unless another encoding is given), or of a table in a DuckDB file."""
+    if path.name.lower().endswith(WITH_SHEETS):
+        from tacit.data.files.sheets import fields_of_sheet
+
+        return fields_of_sheet(_there(path), table or "")
     if table is not None:  # whatever the database file is called
         return _of_table(_there(path), table.lower().removeprefix("main."))
     if kind_of(path) == "csv":
-        return _in_csv(_there(path), encoding)
+        return _in_csv(_there(path), encoding, separator)
     return _in_parquet(_there(path))
 
 
@@ -75,12 +115,12 @@ def _there(path: Path) -> Path:
     return path
 
 
-def _in_csv(path: Path, encoding: str | None) -> tuple[Field, ...]:
+def _in_csv(path: Path, encoding: str | None, separator: str | None) -> tuple[Field, ...]:
     try:
         with path.open("rb", buffering=0) as file:
             read = _bytes_of(file, is_compressed(path))
             line = _first_line(read if encoding is None else _in_utf8(read, encoding))
-            names = _cells(line.decode("utf-8-sig"))
+            names = _cells(line.decode("utf-8-sig"), separator)
     except (OSError, zlib.error, UnicodeDecodeError, _NoHeader) as error:
         raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {_words(error)}") from None
     return tuple(Field(name) for name in names)
@@ -94,7 +134,9 @@ def _words(error: Exception) -> str:
     """The error in words that quote nothing from the file."""
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
-    return str(error) if isinstance(error, _NoHeader) else "it is not UTF-8 text in comma-separated form"
+    if isinstance(error, _NoHeader):
+        return str(error)
+    return "it is not UTF-8 text, or not in the encoding given; give it, for example --encoding windows-1252"
 
 
 def _bytes_of(file: BinaryIO, compressed: bool) -> Iterator[bytes]:
@@ -121,9 +163,9 @@ def _first_line(chunks: Iterator[bytes]) -> bytes:
     return line
 
 
-def _cells(line: str) -> tuple[str, ...]:
+def _cells(line: str, separator: str | None = None) -> tuple[str, ...]:
     """The names in a header, read as preparation reads them."""
-    cells, _, is_open = header_names(line)
+    cells, _, is_open = header_names(line, separator)
     if is_open:
         raise _NoHeader("a quotation mark is left open")
     if not any(cells):

@@ -94,27 +94,27 @@ class Header:
         return {name: place for name, place in places.items() if name}
 
 
-def csv_header(file: Path, encoding: str | None = None) -> Header:
-    """The header of a CSV file. No later line is read."""
+def csv_header(file: Path, encoding: str | None = None, separator: str | None = None) -> Header:
+    """The header of a CSV file, parted by the declared separator, if one is. No later line is read."""
     with _open_text(file, encoding) as (raw, _):
         line, end, _ = _split_header(raw)
     if len(line) > LONGEST_HEADER:
         raise InvalidCatalog(f"the first line of {file.name} is too long for a header; begin with the names of the columns")
     if not line:
         raise InvalidCatalog(f"{file.name} is empty; a CSV file begins with the names of its columns")
-    names, delimiter, is_open = header_names(line.decode("utf-8", "replace"))
+    names, delimiter, is_open = header_names(line.decode("utf-8", "replace"), separator)
     if is_open:
         raise InvalidCatalog(f"the first line of {file.name} leaves a quotation mark open; write the names of columns on one line")
     return Header(tuple(map(folded, names)), delimiter, end == b"\r", names)
 
 
-def header_names(line: str) -> tuple[tuple[str, ...], str, bool]:
-    """The names in a header, the delimiter that gives the most names, and whether a quotation mark is left open.
+def header_names(line: str, separator: str | None = None) -> tuple[tuple[str, ...], str, bool]:
+    """The names in a header, the declared delimiter or the one that gives the most names, and whether a quotation is left open.
 
     >>> header_names('id; "first name" ;age')
     (('id', 'first name', 'age'), ';', False)
     """
-    parted = {delimiter: fields_of(line, delimiter) for delimiter in DELIMITERS}
+    parted = {delimiter: fields_of(line, delimiter) for delimiter in ([separator] if separator else DELIMITERS)}
     delimiter = max(parted, key=lambda each: len(parted[each][0]))
     names, is_open = parted[delimiter]
     return tuple(name.strip(BLANKS) for name in names), delimiter, is_open
@@ -180,7 +180,7 @@ class CsvRows:
 
     def sound_blocks(self, file: Path) -> Iterator[tuple[bytes, float]]:
         """Blocks of sound rows, and how much of the file has been read."""
-        sieve = Sieve(file.name, csv_header(file, self.encoding), self.multiline)
+        sieve = Sieve(file.name, csv_header(file, self.encoding, self.header.delimiter), self.multiline)
         size = max(file.stat().st_size, 1)
         with _open_text(file, self.encoding) as (raw, on_disk):
             for block in sieve.blocks(raw):

@@ -14,11 +14,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tacit.data.files.columns import Field
 from tacit.data.files.csv_rows import CsvRows, csv_header
-from tacit.data.files.kinds import kind_of, line_blocks, unreadable
+from tacit.data.files.kinds import Field, kind_of, line_blocks, unreadable
 from tacit.errors import InvalidCatalog, InvalidInput
 
+UTF8: Mapping[str, str] = {}  # nothing declared: UTF-8, and the separator of the header
 NEARLY_ALL = (19, 20)  # of the filled values
 FEWEST_VALUES = 100
 FEWEST_LINES = 20  # that are not ASCII, before they say anything of the encoding
@@ -87,12 +87,15 @@ def _numbers() -> Iterator[Form]:
 FORMS = (*DATES, TRUTH, *_numbers())
 
 
-def fits_of(path: Path, fields: Sequence[Field], encoding: str | None = None) -> Fits:
-    """The forms that fit the columns of a CSV file, and of the text columns of a Parquet file."""
+def fits_of(path: Path, fields: Sequence[Field], declared: Mapping[str, str] = UTF8) -> Fits:
+    """The forms that fit the columns of a CSV file, and of the text columns of a Parquet file.
+
+    `declared` has the encoding and the separator of a CSV file, where the data owner has said them.
+    """
     kind = kind_of(path)
     if kind == "csv":
-        encoding = encoding or _encoding(path)
-        header = csv_header(path, encoding)
+        encoding = declared.get("encoding") or _encoding(path)
+        header = csv_header(path, encoding, declared.get("separator"))
         batches = CsvRows([path], header, False, range(len(header.names)), encoding).batches(lambda _: None)
         names = dict(zip((f"c{place}" for place in range(len(header.written))), header.written, strict=True))
         return Fits(_fit_columns(batches, names), encoding, NAMES_OF_SIGNS.get(header.delimiter, header.delimiter))

@@ -8,6 +8,8 @@ import io
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import BinaryIO, Literal, cast
 
@@ -21,6 +23,39 @@ ENDINGS: Mapping[FileKind, tuple[str, ...]] = {
 }
 EXPECTED = ".parquet, .csv, .csv.gz, .tsv or .duckdb"
 ENDING = re.compile(r"(\.parquet|\.pq|\.[ct]sv(\.gz)?|\.duckdb)$")
+
+Limit = int | Decimal | str  # a bound as a catalog writes it
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a source: its name as written there, and the engine's name for its type, or None if it is not declared.
+
+    A database declares more: whether the column is its table's primary key, is NOT NULL (`required`) or `references` the column of
+    another table, a comment, and the bounds or values that a constraint or an enumeration allows. None of it comes from rows.
+    """
+
+    name: str
+    type: str | None = None
+    key: bool = False
+    required: bool = False
+    comment: str = ""
+    references: tuple[str, str] | None = None
+    bounds: tuple[Limit, Limit] | None = None
+    values: tuple[str | int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A table that was found: a suggested name, its source as a catalog writes it, and its columns.
+
+    `declared` are further keys of the table in a catalog, such as the encoding under which its header was read.
+    """
+
+    name: str
+    source: str | dict[str, str]
+    fields: tuple[Field, ...]
+    declared: Mapping[str, str] = field(default_factory=dict)
 
 
 def kind_of(path: Path) -> FileKind:
@@ -37,6 +72,11 @@ def kind_of(path: Path) -> FileKind:
         if path.name.lower().endswith(endings):
             return kind
     raise InvalidInput(f"unsupported file type: {path.name}; expected {EXPECTED}")
+
+
+def kind_by_pattern(written: str) -> FileKind | None:
+    """The type that the end of a file's name or of a pattern says, as a catalog reads a source that is one text."""
+    return next((kind for kind in ("parquet", "csv") if written.lower().endswith(ENDINGS[kind])), None)
 
 
 def existing(path: str | Path) -> Path:

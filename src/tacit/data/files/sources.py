@@ -24,13 +24,13 @@ from fnmatch import fnmatch
 from functools import partial
 from glob import escape, glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tacit.data.declaration import folded
 from tacit.data.dialect import Dialect, name, text
 from tacit.data.engine import EngineError, Workshop
 from tacit.data.files.csv_rows import CsvRows, Header, csv_header
-from tacit.data.files.kinds import not_found
+from tacit.data.files.kinds import FileKind, kind_by_pattern, not_found
 from tacit.data.files.postgres import postgres_batches
 from tacit.data.files.raw import MOST_RUNS, Form, OnGrid, Raw, Runs, fate_name, number_name, tidy_name
 from tacit.data.files.tolerant import (
@@ -47,15 +47,14 @@ from tacit.data.files.tolerant import (
 from tacit.errors import InvalidCatalog, InvalidInput
 from tacit.files import write_scratch
 from tacit.privacy.catalog import MEMORY, Catalog, Kind, Source, Table
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from tacit.untrusted import for_terminal
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     Given = Mapping[str, pa.Table]
 
+LONGEST_NAME = 80  # characters of a file's name in a message
 EXPECTED = "a pandas or Polars DataFrame, or an Arrow table"
 
 
@@ -176,8 +175,9 @@ def place_given(catalog: Catalog, given: Given, folder: Path) -> Catalog:
 # --- where rows come from ----------------------------------------------------------------------------------------------------
 
 
+HIDDEN = (".", "_", "~$")  # how names begin that are not read in a folder: what programs write beside data
 MENDED = ("TIMESTAMP", ZONED, "TIME", "TIME_NS")  # types with values at which the engine's reader stops
-PATTERNS = {"parquet": ("*.parquet",), "csv": ("*.csv", "*.csv.gz")}
+PATTERNS = {"parquet": ("*.parquet", "*.pq"), "csv": ("*.csv", "*.csv.gz", "*.tsv", "*.tsv.gz")}  # in a folder, in any case
 
 Wanted = Mapping[str, Kind | OnGrid] | None  # how a source of texts places a number on its grid, if it may
 Reader = Callable[[Workshop, Catalog, Source, Wanted], AbstractContextManager["Rows"]]
@@ -200,6 +200,7 @@ class Rows:
 @contextmanager
 def _parquet(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
+    check_parquet_columns(files, wanted)
     ((threads,),) = workshop.engine.sql("SELECT current_setting('threads')").fetchall()
     require_memory(files, wanted, workshop.limit, int(threads))
     yield _describe_rows(workshop, _parquet_relation(files))
@@ -253,25 +254,38 @@ def _is_text(raw: Raw) -> bool:
 @contextmanager
 def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
-    header = _common_header(files, source.encoding)
+    header = _common_header(files, source)
     places = {key: f"c{place}" for key, place in header.places.items() if wanted is None or key in wanted}
     rows = CsvRows(files, header, source.multiline, [header.places[key] for key in places], source.encoding)
-    batches = rows.batches(workshop.tell_share)
     try:
-        if wanted is None:
-            with _register_batches(workshop, batches):
-                columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
-                yield Rows("batches", columns, typed=False)
-        else:
-            forms = {column: _form(wanted[key]) for key, column in places.items()}
-            most = MOST_RUNS if any(map(callable, forms.values())) else 0
-            yield from _in_runs(
-                workshop, Runs(batches, forms, most), {key: (column, forms[column]) for key, column in places.items()}
-            )
+        yield from _text_rows(workshop, rows.batches(workshop.tell_share), places, wanted)
     except EngineError:
         if rows.problem is not None:
             raise rows.problem from None
         raise
+
+
+@contextmanager
+def _xlsx(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
+    from tacit.data.files.sheets import sheet_batches, sheet_header
+
+    file, sheet = _files(catalog, source)[0], source.table or ""
+    header = Header(sheet_header(file, sheet), "")
+    places = {key: f"c{place}" for key, place in header.places.items() if wanted is None or key in wanted}
+    batches = sheet_batches(file, sheet, [header.places[key] for key in places])
+    yield from _text_rows(workshop, batches, places, wanted)
+
+
+def _text_rows(workshop: Workshop, batches: pa.RecordBatchReader, places: Mapping[str, str], wanted: Wanted) -> Iterator[Rows]:
+    """Rows of texts; where it is known what is wanted of each column, in the forms that need no cleaning."""
+    if wanted is None:
+        with _register_batches(workshop, batches):
+            columns = {key: Raw(column, workshop.words.types.text, words=workshop.words) for key, column in places.items()}
+            yield Rows("batches", columns, typed=False)
+        return
+    forms = {column: _form(wanted[key]) for key, column in places.items()}
+    most = MOST_RUNS if any(map(callable, forms.values())) else 0
+    yield from _in_runs(workshop, Runs(batches, forms, most), {key: (column, forms[column]) for key, column in places.items()})
 
 
 def _form(wanted: Kind | OnGrid) -> Form:
@@ -324,7 +338,14 @@ def _postgres(workshop: Workshop, _: Catalog, source: Source, wanted: Wanted) ->
         yield rows
 
 
-READERS: Mapping[str, Reader] = {"parquet": _parquet, "csv": _csv, "duckdb": _duckdb, "postgres": _postgres}
+OF_TEXTS = ("csv", "xlsx")  # kinds of sources without types
+READERS: Mapping[str, Reader] = {
+    "parquet": _parquet,
+    "csv": _csv,
+    "duckdb": _duckdb,
+    "postgres": _postgres,
+    "xlsx": _xlsx,
+}
 MENDING: Mapping[str, Reader] = {"parquet": _mended_parquet}
 
 
@@ -332,11 +353,7 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
     """The files of a source: one, those in a folder, or those that match a pattern."""
     if source.remote:
         raise InvalidCatalog(f"{source.declared} is read by the engine spark only; declare [store] engine, or a local `source`")
-    path = catalog.folder / source.location
-    if path.is_dir():
-        files = sorted(file for pattern in PATTERNS.get(source.kind, ()) for file in path.rglob(pattern))
-    else:
-        files = [path] if path.is_file() else sorted(Path(file) for file in glob(str(path)))
+    files = listed_files(catalog.folder / source.location, source.kind)
     if not files:
         missing = source.declared or source.location
         raise InvalidCatalog(not_found(missing, "correct `source`, which is taken from the folder of the catalog"))
@@ -344,6 +361,48 @@ def _files(catalog: Catalog, source: Source) -> list[Path]:
 
 
 source_files = _files
+
+
+def listed_files(path: Path, kind: str) -> list[Path]:
+    """The files at a place, in the order of their names: one, those in a folder, or those that match a pattern."""
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob("*")) if is_source_name(file.name, kind) and file.is_file()]
+    else:
+        files = [path] if path.is_file() else sorted(file for each in glob(str(path)) if (file := Path(each)).is_file())
+    return _without_twins(files)
+
+
+def agreeing_files(path: Path, text: Mapping[str, str]) -> tuple[FileKind, list[Path]]:
+    """The files of a folder or a pattern and their one kind, if they agree in their columns: what a draft declares as one table."""
+    location = str(path.absolute())
+    named = kind_by_pattern(location)
+    kinds: list[FileKind] = [named] if named and not path.is_dir() else ["parquet", "csv"]
+    there = {kind: listed_files(Path(location), kind) for kind in kinds}
+    found = {kind: files for kind, files in there.items() if files}
+    if not found:
+        raise InvalidInput(not_found(for_terminal(str(path)), "expected CSV or Parquet files there"))
+    if len(found) > 1:
+        raise InvalidInput(f"{for_terminal(path.name)} has CSV and Parquet files; give a pattern, for example FOLDER/*.csv")
+    ((kind, files),) = found.items()
+    source = Source(cast(Any, kind), location, encoding=text.get("encoding"), separator=text.get("separator"))
+    try:
+        _common_header(files, source) if kind == "csv" else check_parquet_columns(files, None)
+    except InvalidCatalog as error:
+        raise InvalidInput(error.message) from None
+    return kind, files
+
+
+def is_source_name(name: str, kind: str) -> bool:
+    """Whether a file in a folder belongs to a source of this kind, by its name; hidden files, which programs write, do not."""
+    return not name.startswith(HIDDEN) and any(fnmatch(name.lower(), pattern) for pattern in PATTERNS.get(kind, ()))
+
+
+def _without_twins(files: list[Path]) -> list[Path]:
+    """The files, each once: a link to another of them gives no second copy of its rows."""
+    first: dict[Path, Path] = {}
+    for file in files:
+        first.setdefault(file.resolve(), file)
+    return list(first.values())
 
 
 def changed_since(catalog: Catalog, moment: str) -> Iterator[str]:
@@ -367,7 +426,7 @@ def reader_of(catalog: Catalog, place: Path) -> Table | None:
 def _would_read(catalog: Catalog, source: Source, place: Path) -> bool:
     path, patterns = catalog.folder / source.location, PATTERNS.get(source.kind, ())
     if path.is_dir():
-        return place.is_relative_to(path.resolve()) and any(fnmatch(place.name, pattern) for pattern in patterns)
+        return place.is_relative_to(path.resolve()) and is_source_name(place.name, source.kind)
     return bool(patterns) and (place == path.resolve() or fnmatch(str(place), str(path.parent.resolve() / path.name)))
 
 
@@ -379,13 +438,41 @@ def _file_list(files: list[Path]) -> str:
     return f"[{', '.join(text(escape(str(file))) for file in files)}]"
 
 
-def _common_header(files: list[Path], encoding: str | None) -> Header:
-    headers = {csv_header(file, encoding) for file in files}
-    if len(headers) > 1:
-        raise InvalidCatalog(
-            f"the {len(files)} CSV files beside {files[0].name} have different headers; give them one, or one table each"
-        )
-    return headers.pop()
+def _common_header(files: list[Path], source: Source) -> Header:
+    first = csv_header(files[0], source.encoding, source.separator)
+    for file in files[1:]:
+        if csv_header(file, source.encoding, source.separator) != first:
+            raise InvalidCatalog(
+                f"{seen(file.name)} and {seen(files[0].name)} have different headers: files of one table have the same columns in the "
+                "same order; correct one, or declare a table of its own"
+            )
+    return first
+
+
+def check_parquet_columns(files: list[Path], wanted: Collection[str] | None) -> None:
+    """Refuse a file of one table that lacks a wanted column which another file has; of a draft and a public table, any column.
+
+    A column that no file has is reported by the caller. Types may differ, since each file is read by its own.
+    """
+    from pyarrow import ArrowException, parquet
+
+    columns: dict[Path, frozenset[str]] = {}
+    for file in files if len(files) > 1 else ():
+        try:
+            columns[file] = frozenset(folded(each) for each in parquet.read_schema(file).names)
+        except (ArrowException, OSError):
+            raise InvalidCatalog(f"{seen(file.name)} cannot be read as Parquet; write it again, or move it elsewhere") from None
+    for file, names in columns.items():
+        more, fewer = (one - other for one, other in ((names, columns[files[0]]), (columns[files[0]], names)))
+        if (more | fewer) & (more | fewer if wanted is None else frozenset(wanted)):
+            parts = [f"{word} {', '.join(sorted(some))}" for word, some in (("has", more), ("lacks", fewer)) if some]
+            what = f"{seen(file.name)} has other columns than {seen(files[0].name)}: it {seen(' and '.join(parts))}"
+            raise InvalidCatalog(f"{what}; write them alike, or declare a table of its own")
+
+
+def seen(name: str) -> str:
+    """The name of a file or a column as messages show it: on one line, without control characters."""
+    return for_terminal(name, LONGEST_NAME)
 
 
 def _describe_rows(workshop: Workshop, relation: str) -> Rows:

@@ -13,7 +13,7 @@ from tacit.data.dialect import Dialect, name
 from tacit.data.engine import EngineError, Maker, OutOfMemory, UnknownTable, Unreachable, UnreadableRow, Workshop
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import OnGrid, Raw, named, without_missing, written
-from tacit.data.files.sources import MENDING, READERS, Rows, Wanted
+from tacit.data.files.sources import MENDING, OF_TEXTS, READERS, Rows, Wanted
 from tacit.data.ownership import carried_keys, key_name, staged_name
 from tacit.data.prepare.cleaning import FATES, clean_column, fates_that_drop, possible, prepared_value
 from tacit.data.prepare.grids import Cleaning, is_plain, on_grid
@@ -75,7 +75,7 @@ def staged_rows(workshop: Workshop, table: Table, keys: Collection[str], rows: R
 
 def _kind_of_key(table: Table, key: str) -> Kind:
     """A key of a source of texts is a text to the reader if more is made of it than a key, or if texts stand for missing ones."""
-    as_text = table.source.kind == "csv" and (key in stored_columns(table) or notation_of(table, key).missing)
+    as_text = table.source.kind in OF_TEXTS and (key in stored_columns(table) or notation_of(table, key).missing)
     return "text" if as_text else "key"
 
 
@@ -102,7 +102,7 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
 def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind | OnGrid]:
     """The kinds of the columns; a source of texts places plain numbers on their grid, unless they are to be shown as written."""
     kinds: dict[str, Kind | OnGrid] = {key: column.kind for key, column in table.columns.items()}
-    if table.source.kind != "csv":
+    if table.source.kind not in OF_TEXTS:
         return kinds
     numbers = [column for column in table.columns.values() if column.kind == "number"]
     return {**kinds, **{column.name: on_grid(column) if is_plain(column) and not as_written else "text" for column in numbers}}

@@ -22,7 +22,15 @@ import duckdb
 from tacit.data.dialect import DUCKDB
 from tacit.data.engine import EngineError, OutOfMemory, Workshop
 from tacit.data.files.raw import Raw
-from tacit.data.files.sources import Rows, arrow_columns, mended_columns, mended_types, parquet_columns, source_files
+from tacit.data.files.sources import (
+    Rows,
+    arrow_columns,
+    check_parquet_columns,
+    mended_columns,
+    mended_types,
+    parquet_columns,
+    source_files,
+)
 from tacit.data.ownership import key_name, key_sql, own_key, staged_name
 from tacit.data.prepare import Making
 from tacit.data.prepare.packing import KeyForm, Keys, Packing, packing_of, settle_keys
@@ -212,6 +220,7 @@ def _plan_table(cluster: Cluster, catalog: Catalog, table: Table, keys: tuple[st
         if remote is not None:
             return _plan(bench, table, keys, ((), remote.columns(bench)), None)
         files = source_files(catalog, table.source)
+        check_parquet_columns(files, wanted_kinds(table, keys))
         raws = parquet_columns(bench, files)
         return _plan(bench, table, keys, (tuple(files), raws), None)
 

@@ -17,7 +17,7 @@ from tacit.data.catalog.columns import read_column
 from tacit.data.catalog.draft import Answers, unusable
 from tacit.data.catalog.suggest import DATE, KEY, LIST, NUMBER, PRESENT, TEXT, TRUTH, Declaration, Suggestion, suggest_unit
 from tacit.data.declaration import PLACEHOLDER, Wrong, folded, value_text
-from tacit.data.files.columns import Field, Found
+from tacit.data.files.kinds import Field, Found
 from tacit.privacy.rounding import counted
 
 WELCOME = "Enter takes what is in [ ]. ? is help, < goes back, Ctrl-C stops and writes nothing, Ctrl-D keeps a draft."
@@ -50,7 +50,9 @@ OF_ROWS_AT_MOST = f"""\
 The most rows that the table can ever have: {LADDER}. tacit computes the worst case of a question from it.
 Take it from public knowledge (the number of inhabitants, the size of a register) and round up. The number of rows in the file
 is private: do not use it."""
-OF_BOUNDS = "Two numbers, for example 0..120, or 0..5000 by 0.01 with a step. From public knowledge: the form, a code book, the law."
+OF_BOUNDS = (
+    "Two numbers, for example 0..120, or 0..5000 by 0.01 with a step. From public knowledge: the form, a code book, the law."
+)
 OF_DAYS = "Two days, for example 2020-01-01..2024-12-31. From public knowledge: when the register began, until when it may run."
 OF_VALUES = "All values with commas between them: north, south; or with labels: 1=male, 2=female. From a form or a code book."
 OF_MISSING = """\
@@ -64,7 +66,9 @@ OF_UNKNOWN = """\
 OF_EPSILON = """\
 The total privacy loss over everything ever released, by all analysts together. 1 is strict, 8 is loose.
 It is a decision of the data owner, so there is no default."""
-OF_DELTA = "The chance that epsilon fails, needed for private text and Gaussian noise. Far below one in the number of people; 0 for none."
+OF_DELTA = (
+    "The chance that epsilon fails, needed for private text and Gaussian noise. Far below one in the number of people; 0 for none."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,9 @@ def read_size(text: str) -> int:
     >>> read_size("10^6"), read_size("1e6"), read_size("2,000,000"), read_size("3 million")
     (1000000, 1000000, 2000000, 3000000)
     """
-    plain = re.sub(r"(?<=[0-9])[,_' ](?=[0-9]{3})", "", text.lower().replace("million", "e6").replace("billion", "e9").replace(" e", "e"))
+    plain = re.sub(
+        r"(?<=[0-9])[,_' ](?=[0-9]{3})", "", text.lower().replace("million", "e6").replace("billion", "e9").replace(" e", "e")
+    )
     power = POWER.fullmatch(plain)
     try:
         size = Decimal(int(power[1]) ** int(power[2])) if power and int(power[2]) <= MOST_POWER else Decimal(plain)

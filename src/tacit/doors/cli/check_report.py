@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.declaration import folded, key_text, nearest, value_text
+from tacit.data.files.kinds import Field
 from tacit.data.ownership import own_key
 from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
-from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Table, day_of, fingerprint
+from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Source, Table, day_of, fingerprint
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import without_password
 
@@ -180,20 +181,24 @@ def _about_sizes(catalog: Catalog) -> Iterator[str]:
 
 def _about_sources(catalog: Catalog) -> Iterator[str]:
     """Remarks on the sources, from their names and headers."""
-    from tacit.data.files.columns import fields_of
-
     for table in catalog.tables.values():
         path = Path(table.source.location)
         if table.source.kind in ("postgres", "memory") or not path.is_file():
             continue
         try:
-            there = [folded(field.name) for field in fields_of(path, table.source.table, table.source.encoding)]
+            there = [folded(field.name) for field in _fields(path, table.source)]
         except InvalidInput as error:
             yield f"the source of {key_text([table.name])}: {error}"
             continue
         wanted = [*table.columns, *([table.unit.column] if table.unit else [])]
         for name in dict.fromkeys(name for name in wanted if name not in there):
             yield f"{key_text([name])} is not a column of {without_password(table.source.declared)}; {nearest(name, there)}"
+
+
+def _fields(path: Path, source: Source) -> tuple[Field, ...]:
+    from tacit.data.files.columns import fields_of
+
+    return fields_of(path, source.table, source.encoding, source.separator)
 
 
 def _store(catalog: Catalog) -> dict[str, Any]:

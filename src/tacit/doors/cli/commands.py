@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("tacit.doors.cli.init", DATA_SET),
     "check": ("tacit.doors.cli.check", DATA_SET),
     "prepare": ("tacit.doors.cli.prepare", DATA_SET),
+    "bounds": ("tacit.doors.cli.bounds", DATA_SET),
     "schema": ("tacit.doors.cli.init", DATA_SET),
     "sql": ("tacit.doors.cli.ask", QUESTIONS),
     "explain": ("tacit.doors.cli.ask", QUESTIONS),

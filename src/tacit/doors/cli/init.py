@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tacit.data.catalog.codebook import Codebook
     from tacit.data.catalog.draft import Answers
     from tacit.data.catalog.suggest import Declaration, Suggestion
-    from tacit.data.files.columns import Field, Found
+    from tacit.data.files.kinds import Field, Found
     from tacit.data.files.fitting import Fit, Fits
 
 STOPPED = 130
@@ -29,7 +30,13 @@ HOISTED = ("decimal", "format")  # said once for the table if all columns agree
 
 
 def init(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Parquet, CSV (also gzipped) or DuckDB files.")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SOURCE...",
+            help="CSV, Parquet, DuckDB or Excel files, folders or patterns of CSV or Parquet files, or PostgreSQL URLs.",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Output path of the catalog.")] = Path(NAME),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing catalog.")] = False,
     no_input: Annotated[bool, typer.Option("--no-input", help='Ask nothing: write a draft with "?" in open places.')] = False,
@@ -41,6 +48,10 @@ def init(
         bool, typer.Option("--kinds", help="For the data owner: read rows to see which kinds, formats and encodings fit.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Accept the kinds that --kinds finds without asking.")] = False,
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of CSV files, for example windows-1252.")] = "utf-8",
+    separator: Annotated[
+        str, typer.Option(metavar="SIGN", help="Sign between the fields of CSV files; by default, as the header shows.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON; asks nothing.")] = False,
 ) -> None:
     """Write a catalog: asks about each column on a terminal, with suggestions from names. Reads no values without --kinds.
@@ -48,13 +59,14 @@ def init(
     Example: tacit init patients.parquet --out draft.toml
     """
     from tacit.data.catalog.draft import draft, with_unique_names
-    from tacit.data.files.columns import tables_in
+    from tacit.data.files.columns import SCHEMES
 
-    keep_what_is_read(out, *files, *([codebook] if codebook else []))
+    keep_what_is_read(out, *(Path(each) for each in files if not each.startswith(SCHEMES)), *([codebook] if codebook else []))
     _refuse_existing(out, force)
     if yes and not kinds:
         raise InvalidInput("--yes accepts what --kinds finds; add --kinds", argument="yes")
-    pairs = [(file, table) for file in files for table in tables_in(file, _seen_from(out, file))]
+    form = text_form(encoding, separator)
+    pairs = [(file, table) for file in files for table in _tables_at(file, out, form, kinds)]
     if not pairs:
         raise InvalidInput("no table found; give files that contain tables")
     tables = with_unique_names(table for _, table in pairs)
@@ -66,6 +78,39 @@ def init(
     text = draft(tables, answers, budget)
     _write(out, text, force)
     _report(out, tables, answers, text, advice if as_json else None)
+    if not as_json and any("$PGPASSWORD" in str(table.source) and "$PGPASSWORD" not in " ".join(files) for table in tables):
+        say("the password is not written: set PGPASSWORD in the environment of `tacit prepare`")
+
+
+def _tables_at(source: str, out: Path, form: dict[str, str], kinds: bool) -> tuple[Found, ...]:
+    """The tables of a source; with --kinds, a header that is not UTF-8 is read as Windows-1252."""
+    from tacit.data.files.columns import tables_at
+
+    try:
+        return tuple(tables_at(source, partial(_seen_from, out), form))
+    except InvalidInput:
+        if not kinds or "encoding" in form:
+            raise
+        return tuple(tables_at(source, partial(_seen_from, out), {**form, "encoding": "windows-1252"}))
+
+
+def text_form(encoding: str, separator: str) -> dict[str, str]:
+    """The encoding and the separator of CSV files as a catalog declares them, where they are not the default."""
+    from tacit.data.catalog.columns import read_encoding
+    from tacit.data.declaration import Wrong
+    from tacit.data.declaration import schema as of_the_catalog
+
+    signs = of_the_catalog()["definitions"]["table"]["properties"]["separator"]["enum"]
+    sign = separator.replace("\\t", "\t")
+    if sign and sign not in signs:
+        raise InvalidInput(
+            f"unsupported separator {separator!r}; expected one of {' '.join(map(repr, signs))}", argument="separator"
+        )
+    try:
+        codec = read_encoding(encoding)
+    except Wrong as wrong:
+        raise InvalidInput(f"encoding {wrong.what}; {wrong.remedy}", argument="encoding") from None
+    return {**({} if codec == "utf-8" else {"encoding": encoding}), **({"separator": sign} if sign else {})}
 
 
 def _seen_from(out: Path, file: Path) -> str:
@@ -161,7 +206,7 @@ class Advice:
         if table.name not in self.fits:
             return {}
         fits = self.fits[table.name]
-        keys: dict[str, object] = {"encoding": fits.encoding} if fits.encoding else {}
+        keys: dict[str, object] = {"encoding": fits.encoding} if fits.encoding and "encoding" not in table.declared else {}
         for key, kind in zip(HOISTED, ("number", "date"), strict=True):
             relevant = [fit for fit in fits.columns.values() if fit.kind == kind and (fit.step or fit.notation)]
             signs = {fit.notation.get(key) for fit in relevant}
@@ -215,8 +260,6 @@ def _fitting(named: Suggestion, fit: Fit) -> Suggestion:
 
 def _with_notation(suggestion: Suggestion, fit: Fit | None, shared: Mapping[str, object]) -> Suggestion:
     """The suggestion with signs and formats of its values, unless the table says them."""
-    from dataclasses import replace
-
     declared = suggestion.declaration
     if fit is None or not declared or "bounds" not in declared:
         return suggestion
@@ -225,7 +268,7 @@ def _with_notation(suggestion: Suggestion, fit: Fit | None, shared: Mapping[str,
     return replace(suggestion, declaration={**declared, **step, **own})
 
 
-def _advice(files: Sequence[Path], tables: Sequence[Found], codebook: Path | None, kinds: bool) -> Advice:
+def _advice(files: Sequence[str], tables: Sequence[Found], codebook: Path | None, kinds: bool) -> Advice:
     from tacit.data.catalog.codebook import Codebook, read_codebook
 
     book = Codebook() if codebook is None else read_codebook(codebook)
@@ -236,8 +279,8 @@ def _advice(files: Sequence[Path], tables: Sequence[Found], codebook: Path | Non
     with bar("reading which kinds fit") as told:
         fits = {}
         for place, (file, table) in enumerate(zip(files, tables, strict=True)):
-            if isinstance(table.source, str):
-                fits[table.name] = fits_of(file, table.fields)
+            if isinstance(table.source, str) and Path(file).is_file():
+                fits[table.name] = fits_of(Path(file), table.fields, table.declared)
             if told is not None:
                 told(f"reading {table.name}", (place + 1) / len(tables))
     return Advice(book, fits)

@@ -26,7 +26,7 @@ from tacit.accounting.events import Event
 from tacit.accounting.filter import Filter, State
 from tacit.errors import InvalidInput
 from tacit.evidence.verify import hard_pairs, local_answers, samplers, small_graphs, small_maps, small_tables, small_trees
-from tacit.evidence.verify.case import Case, Contracted, Exhaustive
+from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
 from tacit.evidence.verify.subjects import (
     BETA,
     CAP,
@@ -38,18 +38,21 @@ from tacit.evidence.verify.subjects import (
     HEAVY,
     MAXIMUM,
     MEDIAN,
+    PROPOSED,
     REAL,
     SHARE,
     SMOOTH_CLAIM,
     SPARSE,
     SPARSE_TWO,
     TWO_ROWS,
+    filled_bins,
     filter_case,
     smooth_median,
     sound,
 )
 from tacit.evidence.verify.survey import SurveyedShare
 from tacit.evidence.verify.trial import Effort, Pair
+from tacit.mechanisms.bounds import Proposal, ProposedBounds
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Listed, Mechanism
 from tacit.mechanisms.noise import choice
@@ -126,6 +129,16 @@ class OwnRankSpread(Quantile):
     def spread(self) -> Fraction:
         """The spread of an extreme at its own rank."""
         return Fraction(self.max_rows)
+
+
+class OneRowOfThree(ProposedBounds):
+    """Noise for one row of a unit, where a unit has three."""
+
+    __slots__ = ()
+
+    def release(self, counts: Any) -> Proposal:
+        """The proposal from counts with too little noise."""
+        return self.proposal([int(each) for each in ProposedBounds(1, self.epsilon).noise.release_units(counts)])
 
 
 class HalvedBound(SmoothQuantile):
@@ -295,6 +308,10 @@ PLANTED: dict[str, tuple[str, Case]] = {
     "smooth": (
         MEDIAN,
         Exhaustive(f"{MEDIAN}, adjacent gaps only (planted)", SMOOTH_CLAIM, partial(smooth_median, adjacent_gaps)),
+    ),
+    "bounds": (
+        PROPOSED,
+        Contracted(f"{PROPOSED}, noise for one row (planted)", Drawn(OneRowOfThree(3, 1)), (filled_bins(3),), 5),
     ),
     "grid": _plant(REAL, "noise off the grid", PlantedGrid(_count(1), _count(1)), (0.25, 0.75)),
     "filter": (FILTER, filter_case(f"{FILTER}, doubled delta (planted)", PlantedFilter(*CAP))),

@@ -17,6 +17,7 @@ from tacit.evidence.verify.composing import Move, Rule, concentrated_move, faili
 from tacit.evidence.verify.contract import EFFORT, Check
 from tacit.evidence.verify.survey import SurveyedShare
 from tacit.evidence.verify.trial import Pair, Trial
+from tacit.mechanisms.bounds import BINS, ProposedBounds
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.gaussian import Gaussian
@@ -82,6 +83,7 @@ SPARSE, SPARSE_TWO, MAXIMUM = "Sparse vector, one positive", "Sparse vector, two
 ENDS = "Exponential, both ends of an interval"
 ENCLOSED, HEAVY = "Exponential, a median with its interval", "Smooth sensitivity, a median, heavy tails"
 CHANGED = "Exponential, a median, a changed row"
+PROPOSED = "Proposed bounds, three rows, from draws"
 BOUND = "Smooth sensitivity, a bound on the scale"
 SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
 FEW_DRAWS = "draws show only part of a loss; with a listed law, the same noise reaches its full claim"
@@ -116,8 +118,15 @@ def _from_draws() -> list[Contracted]:
     return [
         Contracted("Laplace, a count, from draws", Drawn(Laplace(1, 1)), ((0, 1),), 10, FEW_DRAWS),
         Contracted("Laplace, ten counts, from draws", Drawn(laplace), ((nothing, (10, *nothing[1:])),), 5, FEW_DRAWS),
+        Contracted(PROPOSED, Drawn(ProposedBounds(3, 1)), (filled_bins(3),), 5, FEW_DRAWS),
         Contracted("Gaussian, ten counts, from draws", Drawn(gaussian), ((nothing, (1, *nothing[1:])),), 5, FEW_DRAWS),
     ]
+
+
+def filled_bins(rows: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The counts of all bins with and without a unit whose rows are in one bin, which the threshold then decides."""
+    at = ProposedBounds(rows, 1).threshold
+    return tuple([0] * (BINS - 1) + [at - rows]), tuple([0] * (BINS - 1) + [at])
 
 
 def composition_case(contracted: Sequence[Contracted]) -> Exhaustive:

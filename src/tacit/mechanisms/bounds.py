@@ -1,0 +1,91 @@
+"""Bounds of a number, proposed from noisy counts of public bins: the powers of two, of both signs. Proof in bounds.md."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from tacit.accounting.events import LaplaceNoise
+from tacit.mechanisms.laplace import Laplace
+from tacit.privacy.arguments import whole_of
+from tacit.privacy.loss import ADD_REMOVE, Neighbours, Pure
+from tacit.privacy.rounding import Number
+
+LEAST, MOST = -6, 31  # exponents of the bins: beyond 2^32 a value counts in the last bin, below 2^-6 in that of zero
+POWERS = tuple(Fraction(2) ** exponent for exponent in range(LEAST, MOST + 1))
+LARGEST = 2 * POWERS[-1]
+BEGINS = (-LARGEST, *(-each for each in reversed(POWERS)), Fraction(0), *POWERS)  # where each bin begins; the last ends at LARGEST
+BINS = len(BEGINS)
+CHANCE = Fraction(1, 1000)  # with which a table without values gets a proposal at most
+
+Proposal = tuple[Fraction, Fraction] | None
+
+
+def bin_of(value: Number) -> int:
+    """The bin of a value; one beyond the last power is in the last bin of its sign.
+
+    >>> [BEGINS[bin_of(value)] for value in (0, 1, 3, -1, -3)] == [0, 1, 2, -1, -4]
+    True
+    """
+    return max(0, min(bisect_right(BEGINS, Fraction(value)) - 1, BINS - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedBounds:
+    """The least range of bins that covers every bin whose noisy count is above a public threshold; None if no count is.
+
+    Of a unit at most `max_rows` rows are counted, each in one bin. Laplace noise on every count, and nothing else sees the counts.
+
+    >>> proposing = ProposedBounds(max_rows=1, epsilon=1000)
+    >>> counts = [0] * BINS
+    >>> counts[bin_of(3)] = counts[bin_of(100)] = 50
+    >>> [str(end) for end in proposing.release(counts)]
+    ['2', '128']
+    """
+
+    name: ClassVar[str] = "Proposed bounds"
+
+    max_rows: int
+    epsilon: Fraction
+    neighbours: Neighbours = ADD_REMOVE
+
+    def __init__(self, max_rows: int, epsilon: Number, neighbours: Neighbours = ADD_REMOVE) -> None:
+        rows = whole_of(max_rows, "max_rows", 1, 2**53)
+        object.__setattr__(self, "max_rows", rows)
+        object.__setattr__(self, "epsilon", Laplace(rows, epsilon, step=1, on_grid=True).epsilon)
+        object.__setattr__(self, "neighbours", neighbours)
+
+    @property
+    def noise(self) -> Laplace:
+        """The noise on the counts of all bins together: a unit adds at most `max_rows` to their sum."""
+        return Laplace(self.max_rows, self.epsilon, step=1, dimension=BINS, on_grid=True, neighbours=self.neighbours)
+
+    @property
+    def event(self) -> LaplaceNoise:
+        """The event that the ledger records for one release."""
+        return self.noise.event
+
+    @property
+    def loss(self) -> Pure:
+        """The privacy loss of one release."""
+        return self.noise.loss
+
+    @property
+    def threshold(self) -> int:
+        """The noisy count from which a bin counts as filled: all bins of an empty table stay below it, but for CHANCE.
+
+        A bin of an empty table has a count of at least t with probability at most exp(-t / scale).
+        """
+        return math.ceil(float(self.max_rows / self.epsilon) * math.log(float(BINS / CHANCE)))
+
+    def release(self, counts: Any) -> Proposal:
+        """The proposal, from the exact counts of all bins, sealed or not."""
+        return self.proposal([int(each) for each in self.noise.release_units(counts)])
+
+    def proposal(self, noisy: list[int]) -> Proposal:
+        """The proposal that released counts give."""
+        filled = [place for place, count in enumerate(noisy) if count >= self.threshold]
+        return (BEGINS[filled[0]], (*BEGINS[1:], LARGEST)[filled[-1]]) if filled else None

@@ -1,0 +1,170 @@
+"""Bounds of a column that has none yet, proposed privately for the data owner, who declares them or others (mechanisms/bounds.md).
+
+The source is prepared as `tacit prepare` does it, with this column alone, into a folder of its own that is removed at the end: the
+same cleaning, the same units, the same limit of rows. The ledger has the entry before any row is read. Whatever the data, the
+answer is a proposal or "none found"; both cost the same.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from tacit.accounting.ledger.selling import Sale
+from tacit.data.declaration import key_text, whole_text
+from tacit.data.ownership import links
+from tacit.data.prepare import LedgerMark, prepare
+from tacit.errors import InvalidCatalog, InvalidInput, NotAllowed, UnknownName
+from tacit.mechanisms.bounds import BEGINS, LARGEST, Proposal, ProposedBounds
+from tacit.mechanisms.noise import bits
+from tacit.privacy.catalog import MEMORY, Catalog, Column, Table
+from tacit.privacy.rounding import Number, as_text, exact
+from tacit.privacy.sealed import Sealed
+from tacit.query.engines import engine_for
+from tacit.query.plan import Bound, Choose, Compare, Group, Key, Literal, Moment, NumberType, Row, Scan, Term
+from tacit.query.plan import Column as Stored
+from tacit.query.price.price import UNIT
+from tacit.release.answer import Receipt
+from tacit.release.once import Till, once
+
+STEP = Fraction(1, 10**6)
+MOST_ROWS = 2**33  # so that no size stops it after the spend
+CURATOR = "curator"
+
+
+@dataclass(frozen=True, slots=True)
+class BoundsProposal:
+    """The released proposal for a column; `bounds` is None where no bin had a noisy count above the threshold."""
+
+    table: str
+    column: str
+    bounds: Proposal
+    max_rows: int
+    threshold: int
+    receipt: Receipt
+
+    @property
+    def line(self) -> str | None:
+        """The line to paste into the catalog."""
+        if self.bounds is None:
+            return None
+        whole = all(end.denominator == 1 for end in self.bounds)
+        declared = {"bounds": [int(end) if whole else float(end) for end in self.bounds]} | ({} if whole else {"step": 0.015625})
+        return f"{key_text([self.column])} = {whole_text(declared)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The proposal and its cost as plain values; budgets are exact texts."""
+        left = self.receipt.left_epsilon
+        return {
+            "table": self.table,
+            "column": self.column,
+            "bounds": None if self.bounds is None else [float(end) for end in self.bounds],
+            "line": self.line,
+            "max_rows": self.max_rows,
+            "threshold": self.threshold,
+            "price": {"epsilon": as_text(self.receipt.epsilon), "delta": "0"},
+            "left": None if left is None else {"epsilon": as_text(left)},
+            "entry": self.receipt.entry,
+        }
+
+
+def propose_bounds(till: Till, catalog: Catalog, named: str, epsilon: Number, version: str) -> BoundsProposal:
+    """The proposed bounds of `table.column`; spends epsilon of the data set before a row of the source is read."""
+    table, column = _named_column(catalog, named)
+    budget = exact(epsilon)
+    own = budget / 2 if catalog.change == "change-one" else budget  # an event for add/remove counts twice there
+    proposing = ProposedBounds(table.max_rows, own, UNIT)
+    sale = Sale((proposing.event,), CURATOR, f"bounds of {table.name}.{column}", version, tables=(table.name,))
+    sold = once(till, sale, lambda granted: proposing.release(_counts(catalog, table, column)))
+    receipt = Receipt(budget, Fraction(0), sold.left.epsilon, sold.left.delta, sold.entry, version)
+    return BoundsProposal(table.name, column, sold.value, table.max_rows, proposing.threshold, receipt)
+
+
+def _named_column(catalog: Catalog, named: str) -> tuple[Table, str]:
+    """The private table and its column, by names alone; refused before anything is spent."""
+    parted = [(named[:at].lower(), named[at + 1 :].lower()) for at, sign in enumerate(named) if sign == "."]
+    found = [(catalog.tables[table], column) for table, column in parted if table in catalog.tables]
+    if not found:
+        raise UnknownName(f"unknown column {named}; expected table.column of: {', '.join(sorted(catalog.tables))}")
+    table, column = next(((table, column) for table, column in found if column in table.columns), found[0])
+    if table.public:
+        raise NotAllowed(f"{table.name} is public: its bounds can be read from it", remedy="name a column of a private table")
+    if table.source.kind == MEMORY:
+        raise InvalidInput(f'{table.name} has source = "memory", which this command cannot read; declare a file for it')
+    if column not in table.columns:
+        raise UnknownName(
+            f"{table.name} does not declare {column}", remedy=f"add {key_text([column])} = {{ }} to its columns first"
+        )
+    if table.columns[column].kind not in ("presence", "number"):
+        raise NotAllowed(f"{table.name}.{column} is declared as something else than a number", remedy="declare it as { } first")
+    return table, column
+
+
+def _counts(catalog: Catalog, table: Table, column: str) -> Sealed[Any]:
+    """The exact counts of all bins, sealed, from a store of its own.
+
+    A row that breaks the rule of fields with line ends would stop the reader of CSV files: every line is a row then.
+    """
+    staged = _catalog_of(catalog, table, column)
+    try:
+        return _counted(staged, table, column)
+    except InvalidCatalog:
+        if not any(each.source.multiline for each in staged.tables.values()):
+            raise
+        return _counted(_by_lines(staged, declared=True), table, column)
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(staged.store_folder)
+
+
+def _counted(staged: Catalog, table: Table, column: str) -> Sealed[Any]:
+    version = prepare(staged, mark=LedgerMark()).version
+    engine = engine_for(staged, version)
+    try:
+        own = staged.tables[table.name]
+        key = Key(column, Term(_bin(own.columns[column]), NumberType(Fraction(1))))
+        (moment,) = engine.run(Group(Bound(Scan(own), own.max_rows), (key,), (Moment("rows"),))).moments
+        assert isinstance(moment, Sealed)  # noqa: S101  # a number of rows is not a list
+        return moment
+    finally:
+        engine.close()
+
+
+def _by_lines(catalog: Catalog, declared: bool) -> Catalog:
+    """The catalog in which every line of a CSV file is a row, where nothing else is declared, or in any case."""
+    tables = {
+        name: replace(table, source=replace(table.source, multiline=False))
+        if table.source.kind == "csv" and (declared or table.source.multiline is None)
+        else table
+        for name, table in catalog.tables.items()
+    }
+    return replace(catalog, tables=tables)
+
+
+def _catalog_of(catalog: Catalog, table: Table, column: str) -> Catalog:
+    """The catalog with this column alone, and the tables that lead to its units; its store is a folder of its own."""
+    numbers = Column(column, "number", (-LARGEST, LARGEST), STEP, nulls="drop", notation=table.columns[column].notation)
+    keys = {name: each for name, each in table.columns.items() if each.kind == "key"}
+    tables = {table.name: replace(table, columns={**keys, column: numbers}, rows_at_most=MOST_ROWS)}
+    for link in links(catalog, table):
+        own = {name: each for name, each in link.table.columns.items() if each.kind == "key"}
+        tables[link.table.name] = replace(link.table, columns=own, rows_at_most=MOST_ROWS)
+    if table.unit is not None and table.unit.references is not None:
+        for name, each in catalog.tables.items():  # the tables that a reference names, also where the value itself is the unit
+            if name not in tables and not each.public:
+                kept = {key: one for key, one in each.columns.items() if one.kind == "key"}
+                tables[name] = replace(each, columns=kept, rows_at_most=MOST_ROWS)
+    place = catalog.kept / f"bounds-{bits.random_bytes(8).hex()}"
+    apart = replace(catalog, tables=tables, store_path=str(place), store_engine="duckdb", store_master=None, store_cores=None)
+    return _by_lines(apart, declared=False)
+
+
+def _bin(column: Column) -> Row:
+    """The bin of a prepared value."""
+    stored = Stored(0, column.name, 0, column.points - 1, column.nullable)
+    ends = [int((begin + LARGEST) / STEP) for begin in BEGINS[1:]]
+    branches = tuple((Compare("<", stored, Literal(end)), Literal(place)) for place, end in enumerate(ends))
+    return Choose(branches, Literal(len(ends)), 0, len(ends), nullable=False)

@@ -1,0 +1,85 @@
+"""Proposed bounds: bins that cover their values, and the loss of every proposal by its exact law."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tacit.mechanisms import bounds
+from tacit.mechanisms.bounds import BEGINS, BINS, LARGEST, ProposedBounds, bin_of
+
+ENDS = (*BEGINS[1:], LARGEST)
+
+
+@given(st.fractions(-LARGEST, LARGEST))
+def test_every_value_is_covered_by_its_bin(value):
+    place = bin_of(value)
+    assert BEGINS[place] <= value <= ENDS[place]
+
+
+def test_values_beyond_the_bins_count_in_the_outer_ones():
+    assert (bin_of(10**30), bin_of(-(10**30))) == (BINS - 1, 0)
+
+
+def law(counts, mechanism, scale):
+    """The probability of each proposal, by the tail of the discrete Laplace law: exact up to doubles."""
+    ratio = math.exp(-1 / scale)
+
+    def reaches(count):
+        least = mechanism.threshold - count
+        return ratio**least / (1 + ratio) if least > 0 else 1 - ratio ** (1 - least) / (1 + ratio)
+
+    filled = [reaches(count) for count in counts]
+    chances = {None: math.prod(1 - each for each in filled)}
+    for first, last in product(range(len(counts)), repeat=2):
+        if first <= last:
+            outside = math.prod(1 - each for place, each in enumerate(filled) if place < first or place > last)
+            chances[first, last] = outside * filled[first] * (filled[last] if last > first else 1)
+    return chances
+
+
+def worst_loss(mechanism, rows, scale):
+    """The largest log-ratio over tables in four bins near the threshold, and a unit of `rows` rows anywhere in them."""
+    at, worst = mechanism.threshold, 0.0
+    for counts in product((0, at - rows, at), repeat=4):
+        for added in product(range(rows + 1), repeat=4):
+            if sum(added) == rows:
+                one, other = (law(each, mechanism, scale) for each in (counts, [a + b for a, b in zip(counts, added, strict=True)]))
+                worst = max(worst, *(abs(math.log(one[each] / other[each])) for each in one))
+    return worst
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_the_loss_of_every_proposal_is_within_epsilon(rows):
+    mechanism = ProposedBounds(rows, 1)
+    assert 0.8 < worst_loss(mechanism, rows, float(mechanism.noise.sensitivity / mechanism.epsilon)) <= 1 + 1e-9
+
+
+def test_a_planted_sensitivity_of_one_row_is_seen():
+    assert worst_loss(ProposedBounds(3, 1), 3, 1.0) > 2
+
+
+def test_the_noise_is_that_of_the_claim():
+    mechanism = ProposedBounds(5, Fraction(1, 10))
+    assert (mechanism.noise.sensitivity, mechanism.noise.dimension, mechanism.loss.epsilon) == (5, BINS, Fraction(1, 10))
+    assert mechanism.event == mechanism.noise.event
+
+
+def test_nothing_is_found_where_nothing_is(monkeypatch):
+    """By the law: an empty table has a proposal with probability at most 1/1000."""
+    for rows, epsilon in ((1, 1), (8, Fraction(1, 10)), (1, 20)):
+        mechanism = ProposedBounds(rows, epsilon)
+        ratio = math.exp(-float(epsilon) / rows)
+        assert BINS * ratio**mechanism.threshold / (1 + ratio) <= float(bounds.CHANCE)
+
+
+def test_the_proposal_spans_all_filled_bins():
+    mechanism, noisy = ProposedBounds(1, 1), [0] * BINS
+    assert mechanism.proposal(noisy) is None
+    noisy[bin_of(-3)] = noisy[bin_of(100)] = mechanism.threshold
+    assert mechanism.proposal(noisy) == (-4, 128)
