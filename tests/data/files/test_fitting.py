@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tacit.data.files import fitting
-from tacit.data.files.kinds import Field
 from tacit.data.files.fitting import FORMS, fit, fits_of
+from tacit.data.files.kinds import Field
 
 HEADER = "Nr;Alter;Wohnort;Datum;Umsatz;Quote"
 ROWS = [

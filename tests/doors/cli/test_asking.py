@@ -1,5 +1,6 @@
 """The questions of `tacit init`: defaults, help, the way back, and answers that a catalog accepts."""
 
+import contextlib
 from decimal import Decimal
 
 import pytest
@@ -32,10 +33,8 @@ class Terminal:
 def talk(tables, *typed):
     terminal = Terminal(*typed)
     dialogue = Dialogue(tables, suggest_column, {})
-    try:
+    with contextlib.suppress(EOFError):
         Asker(terminal.read, terminal.lines.append).run(dialogue)
-    except EOFError:
-        pass
     return dialogue, terminal
 
 

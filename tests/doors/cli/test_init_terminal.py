@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+from services import fresh_database
 from sources import ROOT
 from tacit.data.catalog import read_catalog
 from terminals import type_into
@@ -88,3 +89,39 @@ def test_no_input_asks_nothing(tmp_path):
         file.write("age,sex\n")
     code, said = type_into(tmp_path, ["init", "people.csv.gz", "--no-input"])
     assert (code, "5 places" in said) == (0, True), said
+
+
+SCHEMA = """
+CREATE TABLE patients (id bigint PRIMARY KEY, age int NOT NULL CHECK (age BETWEEN 0 AND 120), sex text CHECK (sex IN ('F', 'M')));
+CREATE TABLE stays (id bigint PRIMARY KEY, patient_id bigint NOT NULL REFERENCES patients (id),
+  ward text CHECK (ward IN ('north', 'south')), cost numeric(8,2) CHECK (cost >= 0 AND cost <= 5000));
+CREATE TABLE doses (stay_id bigint NOT NULL REFERENCES stays (id), mg int CHECK (mg BETWEEN 0 AND 1000));
+COMMENT ON COLUMN stays.cost IS 'Cost in euros';
+INSERT INTO patients SELECT n, n % 100, CASE n % 2 WHEN 0 THEN 'F' ELSE 'M' END FROM generate_series(1, 500) n;
+INSERT INTO stays SELECT n, n % 500 + 1, CASE n % 3 WHEN 0 THEN 'north' ELSE 'south' END, n % 900 + 0.25 FROM generate_series(1, 1000) n;
+INSERT INTO doses SELECT n % 1000 + 1, n % 300 FROM generate_series(1, 2000) n;
+"""
+
+
+def test_three_tables_of_postgresql_with_keys(tmp_path, postgres_url):
+    """Kinds, keys, references, bounds, lists and comments come from the server's catalog; Enter takes them."""
+    import psycopg
+
+    postgres = fresh_database(postgres_url)
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(SCHEMA)
+    talk = [("[stay_id -> stays.id]: ", ""), ("[8]: ", "8"), ("[10^6]: ", ""), ("1/2 stay_id [present]: ", "")]
+    talk += [("2/2 mg [0..1000]: ", ""), ("or public [row]: ", ""), ("[10^6]: ", "10^5"), ("1/3 id [key]: ", "take all")]
+    talk += [("[patient_id -> patients.id]: ", ""), ("[8]: ", "4"), ("[10^6]: ", ""), ("1/4 id [key]: ", "")]
+    talk += [("2/4 patient_id [present]: ", ""), ("3/4 ward [north, south]: ", "")]
+    talk += [("4/4 cost, Cost in euros [0..5000 by 0.01]: ", ""), ("ever released: ", "8"), ("delta [1e-7]: ", "")]
+    run_all(
+        tmp_path,
+        (["init", postgres], talk),
+        (["prepare", "--new-ledger"], []),
+        (["sql", "SELECT ward, AVG(cost) AS cost FROM stays GROUP BY ward", "--epsilon", "2", "--chart", "cost.svg"], []),
+    )
+    assert is_chart(tmp_path / "cost.svg")
+    tables = read_catalog(tmp_path / "tacit.toml").tables
+    assert tables["stays"].unit.references == ("patients", "id")
+    assert tables["doses"].unit.references == ("stays", "id")

@@ -317,7 +317,9 @@ def _pair(each: Any) -> tuple[str, str] | None:
 
 
 def _data_package(resources: Sequence[Any]) -> Read:
-    entries, notes, references = [], [], {}
+    entries: list[Entry] = []
+    notes: list[str] = []
+    references: dict[tuple[str, str], tuple[str, str]] = {}
     for resource in resources:
         schema = resource.get("schema") if isinstance(resource, Mapping) else None
         if not isinstance(schema, Mapping):

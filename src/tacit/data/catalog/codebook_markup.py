@@ -1,8 +1,8 @@
 """Data dictionaries in DDI XML and in SQL DDL: declared ranges, categories, keys and references.
 
 XML is parsed without a document type: a DOCTYPE is refused before anything in it is read, so there are no entities to expand and no
-external ones to fetch. Of a DDI codebook `valrng` and `catgry` are taken; `sumStat` and `catStat` are statistics of rows and are not.
-SQL is parsed and never run.
+external ones to fetch. Of a DDI codebook `valrng` and `catgry` are taken; `sumStat` and `catStat` are statistics of rows and are
+left out. SQL is parsed and never run.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class _Refused(Exception):
 
 def _parse_xml(text: bytes) -> Element:
     """The root of a document without a DOCTYPE, entities and processing instructions."""
-    from xml.etree.ElementTree import TreeBuilder  # noqa: S405  # builds elements; the parser below refuses entities
-    from xml.parsers.expat import ExpatError, ParserCreate  # noqa: S407
+    from xml.etree.ElementTree import TreeBuilder  # builds elements; the parser below refuses entities
+    from xml.parsers.expat import ExpatError, ParserCreate
 
     builder, depth = TreeBuilder(), 0
     parser = ParserCreate(namespace_separator="}")
 
-    def refuse(*_: Any) -> None:
+    def refuse(*_: Any) -> Any:
         raise _Refused
 
     def start(name: str, attributes: dict[str, str]) -> None:
@@ -216,13 +216,13 @@ def _apply(condition: Any, entries: dict[str, Entry]) -> bool:
                 return False
             continue
         limits = None if entry is None else _limits(part, entry)
-        if limits is None:
+        if entry is None or limits is None:
             return False
-        entries[folded(column or "")] = replace(entry, **limits)  # type: ignore[type-var]
+        entries[folded(entry.name)] = replace(entry, **limits)
     return True
 
 
-def _limits(part: Any, entry: Entry) -> dict[str, object] | None:
+def _limits(part: Any, entry: Entry) -> dict[str, Any] | None:
     from sqlglot import expressions as sge
 
     def value(node: Any) -> object:

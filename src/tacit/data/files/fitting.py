@@ -1,9 +1,9 @@
 """For the data owner: which kinds, formats and encodings fit the values of a file (`tacit init --kinds`).
 
-This reads rows. The result names forms from a public list (whole number, day before month, decimal comma) and never a value, a bound
-or a count. A form fits a column if at least 95 % of at least 100 filled values have it, and an encoding if 95 % of at least 20 lines
-that are not ASCII do: as long as a column is not within one person's rows of such a limit, that person changes nothing. No limit
-can rule out that a column stands exactly there, so the result is for the owner, and only lines that the owner confirms are written.
+This reads rows. The result names forms from a public list (whole number, day before month, decimal comma) and never a value, a
+bound or a count. A form fits a column if at least 95 % of at least 100 filled values have it, and an encoding if 95 % of at least 20 lines
+that are not ASCII do: as long as a column is not within one person's rows of such a limit, that person changes nothing. A
+column can stand exactly at a limit, so the result is for the owner, and only lines that the owner confirms are written.
 """
 
 from __future__ import annotations

@@ -339,7 +339,7 @@ def _ask_columns(asker: Asker, table: Found, suggest: Callable[[Field], Suggesti
             rest = answer if answer in (SKIP_ALL, TAKE_ALL) else ""
         if rest:
             columns[field.name] = suggestion.declaration if rest == TAKE_ALL and not suggestion.is_open else None
-        elif isinstance(answer, Mapping) and answer is not suggestion.declaration or _is_open(answer):
+        elif (isinstance(answer, Mapping) and answer is not suggestion.declaration) or _is_open(answer):
             columns[field.name] = _complete(asker, field, answer, habits)
         else:
             columns[field.name] = answer

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tacit.data.catalog.codebook import Codebook
     from tacit.data.catalog.draft import Answers
     from tacit.data.catalog.suggest import Declaration, Suggestion
-    from tacit.data.files.kinds import Field, Found
     from tacit.data.files.fitting import Fit, Fits
+    from tacit.data.files.kinds import Field, Found
 
 STOPPED = 130
 FOR_THE_OWNER = "Rows were read to see which forms fit nearly all values: this is for the data owner only."
