@@ -98,7 +98,8 @@ CREATE TABLE stays (id bigint PRIMARY KEY, patient_id bigint NOT NULL REFERENCES
 CREATE TABLE doses (stay_id bigint NOT NULL REFERENCES stays (id), mg int CHECK (mg BETWEEN 0 AND 1000));
 COMMENT ON COLUMN stays.cost IS 'Cost in euros';
 INSERT INTO patients SELECT n, n % 100, CASE n % 2 WHEN 0 THEN 'F' ELSE 'M' END FROM generate_series(1, 500) n;
-INSERT INTO stays SELECT n, n % 500 + 1, CASE n % 3 WHEN 0 THEN 'north' ELSE 'south' END, n % 900 + 0.25 FROM generate_series(1, 1000) n;
+INSERT INTO stays SELECT n, n % 500 + 1, CASE n % 3 WHEN 0 THEN 'north' ELSE 'south' END, n % 900 + 0.25
+  FROM generate_series(1, 1000) n;
 INSERT INTO doses SELECT n % 1000 + 1, n % 300 FROM generate_series(1, 2000) n;
 """
 

@@ -33,7 +33,7 @@ OBSERVED = ("mean", "median", "std", "stddev", "sd", "stdev", "freq", "frequency
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a dictionary says of one column, in its own words, before it becomes a declaration.
+    """One column of a dictionary in its own words, before it becomes a declaration.
 
     `codes` are pairs of a value and its label. `kind` is the declared type in lower case. `about` describes the column.
     """

@@ -93,7 +93,7 @@ def _variable(variable: Element, files: Mapping[str, str]) -> Entry:
 
 
 def _range(variable: Element) -> tuple[object, object]:
-    """The declared range: with categories that are numbers it stays one, and without a maximum there is none."""
+    """Both ends of the declared range; a range with one end is not taken."""
     declared = variable.find("valrng/range")
     if declared is None or None in (declared.get("min"), declared.get("max")):
         return None, None

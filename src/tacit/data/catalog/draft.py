@@ -47,7 +47,7 @@ COLUMNS = """\
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the data owner has said about one table: keys of `[tables.NAME]`, and columns by their names in the source.
+    """The answers of the data owner about one table: keys of `[tables.NAME]`, and columns by their names in the source.
 
     A column that is None is left out. A column that is missing is still open, with the suggestion of its name in a comment.
     """

@@ -1,9 +1,9 @@
 """For the data owner: which kinds, formats and encodings fit the values of a file (`tacit init --kinds`).
 
 This reads rows. The result names forms from a public list (whole number, day before month, decimal comma) and never a value, a
-bound or a count. A form fits a column if at least 95 % of at least 100 filled values have it, and an encoding if 95 % of at least 20 lines
-that are not ASCII do: as long as a column is not within one person's rows of such a limit, that person changes nothing. A
-column can stand exactly at a limit, so the result is for the owner, and only lines that the owner confirms are written.
+bound or a count. A form fits a column if at least 95 % of at least 100 filled values have it, and an encoding if 95 % of at least
+20 lines that are not ASCII do. As long as a column is not within one person's rows of such a limit, that person changes nothing.
+A column can stand exactly at a limit, so the result is for the owner, and only lines that the owner confirms are written.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """What fits a file: its columns by name, its encoding if it is not UTF-8, and its separator in words."""
+    """The forms that fit a file: its columns by name, its encoding if it is not UTF-8, and its separator in words."""
 
     columns: Mapping[str, Fit]
     encoding: str | None = None

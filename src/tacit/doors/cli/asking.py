@@ -417,7 +417,7 @@ def _ask_bounds(asker: Asker, name: str, declared: Declaration) -> Declaration:
 
 
 def _choice(name: str, declared: Declaration, what: str, habit: str) -> Question:
-    """What happens to missing or to unknown values; the last answer in this table is the default."""
+    """The treatment of missing or of unknown values; the last answer in this table is the default."""
     key = {"missing": "nulls", "unknown": "unknown"}[what]
     if habit == "other" and not isinstance(next(iter(declared["values"])), str):  # type: ignore[call-overload]
         habit = "null"
