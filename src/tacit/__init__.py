@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tacit.privacy.sealed import Sealed
     from tacit.privacy.universe import Universe
     from tacit.release.answer import Answer
-    from tacit.session import DataSet, Session, open  # noqa: A004  # read as tacit.open
+    from tacit.session import DataSet, Session, init, open  # noqa: A004  # read as tacit.open
 
     __version__: str
 
@@ -84,6 +84,7 @@ __all__ = [
     "dbapi",
     "errors",
     "graphs",
+    "init",
     "local",
     "open",
     "sensitivity",
@@ -125,7 +126,7 @@ _HOMES = {
     "tacit.privacy.sealed": ("Sealed",),
     "tacit.privacy.universe": ("Universe",),
     "tacit.release.answer": ("Answer",),
-    "tacit.session": ("DataSet", "Session", "open"),
+    "tacit.session": ("DataSet", "Session", "init", "open"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -23,7 +23,7 @@ from tacit.accounting.ledger.ledger import Ledger, open_ledger
 from tacit.accounting.ledger.ledger import begin_ledger as begin_books
 from tacit.accounting.ledger.units import Policy, policy_of
 from tacit.data.catalog import Stamp, read_catalog, stamp_of
-from tacit.data.store import StoreInfo, prepared_for, require_small_files, store_info
+from tacit.data.store import StoreInfo, kept_version, prepared_for, require_small_files, store_info
 from tacit.errors import InvalidInput, NoLedger, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
@@ -69,7 +69,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     """
     from tacit.data.files.sources import given_tables
     from tacit.data.prepare import prepare
-    from tacit.data.registering import registration
+    from tacit.data.registering import KEPT, UNCHANGED, is_unchanged, registration, remember_sources, seen_files
 
     given = given_tables(catalog, asked.sources)
     register = registration(catalog, os.environ, given)
@@ -79,9 +79,16 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     if new_ledger and ledger is not None:
         raise InvalidInput("this data set already has a ledger; leave new_ledger out")
     _settle_units(catalog, ledger)
-    how = {"memory": asked.memory, "accept": asked.accept, "keep_version": asked.keep_version}
+    same, before = is_unchanged(catalog), seen_files(catalog)
+    if asked.keep_version and same is False:
+        raise StoreUnusable("the sources have changed since the last preparation", remedy="leave keep_version out")
+    keep = asked.keep_version or (same is True and catalog.changes == "public" and _has_version(catalog))
+    how = {"memory": asked.memory, "accept": asked.accept, "keep_version": keep}
     prepared = prepare(catalog, asked.progress, given=given, **how)  # type: ignore[arg-type]
     replaced()
+    remember_sources(catalog, before)
+    if same and not asked.keep_version:
+        prepared = replace(prepared, notes=(*prepared.notes, KEPT if keep else UNCHANGED), unchanged=True)
     ledger = begin_unregistered(catalog, reason) if new_ledger else ledger
     if ledger is not None:
         ledger.note_public()  # before anything that is now public is reported
@@ -89,6 +96,13 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
         if reason and not new_ledger:
             ledger.note(CURATOR, reason)
     return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
+
+
+def _has_version(catalog: Catalog) -> bool:
+    """Whether there is a store of this catalog, whose version can be kept."""
+    with suppress(StoreUnusable):
+        return bool(kept_version(catalog))
+    return False
 
 
 def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:

@@ -33,7 +33,7 @@ from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once, one_exit
-from tacit.release.tabulate import answer, free_answer, without_rows
+from tacit.release.tabulate import answer, free_answer, labels_of, without_rows
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
@@ -113,7 +113,11 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.older else [])))
-        return with_names(replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)), names)
+        return with_names(
+            replace(sold.value, receipt=self._receipt(quotes[sold.offer], sold), notes=tuple(notes)),
+            names,
+            labels_of(offer.question),
+        )
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""
@@ -218,3 +222,13 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
     read_at = stamp_of(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
+
+
+def init(frame: Any = None, /, **frames: Any) -> str:
+    """The text of a catalog to fill in for data frames (pandas, Polars, Arrow), from their columns' names and types alone.
+
+    One frame is the table `data`; several are named by their arguments. Their rows are given to `prepare(sources=...)`.
+    """
+    from tacit.data.catalog.draft import draft_of_frames
+
+    return draft_of_frames({**({} if frame is None else {"data": frame}), **frames})

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tacit.accounting.events import LaplaceNoise
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.arguments import whole_of
-from tacit.privacy.loss import ADD_REMOVE, Neighbours, Pure
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours
 from tacit.privacy.rounding import Number
 
 LEAST, MOST = -6, 31  # exponents of the bins: beyond 2^32 a value counts in the last bin, below 2^-6 in that of zero
@@ -69,7 +71,7 @@ class ProposedBounds:
         return self.noise.event
 
     @property
-    def loss(self) -> Pure:
+    def loss(self) -> Loss:
         """The privacy loss of one release."""
         return self.noise.loss
 
@@ -83,7 +85,7 @@ class ProposedBounds:
 
     def release(self, counts: Any) -> Proposal:
         """The proposal, from the exact counts of all bins, sealed or not."""
-        return self.proposal([int(each) for each in self.noise.release_units(counts)])
+        return self.proposal([int(each) for each in np.asarray(self.noise.release_units(counts))])
 
     def proposal(self, noisy: list[int]) -> Proposal:
         """The proposal that released counts give."""

@@ -108,6 +108,24 @@ class Source:
         return expanded(self.location, environment)
 
 
+SPACES = "".join(map(chr, (0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x2060, 0x3000, 0xFEFF)))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRule:
+    """How two spellings of a key are one: `trim` leaves out blanks of every kind around it, `zeros` those before a whole number.
+
+    `case` is "lower" if case does not count. Every key is composed (NFC), and ordinary blanks around it never count.
+    """
+
+    trim: bool = False
+    case: Literal["", "lower"] = ""
+    zeros: bool = False
+
+
+AS_WRITTEN = KeyRule()
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One declared column.
@@ -121,7 +139,8 @@ class Column:
 
     `bins` are the values at which the bins of a number or a date begin, the lower bound first, where bins are declared: the
     cells of marginals for synthetic rows. Questions and the prepared store know nothing of them. `longest` is the most bytes of a
-    private text; preparation treats a longer one as missing. `notation` is how the source writes the values.
+    private text; preparation treats a longer one as missing. `notation` is how the source writes the values. `labels` are words
+    for values, which answers show to people; plans, prices and kept answers know nothing of them.
     """
 
     name: str
@@ -136,6 +155,8 @@ class Column:
     bins: tuple[Fraction, ...] = ()
     longest: int = LONGEST_TEXT
     notation: Notation = PLAIN
+    labels: tuple[tuple[Value, str], ...] = field(default=(), compare=False)
+    rule: KeyRule = field(default=AS_WRITTEN, repr=False)
 
     @property
     def nullable(self) -> bool:
@@ -168,6 +189,7 @@ class Owner:
 
     column: str
     references: tuple[str, str] | None = None
+    rule: KeyRule = field(default=AS_WRITTEN, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +230,12 @@ class Table:
         """The column declared `key = true`; a table has one at most."""
         return next((name for name, column in self.columns.items() if column.kind == "key"), None)
 
+    def rule_of(self, column: str) -> KeyRule:
+        """How spellings of a key column are compared."""
+        if self.unit is not None and self.unit.column == column:
+            return self.unit.rule
+        return self.columns[column].rule if column in self.columns else AS_WRITTEN
+
     def __hash__(self) -> int:
         return hash(self.name)  # its columns are a mapping, which has no hash
 
@@ -237,6 +265,7 @@ class Catalog:
     data_set: str | None = None
     show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left
     declared_split: Fraction | None = None
+    changes: Literal["private", "public"] = "private"  # whether analysts may know that nothing changed between preparations
 
     @property
     def file(self) -> str:
@@ -322,7 +351,7 @@ def fingerprint_of_format_1(catalog: Catalog) -> str:
         facts = _prepared_from(table)
         columns = {key: _column_facts(column)[:6] for key, column in table.columns.items()}
         facts |= {"source": [table.source.kind, table.source.declared or table.source.location, table.source.table]}
-        since = ("rows_at_most", "notation", "encoding", "separator")
+        since = ("rows_at_most", "notation", "encoding", "separator", "rules")
         declared[name] = {key: value for key, value in facts.items() if key not in since} | {"columns": columns}
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -342,7 +371,15 @@ def _prepared_from(table: Table) -> dict[str, object]:
         "columns": {name: _column_facts(column) for name, column in table.columns.items()},
         **written,
         **encoded,
+        **_key_rules(table),
     }
+
+
+def _key_rules(table: Table) -> dict[str, object]:
+    """The rules of keys that are declared."""
+    columns = sorted({*table.columns, *([table.unit.column] if table.unit else [])})
+    rules = {column: rule for column in columns if (rule := table.rule_of(column)) != AS_WRITTEN}
+    return {"rules": {column: [rule.trim, rule.case, rule.zeros] for column, rule in rules.items()}} if rules else {}
 
 
 def _column_facts(column: Column) -> list[object]:

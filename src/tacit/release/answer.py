@@ -48,7 +48,7 @@ class Column:
 
     These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, and what
     is made from quantiles that were asked for without one. `bounds` is the range that an aggregate has whatever the data; an
-    interval that is all of it says that nothing is known.
+    interval that is all of it says that nothing is known. `labels` are the declared words for values; no kept answer has them.
     """
 
     name: str
@@ -57,6 +57,12 @@ class Column:
     low: tuple[float | Decimal | str | None, ...] | None = None
     high: tuple[float | Decimal | str | None, ...] | None = None
     bounds: tuple[Any, Any] | None = None
+    labels: tuple[tuple[Any, str], ...] = field(default=(), compare=False)
+
+    def label(self, at: int) -> Any:
+        """The value of a row as people read it: its declared label, if it has one. Values stay values everywhere else."""
+        own = self.values[at]
+        return next((label for value, label in self.labels if (type(value), value) == (type(own), own)), own)
 
     @property
     def is_key(self) -> bool:
@@ -127,6 +133,14 @@ class Answer:
         """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
         return tidy_answer(self)
 
+    def labelled(self) -> Answer:
+        """The same answer with the declared labels in place of the values of its keys, as people read it."""
+        columns = (
+            replace(each, values=tuple(each.label(at) for at in range(len(each.values))), labels=()) if each.labels else each
+            for each in self.columns
+        )
+        return replace(self, columns=tuple(columns))
+
     # --- forms ---
 
     def rows(self) -> list[dict[str, Any]]:
@@ -141,7 +155,7 @@ class Answer:
         """The answer as plain values; budgets are exact strings, and so are numbers that a double cannot represent."""
         receipt = self.receipt
         return {
-            "columns": [{"name": column.name, "kind": column.kind} for column in self.columns],
+            "columns": [{"name": column.name, "kind": column.kind, **_labels_json(column)} for column in self.columns],
             "rows": [_plain(row) for row in self.rows()],
             "confidence": float(self.confidence),
             "simultaneous": self.simultaneous,
@@ -167,6 +181,10 @@ class Answer:
         taken = {column.name for column in self.columns}
         for column in self.columns:
             yield column, column.name, _of_one_type(column.values)
+            if column.labels:
+                name = next(name for more in count() if (name := f"{column.name}_label{'_' * more}") not in taken)
+                taken.add(name)
+                yield column, name, [None if value is None else str(column.label(at)) for at, value in enumerate(column.values)]
             for word, ends in () if not column.has_interval else (("low", column.low), ("high", column.high)):
                 name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
                 taken.add(name)
@@ -210,7 +228,7 @@ class Answer:
         """A picture of one number with its intervals: bars for categories, a line with a band for dates and numbers."""
         from tacit.release.charts import chart
 
-        return chart(self, path, column)
+        return chart(self.labelled(), path, column)
 
     def plot(self, path: str | Path | None = None, column: str | None = None) -> Picture:
         """The same as `chart`."""
@@ -301,7 +319,7 @@ def cell_text(column: Column, at: int) -> str:
         text = f"{value:,}" if number else "NULL" if value is None else str(value)
         return f"{for_terminal(text, LONGEST_CELL)} (noisy)"
     if column.is_key or value is None or column.low is None or column.high is None:
-        return "NULL" if value is None else for_terminal(str(value), LONGEST_CELL)
+        return "NULL" if value is None else for_terminal(str(column.label(at)), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
     if low is None or high is None:
         return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float | Decimal) else str(value)
@@ -347,6 +365,10 @@ def _decimals(width: float) -> int:
     if not np.isfinite(width) or width <= 0:
         return 2
     return int(min(8, max(0, 1 - np.floor(np.log10(width)))))
+
+
+def _labels_json(column: Column) -> dict[str, Any]:
+    return {"labels": {str(value): label for value, label in column.labels}} if column.labels else {}
 
 
 def _cell(column: Column, at: int) -> Any:
@@ -396,11 +418,14 @@ def _read(fields: dict[str, Any]) -> Any:
     return Decimal(fields[DECIMAL]) if set(fields) == {DECIMAL} else fields
 
 
+ENDS = ("low", "high", "bounds")  # of a column, as they follow its values
+
+
 def recorded(text: str) -> Answer:
     """The answer that `record` wrote."""
     kept = json.loads(text, object_hook=_read)
     columns = [
-        Column(name, kind, tuple(values), *(None if end is None else tuple(end) for end in ends))
+        Column(name, kind, tuple(values), **dict(zip(ENDS, (None if end is None else tuple(end) for end in ends), strict=False)))
         for name, kind, values, *ends in kept["columns"]
     ]
     epsilon, delta = map(Fraction, kept["amounts"])
@@ -413,6 +438,11 @@ def _totals(parts: list[int], margins: list[list[int]], columns: list[int]) -> T
     return Totals(tuple(parts), tuple(map(tuple, margins)), tuple(columns))
 
 
-def with_names(answer: Answer, names: Sequence[str]) -> Answer:
-    """The same answer with the column names of another query."""
-    return replace(answer, columns=tuple(replace(column, name=name) for column, name in zip(answer.columns, names, strict=True)))
+Labels = tuple[tuple[Any, str], ...]
+
+
+def with_names(answer: Answer, names: Sequence[str], labels: Sequence[Labels] = ()) -> Answer:
+    """The same answer with the column names of another query, and the labels that the catalog declares now."""
+    given = [*labels, *((),) * (len(names) - len(labels))]
+    columns = zip(answer.columns, names, given, strict=True)
+    return replace(answer, columns=tuple(replace(column, name=name, labels=each) for column, name, each in columns))

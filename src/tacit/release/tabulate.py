@@ -162,6 +162,27 @@ def _join_cells(parts: Sequence[Cells]) -> Cells:
     return Words(tuple(None if each != each else each for part in values for each in part), certain=False)  # NaN is NULL
 
 
+def labels_of(question: Question) -> list[tuple[tuple[Any, str], ...]]:
+    """The declared labels of each output that is a key of one labelled column, in all parts of the question alike."""
+    return [_labels(question, place) for place in range(len(question.outputs))]
+
+
+def _labels(question: Question, place: int) -> tuple[tuple[Any, str], ...]:
+    parts = {_labels_of_part(part, part.outputs[place].value) for part in question.shown}
+    return parts.pop() if len(parts) == 1 else ()
+
+
+def _labels_of_part(question: Question, out: Out) -> tuple[tuple[Any, str], ...]:
+    if not isinstance(out, KeyValue):
+        return ()
+    node = question.group.keys[out.index].term.node
+    tables = {step.source: step.table for step in below(question.group) if isinstance(step, Scan)}
+    if not isinstance(node, plan.Column) or node.source not in tables:
+        return ()
+    column = _columns(tables[node.source]).get(node.name)
+    return () if column is None else column.labels
+
+
 # --- which rows are totals of others: from the question and its public groups alone ------------------------------------------
 
 

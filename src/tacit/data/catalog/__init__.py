@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.data.catalog.columns import KEYS, read_column, read_encoding, read_notation
+from tacit.data.catalog.columns import KEYS, KIND_WORDS, PARTS, read_column, read_encoding, read_notation, read_rule, rule_text
 from tacit.data.declaration import (
     BROKEN,
     MOST_PARTS,
@@ -31,6 +31,7 @@ from tacit.data.declaration import (
 from tacit.data.declaration import Path as KeyPath
 from tacit.errors import InvalidCatalog, Problem
 from tacit.privacy.catalog import (
+    AS_WRITTEN,
     CLUSTER,
     MEMORY,
     PLAIN,
@@ -40,6 +41,7 @@ from tacit.privacy.catalog import (
     Budget,
     Catalog,
     Column,
+    KeyRule,
     Notation,
     Owner,
     Source,
@@ -113,6 +115,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         store_master=declared.get("store", {}).get("master"),
         store_parquet=declared.get("store", {}).get("parquet"),
         store_cores=declared.get("store", {}).get("cores"),
+        changes=declared.get("store", {}).get("changes", "private"),
         reach_seconds=declared.get("store", {}).get("reach_seconds", REACH_SECONDS),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
@@ -206,8 +209,8 @@ Attempt = Callable[[str, Callable[[], Owner | None]], Owner | LawViolated | None
 class Claim:
     """The declarations of one table about its rows; `column` is None if every row is a unit, and for public tables.
 
-    `own` says whether rows without a unit are units of their own. `sound` is False if another problem with the table was found:
-    then references to it are not checked.
+    `own` says whether rows without a unit are units of their own. `rule` and `key_rule` say how spellings of the unit and
+    of the key are compared. `sound` is False if another problem with the table was found: then references to it are not checked.
     """
 
     columns: frozenset[str] = frozenset()
@@ -217,6 +220,12 @@ class Claim:
     public: bool = False
     own: bool = False
     sound: bool = True
+    rule: KeyRule = AS_WRITTEN
+    key_rule: KeyRule = AS_WRITTEN
+
+    def rule_of(self, column: str) -> KeyRule:
+        """How spellings of a column that identifies rows or units are compared."""
+        return self.rule if column == self.column else self.key_rule
 
 
 def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | None]:
@@ -240,8 +249,10 @@ def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | N
 def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
     if claim.column is None:
         return None
+    if claim.column == claim.key and claim.rule != claim.key_rule:
+        raise Wrong("unit", f"has other rules than the key {key_text([claim.column])}", f"write {rule_text(claim.key_rule)}")
     if claim.references is None:
-        return Owner(claim.column)
+        return Owner(claim.column, rule=claim.rule)
     target, column = _target(claim.references, claims)
     led_to = claims[target]
     if led_to.public:
@@ -249,7 +260,10 @@ def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
     if led_to.sound and column not in (led_to.key, led_to.column):
         where = key_text(("tables", target, "columns", column))
         raise Wrong("unit", f"references {key_text((target, column))}, which is not a key", f"declare {where} with key = true")
-    return Owner(claim.column, (target, column))
+    if led_to.sound and led_to.rule_of(column) != claim.rule:
+        what = f"references {key_text((target, column))}, whose spellings are compared by other rules"
+        raise Wrong("unit", what, f"write the same on both sides: {rule_text(led_to.rule_of(column))} here, or change it there")
+    return Owner(claim.column, (target, column), claim.rule)
 
 
 def _target(references: str, claims: Mapping[str, Claim]) -> tuple[str, str]:
@@ -315,14 +329,6 @@ EXAMPLES = {
     "xlsx": '{ xlsx = "hospital.xlsx", sheet = "visits" }',
     "duckdb": '{ duckdb = "hospital.duckdb", table = "visits" }',
     "postgres": '{ postgres = "postgresql://reader:$PASSWORD@db/hospital", table = "visits" }',
-}
-PARTS = {"duckdb": "table", "postgres": "table", "xlsx": "sheet"}  # what names the rows in a source of several tables
-KIND_WORDS = {
-    "csv": "a CSV file",
-    "parquet": "a Parquet file",
-    "duckdb": "a database",
-    "postgres": "a database",
-    "xlsx": "a workbook",
 }
 SAY_WHOSE = 'say whose a row is: unit = "row", or unit = { column = "..." } with max_rows = 8; or public = true'
 
@@ -441,8 +447,15 @@ def _claim(body: Declared, columns: Columns, path: KeyPath, reading: Reading) ->
         references=folded(owned["references"]) if "references" in owned else None,
         public=body.get("public") is True,
         own=body.get("no_unit") == "own",
+        rule=read_rule(owned),
+        key_rule=_rule_of_key(columns, keys),
         sound=sound and BROKEN not in columns.values(),
     )
+
+
+def _rule_of_key(columns: Columns, keys: list[str]) -> KeyRule:
+    column = columns[keys[0]] if keys else BROKEN
+    return AS_WRITTEN if column is BROKEN else column.rule
 
 
 def _check_unit(body: Declared, keys: list[str]) -> None:

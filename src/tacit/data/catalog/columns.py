@@ -15,11 +15,19 @@ from itertools import pairwise
 from typing import Any
 
 from tacit.data.declaration import Wrong, value_text
-from tacit.privacy.catalog import LARGEST, PLAIN, Column, Kind, Notation, Value, canonical, day_number
+from tacit.privacy.catalog import LARGEST, PLAIN, Column, KeyRule, Kind, Notation, Value, canonical, day_number
 from tacit.privacy.rounding import decimal_text, exact
 
 Declared = Mapping[str, Any]
 
+PARTS = {"duckdb": "table", "postgres": "table", "xlsx": "sheet"}  # what names the rows in a source of several tables
+KIND_WORDS = {
+    "csv": "a CSV file",
+    "parquet": "a Parquet file",
+    "duckdb": "a database",
+    "postgres": "a database",
+    "xlsx": "a workbook",
+}
 KEYS = ("decimal", "thousands", "format", "missing")
 LETTERS = "YymdbBjHIMSpf%"  # strftime codes that identify a day, and codes for times, which are skipped
 YEARS, DAYS = ({"Y"}, {"y"}), ({"m", "d"}, {"b", "d"}, {"B", "d"}, {"j"})
@@ -98,7 +106,7 @@ ROLES = (*KINDS, "bounds")
 APPLIES: Mapping[Kind, frozenset[str]] = {
     "number": frozenset({"type", "bounds", "step", "outside", "nulls", "bins", "decimal", "thousands", "missing"}),
     "date": frozenset({"type", "bounds", "outside", "nulls", "bins", "format", "missing"}),
-    "category": frozenset({"type", "values", "unknown", "nulls", "missing"}),
+    "category": frozenset({"type", "values", "unknown", "nulls", "missing", "labels"}),
     "text": frozenset({"type", "keys", "nulls", "longest", "missing"}),
     "key": frozenset({"key", "missing"}),
     "presence": frozenset({"type", "nulls", "missing"}),
@@ -106,6 +114,7 @@ APPLIES: Mapping[Kind, frozenset[str]] = {
 NEEDS = {
     **dict.fromkeys(("outside", "step", "bins", "decimal", "thousands"), "bounds"),
     "unknown": "values",
+    "labels": "values",
     "longest": 'keys = "private"',
     "format": 'type = "date"',
 }
@@ -134,13 +143,34 @@ def read_column(name: str, declared: Declared, line: int | None = None, notation
         column = replace(column, bins=_bins(column, given["bins"])) if "bins" in given else column
     if kind == "category":
         column = replace(column, values=_values(given))
+        column = replace(column, labels=_labels(column, given.get("labels", {})))
         _check_missing(column)
+    if kind == "key":
+        column = replace(column, rule=read_rule(given["key"] if isinstance(given["key"], Mapping) else {}))
     if kind == "text":
         column = replace(column, longest=given.get("longest", column.longest))
     if column.unknown == "other":
         _check_other(column.values)
     nulls = given.get("nulls", {"drop": "drop", "other": "other"}.get(column.unknown, "keep"))  # NULL is an unknown value too
     return replace(column, nulls=nulls if nulls in ("keep", "drop") else _nulls(column, nulls))
+
+
+RULES = ("trim", "case", "zeros")
+
+
+def read_rule(declared: Declared) -> KeyRule:
+    """The declared rule by which spellings of a key are one.
+
+    >>> read_rule({"trim": True, "case": "lower"})
+    KeyRule(trim=True, case='lower', zeros=False)
+    """
+    return KeyRule(**{key: declared[key] for key in RULES if key in declared})
+
+
+def rule_text(rule: KeyRule) -> str:
+    """The rule as a catalog writes it."""
+    words = {"trim": rule.trim, "case": rule.case, "zeros": rule.zeros}
+    return ", ".join(f"{key} = {value_text(value)}" for key, value in words.items() if value) or "no rules"
 
 
 def _kind(given: Declared) -> Kind:
@@ -232,6 +262,23 @@ def _values(given: Declared) -> tuple[Value, ...]:
     if given.get("type") not in (None, {str: "text", int: "number"}.get(kinds.pop())):
         raise Wrong("type", f"is {value_text(given['type'])}, but the values are not", "take it away: the values say it")
     return values
+
+
+def _labels(column: Column, declared: Mapping[str, str]) -> tuple[tuple[Value, str], ...]:
+    """The labels by value, in the order of the values; a key of TOML is a text, whatever the value is."""
+    by_text = {_as_key(value): value for value in column.domain}
+    unknown = [key for key in declared if str(canonical(key)) not in by_text]
+    if unknown:
+        raise Wrong("labels", f"has {value_text(unknown[0])}, which is not one of the values", "correct it, or add the value")
+    given = {by_text[str(canonical(key))]: label for key, label in declared.items()}
+    twice = [label for label, count in Counter(given.values()).items() if count > 1]
+    if twice:
+        raise Wrong("labels", f"has {value_text(twice[0])} for two values", "give each value a label of its own")
+    return tuple((value, given[value]) for value in column.domain if value in given)
+
+
+def _as_key(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _check_missing(column: Column) -> None:

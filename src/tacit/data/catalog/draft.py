@@ -7,12 +7,18 @@ table is private until the data owner declares otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 from unicodedata import category
 
 from tacit.data.catalog.suggest import Declaration, Suggestion, by_name, by_type, sounds_like_a_key, suggest_unit
 from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, schema, whole_text
 from tacit.data.files.kinds import Field, Found
+from tacit.errors import InvalidInput
+from tacit.privacy.catalog import MEMORY
 from tacit.untrusted import UNSEEN
 
 SCHEMA = ".tacit/tacit.schema.json"  # beside the catalog: an editor finds it without a network
@@ -77,6 +83,35 @@ def draft(listed: Iterable[Found], answers: Sequence[Answers] = (), budget: Mapp
     head = HEAD + (own or NO_BUDGET) + ANALYSTS
     bodies = ("\n".join(_table(table, tables, each)) for table, each in zip(tables, given, strict=True))
     return "\n".join([head, COLUMNS, *bodies])
+
+
+def draft_of_frames(frames: Mapping[str, Any]) -> str:
+    """The draft of a catalog for data frames, from the names and types of their columns: no value is read.
+
+    `prepare(sources={...})` gets the rows later.
+    """
+    from tacit.data.engine import Workshop
+    from tacit.data.files.sources import arrow_columns, as_arrow
+
+    if not frames:
+        raise InvalidInput("no frame given; pass at least one, for example tacit.init(visits=frame)")
+    found = []
+    with TemporaryDirectory(prefix="tacit-") as folder:
+        workshop = Workshop(Path(folder), "60%")
+        with closing(workshop.engine):
+            for name, frame in frames.items():
+                schema = as_arrow(_without_rows(frame), str(name)).schema
+                columns = arrow_columns(workshop, schema.empty_table())
+                fields = tuple(Field(each.name, columns[folded(each.name)].type) for each in schema)
+                found.append(Found(folded(str(name)), MEMORY, fields))
+    return draft(found)
+
+
+def _without_rows(frame: Any) -> Any:
+    """The frame without its rows, where it can be cut: pandas and Polars by `head`, Arrow by `slice`."""
+    if hasattr(frame, "head"):
+        return frame.head(0)
+    return frame.slice(0, 0) if hasattr(frame, "slice") else frame
 
 
 def with_unique_names(tables: Iterable[Found]) -> list[Found]:

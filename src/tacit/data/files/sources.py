@@ -443,8 +443,8 @@ def _common_header(files: list[Path], source: Source) -> Header:
     for file in files[1:]:
         if csv_header(file, source.encoding, source.separator) != first:
             raise InvalidCatalog(
-                f"{seen(file.name)} and {seen(files[0].name)} have different headers: files of one table have the same columns in the "
-                "same order; correct one, or declare a table of its own"
+                f"{seen(file.name)} and {seen(files[0].name)} have different headers: files of one table have the same columns, "
+                "in the same order; correct one, or declare a table of its own"
             )
     return first
 

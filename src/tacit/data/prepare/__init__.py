@@ -19,6 +19,7 @@ from tacit.data.files.sources import Rows, place_given
 from tacit.data.ownership import (
     Link,
     Reference,
+    carried_keys,
     code_name,
     coded_keys,
     key_name,
@@ -32,6 +33,7 @@ from tacit.data.prepare.packing import Keys, packing_of
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
 from tacit.data.prepare.staging import (
+    alike_keys,
     check_columns,
     cleaned_rows,
     examples_in,
@@ -63,7 +65,8 @@ class TableReport:
     most `most_owners`), and `unnamed` have none: these are dropped, or are units of their own, as declared. `dropped` counts rows
     by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key). `left_out` names the
     undeclared columns of a public table that cannot be read from the data, and why. If rows exceed a limit, `would_keep` is the
-    number of copies that a larger max_rows would keep. `alarms` are results that the catalog cannot intend.
+    number of copies that a larger max_rows would keep. `alike` counts, for each key column, the keys that differ from another in
+    case, blanks or leading zeros only: the same people, perhaps, as two units. `alarms` are results that the catalog cannot intend.
     """
 
     name: str
@@ -79,17 +82,22 @@ class TableReport:
     most_owners: int = 1
     would_keep: Mapping[int, int] = field(default_factory=dict)
     alarms: tuple[str, ...] = ()
+    alike: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The result of preparation. Its counts are exact and private: they are for the data owner alone."""
+    """The result of preparation. Its counts are exact and private: they are for the data owner alone.
+
+    So is `unchanged`: whether sources and catalog are known to be those of the preparation before.
+    """
 
     store: Path
     version: str
     tables: tuple[TableReport, ...]
     sharing: tuple[Sharing, ...] = ()
     notes: tuple[str, ...] = ()
+    unchanged: bool = False
 
     @property
     def alarms(self) -> tuple[str, ...]:
@@ -331,9 +339,17 @@ def _report(workshop: Maker, catalog: Catalog, table: Table, way: list[LookUp], 
     rows = workshop.rows(used)[0][0] if shared else copies
     without_unit = 0 if _keeps_unnamed(table) else unnamed
     dropped = {"value": counts.dropped, "no unit": without_unit, "limit": counts.read - counts.dropped - without_unit - rows}
-    sharing = {"copies": copies, "shared": shared, "most_owners": most}
+    sharing = {"copies": copies, "shared": shared, "most_owners": most, "alike": _alike(workshop, catalog, table, key_type)}
     larger = _would_keep(workshop, table, unnamed if _keeps_unnamed(table) else 0) if table.unit and dropped["limit"] else {}
     return TableReport(table.name, False, counts.read, rows, dropped, counts.columns, unnamed=unnamed, would_keep=larger, **sharing)
+
+
+def _alike(workshop: Maker, catalog: Catalog, table: Table, key_type: str) -> dict[str, dict[str, int]]:
+    """Keys that may be other spellings of one; whole numbers have one spelling. A cluster would have to move them to see it."""
+    if workshop is not workshop.bench or key_type != workshop.words.types.text:
+        return {}
+    counts = {key: alike_keys(workshop.bench, table, key) for key in carried_keys(catalog)[table.name]}
+    return {key: each for key, each in counts.items() if each}
 
 
 def _would_keep(workshop: Maker, table: Table, unnamed: int) -> dict[int, int]:

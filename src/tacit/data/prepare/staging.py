@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import zip_longest
 
-from tacit.data.dialect import Dialect, name
+from tacit.data.dialect import DUCKDB, Dialect, name, text
 from tacit.data.engine import EngineError, Maker, OutOfMemory, UnknownTable, Unreachable, UnreadableRow, Workshop
 from tacit.data.files.kinds import missing_columns
 from tacit.data.files.raw import OnGrid, Raw, named, without_missing, written
@@ -20,7 +20,7 @@ from tacit.data.prepare.grids import Cleaning, is_plain, on_grid
 from tacit.data.prepare.packing import KeyForm, Keys, packing_of, settle_keys, text_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
 from tacit.errors import InvalidCatalog
-from tacit.privacy.catalog import Catalog, Column, Kind, Notation, Table
+from tacit.privacy.catalog import AS_WRITTEN, BLANKS, SPACES, Catalog, Column, KeyRule, Kind, Notation, Table
 
 MOST_COUNTS = 100  # in one statement
 MOST_LOOKED_AT = 100_000  # rows searched for an example
@@ -67,15 +67,18 @@ def staged_rows(workshop: Workshop, table: Table, keys: Collection[str], rows: R
     """SQL for the cleaned rows of a private table with their keys, and the forms of these."""
     check_columns(table, rows, wanted_kinds(table, keys))
     raws = {key: without_missing(rows.columns[key], notation_of(table, key)) for key in keys}
-    carried = {key_name(key): raw.number or _key(raw) for key, raw in raws.items()}
-    texts = {text_name(key): _key(raw) for key, raw in raws.items() if raw.number}
+    rules = {key: table.rule_of(key) for key in keys}
+    carried = {key_name(key): raw.number or _key(raw, rules[key]) for key, raw in raws.items()}
+    texts = {text_name(key): _key(raw, rules[key]) for key, raw in raws.items() if raw.number}
     forms = {key: KeyForm(_key_type(raw), raw.number is not None) for key, raw in raws.items()}
     return cleaned_rows(workshop, stored_columns(table), rows, {**carried, **texts}), forms
 
 
 def _kind_of_key(table: Table, key: str) -> Kind:
     """A key of a source of texts is a text to the reader if more is made of it than a key, or if texts stand for missing ones."""
-    as_text = table.source.kind in OF_TEXTS and (key in stored_columns(table) or notation_of(table, key).missing)
+    as_text = table.source.kind in OF_TEXTS and (
+        key in stored_columns(table) or notation_of(table, key).missing or table.rule_of(key) != AS_WRITTEN
+    )
     return "text" if as_text else "key"
 
 
@@ -223,9 +226,31 @@ def fate_name(column: str) -> str:
     return name(f"tacit_fate {column}")
 
 
-def _key(raw: Raw) -> str:
+def _key(raw: Raw, rule: KeyRule) -> str:
     kind = _key_type(raw)
-    return f"nullif({named(raw)}, '')" if kind == raw.words.types.text else f"CAST({raw.sql} AS {kind})"
+    return f"nullif({one_spelling(named(raw), rule)}, '')" if kind == raw.words.types.text else f"CAST({raw.sql} AS {kind})"
+
+
+def one_spelling(sql: str, rule: KeyRule) -> str:
+    """SQL of the embedded engine for the one spelling of a key that its rule leaves."""
+    sql = f"trim({sql}, {text(BLANKS + SPACES)})" if rule.trim else sql
+    sql = DUCKDB.composed(f"lower({sql})") if rule.case else sql
+    return DUCKDB.replaced(sql, "^0+([0-9]+)$", 1) if rule.zeros else sql
+
+
+ALIKE: Mapping[str, KeyRule] = {
+    "blanks": KeyRule(trim=True),
+    "case": KeyRule(case="lower"),
+    "zeros before a number": KeyRule(zeros=True),
+}
+
+
+def alike_keys(workshop: Workshop, table: Table, key: str) -> dict[str, int]:
+    """How many keys of a staged table differ from another in blanks, case or leading zeros only; for the data owner alone."""
+    keys = f"SELECT DISTINCT CAST({key_name(key)} AS {workshop.words.types.text}) AS k FROM {staged_name(table)}"
+    counts = ", ".join(f"count(k) - count(DISTINCT {one_spelling('k', rule)})" for rule in ALIKE.values())
+    (row,) = workshop.rows(f"SELECT {counts} FROM ({keys})")
+    return {word: int(count) for word, count in zip(ALIKE, row, strict=True) if count}
 
 
 def _key_type(raw: Raw) -> str:

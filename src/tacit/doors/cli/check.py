@@ -166,6 +166,8 @@ def _promise(report: dict[str, Any]) -> list[str]:
         f"The promise: {report['promise']}, and everything ever released changes by at most "
         f"epsilon {budget['epsilon']}, delta {budget['delta']}."
     ]
+    if report["changes"] == "public":
+        lines.append('[store] changes = "public": analysts also learn whether anything changed between two preparations.')
     for name, caps in report["analysts"].items():
         listed = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in caps.items())
         lines.append(f"Analyst {name}: {listed or 'no cap but that of the data set'}.")

@@ -37,6 +37,7 @@ def described(catalog: Catalog) -> dict[str, Any]:
         "budget": _budget(catalog.budget),
         "neighbours": catalog.change,
         "promise": f"{catalog.neighbours}, with all its rows in all private tables",
+        "changes": catalog.changes,
         "analysts": {name: _analyst(analyst) for name, analyst in catalog.analysts.items()},
         "tables": [_table(catalog, table) for table in catalog.tables.values()],
         "notes": [*(note for about in notes for note in about(catalog)), *_about_split(catalog, ledger.get("split"))],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,6 +76,7 @@ def _as_json(prepared: Prepared, accepted: bool) -> dict[str, Any]:
         "sharing": [asdict(each) for each in prepared.sharing],
         "alarms": prepared.alarms,
         "accepted": accepted,
+        "unchanged": prepared.unchanged,
     }
     return {
         "store": str(prepared.store),
@@ -112,8 +114,17 @@ def _findings(table: TableReport) -> list[str]:
     dropped = [f"{counted(count, 'row')} dropped: {REASONS[reason]}" for reason, count in table.dropped.items() if count]
     larger = [", ".join(f"max_rows = {limit:,} would keep {count:,}" for limit, count in table.would_keep.items())]
     cleaned = [line for column in table.columns for line in _cleaning_lines(column)]
+    alike = [_alike_line(column, counts) for column, counts in table.alike.items()]
     left_out = [f"{column} is left out: {reason}" for column, reason in table.left_out.items()]
-    return [*dropped, *(larger if table.would_keep else []), *_owner_lines(table), *cleaned, *left_out] or ["all clean"]
+    return [*dropped, *(larger if table.would_keep else []), *_owner_lines(table), *alike, *cleaned, *left_out] or ["all clean"]
+
+
+def _alike_line(column: str, counts: Mapping[str, int]) -> str:
+    """Keys that may be spellings of one, and the rules under which they are."""
+    rules = {"blanks": "trim = true", "case": 'case = "lower"', "zeros before a number": "zeros = true"}
+    told = ", ".join(f"{counted(count, 'key')} in {what} only" for what, count in counts.items())
+    declared = ", ".join(rules[what] for what in counts)
+    return f"{column}: differing from another: {told}; if these are the same people, declare on both sides: {declared}"
 
 
 def _cleaning_lines(column: ColumnReport) -> list[str]:

@@ -21,6 +21,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Filter, State
@@ -138,7 +140,7 @@ class OneRowOfThree(ProposedBounds):
 
     def release(self, counts: Any) -> Proposal:
         """The proposal from counts with too little noise."""
-        return self.proposal([int(each) for each in ProposedBounds(1, self.epsilon).noise.release_units(counts)])
+        return self.proposal([int(each) for each in np.asarray(ProposedBounds(1, self.epsilon).noise.release_units(counts))])
 
 
 class HalvedBound(SmoothQuantile):
