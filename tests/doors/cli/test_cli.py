@@ -56,6 +56,16 @@ def test_completion_is_offered_by_tacit_alone():
     assert "--install-completion" not in CliRunner().invoke(app, ["sql", "--help"]).stdout
 
 
+def test_a_name_with_a_hyphen_is_hinted_at(tmp_path, monkeypatch):
+    catalog = '[budget]\nepsilon = 1\n[tables.people]\nsource = "people.csv"\nunit = "row"\nrows_at_most = 1000\n'
+    (tmp_path / "tacit.toml").write_text(catalog + 'columns."hours-per-week" = { bounds = [0, 99] }\n')
+    (tmp_path / "people.csv").write_text("hours-per-week\n40\n")
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["prepare", "--new-ledger"]).exit_code == 0
+    told = CliRunner().invoke(app, ["explain", "SELECT AVG(hours-per-week) FROM people", "--epsilon", "1"]).stderr
+    assert "unknown column 'hours'; write names with other signs in double quotes: \"hours-per-week\"" in told
+
+
 def failing(error: Exception) -> typer.Typer:
     """An application with one command, which fails."""
     made = typer.Typer()

@@ -50,6 +50,7 @@ def test_the_community_survey_with_its_dictionary(tmp_path):
     assert is_chart(tmp_path / "age.svg")
     table = read_catalog(tmp_path / "tacit.toml").tables["ma2019"]
     assert (len(table.columns), table.rows_at_most) == (23, 100_000)
+    assert 'SEX = { values = [1, 2], labels = { 1 = "Male", 2 = "Female" } }' in (tmp_path / "tacit.toml").read_text()
 
 
 def test_a_german_file_in_windows_1252(tmp_path):

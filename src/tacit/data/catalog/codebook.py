@@ -125,7 +125,7 @@ def declaration_of(entry: Entry) -> tuple[Declaration | None, str]:
     if entry.required and not missing and not entry.key:
         declared["nulls"] = "drop"
     try:
-        read_column(entry.name, {key: value for key, value in declared.items() if key != "labels"})
+        read_column(entry.name, declared)
     except Wrong as wrong:
         return _by_kind(entry), str(wrong)
     return declared, entry.problem

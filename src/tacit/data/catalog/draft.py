@@ -15,7 +15,7 @@ from typing import Any
 from unicodedata import category
 
 from tacit.data.catalog.suggest import Declaration, Suggestion, by_name, by_type, sounds_like_a_key, suggest_unit
-from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, schema, whole_text
+from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, whole_text
 from tacit.data.files.kinds import Field, Found
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import MEMORY
@@ -168,9 +168,7 @@ def _column(field: Field, before: Sequence[str], answers: Answers) -> Iterator[s
     elif field.name in answers.columns:
         declared = answers.columns[field.name]
         if declared is not None:
-            accepted = schema()["definitions"]["column"]["properties"]
-            kept = {key: value for key, value in declared.items() if key in accepted}
-            yield f"{name} = {whole_text(kept) if kept else '{ }'}"
+            yield f"{name} = {whole_text(declared) if declared else '{ }'}"
     else:
         drafted = None if sounds_like_a_key(field.name) and not field.key else typed
         yield _open_column(name, kind + _said(field), drafted, by_name(field.name))

@@ -380,8 +380,7 @@ def _spelled(name: str, text: str) -> Declaration:
 
 def _checked(name: str, declaration: Declaration) -> Declaration:
     """The declaration, if the catalog would accept it."""
-    known = {key: value for key, value in declaration.items() if key != "labels"}
-    read_column(name, known)
+    read_column(name, declaration)
     return declaration
 
 
