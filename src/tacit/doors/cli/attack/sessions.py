@@ -168,17 +168,16 @@ def _run_server(place: Path, token: str) -> Iterator[Running]:
     from tacit.doors.client import Remote
 
     command = [sys.executable, "-m", "tacit", "serve", "--catalog", str(place), "--port", "0", "--engines", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # noqa: S603  # this tacit
-    try:
-        assert process.stderr is not None  # noqa: S101  # it is a pipe
-        said = next((line for line in process.stderr if "ready at" in line), None)
-        if said is None:
-            raise StoreUnusable("the server of the demonstration did not start", remedy="see: tacit serve --demo")
-        with Remote(said.split()[-1], token) as remote:
-            yield Running(process, remote)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603  # this tacit
+        try:
+            assert process.stderr is not None  # noqa: S101  # it is a pipe
+            said = next((line for line in process.stderr if "ready at" in line), None)
+            if said is None:
+                raise StoreUnusable("the server of the demonstration did not start", remedy="see: tacit serve --demo")
+            with Remote(said.split()[-1], token) as remote:
+                yield Running(process, remote)
+        finally:
+            process.send_signal(signal.SIGTERM)
 
 
 # --- `tacit attack timing` ---------------------------------------------------------------------------------------------------
