@@ -49,11 +49,13 @@ def test_what_is_left_is_every_mark_and_nothing_else():
     assert [key for _, key in left(text)] == [
         "budget.epsilon",
         "tables.patients.unit",
+        "tables.patients.rows_at_most",
         "tables.patients.columns.id",
         "tables.patients.columns.Age.bounds",
         "tables.patients.columns.bmi.bounds",
         "tables.patients.columns.bmi.step",
         "tables.visits.unit",
+        "tables.visits.rows_at_most",
         "tables.visits.columns.patient_id",
         "tables.visits.columns.cost",
         "tables.visits.columns.hours-per-week",
@@ -125,6 +127,7 @@ def test_the_likely_owner_is_named_in_a_comment_and_works_when_taken():
         'id = "?"  #': "id = { key = true }  #",
         'bounds = "?"': "bounds = [0, 100]",
         'step = "?"': "step = 0.1",
+        'rows_at_most = "?"': "rows_at_most = 1000",
         '= "?"': "= {}",
     }.items():
         text = text.replace(mark, meaning)

@@ -81,7 +81,7 @@ class TestInit:
         (folder / "tacit.toml").unlink()
         result = run("init", "patients.csv", "visits.csv")
         assert (result.exit_code, result.stderr) == (0, "")
-        assert 'tacit.toml: 2 tables, 7 columns, 10 places marked "?" to fill in' in result.stdout
+        assert 'tacit.toml: 2 tables, 7 columns, 12 places marked "?" to fill in' in result.stdout
         draft = (folder / "tacit.toml").read_text()
         assert tomllib.loads(draft)["tables"]["visits"]["source"] == "visits.csv"
         again = run("init", "patients.csv")
@@ -99,18 +99,37 @@ class TestInit:
 
     def test_check_says_what_is_left_of_a_draft(self, folder):
         made = json.loads(run("init", "patients.csv", "--out", "draft.toml", "--json").stdout)
-        assert made == {"catalog": str(folder / "draft.toml"), "tables": 1, "columns": 3, "to_fill_in": 5}
+        assert made == {"catalog": str(folder / "draft.toml"), "tables": 1, "columns": 3, "to_fill_in": 6}
         result = run("check", "--catalog", "draft.toml", "--json")
         assert (result.exit_code, result.stdout) == (4, "")
         error = json.loads(result.stderr)["error"]
-        assert (error["code"], error["message"]) == ("catalog", "draft.toml has 5 problems:")
+        assert (error["code"], error["message"]) == ("catalog", "draft.toml has 6 problems:")
         assert [problem["key"] for problem in error["problems"]] == [
             "budget.epsilon",
             "tables.patients.unit",
+            "tables.patients.rows_at_most",
             *(f"tables.patients.columns.{name}" for name in ("id", "age", "sex")),
         ]
         lines = Path("draft.toml").read_text().splitlines()
         assert all('= "?"' in lines[problem["line"] - 1] for problem in error["problems"])
+
+    def test_check_names_open_places_in_one_table(self, folder):
+        run("init", "patients.csv", "visits.csv", "--out", "draft.toml")
+        result = run("check", "--catalog", "draft.toml")
+        assert (result.exit_code, result.stdout) == (4, "")
+        lines = result.stderr.splitlines()
+        assert lines[0] == "draft.toml has 12 problems:"
+        assert sum("is not filled in yet" in line for line in lines) == 7  # one for all columns of a table
+        assert "tables.patients.columns: id, age, sex" in result.stderr
+        assert "epsilon = 1" in result.stderr
+
+    def test_the_first_line_names_a_schema_that_is_there(self, folder):
+        """Editors read `#:schema` with a path from the file's folder; it must work without a network."""
+        run("init", "patients.csv", "--out", "draft.toml")
+        first = Path("draft.toml").read_text().splitlines()[0]
+        named = first.removeprefix("#:schema ")
+        assert first.startswith("#:schema ./")
+        assert json.loads(Path(named).read_text())["title"] == "tacit.toml"
 
     def test_sources_are_written_as_seen_from_the_catalog(self, folder):
         (folder / "below").mkdir()

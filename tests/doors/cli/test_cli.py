@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -35,6 +36,34 @@ def test_help_names_the_commands():
 
 def test_wrong_usage_is_two():
     assert run(app, ["no-such-command"]).exit_code == 2
+
+
+def test_the_shell_completes_commands(monkeypatch):
+    completing = {"_TACIT_COMPLETE": "complete_bash", "COMP_WORDS": "tacit ini", "COMP_CWORD": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "from tacit.doors.cli import main; import sys; sys.argv = ['tacit']; main()"],
+        env={**os.environ, **completing},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.split()) == (0, ["init"]), done.stderr
+
+
+def test_completion_is_offered_by_tacit_alone():
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert "--install-completion" in shown
+    assert "--install-completion" not in CliRunner().invoke(app, ["sql", "--help"]).stdout
+
+
+def test_a_name_with_a_hyphen_is_hinted_at(tmp_path, monkeypatch):
+    catalog = '[budget]\nepsilon = 1\n[tables.people]\nsource = "people.csv"\nunit = "row"\nrows_at_most = 1000\n'
+    (tmp_path / "tacit.toml").write_text(catalog + 'columns."hours-per-week" = { bounds = [0, 99] }\n')
+    (tmp_path / "people.csv").write_text("hours-per-week\n40\n")
+    monkeypatch.chdir(tmp_path)
+    assert CliRunner().invoke(app, ["prepare", "--new-ledger"]).exit_code == 0
+    told = CliRunner().invoke(app, ["explain", "SELECT AVG(hours-per-week) FROM people", "--epsilon", "1"]).stderr
+    assert "unknown column 'hours'; write names with other signs in double quotes: \"hours-per-week\"" in told
 
 
 def failing(error: Exception) -> typer.Typer:

@@ -8,31 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
-from decimal import Decimal
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unicodedata import category
 
-from tacit.data.catalog.columns import MOST_DIGITS
+from tacit.data.catalog.suggest import Declaration, Suggestion, by_name, by_type, sounds_like_a_key, suggest_unit
 from tacit.data.declaration import OURS, PLACEHOLDER, folded, key_text, whole_text
-from tacit.data.dialect import Nature
 from tacit.data.files.kinds import Field, Found
-from tacit.data.files.raw import Raw
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import MEMORY
 from tacit.untrusted import UNSEEN
 
+SCHEMA = ".tacit/tacit.schema.json"  # beside the catalog: an editor finds it without a network
 HEAD = f"""\
+#:schema ./{SCHEMA}
 # What is declared about this data set. All of it is public knowledge, and none of it is taken from the data: bounds and
 # values come from a form, a code book or the law, never from looking at rows. Where "{PLACEHOLDER}" stands, fill in what is true;
-# `tacit check` says what is left. `tacit schema` prints a JSON Schema, with which an editor checks and completes this file.
+# `tacit check` says what is left. The first line lets an editor check and complete this file.
 
 [budget]  # the guarantee over everything ever released, by all analysts together
+"""
+NO_BUDGET = f"""\
 epsilon = "{PLACEHOLDER}"  # for example 1 (strict) to 8 (loose)
 # delta = 1e-7  # needed for private keys; far below one in the number of people
-
+"""
+ANALYSTS = """
 # [analysts.ana]  # policy for one analyst, inside the budget
 # epsilon = 0.5
 """
@@ -48,36 +50,39 @@ COLUMNS = """\
 # For synthetic rows a number or a day of many values has bins too, said by where each but the first begins: bins = [18, 45, 65]
 """
 
-LONGEST_COMMENT = 100  # characters of a database's comment on a column
 
-DECLARED: Mapping[Nature, Mapping[str, object]] = {
-    "integer": {"bounds": PLACEHOLDER},
-    "wide": {"bounds": PLACEHOLDER},
-    "double": {"bounds": PLACEHOLDER, "step": PLACEHOLDER},
-    "truth": {"values": [False, True]},
-    "day": {"type": "date", "bounds": PLACEHOLDER},
-    "moment": {"type": "date", "bounds": PLACEHOLDER},
-}
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers of the data owner about one table: keys of `[tables.NAME]`, and columns by their names in the source.
+
+    A column that is None is left out. A column that is missing is still open, with the suggestion of its name in a comment.
+    """
+
+    keys: Mapping[str, object] = field(default_factory=dict)
+    columns: Mapping[str, Declaration | None] = field(default_factory=dict)
 
 
-def draft(listed: Iterable[Found]) -> str:
+def draft(listed: Iterable[Found], answers: Sequence[Answers] = (), budget: Mapping[str, object] | None = None) -> str:
     """The text of a catalog for the tables that were found: valid TOML, with `"?"` in the places to fill in.
 
-    >>> print(draft([Found("visits", "visits.csv", (Field("patient_id"), Field("cost")))]).partition("[tables.visits]")[2])
+    >>> print(draft([Found("visits", "visits.csv", (Field("patient_id"), Field("age")))]).partition("[tables.visits]")[2])
     <BLANKLINE>
     source = "visits.csv"
-    unit = "?"  # whose a row is: "row" if each row is one person, or { column = "patient_id" }
-    # max_rows = 8  # with unit = { ... }: the most rows of one person that any answer uses
-    # rows_at_most = 1000000  # the most rows the table may have, a public fact; else 2 million are assumed
-    # public = true  # instead of unit, if anybody may know every row
+    unit = "?"  # whose a row is: "row" if each row is one person, or { column = "patient_id" } with max_rows = 8
+    rows_at_most = "?"  # the most rows the table can ever have, a public fact: 100000, 1000000, 10000000 ...
+    # public = true  # instead of both, if anybody may know every row
     <BLANKLINE>
     [tables.visits.columns]
     patient_id = "?"
-    cost = "?"
+    age = "?"  # perhaps { bounds = [0, 120] }
     <BLANKLINE>
     """
-    tables = _with_unique_names(listed)
-    return "\n".join([HEAD, COLUMNS, *("\n".join(_table(table, tables)) for table in tables)])
+    tables = with_unique_names(listed)
+    given = [*answers, *([Answers()] * (len(tables) - len(answers)))]
+    own = "".join(f"{key} = {whole_text(value)}\n" for key, value in (budget or {}).items())
+    head = HEAD + (own or NO_BUDGET) + ANALYSTS
+    bodies = ("\n".join(_table(table, tables, each)) for table, each in zip(tables, given, strict=True))
+    return "\n".join([head, COLUMNS, *bodies])
 
 
 def draft_of_frames(frames: Mapping[str, Any]) -> str:
@@ -109,11 +114,11 @@ def _without_rows(frame: Any) -> Any:
     return frame.slice(0, 0) if hasattr(frame, "slice") else frame
 
 
-def _with_unique_names(tables: Iterable[Found]) -> list[Found]:
+def with_unique_names(tables: Iterable[Found]) -> list[Found]:
     """The tables under unique names that are valid in a catalog."""
     named: list[Found] = []
     for table in tables:
-        wanted = name = "table" if _unusable(table.name, ()) else folded(table.name)
+        wanted = name = "table" if unusable(table.name, ()) else folded(table.name)
         count = 1
         while any(name == other.name for other in named):
             count += 1
@@ -122,51 +127,51 @@ def _with_unique_names(tables: Iterable[Found]) -> list[Found]:
     return named
 
 
-def _table(table: Found, tables: Sequence[Found]) -> Iterator[str]:
-    owner = whole_text(_likely_owner(table, tables))
+def _table(table: Found, tables: Sequence[Found], answers: Answers) -> Iterator[str]:
     yield f"[{key_text(('tables', table.name))}]"
     yield f"source = {whole_text(table.source)}"
-    yield from (f"{key} = {whole_text(value)}" for key, value in table.declared.items())
-    yield f'unit = "{PLACEHOLDER}"  # whose a row is: "row" if each row is one person, or {owner}'
-    yield "# max_rows = 8  # with unit = { ... }: the most rows of one person that any answer uses"
-    yield "# rows_at_most = 1000000  # the most rows the table may have, a public fact; else 2 million are assumed"
-    yield "# public = true  # instead of unit, if anybody may know every row"
-    yield f"\n[{key_text(('tables', table.name, 'columns'))}]"
-    for place, field in enumerate(table.fields):
-        yield _column(field, [folded(other.name) for other in table.fields[:place]])
+    yield from (f"{key} = {whole_text(value)}" for key, value in {**table.declared, **answers.keys}.items())
+    if "unit" not in answers.keys and "public" not in answers.keys:
+        yield from _open_unit(table, tables)
+    yield ""
+    if "public" in answers.keys:
+        return
+    yield f"[{key_text(('tables', table.name, 'columns'))}]"
+    for place, each in enumerate(table.fields):
+        before = [folded(other.name) for other in table.fields[:place]]
+        yield from _column(each, before, answers)
     yield ""
 
 
-def _likely_owner(table: Found, tables: Sequence[Found]) -> dict[str, str]:
-    """A guess from names alone: patient_id probably means patients.id. It is written as a comment, so nothing depends on it."""
-    named = [folded(field.name) for field in table.fields if _sounds_like_a_key(field.name)]
-    declared = [field for field in table.fields if field.references]
-    for field in declared:
-        led_to, column = field.references or ("", "")
-        if any(other.name == folded(led_to) and other is not table for other in tables):
-            return {"column": folded(field.name), "references": f"{folded(led_to)}.{folded(column)}"}
-    for column in named:
-        for other in tables:
-            fields = [folded(field.name) for field in other.fields]
-            if other is not table and other.name.rstrip("s") == column.removesuffix("_id") and "id" in fields:
-                return {"column": column, "references": f"{other.name}.id"}
-    return {"column": next((column for column in named if column != "id"), "...")}
+def _open_unit(table: Found, tables: Sequence[Found]) -> Iterator[str]:
+    """The open places of a table; the likely owner is a guess from names alone, in a comment, so nothing depends on it."""
+    unit = suggest_unit(table, tables)
+    owner = whole_text(unit if isinstance(unit, Mapping) else _any_owner(table))
+    yield f'unit = "{PLACEHOLDER}"  # whose a row is: "row" if each row is one person, or {owner} with max_rows = 8'
+    yield f'rows_at_most = "{PLACEHOLDER}"  # the most rows the table can ever have, a public fact: 100000, 1000000, 10000000 ...'
+    yield "# public = true  # instead of both, if anybody may know every row"
 
 
-def _sounds_like_a_key(name: str) -> bool:
-    return folded(name) in ("id", "uuid", "key") or folded(name).endswith(("_id", "_key"))
+def _any_owner(table: Found) -> dict[str, str]:
+    named = (folded(each.name) for each in table.fields if folded(each.name).endswith(("_id", "_key")))
+    return {"column": next(named, "...")}
 
 
-def _column(field: Field, before: Sequence[str]) -> str:
-    name, problem = key_text([field.name]), _unusable(field.name, before)
+def _column(field: Field, before: Sequence[str], answers: Answers) -> Iterator[str]:
+    name, problem = key_text([field.name]), unusable(field.name, before)
+    typed = by_type(field)
+    kind = "" if field.type is None else field.type.partition("(")[0].lower()  # the brackets of an ENUM contain values
     if problem:
-        return f"# {name} cannot be declared: {problem}"
-    if field.type is None:
-        return f'{name} = "{PLACEHOLDER}"'
-    kind = field.type.partition("(")[0].lower()  # the brackets of an ENUM contain values
-    if Raw("", field.type).nature == "nested":
-        return f"# {name} cannot be asked about: it is of the type {kind}"
-    return f"{name} = {whole_text(_column_draft(field))}  # {kind}{_said(field)}"
+        yield f"# {name} cannot be declared: {problem}"
+    elif typed is not None and typed.declaration is None:
+        yield f"# {name} cannot be asked about: it is of the type {kind}"
+    elif field.name in answers.columns:
+        declared = answers.columns[field.name]
+        if declared is not None:
+            yield f"{name} = {whole_text(declared) if declared else '{ }'}"
+    else:
+        drafted = None if sounds_like_a_key(field.name) and not field.key else typed
+        yield _open_column(name, kind + _said(field), drafted, by_name(field.name))
 
 
 def _said(field: Field) -> str:
@@ -176,28 +181,27 @@ def _said(field: Field) -> str:
     return f": {printed[:LONGEST_COMMENT]}" if printed else ""
 
 
-def _column_draft(field: Field) -> object:
-    if field.key:
-        return {"key": True}
-    if field.values:
-        return {"values": list(field.values), **({"unknown": "drop"} if field.required else {})}
-    drafted = _kind_draft(field)
-    if isinstance(drafted, Mapping) and "bounds" in drafted:
-        bounds = {} if field.bounds is None else {"bounds": list(field.bounds)}
-        return {**drafted, **bounds, **({"nulls": "drop"} if field.required else {})}
-    return drafted
+def _open_column(name: str, kind: str, typed: Suggestion | None, named: Suggestion | None) -> str:
+    """A column to fill in; a suggestion by its name is a comment, so nothing depends on it."""
+    declared = whole_text(PLACEHOLDER if typed is None else typed.declaration)
+    is_open = typed is None or typed.is_open
+    perhaps = (
+        "" if not is_open or named is None or not named.declaration or named.is_open else f"perhaps {_short(named.declaration)}"
+    )
+    comment = ", ".join(filter(None, [kind, perhaps]))
+    return f"{name} = {declared}" + (f"  # {comment}" if comment else "")
 
 
-def _kind_draft(field: Field) -> object:
-    raw = Raw("", field.type or "")
-    if raw.nature != "decimal":
-        return PLACEHOLDER if _sounds_like_a_key(field.name) else DECLARED.get(raw.nature, PLACEHOLDER)
-    scale = raw.digits[1]
-    step = {"step": Decimal(1).scaleb(-scale) if scale <= MOST_DIGITS else PLACEHOLDER}
-    return {"bounds": PLACEHOLDER} | (step if scale else {})
+def _short(declaration: Declaration) -> str:
+    text = whole_text(declaration)
+    return text if len(text) <= LONGEST_EXAMPLE else "one of the values of its ISO standard"
 
 
-def _unusable(name: str, before: Sequence[str]) -> str:
+LONGEST_COMMENT = 100  # characters of a database's comment on a column
+LONGEST_EXAMPLE = 80
+
+
+def unusable(name: str, before: Sequence[str]) -> str:
     """Why a name cannot be used in a catalog, or None."""
     if not name:
         return "it has no name"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -10,9 +12,11 @@ import typer
 from tacit.accounting.ledger.caps import at_least
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, load_catalog
+from tacit.errors import InvalidCatalog, Problem
 from tacit.privacy.rounding import counted
 
 UNUSABLE = 4
+OPEN = "is not filled in yet"  # the example shows how
 STORE = {
     "ready": "The store fits the catalog (prepared {prepared_at}).",
     "stale": "The store is stale: the catalog has changed since it was prepared ({prepared_at}). Run `tacit prepare`.",
@@ -34,13 +38,71 @@ def check(
     """
     from tacit.doors.cli.check_report import described
 
-    report = described(load_catalog(catalog))
+    try:
+        report = described(load_catalog(catalog))
+    except InvalidCatalog as unusable:
+        if as_json or not any(problem.what == OPEN for problem in unusable.problems):
+            raise
+        _print_problems(unusable)
+        raise typer.Exit(UNUSABLE) from None
     if as_json:
         print_json(report)
     else:
         _print(report)
     if report["problems"]:
         raise typer.Exit(UNUSABLE)
+
+
+def _print_problems(unusable: InvalidCatalog) -> None:
+    """All problems of an unfinished catalog in one table on standard error; columns that share a problem share a line."""
+    from rich.table import Table
+
+    from tacit.doors.cli.screen import Screen, styled
+
+    screen = Screen(stderr=True, width=console().width)
+    screen.print(styled((unusable.message, "bold red")), soft_wrap=True)
+    grid = Table(box=None, header_style="dim", padding=(0, 2))
+    for heading in ("line", "where", "problem", "for example"):
+        grid.add_column(heading, overflow="fold")
+    for lines, where, what, remedy in grouped_problems(unusable.problems):
+        grid.add_row(lines, where, what, remedy.rpartition("; for example ")[2] if what == OPEN else remedy)
+    screen.print(grid)
+
+
+def grouped_problems(problems: Sequence[Problem]) -> list[tuple[str, str, str, str]]:
+    """Lines, keys, problem and remedy; keys of one table with the same problem and the same remedy are one row.
+
+    >>> same = [Problem(f"tables.t.columns.{name}", "is missing", f"add {name} = 1", line) for line, name in enumerate("abc", 7)]
+    >>> grouped_problems(same)
+    [('7-9', 'tables.t.columns: a, b, c', 'is missing', 'add NAME = 1')]
+    """
+    groups: dict[tuple[str, str, str], list[Problem]] = {}
+    for problem in problems:
+        table, _, name = _parted(problem.key)
+        remedy = problem.remedy if not table else problem.remedy.replace(f" {name} = ", " NAME = ")
+        groups.setdefault((table or problem.key, problem.what, remedy), []).append(problem)
+    return [_row(where, what, remedy, each) for (where, what, remedy), each in groups.items()]
+
+
+COLUMN = re.compile(r'(tables\..+\.columns)\.((?:"(?:[^"\\]|\\.)*"|[^."]+))(?:\.([a-z_]+))?')
+
+
+def _parted(key: str) -> tuple[str, str, str]:
+    """The table of a column with the key in its declaration, the column, and the last name of the whole; empty for other keys."""
+    match = COLUMN.fullmatch(key)
+    if match is None:
+        return "", "", key
+    table, column, member = match.groups()
+    return (f"{table}, {member}", column, member) if member else (table, column, column)
+
+
+def _row(where: str, what: str, remedy: str, problems: Sequence[Problem]) -> tuple[str, str, str, str]:
+    lines = [problem.line for problem in problems if problem.line is not None]
+    if len(problems) == 1:
+        return "".join(map(str, lines)), problems[0].key, what, problems[0].remedy
+    first, last = min(lines, default=0), max(lines, default=0)
+    names = ", ".join(_parted(problem.key)[1] for problem in problems)
+    return f"{first}-{last}" if lines else "", f"{where}: {names}", what, remedy
 
 
 def _print(report: dict[str, Any]) -> None:

@@ -97,9 +97,10 @@ OTHERWISE = {"flip": "p", "ratio": "ratios", "half_width": "error"}  # arguments
 
 def application(wanted: str | None = None) -> typer.Typer:
     """The application with the one command or group of the given name; with all of them, unless one is named."""
-    app = typer.Typer(cls=Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    app.callback()(tacit)
     names = COMMANDS.keys() | GROUPS.keys()
+    options = wanted not in names  # --install-completion and --show-completion, which a command line with a command does not have
+    app = typer.Typer(cls=Group, no_args_is_help=True, add_completion=options, pretty_exceptions_enable=False)
+    app.callback()(tacit)
     only = names & {wanted} or names
     for name, (module, panel) in COMMANDS.items():
         if name in only:

@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -92,6 +92,18 @@ def figure(number: float, sign: str = "") -> str:
     ('2,938', '45,123', '3.142', '+0.25', '1e+30')
     """
     return f"{number:{sign},.0f}" if 1000 <= abs(number) < 10**15 else f"{number:{sign}.4g}"
+
+
+def at_terminal() -> bool:
+    """Whether questions can be asked: people read the output, and type."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def read_line(prompt: str) -> str:
+    """One line that is typed after a prompt, with the keys of readline if it is installed."""
+    with suppress(ImportError):
+        import readline  # noqa: F401  # its import lets input() edit the line
+    return input(lines_for_terminal(without_passwords(prompt)))
 
 
 def console() -> Screen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -143,7 +144,8 @@ class Scope:
         holders = [source for source in sources if wanted in source.names]
         if not holders:
             words = [word for source in sources for word in _names_of(source)]
-            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=_nearest(name.parts[-1], words), at=name.at)
+            remedy = _quoted(name.parts[-1], words) or _nearest(name.parts[-1], words)
+            raise UnknownName(f"unknown column {name.parts[-1][:60]!r}", remedy=remedy, at=name.at)
         if len(holders) > 1 and len(name.parts) == 1:
             holders = [source for source in holders if wanted not in source.using]
         if len(holders) > 1:
@@ -250,6 +252,17 @@ def _no_bounds(source: Source, column: catalog.Column, at: At) -> NoBounds:
         remedy=f"declare them in tacit.toml, for example: {column.name} = {{ bounds = [0, 100] }}",
         at=at,
     )
+
+
+def _quoted(name: str, words: Sequence[str]) -> str:
+    """The hint to quote a name that SQL reads as a difference; empty if no column begins like that.
+
+    >>> _quoted("hours", ["age", "hours-per-week"])
+    'write names with other signs in double quotes: "hours-per-week"'
+    """
+    longer = [word for word in words if re.match(re.escape(name) + r"[^\w]", word, re.IGNORECASE)]
+    spelled = longer[0].replace('"', '""') if longer else ""
+    return f'write names with other signs in double quotes: "{spelled}"' if longer else ""
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:

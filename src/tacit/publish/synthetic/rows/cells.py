@@ -159,7 +159,8 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
         kept = [each for name, each in declared.columns.items() if name not in left_out]
     else:
         left_out, kept = {}, [_column_named(declared, name) for name in columns]
-    axes = tuple(_axis(declared, column) for column in kept)
+    _check_bins(declared, kept)
+    axes = tuple(Axis.of(column) for column in kept)
     _check_sizes(declared, axes)
     return Chosen(declared, axes, left_out)
 
@@ -173,13 +174,16 @@ def _column_named(table: Table, name: str) -> Column:
     return column
 
 
-def _axis(table: Table, column: Column) -> Axis:
-    if column.kind != "category" and not column.bins and column.points > MOST_POINTS:
+def _check_bins(table: Table, columns: Sequence[Column]) -> None:
+    """Refuse columns of many values without bins, all of them at once."""
+    many = [column for column in columns if column.kind != "category" and not column.bins and column.points > MOST_POINTS]
+    if many:
+        listed = ", ".join(f"{table.name}.{column.name} ({column.points:,} values)" for column in many)
+        names = ", ".join(column.name for column in many)
         raise NoBounds(
-            f"{table.name}.{column.name} has {column.points:,} values and no bins; marginals need public cells",
-            remedy=f"add for example bins = 20 to {column.name} in tacit.toml, or leave it out by naming the other columns",
+            f"no bins for {listed}; marginals need public cells",
+            remedy=f"add for example bins = 20 to {names} in tacit.toml, or leave them out by naming the other columns",
         )
-    return Axis.of(column)
 
 
 def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
