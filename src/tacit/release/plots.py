@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import pairwise
 
 from tacit.chart import width_of
 from tacit.release.axes import Format, Scale, lines_of, scale_of
@@ -165,13 +166,15 @@ def _scale(panel: Panel) -> Scale:
 
 
 def _below(ticks: Sequence[tuple[float, str]], y: float) -> Iterator[str]:
-    """Texts below an axis, at their places; one that would lie over the one before it is left out."""
-    free = -math.inf
-    for x, words in ticks:
-        half = width_of(words, SMALL) / 2
-        if x - half > free:
-            yield text(words, x, y + 17, SMALL, "soft", "middle")
-            free = x + half + 8
+    """Texts below an axis, at their places: all, or each second, third and so on, so that none lies over another."""
+    apart = next(step for step in range(1, len(ticks) + 2) if _have_room(ticks[::step]))
+    for x, words in ticks[::apart]:
+        yield text(words, x, y + 17, SMALL, "soft", "middle")
+
+
+def _have_room(ticks: Sequence[tuple[float, str]]) -> bool:
+    ends = [(x - width_of(words, SMALL) / 2, x + width_of(words, SMALL) / 2) for x, words in ticks]
+    return all(before[1] + 8 < after[0] for before, after in pairwise(ends))
 
 
 # --- bars --------------------------------------------------------------------------------------------------------------------
