@@ -229,13 +229,17 @@ class Session:
 class DataSet(Opened):
     """A catalog with its prepared data and its ledger, and the sessions of its analysts."""
 
-    def propose_bounds(self, column: str, epsilon: Number) -> BoundsProposal:
-        """Bounds of `table.column`, proposed privately for the data owner; spends epsilon, also where none are found."""
+    def propose_bounds(self, column: str, epsilon: Number, *, analyst: str | None = None) -> BoundsProposal:
+        """Bounds of `table.column`, proposed privately for the data owner; spends epsilon, also where none are found.
+
+        `analyst` is whose budget pays; required if the catalog declares several.
+        """
         from tacit.query.price.price import request
         from tacit.release.bounds import propose_bounds
 
         budget = request(epsilon, 0).epsilon or 0
-        return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, self.source_version)
+        paying = Sale((), self.session(analyst).analyst, "", self.source_version)
+        return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, paying)
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""

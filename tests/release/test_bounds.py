@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from fractions import Fraction
 
 import pytest
@@ -10,7 +12,7 @@ from typer.testing import CliRunner
 
 import tacit
 from tacit.doors.cli import app
-from tacit.errors import BudgetExceeded, NotAllowed, TacitError, UnknownName
+from tacit.errors import BudgetExceeded, InvalidCatalog, InvalidInput, NotAllowed, TacitError, UnknownName
 from tacit.mechanisms.bounds import BINS, ProposedBounds, bin_of
 from tacit.release import bounds
 
@@ -83,7 +85,7 @@ def test_it_is_paid_before_the_source_is_read(data, monkeypatch):
 def test_a_planted_look_before_the_spend_is_seen(data, monkeypatch):
     """The same test, with the spend moved behind the look."""
     seen = []
-    monkeypatch.setattr(bounds, "once", lambda till, sale, run: run(None))
+    monkeypatch.setattr(bounds, "once", lambda till, sale, run, form: run(None))
     monkeypatch.setattr(bounds, "prepare", lambda *_, **__: seen.append(data.accounts()[0].spent.epsilon) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         data.propose_bounds("visits.cost", 1)
@@ -104,9 +106,75 @@ def test_refusals_come_before_the_spend(data):
     assert data.accounts()[0].spent.epsilon == 0
 
 
+def _declared(tmp_path, old: str, new: str):
+    """The data set with another declaration."""
+    (tmp_path / "tacit.toml").write_text((tmp_path / "tacit.toml").read_text().replace(old, new))
+    return tacit.open("tacit.toml", own_process=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("cost = { }", "cost = { }\nprice = { }", "missing column 'price'"),
+        ('source = "visits.csv"', 'source = "visit.csv"', "not found"),
+        ('source = "patients.csv"', 'source = "nowhere.parquet"', "not found"),
+        ('source = "visits.csv"', 'source = { parquet = "s3a://bucket/visits" }', "a cluster reads"),
+        ('source = "patients.csv"', 'source = "memory"', "memory"),
+    ],
+)
+def test_what_no_row_tells_is_refused_before_the_spend(data, tmp_path, old, new, told):
+    if "s3a" in new:
+        _declared(tmp_path, "[tables.patients]", '[store]\nengine = "spark"\n[tables.patients]').close()
+    with _declared(tmp_path, old, new) as changed:
+        with pytest.raises(TacitError, match=told):
+            changed.propose_bounds("visits.price" if "price" in new else "visits.cost", 1)
+        assert changed.accounts()[0].spent.epsilon == 0
+
+
+def test_no_row_is_read_before_the_spend(data, tmp_path):
+    """A row that would stop preparation is found after the spend; the header alone is looked at before."""
+    data = _declared(tmp_path, 'source = "visits.csv"', 'source = { csv = "visits.csv", multiline = true }')
+    (tmp_path / "visits.csv").write_text('patient_id;cost;ward\n1;5;a"b\n')
+    with pytest.raises(BudgetExceeded):
+        data.propose_bounds("visits.cost", 5000)
+    with pytest.raises(InvalidCatalog, match="multiline"):
+        data.propose_bounds("visits.cost", 1)
+    assert data.accounts()[0].spent.epsilon == 1
+
+
+@pytest.mark.parametrize("declared", ['{ csv = "visits.csv", multiline = true }', '"visits.csv"'])
+def test_one_row_does_not_change_how_the_others_are_read(data, tmp_path, monkeypatch, declared):
+    """Every row has a line end in a field. A row of one more patient breaks the rule: nothing may be counted by another rule."""
+    data = _declared(tmp_path, 'source = "visits.csv"', f"source = {declared}")
+    given = []
+    monkeypatch.setattr(ProposedBounds, "release", lambda self, counts: given.append(sum(counts.unseal())))
+    rows = "".join(f'{place};5;"A\n{place};7;A"\n' for place in range(100))
+    (tmp_path / "visits.csv").write_text("patient_id;cost;ward\n" + rows)
+    for more in ("", '100;5;a"b\n'):
+        (tmp_path / "visits.csv").write_text("patient_id;cost;ward\n" + rows + more)
+        with suppress(InvalidCatalog):
+            data.propose_bounds("visits.cost", 1)
+    assert max(given, default=0) - min(given, default=0) <= 2
+    assert given in ([100], [])
+
+
+def test_the_same_proposal_is_not_paid_for_again(data, tmp_path):
+    first = data.propose_bounds("visits.cost", 1)
+    again = data.propose_bounds("visits.cost", "1.0")
+    assert (again.bounds, again.receipt.entry) == (first.bounds, first.receipt.entry)
+    assert (first.receipt.again, again.receipt.again) == (False, True)
+    assert data.accounts()[0].spent.epsilon == 1
+    data.propose_bounds("visits.cost", 2)
+    assert data.accounts()[0].spent.epsilon == 3
+    os.utime(tmp_path / "patients.csv", ns=(1, 1))
+    data.propose_bounds("visits.cost", 1)  # of a file that was written since
+    assert data.accounts()[0].spent.epsilon == 4
+
+
 @pytest.mark.parametrize("rows", ["", "1;7;A\n", "2;1e999;A\n" * 50, '"\n', "1;NaN;A\n2;-inf;\n"])
 def test_no_row_changes_anything_but_the_counts(data, tmp_path, monkeypatch, rows):
     """On neighbouring files, the same entry, the same price and the same shape; the mechanism gets all counts, sealed."""
+    data = _declared(tmp_path, 'source = "visits.csv"', 'source = { csv = "visits.csv", multiline = false }')
     (tmp_path / "visits.csv").write_text("patient_id;cost;ward\n1;5;A\n" + rows)
     given = []
     monkeypatch.setattr(ProposedBounds, "release", lambda self, counts: given.append(repr(counts)))
@@ -124,3 +192,13 @@ def test_the_command_prints_the_line_to_paste(data, tmp_path):
     assert "cost = { bounds = [2, 128] }" in told.output
     told = CliRunner().invoke(app, ["bounds", "visits.cost", "--epsilon", "1000", "--json"])
     assert json.loads(told.stdout)["line"] == "cost = { bounds = [2, 128] }"
+
+
+def test_a_declared_analyst_pays(data, tmp_path):
+    analysts = "[analysts.ann]\nepsilon = 1\n[analysts.bob]\nepsilon = 2\n"
+    with _declared(tmp_path, "[budget]\nepsilon = 3000\n", f"[budget]\nepsilon = 3000\n{analysts}") as changed:
+        with pytest.raises(InvalidInput, match="missing analyst"):
+            changed.propose_bounds("visits.cost", 1)
+        with pytest.raises(BudgetExceeded):
+            changed.propose_bounds("visits.cost", 2, analyst="ann")
+        assert changed.propose_bounds("visits.cost", 2, analyst="bob").receipt.left_epsilon == 0

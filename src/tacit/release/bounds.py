@@ -1,12 +1,14 @@
 """Bounds of a column that has none yet, proposed privately for the data owner, who declares them or others (mechanisms/bounds.md).
 
 The source is prepared as `tacit prepare` does it, with this column alone, into a folder of its own that is removed at the end: the
-same cleaning, the same units, the same limit of rows. The ledger has the entry before any row is read. Whatever the data, the
-answer is a proposal or "none found"; both cost the same.
+same cleaning, the same units, the same limit of rows. What the headers of the sources show is checked first, and the ledger has the
+entry before any row is read. Whatever the rows, the answer is a proposal or "none found"; both cost the same.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,12 +17,14 @@ from typing import Any
 
 from tacit.accounting.ledger.selling import Sale
 from tacit.data.declaration import key_text, whole_text
+from tacit.data.files.sources import source_files
 from tacit.data.ownership import links
 from tacit.data.prepare import LedgerMark, prepare
-from tacit.errors import InvalidCatalog, InvalidInput, NotAllowed, UnknownName
+from tacit.data.prepare.staging import check_sources
+from tacit.errors import NotAllowed, UnknownName
 from tacit.mechanisms.bounds import BEGINS, LARGEST, Proposal, ProposedBounds
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import MEMORY, Catalog, Column, Table
+from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.rounding import Number, as_text, exact
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines import engine_for
@@ -28,11 +32,10 @@ from tacit.query.plan import Bound, Choose, Compare, Group, Key, Literal, Moment
 from tacit.query.plan import Column as Stored
 from tacit.query.price.price import UNIT
 from tacit.release.answer import Receipt
-from tacit.release.once import Till, once
+from tacit.release.once import Form, Till, once
 
 STEP = Fraction(1, 10**6)
 MOST_ROWS = 2**33  # so that no size stops it after the spend
-CURATOR = "curator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +71,45 @@ class BoundsProposal:
             "price": {"epsilon": as_text(self.receipt.epsilon), "delta": "0"},
             "left": None if left is None else {"epsilon": as_text(left)},
             "entry": self.receipt.entry,
+            "again": self.receipt.again,
         }
 
 
-def propose_bounds(till: Till, catalog: Catalog, named: str, epsilon: Number, version: str) -> BoundsProposal:
-    """The proposed bounds of `table.column`; spends epsilon of the data set before a row of the source is read."""
+def propose_bounds(till: Till, catalog: Catalog, named: str, epsilon: Number, paying: Sale) -> BoundsProposal:
+    """The proposed bounds of `table.column`; spends epsilon of the data set before a row of the source is read.
+
+    `paying` says who pays, and under which version. The same proposal of the same files is not paid for again.
+    """
     table, column = _named_column(catalog, named)
+    staged = _catalog_of(catalog, table, column)
+    check_sources(staged)
     budget = exact(epsilon)
     own = budget / 2 if catalog.change == "change-one" else budget  # an event for add/remove counts twice there
     proposing = ProposedBounds(table.max_rows, own, UNIT)
-    sale = Sale((proposing.event,), CURATOR, f"bounds of {table.name}.{column}", version, tables=(table.name,))
-    sold = once(till, sale, lambda granted: proposing.release(_counts(catalog, table, column)))
-    receipt = Receipt(budget, Fraction(0), sold.left.epsilon, sold.left.delta, sold.entry, version)
+    key, what = _key_of(staged, (table.name, column, as_text(budget), paying.data_version)), f"bounds of {table.name}.{column}"
+    sale = replace(paying, offers=(proposing.event,), question=what, key=key, tables=(table.name,))
+    sold = once(till, sale, lambda granted: proposing.release(_counts(staged, table, column)), KEPT)
+    receipt = Receipt(budget, Fraction(0), sold.left.epsilon, sold.left.delta, sold.entry, paying.data_version, sold.repeated)
     return BoundsProposal(table.name, column, sold.value, table.max_rows, proposing.threshold, receipt)
+
+
+def _read(text: str) -> Proposal:
+    ends = json.loads(text)
+    return None if ends is None else (Fraction(ends[0]), Fraction(ends[1]))
+
+
+KEPT: Form[Proposal] = Form(lambda ends: json.dumps(None if ends is None else [str(end) for end in ends]), _read)
+
+
+def _key_of(staged: Catalog, asked: tuple[str, ...]) -> str:
+    """Under which a proposal is kept: what is declared, and when the files were written last; none where rows are not in files."""
+    tables = [staged.tables[name] for name in sorted(staged.tables)]
+    if any(each.source.kind == "postgres" for each in tables):
+        return ""
+    declared = [(each.name, each.columns, each.unit, each.max_rows, each.no_unit, each.notation) for each in tables]
+    read = [(each.source.multiline, each.source.encoding, each.source.separator, each.source.table) for each in tables]
+    written = [[file.stat().st_mtime_ns for file in source_files(staged, each.source)] for each in tables]
+    return hashlib.sha256(repr(("bounds", asked, staged.change, declared, read, written)).encode()).hexdigest()
 
 
 def _named_column(catalog: Catalog, named: str) -> tuple[Table, str]:
@@ -92,8 +121,6 @@ def _named_column(catalog: Catalog, named: str) -> tuple[Table, str]:
     table, column = next(((table, column) for table, column in found if column in table.columns), found[0])
     if table.public:
         raise NotAllowed(f"{table.name} is public: its bounds can be read from it", remedy="name a column of a private table")
-    if table.source.kind == MEMORY:
-        raise InvalidInput(f'{table.name} has source = "memory", which this command cannot read; declare a file for it')
     if column not in table.columns:
         raise UnknownName(
             f"{table.name} does not declare {column}", remedy=f"add {key_text([column])} = {{ }} to its columns first"
@@ -103,18 +130,14 @@ def _named_column(catalog: Catalog, named: str) -> tuple[Table, str]:
     return table, column
 
 
-def _counts(catalog: Catalog, table: Table, column: str) -> Sealed[Any]:
+def _counts(staged: Catalog, table: Table, column: str) -> Sealed[Any]:
     """The exact counts of all bins, sealed, from a store of its own.
 
-    A row that breaks the rule of fields with line ends would stop the reader of CSV files: every line is a row then.
+    A file that is not what the catalog declares stops it, as it stops `tacit prepare`: if it were read in another way instead, one
+    row would change how all others are read.
     """
-    staged = _catalog_of(catalog, table, column)
     try:
         return _counted(staged, table, column)
-    except InvalidCatalog:
-        if not any(each.source.multiline for each in staged.tables.values()):
-            raise
-        return _counted(_by_lines(staged, declared=True), table, column)
     finally:
         with suppress(OSError):
             shutil.rmtree(staged.store_folder)
@@ -133,17 +156,6 @@ def _counted(staged: Catalog, table: Table, column: str) -> Sealed[Any]:
         engine.close()
 
 
-def _by_lines(catalog: Catalog, declared: bool) -> Catalog:
-    """The catalog in which every line of a CSV file is a row, where nothing else is declared, or in any case."""
-    tables = {
-        name: replace(table, source=replace(table.source, multiline=False))
-        if table.source.kind == "csv" and (declared or table.source.multiline is None)
-        else table
-        for name, table in catalog.tables.items()
-    }
-    return replace(catalog, tables=tables)
-
-
 def _catalog_of(catalog: Catalog, table: Table, column: str) -> Catalog:
     """The catalog with this column alone, and the tables that lead to its units; its store is a folder of its own."""
     numbers = Column(column, "number", (-LARGEST, LARGEST), STEP, nulls="drop", notation=table.columns[column].notation)
@@ -158,8 +170,7 @@ def _catalog_of(catalog: Catalog, table: Table, column: str) -> Catalog:
                 kept = {key: one for key, one in each.columns.items() if one.kind == "key"}
                 tables[name] = replace(each, columns=kept, rows_at_most=MOST_ROWS)
     place = catalog.kept / f"bounds-{bits.random_bytes(8).hex()}"
-    apart = replace(catalog, tables=tables, store_path=str(place), store_engine="duckdb", store_master=None, store_cores=None)
-    return _by_lines(apart, declared=False)
+    return replace(catalog, tables=tables, store_path=str(place), store_engine="duckdb", store_master=None, store_cores=None)
 
 
 def _bin(column: Column) -> Row:

@@ -233,3 +233,13 @@ def test_the_orders_of_joins_of_a_shop_have_one_price() -> None:
     assert text == GOLDEN.read_text()
     prices = {line.rpartition(" · ")[0] for line in lines if line.startswith(" ")}
     assert len(prices) == 1
+
+
+def test_a_tree_of_many_joins_is_bounded_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of members are sought, not orders of them: nine tables have 9! orders, and a question must not keep the door busy."""
+    seen, honest = [], stability.Joined._with_determined
+    monkeypatch.setattr(stability.Joined, "_with_determined", lambda *given: seen.append(1) or honest(*given))
+    joined = " ".join(f"JOIN lines l{place} ON l{place}.order_id = l0.order_id" for place in range(1, 9))
+    declared = shop({**LIMITS, "lines": 2})
+    assert rows_of(planned(f"SELECT COUNT(*) FROM lines l0 {joined}", declared).group.child) == 2**9
+    assert len(seen) < 100_000

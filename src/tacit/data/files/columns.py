@@ -16,7 +16,7 @@ import codecs
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from glob import has_magic
 from pathlib import Path
@@ -44,6 +44,8 @@ from tacit.errors import InvalidCatalog, InvalidInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tacit.privacy.catalog import Catalog, Source
 
 GZIP = 31  # zlib's code for gzip
 DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)  # a year may be a name
@@ -107,6 +109,25 @@ def fields_of(path: Path, table: str | None = None, encoding: str | None = None,
     if kind_of(path) == "csv":
         return _in_csv(_there(path), encoding, separator)
     return _in_parquet(_there(path))
+
+
+def header_of(catalog: Catalog, source: Source, wanted: Collection[str]) -> Collection[str]:
+    """The case-folded columns of a source, as preparation finds them; no row is read for them."""
+    from tacit.data.files.postgres import postgres_header
+    from tacit.data.files.sheets import sheet_header
+    from tacit.data.files.sources import check_parquet_columns, common_header, source_files
+
+    if source.kind == "postgres":
+        return postgres_header(source, os.environ)
+    files = source_files(catalog, source)
+    if source.kind == "xlsx":
+        return sheet_header(files[0], source.table or "")
+    if source.kind == "csv":
+        return common_header(files, source).places
+    if source.kind == "parquet":
+        check_parquet_columns(files, wanted)
+        return {folded(field.name) for file in files for field in _in_parquet(file)}
+    return {folded(field.name) for field in fields_of(files[0], source.table)}
 
 
 def _there(path: Path) -> Path:

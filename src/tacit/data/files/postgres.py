@@ -49,13 +49,28 @@ def postgres_batches(
         yield _with_valid_texts(batches)
 
 
-def _select_rows(cursor: Any, table: str, wanted: Mapping[str, object] | None) -> pa.RecordBatchReader:
+def postgres_header(source: Source, environment: Mapping[str, str]) -> list[str]:
+    """The columns of a table, case-folded, from the catalog of the database alone."""
+    with closing(_connect_to(source.url(environment))) as connection, closing(connection.cursor()) as cursor:
+        try:
+            return [*_types_of(cursor, source.table or "")]
+        except connection.Error:
+            raise InvalidCatalog("cannot read the catalog of the PostgreSQL database; check the permissions") from None
+
+
+def _types_of(cursor: Any, table: str) -> dict[str, tuple[str, str]]:
+    """The names and types of a table's columns, by their case-folded names."""
     cursor.execute(COLUMNS, (table,))
     types: dict[str, tuple[str, str]] = {}
     for column, kind in cursor.fetchall():
         types.setdefault(folded(column), (column, kind))
     if not types:
         raise InvalidCatalog(f'unknown table {table} in the database; correct `table`, for example "public.visits"')
+    return types
+
+
+def _select_rows(cursor: Any, table: str, wanted: Mapping[str, object] | None) -> pa.RecordBatchReader:
+    types = _types_of(cursor, table)
     kinds = dict.fromkeys(types) if wanted is None else {key: wanted[key] for key in types if key in wanted}
     chosen = [f"{_column_sql(*types[key], kind)} AS {name(key)}" for key, kind in kinds.items()] or ["1 AS nothing"]
     cursor.execute(f"SELECT {', '.join(chosen)} FROM {_name_by_server(table, cursor)}")

@@ -254,7 +254,7 @@ def _is_text(raw: Raw) -> bool:
 @contextmanager
 def _csv(workshop: Workshop, catalog: Catalog, source: Source, wanted: Wanted) -> Iterator[Rows]:
     files = _files(catalog, source)
-    header = _common_header(files, source)
+    header = common_header(files, source)
     places = {key: f"c{place}" for key, place in header.places.items() if wanted is None or key in wanted}
     rows = CsvRows(files, header, source.multiline, [header.places[key] for key in places], source.encoding)
     try:
@@ -386,7 +386,7 @@ def agreeing_files(path: Path, text: Mapping[str, str]) -> tuple[FileKind, list[
     ((kind, files),) = found.items()
     source = Source(cast(Any, kind), location, encoding=text.get("encoding"), separator=text.get("separator"))
     try:
-        _common_header(files, source) if kind == "csv" else check_parquet_columns(files, None)
+        common_header(files, source) if kind == "csv" else check_parquet_columns(files, None)
     except InvalidCatalog as error:
         raise InvalidInput(error.message) from None
     return kind, files
@@ -438,7 +438,7 @@ def _file_list(files: list[Path]) -> str:
     return f"[{', '.join(text(escape(str(file))) for file in files)}]"
 
 
-def _common_header(files: list[Path], source: Source) -> Header:
+def common_header(files: list[Path], source: Source) -> Header:
     first = csv_header(files[0], source.encoding, source.separator)
     for file in files[1:]:
         if csv_header(file, source.encoding, source.separator) != first:

@@ -19,8 +19,8 @@ from tacit.data.prepare.cleaning import FATES, clean_column, fates_that_drop, po
 from tacit.data.prepare.grids import Cleaning, is_plain, on_grid
 from tacit.data.prepare.packing import KeyForm, Keys, packing_of, settle_keys, text_name
 from tacit.data.prepare.verdict import TOLD, ColumnReport, likely_cause
-from tacit.errors import InvalidCatalog
-from tacit.privacy.catalog import AS_WRITTEN, BLANKS, SPACES, Catalog, Column, KeyRule, Kind, Notation, Table
+from tacit.errors import InvalidCatalog, InvalidInput
+from tacit.privacy.catalog import AS_WRITTEN, BLANKS, MEMORY, SPACES, Catalog, Column, KeyRule, Kind, Notation, Table
 
 MOST_COUNTS = 100  # in one statement
 MOST_LOOKED_AT = 100_000  # rows searched for an example
@@ -276,6 +276,22 @@ def check_columns(table: Table, rows: Rows, wanted: Collection[str]) -> None:
     if absent:
         told = missing_columns(absent, f"the source of {table.name}", rows.columns, as_text=not rows.typed)
         raise InvalidCatalog(f"{told}; correct tacit.toml")
+
+
+def check_sources(catalog: Catalog) -> None:
+    """Refuse private tables whose sources the embedded engine cannot read, or that lack a column: by headers and schemas alone."""
+    from tacit.data.files.columns import header_of
+
+    for table, keys in private_tables(catalog):
+        if table.source.kind == MEMORY or table.source.remote:
+            where = 'source = "memory"' if table.source.kind == MEMORY else f"{table.source.declared}, which a cluster reads"
+            raise InvalidInput(f"the rows of {table.name} cannot be read here: they are in {where}; declare a file of them")
+        wanted = wanted_kinds(table, keys)
+        try:
+            names = header_of(catalog, table.source, wanted)
+        except UNREADABLE:
+            raise InvalidCatalog(f"the source of {table.name} cannot be read as {table.source.kind}; check its files") from None
+        check_columns(table, Rows("", {key: Raw(name(key), "") for key in names}, table.source.kind not in OF_TEXTS), wanted)
 
 
 def unusable(table: Table, error: EngineError) -> InvalidCatalog:

@@ -17,6 +17,10 @@ def bounds(
         str, typer.Argument(metavar="TABLE.COLUMN", help="A column of a private table, declared without bounds: { }.")
     ],
     epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Budget to spend; it is spent whatever is found.")],
+    analyst: Annotated[
+        str | None,
+        typer.Option(envvar="TACIT_ANALYST", help="Analyst whose budget pays; required if the catalog declares several."),
+    ] = None,
     catalog: CatalogOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -27,14 +31,17 @@ def bounds(
     from tacit.session import open as open_data
 
     with bar("counting"), open_data(find_catalog(catalog)) as data:
-        proposal = data.propose_bounds(column, epsilon)
+        proposal = data.propose_bounds(column, epsilon, analyst=analyst)
     if as_json:
         print_json(proposal.to_dict())
         return
     screen = console()
     screen.print(proposal.line or NONE_FOUND.format(threshold=proposal.threshold), markup=False, highlight=False, soft_wrap=True)
     left = proposal.to_dict()["left"] or {"epsilon": "0"}
-    screen.print(f"Spent: epsilon {proposal.to_dict()['price']['epsilon']}. Remaining: epsilon {left['epsilon']}.", highlight=False)
+    when = "Spent before" if proposal.receipt.again else "Spent"
+    screen.print(
+        f"{when}: epsilon {proposal.to_dict()['price']['epsilon']}. Remaining: epsilon {left['epsilon']}.", highlight=False
+    )
     if proposal.line:
         screen.print(
             "These are powers of two around most values. If better bounds are publicly known, declare those.", highlight=False

@@ -210,7 +210,7 @@ class Joined:
 
     def rows(self, present: int | None = None) -> int:
         """The most rows of one unit; or, of these, the most that one row of the member `present` can be a part of."""
-        return self.fan_out * self._least(frozenset(each for each in self.members if present in each.sources), frozenset())
+        return self.fan_out * self._least(frozenset(each for each in self.members if present in each.sources), frozenset(), {})
 
     def lone(self) -> list[tuple[Table, int]]:
         """The tables, with their sources, whose rows come out at most once each, except for fan-outs of public tables."""
@@ -226,18 +226,27 @@ class Joined:
     def _beside(self, relation: UnitJoin, after: frozenset[int]) -> Member:
         """The right side of a left join as one member: at most its rows for given values of the columns that are compared."""
         given = frozenset(place for _, place in _places(relation.pairs))
-        rows = self.fan_out * self._least(frozenset(), given)
+        rows = self.fan_out * self._least(frozenset(), given, {})
         return Member(frozenset().union(*(each.sources for each in self.members)), max(1, rows), after=after)
 
-    def _least(self, known: frozenset[Member], given: frozenset[Place]) -> int:
-        """The least product of rows by which all members are counted one after the other: those that others determine cost 1."""
+    def _least(self, known: frozenset[Member], given: frozenset[Place], found: dict[frozenset[Member], int]) -> int:
+        """The least product of rows by which all members are counted one after the other: those that others determine cost 1.
+
+        Many orders lead to the same known members: what is `found` for these is not sought again.
+        """
         known = self._with_determined(known, given)
+        if known not in found:
+            found[known] = self._least_after(known, given, found)
+        return found[known]
+
+    def _least_after(self, known: frozenset[Member], given: frozenset[Place], found: dict[frozenset[Member], int]) -> int:
+        """The same, of the members that the known ones do not determine."""
         rest = [each for each in self.members if each not in known and each.after is None]
         if not rest:
             return prod(each.rows for each in self.members if each.after is not None)
         single = next((each for each in rest if each.rows == 1), None)
         chosen = rest if single is None else [single]
-        return min(each.rows * self._least(known | {each}, given) for each in chosen)
+        return min(each.rows * self._least(known | {each}, given, found) for each in chosen)
 
     def _with_determined(self, known: frozenset[Member], given: frozenset[Place] = frozenset()) -> frozenset[Member]:
         """The known members, and those with at most one row of a unit beside given rows of the known ones, and given values."""
