@@ -1,9 +1,13 @@
-"""The front: HTTP in, calls to the clerk out. It knows no credential, no ledger and no data; it checks forms and passes them on."""
+"""The front: HTTP in, calls to the clerk out. It knows no credential, no ledger and no data; it checks forms and passes them on.
+
+The API is at /v1; every other address is one of the console (`pages/`).
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +19,8 @@ from starlette.exceptions import HTTPException
 
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
-from tacit.doors.server.gate import App, Gate
+from tacit.doors.server.gate import App, Gate, Message, Receive, Send
+from tacit.doors.server.pages.console import console
 from tacit.doors.server.problems import misfit, problem
 from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 
@@ -120,7 +125,14 @@ def app(clerk: Clerk, settings: Settings) -> App:
 
     for route in ROUTES:
         _add(api, route, ask)
-    return Gate(api, settings)
+    inside, pages = Gate(api, settings), console(ask, settings)
+
+    async def either(scope: Message, receive: Receive, send: Send) -> None:
+        """The API and the console have nothing in common but the clerk: no header of one is read by the other."""
+        is_page = scope["type"] == "http" and not f"{scope['path']}/".startswith("/v1/")
+        await (pages if is_page else inside)(scope, receive, send)
+
+    return either
 
 
 class Asking:
@@ -130,14 +142,17 @@ class Asking:
         self.clerk, self.shared, self.accounts = clerk, shared, Crowd(PER_ACCOUNT)
 
     async def __call__(self, name: str, who: Credential, given: dict[str, Any], request: Request, key: str = "") -> Response:
+        """The response to one call, if the connection may carry it."""
+        return _response(await self.reply(name, "" if who is None else who.credentials, given, request, key))
+
+    async def reply(self, name: str, credential: str, given: Mapping[str, Any], request: Request, key: str = "") -> Reply:
         """The reply to one call, if the connection may carry it."""
-        reply = await self.clerk.ask(Call(name, "" if who is None else who.credentials, given, key))
+        reply = await self.clerk.ask(Call(name, credential, given, key))
         line = request.scope.get("state", {}).get(CONNECTION)
         if line is not None and reply.account and not line.owe(self.accounts, reply.account, self.shared):
-            refused = _response(problem("too_many_connections"))
-            refused.headers["connection"] = "close"
-            return refused
-        return _response(reply)
+            refused = problem("too_many_connections")
+            return replace(refused, headers=(*refused.headers, ("connection", "close")))
+        return reply
 
 
 def form_of(accept: str) -> str | None:
