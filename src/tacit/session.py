@@ -118,7 +118,10 @@ class Session:
         self.data.runner.start()
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
-        quotes, sale = offer.quotes, self._sale(offer, asked, text)
+        quotes, version = offer.quotes, self.data.version
+        sale = Sale(offer.events, self.analyst, text + weights_comment(asked), version, offer.key, offer.tables, self._request)
+        if self._bearer is not None:
+            sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in quotes)))
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
@@ -130,14 +133,6 @@ class Session:
         released = replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text)
         return with_names(released, names, labels_of(offer.question))
 
-    def _sale(self, offer: Offer, asked: Request, text: str) -> Sale:
-        """The spend that the ledger is asked for."""
-        version = self.data.version
-        sale = Sale(offer.events, self.analyst, text + weights_comment(asked), version, offer.key, offer.tables, self._request)
-        if self._bearer is None:
-            return sale
-        return replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
-
     @one_exit
     def is_paid(self, question: str, **budget: Any) -> bool:
         """Whether this analyst has paid for the answer, which is then free; another analyst's answer makes no difference."""
@@ -145,11 +140,8 @@ class Session:
             asked = self._read(question, None).statement
             if not isinstance(asked, Select) or free_columns(asked, self.data.catalog, lambda: self.data.public) is not None:
                 return False
-            request = request_of(asked.options, budget)
-            offer = self._offer(asked, request, question)
-            sale = self.data.till.under(self._sale(offer, request, question), offer.older)
-            recalled = self.data.ledger.recalled(sale)
-            return recalled is not None and recalled.own
+            offer = self._offer(asked, request_of(asked.options, budget), question)
+            return self.data.ledger.is_paid((offer.key, *offer.older), self.analyst)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""

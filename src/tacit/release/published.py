@@ -92,7 +92,8 @@ def _table(answer: Answer) -> str:
         for at in shown
     )
     more = f'<p class="fine">{len(shown):,} of {len(answer):,} rows are shown.</p>' if len(answer) > MOST_ROWS else ""
-    return f'<div class="scroll" tabindex="0" role="group" aria-label="table"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>{more}'
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="scroll" tabindex="0" role="group" aria-label="table">{table}</div>{more}'
 
 
 def _kind(column: Column) -> str:

@@ -188,7 +188,7 @@ def overview(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     head, whole, spent, left = ledger.head, data.catalog.budget, ledger.spent(), ledger.left()
     analysts = [_standing(office, name) for name in sorted(data.catalog.analysts) or sorted(office.accounts.names(ANALYST))]
     with office.seats.seat():
-        entries = [entry for entry in islice(ledger.entries(first=max(0, head.number + 1 - LATEST)), LATEST)][::-1]
+        entries = list(islice(ledger.entries(first=max(0, head.number + 1 - LATEST)), LATEST))[::-1]
     listed = [
         {
             "entry": entry.number,
@@ -212,7 +212,12 @@ def _standing(office: Office, name: str) -> dict[str, Any]:
     own = ledger.caps.analyst(name)
     cap = own.budget or office.data.catalog.budget
     spent = ledger.spent(name).epsilon
-    return {"name": name, "cap": decimal_text(cap.epsilon), "spent": _epsilon(spent), "left": decimal_text(ledger.left(name).epsilon)}
+    return {
+        "name": name,
+        "cap": decimal_text(cap.epsilon),
+        "spent": _epsilon(spent),
+        "left": decimal_text(ledger.left(name).epsilon),
+    }
 
 
 def _epsilon(epsilon: Fraction | None) -> str | None:

@@ -187,7 +187,9 @@ def host_name(host: str) -> str:
 def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether a request announces a body; one that announces none has none."""
     headers = list(headers)
-    return bool(header_values(headers, b"transfer-encoding")) or any(each != "0" for each in header_values(headers, b"content-length"))
+    return bool(header_values(headers, b"transfer-encoding")) or any(
+        each != "0" for each in header_values(headers, b"content-length")
+    )
 
 
 def _is_json(types: list[str]) -> bool:

@@ -15,7 +15,6 @@ from hashlib import sha256
 from math import floor
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from tacit.doors.server.models import AMOUNT
@@ -104,7 +103,7 @@ class Asking:
             wanted = Wanted(given.get("mended", ""), wanted.kind, given.get("less", "") or wanted.epsilon, wanted.error, wanted.key)
         if given.get("action") != "spend" or not wanted.key or not wanted.is_amount:
             return await self.form(visit, wanted, await self._seen(visit, wanted))
-        reply = await visit.call("ask", wanted.request_key, sql=wanted.sql, **wanted.budget)
+        reply = await visit.call("ask", key=wanted.request_key, sql=wanted.sql, **wanted.budget)
         content = json.loads(reply.body)
         if reply.status != 200:
             if reply.status in (403, 429, 503):
@@ -148,18 +147,17 @@ class Asking:
         answer, entry = more.get("answer"), more.get("entry")
         table = None if answer is None else views.table_of(answer)
         budget = {**wanted.budget} if wanted.is_amount else {"epsilon": "0.1"}
-        facts = {
-            "wanted": wanted, "sql": Lines(wanted.sql), "seen": seen, "key": visit.key, "known": [(Lines(sql), each) for sql, each in known],
-            "tables": catalog["tables"], "facts_of": views.facts_of, "sql_name": views.sql_name, "answer": answer, "table": table,
-            "entry": entry, "offered": more.get("offered"), "paid_at": more.get("paid_at", ""), "failed": more.get("failed", False),
-            "copies": [(name, Lines(text)) for name, text in views.copies(wanted.sql, budget, self._url(visit.request))] if answer else [],
-            "words": completions(catalog["tables"]), "is_drawn": answer is not None and entry is not None and _is_drawn(answer, table),
+        url = f"{self.settings.scheme}://{visit.request.headers['host']}"
+        drawn = entry is not None and table is not None and table.is_drawn
+        facts: dict[str, Any] = {
+            "wanted": wanted, "sql": Lines(wanted.sql), "seen": seen, "key": visit.key, "tables": catalog["tables"],
+            "known": [(Lines(sql), each) for sql, each in known], "facts_of": views.facts_of, "sql_name": views.sql_name,
+            "answer": answer, "table": table, "entry": entry, "is_drawn": drawn, "offered": more.get("offered"),
+            "paid_at": more.get("paid_at", ""), "failed": more.get("failed", False), "words": completions(catalog["tables"]),
+            "copies": [(name, Lines(text)) for name, text in views.copies(wanted.sql, budget, url)] if answer else [],
             "mended": Lines(seen.refusal.mended) if seen.refusal else "",
         }  # fmt: skip
         return self.frame.page("ask.html", status, visit.nonce, who=visit.who, at="ask", **facts)
-
-    def _url(self, request: Request) -> str:
-        return f"{self.settings.scheme}://{request.headers['host']}"
 
     # --- answers -----------------------------------------------------------------------------------------------------------------
 
@@ -171,7 +169,9 @@ class Asking:
         reply = await visit.call("answer", entry=entry)
         if own is None:
             raise Problem(reply)
-        epsilon = views.amount(own["price"]["epsilon"], 12) if own["price"]["epsilon"] else _first_epsilon(await visit.facts("budget"))
+        epsilon = (
+            views.amount(own["price"]["epsilon"], 12) if own["price"]["epsilon"] else _first_epsilon(await visit.facts("budget"))
+        )
         wanted = Wanted(own["question"], "epsilon", epsilon.replace(",", ""))
         if reply.status == 404:  # paid for, and not finished
             return await self.form(visit, wanted, await self._seen(visit, wanted), 404, failed=True)
@@ -188,7 +188,11 @@ class Asking:
         reply = await visit.call("answer", entry=entry, form=DOWNLOADS[form])
         if reply.status != 200:
             raise Problem(reply)
-        headers = {"content-type": reply.media, "cache-control": "no-store", "content-security-policy": "default-src 'none'; sandbox"}
+        headers = {
+            "content-type": reply.media,
+            "cache-control": "no-store",
+            "content-security-policy": "default-src 'none'; sandbox",
+        }
         if "show" not in visit.request.query_params or form != "svg":
             headers["content-disposition"] = f'attachment; filename="answer-{entry}.{form}"'
         return Response(reply.body, 200, headers)
@@ -204,7 +208,7 @@ class Asking:
     async def catalog(self, visit: Visit) -> Response:
         """What is declared, as a diagram and as tables; for every role."""
         catalog = await visit.facts("catalog")
-        facts = {"diagram": views.diagram_of(catalog["tables"]), "facts_of": views.facts_of, "catalog": catalog}
+        facts: dict[str, Any] = {"diagram": views.diagram_of(catalog["tables"]), "facts_of": views.facts_of, "catalog": catalog}
         return self.frame.page("catalog.html", who=visit.who, at="catalog", amount=views.amount, sql_name=views.sql_name, **facts)
 
     async def history(self, visit: Visit) -> Response:
@@ -213,7 +217,13 @@ class Asking:
         more = {"before": int(before)} if re.fullmatch(r"[0-9]{1,15}", before) else {}
         page = await visit.facts("history", last=50, **more)
         failed = {each["about"] for each in page["entries"] if each["kind"] == "failure"}
-        facts = {"entries": page["entries"], "before": page["before"], "failed": failed, "moment": views.moment, "amount": views.amount}
+        facts: dict[str, Any] = {
+            "entries": page["entries"],
+            "before": page["before"],
+            "failed": failed,
+            "moment": views.moment,
+            "amount": views.amount,
+        }
         return self.frame.page("history.html", who=visit.who, at="history", **facts)
 
     async def budget(self, visit: Visit) -> Response:
@@ -225,7 +235,7 @@ class Asking:
         gauges.append(views.gauge_of(self.texts["whole_budget"], whole["cap"]["epsilon"], whole["left"]["epsilon"]))
         points = views.over_time(page["entries"])
         room = [(views.amount(each), f"{floor(left / each):,}") for each in (Fraction(1, 100), Fraction(1, 10), Fraction(1))]
-        facts = {"gauges": gauges, "points": points, "path": views.stairs(points), "room": room, "budget": budget}
+        facts: dict[str, Any] = {"gauges": gauges, "points": points, "path": views.stairs(points), "room": room, "budget": budget}
         return self.frame.page("budget.html", who=visit.who, at="budget", amount=views.amount, **facts)
 
 
@@ -233,10 +243,6 @@ def _first_epsilon(budget: dict[str, Any]) -> str:
     """A small price that the analyst may pay."""
     most = budget["analyst"]["epsilon_per_query"]
     return decimal_text(min(FIRST_EPSILON, Fraction(most))) if most else decimal_text(FIRST_EPSILON)
-
-
-def _is_drawn(answer: dict[str, Any], table: views.Table | None) -> bool:
-    return table is not None and any(is_number for _, is_number in table.headings) and 0 < len(answer["rows"]) <= 2_000
 
 
 def completions(tables: list[dict[str, Any]]) -> str:

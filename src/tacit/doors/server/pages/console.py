@@ -34,7 +34,11 @@ def console(asks: Asks, settings: Settings) -> App:
             try:
                 visit = await visit_of(request, asks, settings)
                 if roles and visit.who["role"] not in roles:
-                    return RedirectResponse(HOME[visit.who["role"]], 303, {"cache-control": "no-store"}) if path == "/" else _not_found(frame)
+                    return (
+                        RedirectResponse(HOME[visit.who["role"]], 303, {"cache-control": "no-store"})
+                        if path == "/"
+                        else _not_found(frame)
+                    )
                 return await show(visit)
             except LoggedOut:
                 place = request.url.path if method == "GET" else ""
@@ -56,7 +60,10 @@ def console(asks: Asks, settings: Settings) -> App:
         page("/price", asking.price, ANALYST, method="POST"),
         page("/answers/{entry:int}", asking.answer, ANALYST),
         page("/answers/{entry:int}/offer", asking.offer, ANALYST, method="POST"),
-        *(page(f"/answers/{{entry:int}}.{form}", _with_form(asking.download, form), ANALYST) for form in ("csv", "json", "arrow", "svg")),
+        *(
+            page(f"/answers/{{entry:int}}.{form}", _with_form(asking.download, form), ANALYST)
+            for form in ("csv", "json", "arrow", "svg")
+        ),
         page("/catalog", asking.catalog),
         page("/history", asking.history, ANALYST),
         page("/budget", asking.budget, ANALYST),
@@ -98,7 +105,9 @@ async def _file(frame: Frame, request: Request) -> Response:
     media, content = frame.static.get(request.url.path, ("", b""))
     if not media:
         return _not_found(frame)
-    return Response(content, 200, {"content-type": media, "cache-control": ONCE_A_YEAR, "content-security-policy": POLICY.format(nonce="")})
+    return Response(
+        content, 200, {"content-type": media, "cache-control": ONCE_A_YEAR, "content-security-policy": POLICY.format(nonce="")}
+    )
 
 
 async def _absent(frame: Frame, _: Request, error: Exception) -> Response:

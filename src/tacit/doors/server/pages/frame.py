@@ -1,8 +1,8 @@
 """The frame of every page: templates, texts, headers, and the gate that forms and links pass.
 
-A page is made from replies of the clerk alone. Every text is escaped by Jinja, and every character that is not seen is shown as its
-escape; no template marks a text as safe. Forms are accepted from a page of this server alone: `Origin` must name it. A link on a page
-of another site, such as a mail program, leads to a page that asks to continue: the cookie is not sent with it.
+A page is made from replies of the clerk alone. Every text is escaped by Jinja, and every character that is not seen is shown as
+its escape; no template marks a text as safe. Forms are accepted from a page of this server alone: `Origin` must name it. A link on
+a page of another site, such as a mail program, leads to a page that asks to continue: the cookie is not sent with it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'{nonce}; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
 )
-REFERRER = ("Referrer-Policy", "same-origin")  # with none at all, a browser would send the forms of these pages without their Origin
+REFERRER = (
+    "Referrer-Policy",
+    "same-origin",
+)  # with none at all, a browser would send the forms of these pages without their Origin
 LEFT_OUT = ("Cache-Control", "Content-Security-Policy", "Referrer-Policy")
 ONCE_A_YEAR = "public, max-age=31536000, immutable"  # the address of a file changes with its content
 FORM = "application/x-www-form-urlencoded"
@@ -73,7 +76,9 @@ class Frame:
 
     def __init__(self) -> None:
         self.texts, self.static = read_texts(), read_static()
-        templates = {file.name: file.read_text("utf-8") for file in FOLDER.joinpath("templates").iterdir() if file.name != "__pycache__"}
+        templates = {
+            file.name: file.read_text("utf-8") for file in FOLDER.joinpath("templates").iterdir() if file.name != "__pycache__"
+        }
         self._templates = Environment(
             loader=DictLoader(templates), autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True,
             lstrip_blocks=True, auto_reload=False,

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
-from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tacit.doors.server.calls import Reply
@@ -43,12 +42,16 @@ class Offices:
         asked = [each for each in seen["entries"] if each["kind"] in ("spend", "recall")]
         today = [each for each in asked if datetime.fromisoformat(each["at"]) >= day]
         failures = [each for each in seen["entries"] if each["kind"] == "failure"][: seen["failures"]]
-        gauges = [views.gauge_of(each["name"], each["cap"], str(Fraction(each["cap"]) - Fraction(each["spent"] or 0))) for each in seen["analysts"]]
+        gauges = [
+            views.gauge_of(each["name"], each["cap"], str(Fraction(each["cap"]) - Fraction(each["spent"] or 0)))
+            for each in seen["analysts"]
+        ]
         facts = {
             "seen": seen, "today": today, "failures": failures, "gauges": sorted(gauges, key=lambda each: -each.percent),
             "whole": views.gauge_of(self.texts["whole_budget"], seen["cap"]["epsilon"], seen["left"]),
-            "accounts": accounts["accounts"], "caps": {each["name"]: each for each in caps["caps"]}, "url": self._url(visit.request),
-            "moment": views.moment, "amount": views.amount, "session": visit.who["number"],
+            "accounts": accounts["accounts"], "caps": {each["name"]: each for each in caps["caps"]},
+            "url": f"{self.settings.scheme}://{visit.request.headers['host']}", "moment": views.moment,
+            "amount": views.amount, "session": visit.who["number"],
         }  # fmt: skip
         shown = {"issued": None, "wrong": "", "said": "", **more}
         return self.frame.page("owner.html", status, who=visit.who, at="owner", **facts, **shown)
@@ -74,7 +77,7 @@ class Offices:
     async def revoke(self, visit: Visit) -> Response:
         """End a token of an account, or all of them."""
         given = await form_of(visit.request)
-        numbers = {each: int(given[each]) for each in ("number", "narrow") if WHOLE.fullmatch(given.get(each, ""))}
+        numbers: dict[str, Any] = {each: int(given[each]) for each in ("number", "narrow") if WHOLE.fullmatch(given.get(each, ""))}
         return await self._done(visit, await visit.call("revoke", name=given.get("name", "")[:64], **numbers))
 
     async def lower(self, visit: Visit) -> Response:
@@ -83,7 +86,9 @@ class Offices:
         cap = given.get("cap", "").strip()
         if cap and not re.fullmatch(AMOUNT, cap):
             return await self.owner(visit, 422, wrong=self.texts["no_amount"])
-        return await self._done(visit, await visit.call("set_caps", name=given.get("name", "")[:64], **({"epsilon": cap} if cap else {})))
+        return await self._done(
+            visit, await visit.call("set_caps", name=given.get("name", "")[:64], **({"epsilon": cap} if cap else {}))
+        )
 
     async def resume(self, visit: Visit) -> Response:
         """Let questions go on after failures, for a reason that the ledger records."""
@@ -97,15 +102,14 @@ class Offices:
             raise Problem(reply)
         return await self.owner(visit, reply.status, wrong=json.loads(reply.body)["error"]["message"])
 
-    def _url(self, request: Request) -> str:
-        return f"{self.settings.scheme}://{request.headers['host']}"
-
     # --- publishing --------------------------------------------------------------------------------------------------------------
 
     async def publish(self, visit: Visit, status: int = 200, wrong: str = "") -> Response:
         """The answers that analysts offer."""
         offers = await visit.facts("offers")
-        return self.frame.page("publish.html", status, who=visit.who, at="publish", offers=offers["offers"], wrong=wrong, moment=views.moment)
+        return self.frame.page(
+            "publish.html", status, who=visit.who, at="publish", offers=offers["offers"], wrong=wrong, moment=views.moment
+        )
 
     async def published(self, visit: Visit) -> Response:
         """The page with the picked answers, as a file."""

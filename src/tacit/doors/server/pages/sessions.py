@@ -67,16 +67,16 @@ class Visit:
         """The key of the form on this page."""
         return made_from(self.who["fresh"], "form")
 
-    async def call(self, name: str, key: str = "", **given: Any) -> Reply:
+    async def call(self, operation: str, /, key: str = "", **given: Any) -> Reply:
         """The reply of the clerk, whatever it is; raises `LoggedOut` if the session has ended."""
-        reply = await self.asks.reply(name, self.token, given, self.request, key)
+        reply = await self.asks.reply(operation, self.token, given, self.request, key)
         if reply.status == 401:
             raise LoggedOut
         return reply
 
-    async def facts(self, name: str, **given: Any) -> dict[str, Any]:
+    async def facts(self, operation: str, /, **given: Any) -> dict[str, Any]:
         """The facts of a reply; any other reply is a problem."""
-        reply = await self.call(name, **given)
+        reply = await self.call(operation, **given)
         if reply.status != 200:
             raise Problem(reply)
         facts: dict[str, Any] = json.loads(reply.body)
@@ -105,7 +105,9 @@ async def form_of(request: Request) -> dict[str, str]:
 async def fields_of(request: Request) -> list[tuple[str, str]]:
     """The fields of a form in their order. A line break is one character, as in every other way to ask."""
     body = (await request.body()).decode("ascii", "strict")
-    pairs = parse_qsl(body, keep_blank_values=True, strict_parsing=bool(body), encoding="utf-8", errors="strict", max_num_fields=MOST_FIELDS)
+    pairs = parse_qsl(
+        body, keep_blank_values=True, strict_parsing=bool(body), encoding="utf-8", errors="strict", max_num_fields=MOST_FIELDS
+    )
     return [(name, value.replace("\r\n", "\n")) for name, value in pairs]
 
 

@@ -12,16 +12,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from itertools import accumulate
 from math import floor, isfinite, log10
 from typing import Any
 
 from tacit.untrusted import for_json
 
 MOST_ROWS = 1_000  # of a table on a page; downloads have all
+MOST_DRAWN = 2_000  # rows of a chart
 MOST_TEXT = 200  # characters of a key in a cell
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-RESERVED = frozenset("all and as asc between by case cast desc distinct else end from group having in is join left limit not null on or "
-                     "order select then true false union using when where with".split())  # fmt: skip
+RESERVED = frozenset(
+    """all and as asc between by case cast desc distinct else end from group having in is join left limit not null on or order
+    select then true false union using when where with""".split()  # noqa: SIM905
+)
 BESIDE, BELOW = 250, 22  # of the diagram, in its own units
 WIDE, HEAD, ROW, MOST_SHOWN = 190, 34, 20, 12
 
@@ -93,6 +97,11 @@ class Table:
     rows: list[list[Cell]]
     total: int
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the clerk draws a chart of it."""
+        return 0 < self.total <= MOST_DRAWN and any(is_number for _, is_number in self.headings)
+
 
 def table_of(answer: Mapping[str, Any]) -> Table:
     """The table of an answer, with a bar behind each number on the scale of its column."""
@@ -108,7 +117,9 @@ def _ends(cell: Any) -> tuple[float, float, float] | None:
     if not isinstance(cell, dict):
         return None
     parts = cell.get("value"), cell.get("low"), cell.get("high")
-    value, low, high = (part if isinstance(part, int | float) and not isinstance(part, bool) and isfinite(part) else None for part in parts)
+    value, low, high = (
+        part if isinstance(part, int | float) and not isinstance(part, bool) and isfinite(part) else None for part in parts
+    )
     if value is None:
         return None
     return float(value), float(value if low is None else low), float(value if high is None else high)
@@ -122,7 +133,7 @@ def _scale(cells: Iterable[Any]) -> tuple[float, float] | None:
 
 def _cell(cell: Any, scale: tuple[float, float] | None) -> Cell:
     if not isinstance(cell, dict):
-        text = {None: "–", True: "true", False: "false"}.get(cell, None) if cell is None or isinstance(cell, bool) else None
+        text = {None: "–", True: "true", False: "false"}.get(cell) if cell is None or isinstance(cell, bool) else None
         return Cell((text if text is not None else number(cell))[:MOST_TEXT])
     half, low, high = cell.get("half_width"), cell.get("low"), cell.get("high")
     width = float(half) if isinstance(half, int | float) else None
@@ -130,7 +141,10 @@ def _cell(cell: Any, scale: tuple[float, float] | None) -> Cell:
     ends = _ends(cell)
     if ends is None or scale is None:
         return Cell(number(cell.get("value"), width), True, interval, bool(cell.get("unknown")))
-    at = lambda place: round(100 * (place - scale[0]) / (scale[1] - scale[0]), 2)  # noqa: E731
+
+    def at(place: float) -> float:
+        return round(100 * (place - scale[0]) / (scale[1] - scale[0]), 2)
+
     begin, end = sorted((at(0.0), at(ends[0])))
     whisker = None if low is None or high is None else (at(ends[1]), round(at(ends[2]) - at(ends[1]), 2))
     return Cell(number(cell["value"], width), True, interval, bool(cell.get("unknown")), (begin, round(end - begin, 2)), whisker)
@@ -168,7 +182,9 @@ def price_of(seen: Mapping[str, Any], words: Mapping[str, Any]) -> Price:
     explanation, own = seen["explanation"], seen["budget"]["analyst"]
     epsilon, left = Fraction(explanation["price"]["epsilon"]), Fraction(own["left"]["epsilon"])
     cap = (own["cap"] or seen["budget"]["data_set"]["cap"])["epsilon"]
-    errors = [f"{each['column']} ± {number(_as_number(each['half_width']))}" for each in explanation["errors"] if each["half_width"]]
+    errors = [
+        f"{each['column']} ± {number(_as_number(each['half_width']))}" for each in explanation["errors"] if each["half_width"]
+    ]
     later = [each for each in explanation["errors"] if not each["half_width"]]
     known = [*errors[:3], *([words["more_numbers"].format(count=len(errors) - 3)] if len(errors) > 3 else [])]
     known += [words["with_answer"]] if later else []
@@ -181,7 +197,11 @@ def price_of(seen: Mapping[str, Any], words: Mapping[str, Any]) -> Price:
     spends = [f"ε {amount(epsilon)}", *known]
     per_query = own["epsilon_per_query"]
     if epsilon > left:
-        return Price(" · ".join([*spends, words["too_much"].format(left=amount(left))]), words["spend"].format(epsilon=amount(epsilon)), False)
+        return Price(
+            " · ".join([*spends, words["too_much"].format(left=amount(left))]),
+            words["spend"].format(epsilon=amount(epsilon)),
+            False,
+        )
     if per_query is not None and epsilon > Fraction(per_query):
         line = " · ".join([*spends, words["too_much_each"].format(most=amount(per_query))])
         return Price(line, words["spend"].format(epsilon=amount(epsilon)), False, curve=curve, path=path)
@@ -196,7 +216,7 @@ def _as_number(text: str) -> int | float:
 
 
 def _curve(explanation: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
-    """The error of the first number at each budget, and the same as a path in a box of 100 by 40; the largest error is at the top."""
+    """The error of the first number at each budget, and the same as a path in a box of 100 by 40."""
     points = []
     for each in explanation["budgets"]:
         half = next((error["half_width"] for error in each["errors"] if error["half_width"]), None)
@@ -322,7 +342,9 @@ def diagram_of(tables: Sequence[Mapping[str, Any]]) -> Diagram:
         at, columns = depth(table["name"]), [(column["name"], column["kind"]) for column in table["columns"]]
         tall = HEAD + ROW * min(len(columns), MOST_SHOWN) + (ROW if len(columns) > MOST_SHOWN else 0) + 8
         y = heights.get(at, 0)
-        boxes[table["name"]] = Box(table["name"], at * BESIDE, y, tall, table["public"], columns[:MOST_SHOWN], max(0, len(columns) - MOST_SHOWN))
+        boxes[table["name"]] = Box(
+            table["name"], at * BESIDE, y, tall, table["public"], columns[:MOST_SHOWN], max(0, len(columns) - MOST_SHOWN)
+        )
         heights[at] = y + tall + BELOW
     arrows = []
     for name, parent in parents.items():
@@ -364,16 +386,14 @@ def over_time(entries: Sequence[Mapping[str, Any]]) -> list[tuple[float, float, 
     """The spends of a page of history, oldest first: place in time and sum, both in percent, with the moment and the sum."""
     spends = [each for each in reversed(entries) if each["kind"] == "spend" and each["price"]["epsilon"] is not None]
     times = [datetime.fromisoformat(each["at"]).timestamp() for each in spends]
-    sums: list[Fraction] = []
-    for each in spends:
-        sums.append((sums[-1] if sums else Fraction(0)) + Fraction(each["price"]["epsilon"]))
+    sums = list(accumulate(Fraction(each["price"]["epsilon"]) for each in spends))
     if not sums or not sums[-1]:
         return []
-    first, last = times[0], times[-1]
-    place = lambda time: 100 * (time - first) / (last - first) if last > first else 100.0  # noqa: E731
+    first, wide = times[0], (times[-1] - times[0]) or 1.0
+    points = zip(spends, times, sums, strict=True)
     return [
-        (round(place(time), 2), round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total))
-        for each, time, total in zip(spends, times, sums, strict=True)
+        (round(100 * (time - first) / wide, 2), round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total))
+        for each, time, total in points
     ]
 
 
@@ -389,13 +409,21 @@ def stairs(points: Sequence[tuple[float, float, str, str]]) -> str:
 # --- elsewhere ---------------------------------------------------------------------------------------------------------------
 
 
+PYTHON = """import os
+import tacit
+
+with tacit.connect("{url}", token=os.environ["TACIT_TOKEN"]) as me:
+    print(me.sql({sql!r}, {given}))"""
+CURL = """curl {url}/v1/questions -H @token.txt \\
+  -H 'Content-Type: application/json' -H 'Idempotency-Key: NEW' \\
+  -d {body}"""
+
+
 def copies(sql: str, budget: Mapping[str, str], url: str) -> list[tuple[str, str]]:
     """The question for other programs, by name; a token stands in none of them."""
     given = ", ".join(f"{name}={value}" for name, value in budget.items())
-    python = f'import os\nimport tacit\n\nwith tacit.connect("{url}", token=os.environ["TACIT_TOKEN"]) as me:\n    print(me.sql({sql!r}, {given}))'
-    body = for_json({"sql": sql, **budget}, plain=True)
-    curl = f"curl {url}/v1/questions -H @token.txt -H 'Content-Type: application/json' -H 'Idempotency-Key: NEW' \\\n  -d {shlex.quote(body)}"
-    return [("Python", python), ("SQL", sql), ("curl", curl)]
+    body = shlex.quote(for_json({"sql": sql, **budget}, plain=True))
+    return [("Python", PYTHON.format(url=url, sql=sql, given=given)), ("SQL", sql), ("curl", CURL.format(url=url, body=body))]
 
 
 def plan_of(event: Any) -> str:
