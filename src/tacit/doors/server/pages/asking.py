@@ -14,6 +14,7 @@ from fractions import Fraction
 from hashlib import sha256
 from math import floor
 from typing import Any
+from urllib.parse import quote
 
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
@@ -28,6 +29,7 @@ FIRST_EPSILON = Fraction(1, 10)
 MOST_SQL = 65_536
 KEY = re.compile(r"[A-Za-z0-9_-]{20,64}")
 CURVE = (Fraction(1), Fraction(1, 4), Fraction(1, 2), Fraction(2), Fraction(4))
+TOLD = ("message", "remedy", "mended", "use", "epsilon")
 DOWNLOADS = {"csv": "csv", "json": "json", "arrow": "arrow", "svg": "svg"}
 
 
@@ -113,11 +115,16 @@ class Asking:
             return RedirectResponse(f"/answers/{int(content['entry'])}", 303, {"cache-control": "no-store"})
         return await self.form(visit, wanted, await self._seen(visit, wanted), answer=content)
 
+    async def build(self, visit: Visit) -> Response:
+        """A question that was put together without SQL, in the editor."""
+        sql = views.built((await visit.facts("catalog"))["tables"], visit.request.query_params)
+        return RedirectResponse("/" if sql is None else f"/?sql={quote(sql)}", 303, {"cache-control": "no-store"})
+
     async def price(self, visit: Visit) -> Response:
         """The price while it is typed, for the script."""
         seen = await self._seen(visit, wanted_of(await form_of(visit.request)))
         shown = {} if seen.price is None else asdict(seen.price)
-        refused = {} if seen.refusal is None else {"message": seen.refusal.message, "remedy": seen.refusal.remedy}
+        refused = {} if seen.refusal is None else {name: getattr(seen.refusal, name) for name in TOLD}
         place = None if seen.refusal is None else seen.refusal.place
         return JSONResponse({"price": shown, "refusal": refused, "place": place}, headers={"cache-control": "no-store"})
 

@@ -56,6 +56,7 @@ def console(asks: Asks, settings: Settings) -> App:
         Route("/leave", _guarded(frame, entrance.log_out), methods=["POST"]),
         Route("/static/{name:path}", partial(_file, frame), methods=["GET"]),
         page("/", asking.ask, ANALYST),
+        page("/build", asking.build, ANALYST),
         page("/ask", asking.send, ANALYST, method="POST"),
         page("/price", asking.price, ANALYST, method="POST"),
         page("/answers/{entry:int}", asking.answer, ANALYST),

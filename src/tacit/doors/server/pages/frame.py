@@ -55,6 +55,11 @@ def shown(value: object) -> object:
     return visible(value) if isinstance(value, str) and not isinstance(value, Lines | Markup) else value
 
 
+def lines(text: str) -> Lines:
+    """The same with its line breaks, for a question that is shown and not sent back."""
+    return Lines("\n".join(map(visible, text.split("\n"))))
+
+
 def read_texts(language: str = "en") -> Mapping[str, Any]:
     """Every text of the pages in a language, from texts.toml."""
     texts: Mapping[str, Any] = tomllib.loads(FOLDER.joinpath("texts.toml").read_text("utf-8"))[language]
@@ -83,6 +88,7 @@ class Frame:
             loader=DictLoader(templates), autoescape=True, undefined=StrictUndefined, finalize=shown, trim_blocks=True,
             lstrip_blocks=True, auto_reload=False,
         )  # fmt: skip
+        self._templates.filters["lines"] = lines
         addresses = {address.rpartition("/")[2]: address for address in self.static}
         self._templates.globals.update(t=self.texts, static=addresses, has_editor="editor.js" in addresses)
         for name in templates:  # compiled before the sandbox closes, and shared by all visits

@@ -295,6 +295,38 @@ def examples(tables: Sequence[Mapping[str, Any]], epsilon: str) -> list[tuple[st
     return [*found[:5], *((sql, epsilon) for sql in public[:1])]
 
 
+NUMBERS, SIGNS = ("AVG", "SUM"), ("=", "<>", "<", "<=", ">", ">=")
+DECIMAL = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+
+
+def built(tables: Sequence[Mapping[str, Any]], given: Mapping[str, str]) -> str | None:
+    """The SQL of a question that was put together from declared names; None if one of them is not declared.
+
+    A value is a literal: a number if it looks like one and the column has bounds, else a text between quotes.
+    """
+    table = next((each for each in tables if each["name"] == given.get("table")), None)
+    columns = {} if table is None else {each["name"]: each for each in table["columns"]}
+    group, where, is_ = given.get("group", ""), given.get("where", ""), given.get("is", "=")
+    what, _, number_of = given.get("number", "").partition(" ")
+    names = [name for name in (group, where, number_of) if name]
+    if table is None or any(name not in columns for name in names) or is_ not in SIGNS or (what and what not in NUMBERS):
+        return None
+    counted = f"{what}({sql_name(number_of)}) AS {'mean' if what == 'AVG' else 'total'}" if what else "COUNT(*) AS n"
+    lines = [f"SELECT {sql_name(group)}, {counted}" if group else f"SELECT {counted}", f"FROM {sql_name(table['name'])}"]
+    if where:
+        lines.append(f"WHERE {sql_name(where)} {is_} {_literal(given.get('value', ''), columns[where])}")
+    return "\n".join([*lines, *([f"GROUP BY {sql_name(group)}"] if group else [])])
+
+
+def _literal(value: str, column: Mapping[str, Any]) -> str:
+    if column["kind"] == "number" and DECIMAL.fullmatch(value):
+        return value
+    if value.lower() in ("true", "false") and True in (column["values"] or ()):
+        return value.upper()
+    quoted = value.replace("'", "''")
+    return f"'{quoted}'" if column["kind"] != "date" else f"DATE '{quoted}'"
+
+
 def facts_of(column: Mapping[str, Any]) -> str:
     """What is declared of a column, in a few words."""
     if column["bounds"]:

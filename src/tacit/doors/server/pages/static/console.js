@@ -71,8 +71,28 @@ function show({ price, refusal, place }) {
   if (refused) field.setAttribute("aria-invalid", "true");
   element("curve").hidden = refused || !price.path;
   if (!refused && price.path) element("curve-line").setAttribute("d", price.path);
+  remedy(refusal);
   if (element("refusal")) element("refusal").hidden = true;
   if (editor) editor.mark(place);
+}
+
+// The remedy as a button: the same question with the word that was meant, or with an epsilon that fits.
+function remedy({ mended, use, epsilon }) {
+  const button = element("mend");
+  button.hidden = !mended && !epsilon;
+  if (button.hidden) return;
+  button.textContent = mended ? form.dataset.use.replace("{word}", use) : form.dataset.useEpsilon.replace("{epsilon}", epsilon);
+  button.onclick = () => {
+    button.hidden = true;
+    if (mended) write(mended);
+    else element("epsilon").value = epsilon;
+    typed();
+  };
+}
+
+function write(text) {
+  if (editor) editor.write(text);
+  else field.value = text;
 }
 
 // ---- what is clicked ----------------------------------------------------------------------------------------------------------
