@@ -24,8 +24,8 @@ from cryptography.x509.oid import NameOID
 from hospital import files
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import Desk, desk
-from tacit.doors.server.front import app
 from tacit.doors.server.gate import configured
+from tacit.doors.server.pages.console import with_console
 from tacit.doors.server.settings import Settings
 from tacit.session import open as open_data
 
@@ -96,7 +96,7 @@ def listening(place: Desk, certificate: tuple[Path, Path] | None = None) -> Iter
     files = {} if certificate is None else {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
     line, handshake = socket.create_server(("127.0.0.1", 0)), asyncio.constants.SSL_HANDSHAKE_TIMEOUT
     named = {} if certificate is None else {"certificate": certificate[0], "key": certificate[1]}
-    server = uvicorn.Server(configured(app(InProcess(place), Settings(**named)), **files))
+    server = uvicorn.Server(configured(with_console(InProcess(place), Settings(**named)), **files))
     server.config.timeout_keep_alive = 600  # seconds: a busy machine may take its time between two requests
     thread = threading.Thread(target=server.run, args=([line],))
     thread.start()

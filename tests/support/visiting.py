@@ -14,7 +14,7 @@ import httpx
 from loops import in_own_loop
 from served import InProcess, Served
 from tacit.doors.server.desk import Desk
-from tacit.doors.server.front import app
+from tacit.doors.server.pages.console import with_console
 from tacit.doors.server.settings import Settings
 
 HERE = Settings(names=("testserver",))
@@ -106,7 +106,7 @@ def fields(form: Node) -> dict[str, str]:
 
 @cache
 def front_of(desk: Desk, settings: Settings = HERE) -> Any:
-    return app(InProcess(desk), settings)
+    return with_console(InProcess(desk), settings)
 
 
 class Visitor:

@@ -1,7 +1,4 @@
-"""The front: HTTP in, calls to the clerk out. It knows no credential, no ledger and no data; it checks forms and passes them on.
-
-The API is at /v1; every other address is one of the console (`pages/`).
-"""
+"""The front: HTTP in, calls to the clerk out. It knows no credential, no ledger and no data; it checks forms and passes them on."""
 
 from __future__ import annotations
 
@@ -19,8 +16,7 @@ from starlette.exceptions import HTTPException
 
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
-from tacit.doors.server.gate import App, Gate, Message, Receive, Send
-from tacit.doors.server.pages.console import console
+from tacit.doors.server.gate import App, Gate
 from tacit.doors.server.problems import misfit, problem
 from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 
@@ -100,13 +96,13 @@ ROUTES = (
 )
 
 
-def app(clerk: Clerk, settings: Settings) -> App:
-    """The application: routes that pass calls to the clerk, behind the gate."""
+def app(clerk: Clerk, settings: Settings, asking: Asking | None = None) -> App:
+    """The application: routes that pass calls to the clerk, behind the gate. The console beside it shares its `asking`."""
     api = FastAPI(title="tacit", version="1", openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
     api.add_exception_handler(RequestValidationError, partial(_invalid, clerk))
     api.add_exception_handler(HTTPException, partial(_absent, clerk))
     api.add_exception_handler(Exception, _unavailable)
-    ask = Asking(clerk, settings.behind_proxy)
+    ask = asking or Asking(clerk, settings.behind_proxy)
 
     @api.get("/v1/health", operation_id="health", responses=of.replies(of.Health))
     async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
@@ -125,14 +121,7 @@ def app(clerk: Clerk, settings: Settings) -> App:
 
     for route in ROUTES:
         _add(api, route, ask)
-    inside, pages = Gate(api, settings), console(ask, settings)
-
-    async def either(scope: Message, receive: Receive, send: Send) -> None:
-        """The API and the console have nothing in common but the clerk: no header of one is read by the other."""
-        is_page = scope["type"] == "http" and not f"{scope['path']}/".startswith("/v1/")
-        await (pages if is_page else inside)(scope, receive, send)
-
-    return either
+    return Gate(api, settings)
 
 
 class Asking:

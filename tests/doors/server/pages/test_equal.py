@@ -23,7 +23,7 @@ from visiting import Visitor, visitor
 QUESTIONS = (
     "SELECT ward, COUNT(*) AS n, AVG(cost) AS mean FROM visits GROUP BY ward",
     "SELECT COUNT(*) AS n FROM patients WHERE age > 50",
-    "SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis",
+    "SELECT sex, SUM(age) AS s FROM patients GROUP BY sex",
 )
 REFUSED = (
     "SELECT SUM(cots) FROM visits",

@@ -164,15 +164,18 @@ def test_two_at_the_same_time_get_one_session(hospital):
     assert sorted(reply.status_code for reply in replies) == [303] + [401] * 7
 
 
+WRONG = "AAAAA-AAAAA"
+
+
 def test_codes_expire_and_cannot_be_guessed(hospital, monkeypatch):
     accounts, guest = hospital.office.accounts, Visitor(hospital.desk)
     code = make_code(accounts, "ana")
     for _ in range(MOST_TRIES - 1):
-        assert guest.post("/login", token="AAAAA-AAAAA").status_code == 401
+        assert guest.post("/login", token=WRONG).status_code == 401
     assert guest.post("/login", token=code).status_code == 303
     code = make_code(accounts, "ana")
     for _ in range(MOST_TRIES):
-        guest.post("/login", token="AAAAA-AAAAA")
+        guest.post("/login", token=WRONG)
     assert Visitor(hospital.desk).post("/login", token=code).status_code == 401
     late = make_code(accounts, "ana")
     with hospital.office.records.transaction() as connection:
@@ -181,7 +184,7 @@ def test_codes_expire_and_cannot_be_guessed(hospital, monkeypatch):
     monkeypatch.setattr(console, "MOST_TRIES", 10**9)  # planted: without the limit, a guess is as good as the first
     code = make_code(accounts, "ana")
     for _ in range(MOST_TRIES):
-        guest.post("/login", token="AAAAA-AAAAA")
+        guest.post("/login", token=WRONG)
     assert Visitor(hospital.desk).post("/login", token=code).status_code == 303
 
 

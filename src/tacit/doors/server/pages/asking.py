@@ -30,12 +30,12 @@ MOST_SQL = 65_536
 KEY = re.compile(r"[A-Za-z0-9_-]{20,64}")
 CURVE = (Fraction(1), Fraction(1, 4), Fraction(1, 2), Fraction(2), Fraction(4))
 TOLD = ("message", "remedy", "mended", "use", "epsilon")
-DOWNLOADS = {"csv": "csv", "json": "json", "arrow": "arrow", "svg": "svg"}
+DOWNLOADS = ("csv", "json", "arrow", "svg")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the form of a question has in it: the SQL and a budget, which is an epsilon or an error."""
+    """The form of a question: the SQL and a budget, which is an epsilon or an error."""
 
     sql: str
     kind: str = "epsilon"
@@ -189,10 +189,10 @@ class Asking:
         more = {"answer": json.loads(reply.body), "entry": entry, "offered": title, "paid_at": views.moment(own["at"])}
         return await self.form(visit, wanted, await self._seen(visit, wanted), **more)
 
-    async def download(self, visit: Visit) -> Response:
+    async def download(self, visit: Visit, form: str) -> Response:
         """An answer as a file; the picture is shown in the page too."""
-        entry, form = int(visit.request.path_params["entry"]), visit.request.path_params["form"]
-        reply = await visit.call("answer", entry=entry, form=DOWNLOADS[form])
+        entry = int(visit.request.path_params["entry"])
+        reply = await visit.call("answer", entry=entry, form=form)
         if reply.status != 200:
             raise Problem(reply)
         headers = {
@@ -213,7 +213,7 @@ class Asking:
     # --- the catalog, the history and the budget ---------------------------------------------------------------------------------
 
     async def catalog(self, visit: Visit) -> Response:
-        """What is declared, as a diagram and as tables; for every role."""
+        """The declarations, as a diagram and as tables; for every role."""
         catalog = await visit.facts("catalog")
         facts: dict[str, Any] = {"diagram": views.diagram_of(catalog["tables"]), "facts_of": views.facts_of, "catalog": catalog}
         return self.frame.page("catalog.html", who=visit.who, at="catalog", amount=views.amount, sql_name=views.sql_name, **facts)
@@ -234,7 +234,7 @@ class Asking:
         return self.frame.page("history.html", who=visit.who, at="history", **facts)
 
     async def budget(self, visit: Visit) -> Response:
-        """What is left, and how it went."""
+        """The remaining budget, and how it was spent."""
         budget, page = await visit.facts("budget"), await visit.facts("history", last=200)
         own, whole = budget["analyst"], budget["data_set"]
         left = Fraction(own["left"]["epsilon"])

@@ -77,7 +77,7 @@ def read_static() -> dict[str, tuple[str, bytes]]:
 
 
 class Frame:
-    """What all pages share: the templates, the texts and the files."""
+    """The templates, the texts and the files that all pages share."""
 
     def __init__(self) -> None:
         self.texts, self.static = read_texts(), read_static()

@@ -36,7 +36,7 @@ class Offices:
     # --- the data owner ----------------------------------------------------------------------------------------------------------
 
     async def owner(self, visit: Visit, status: int = 200, **more: Any) -> Response:
-        """What is left, the questions of today, failures, and the accounts."""
+        """The remaining budget, the questions of today, failures, and the accounts."""
         seen, accounts, caps = await visit.facts("overview"), await visit.facts("accounts"), await visit.facts("caps")
         day = datetime.fromisoformat(seen["now"]) - timedelta(hours=24)
         asked = [each for each in seen["entries"] if each["kind"] in ("spend", "recall")]

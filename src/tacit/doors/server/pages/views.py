@@ -1,4 +1,4 @@
-"""What pages show of plain facts: numbers with their intervals and bars, gauges, the line of a price, the diagram of a catalog.
+"""Plain facts as pages show them: numbers with their intervals and bars, gauges, the line of a price, the diagram of a catalog.
 
 Everything here is a function of replies of the clerk: released numbers, prices, balances and declarations.
 """
@@ -328,7 +328,7 @@ def _literal(value: str, column: Mapping[str, Any]) -> str:
 
 
 def facts_of(column: Mapping[str, Any]) -> str:
-    """What is declared of a column, in a few words."""
+    """The declaration of a column, in a few words."""
     if column["bounds"]:
         return " … ".join(str(end) for end in column["bounds"])
     if column["values"]:
