@@ -105,6 +105,8 @@ if (form) {
       typed();
     });
   }
+  const changed = (each) => each.value !== each.defaultValue || each.checked !== each.defaultChecked;
+  if ([...form.querySelectorAll("input, textarea")].some(changed)) typed(); // before this script ran
   let sent = false;
   form.addEventListener("submit", (event) => {
     if (sent) event.preventDefault(); // the second click of a double click; the key of the form would make it one all the same
