@@ -40,7 +40,7 @@ from tacit.query.price.header import Heading, header_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
-from tacit.query.question import Call, Output, Question, Result, Window, is_word, pause, size
+from tacit.query.question import Call, End, Output, Question, Result, Window, is_word, pause, size
 from tacit.query.trees import below, children, nodes_of
 
 
@@ -242,6 +242,9 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses, group_rows: int |
         return Expected(output.name, "no interval: all of epsilon goes to the value")
     if is_word(out):
         return Expected(output.name, "text made from noisy numbers; it has no interval")
+    if isinstance(out, End):
+        which = "low" if out.side == "low" else "high"
+        return Expected(output.name, f"the {which} end of the interval of {question.outputs[out.place].name}")
     released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out
     together = quote.request.simultaneous or chooses(question)
     if isinstance(released, Result) and not (quote.keys and (together or released is not out)):  # else how many are shown decides
@@ -312,7 +315,8 @@ def _step(relation: Relation) -> str:
             where = "of the same unit" if is_private(relation.other) else "in a public table"
             return f"rows {'without' if relation.negated else 'with'} a match {where}"
         case PerUnit():
-            return " and ".join(["one row per unit", *(words_of(node) for _, node in relation.keys)])
+            kept = f", for at most {relation.most} of them" if relation.most is not None else ""
+            return " and ".join(["one row per unit", *(words_of(node) for _, node in relation.keys)]) + kept
         case Union():
             return "union all"
         case _:
