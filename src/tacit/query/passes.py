@@ -110,7 +110,7 @@ def together(call: Call, group: Group) -> tuple[int, int] | None:
     node = call.over.node if call.over is not None else None
     if (declared := declared_together(call, group)) is not None or call.name != "sum":
         return declared
-    column = inside_bounds(node) if isinstance(node, Choose) else node
+    column = clamped_of(node, around_zero=True) if isinstance(node, Choose) else node
     if not isinstance(column, Column):
         return None
     steps = (step for step in below(group) if isinstance(step, PerUnit) and step.source == column.source)
@@ -125,14 +125,14 @@ def declared_together(call: Call, _: Group) -> tuple[int, int] | None:
     return (node.source, node.together) if isinstance(node, Column) and node.together is not None else None
 
 
-def inside_bounds(node: Choose) -> Row | None:
-    """What is clamped by a CASE of the two comparisons with its bounds, between which 0 lies; None for any other CASE."""
+def clamped_of(node: Choose, around_zero: bool = False) -> Row | None:
+    """What is clamped by a CASE of comparisons with its bounds, which lie around 0 where asked; None for any other CASE."""
     kept = node.otherwise
     for test, end in node.branches:
         if not isinstance(test, Compare) or test.operator != "<" or not isinstance(end, Literal) or end.value is None:
             return None
         below_low, above_high = (test.left, test.right) == (kept, end), (test.left, test.right) == (end, kept)
-        if not (below_low and end.value <= 0) and not (above_high and end.value >= 0):
+        if not (below_low or above_high) or (around_zero and (end.value > 0 if below_low else end.value < 0)):
             return None
     return kept
 

@@ -16,8 +16,10 @@ from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.intervals.aggregates import CHOICES, moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
+from tacit.query.passes import clamped_of
 from tacit.query.plan import (
     Bound,
+    Choose,
     Column,
     Join,
     Literal,
@@ -206,7 +208,9 @@ def _name(moment: Moment, question: Question) -> str:
 
 
 def _columnwords_of(node: Row, question: Question) -> str:
-    """A column by its name; a total of a sub-query by what it is for one unit."""
+    """A column by its name, one between bounds too; a total of a sub-query by what it is for one unit."""
+    if isinstance(node, Choose) and isinstance(kept := clamped_of(node), Column):
+        return f"clamped {_columnwords_of(kept, question)}"
     made = {
         (step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals
     }
