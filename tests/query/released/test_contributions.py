@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from drift import by_group, moved
@@ -235,7 +235,7 @@ def test_a_clamp_of_rows_and_not_of_a_unit_is_caught(place: World, monkeypatch: 
 
 def test_a_total_taken_to_be_near_zero_although_its_bounds_are_not_is_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: totals together move a clamped sum by no more than their values, also where the bounds leave 0 out."""
-    text = "SELECT age, COUNT(scan, contribution_bounds_per_group => (3, 3)) FROM visits GROUP BY age"
+    text = "SELECT age, COUNT(cost, contribution_bounds_per_group => (3, 3)) FROM visits GROUP BY age"
     made = with_units(place, [[{**ROW, "age": age} for age in (1, 2, 3)]])
     assert not caught(made, text)
     honest = passes.clamped_of
@@ -247,9 +247,12 @@ def test_groups_of_other_keys_counted_as_one_are_caught(place: World, monkeypatc
     """The planted bug: one row of a unit in each group, although the sub-query tells rows apart by a key that is left out above."""
     text = "SELECT ward, COUNT(*) FROM (SELECT person, ward, age FROM visits GROUP BY person, ward, age) AS t GROUP BY ward"
     made = with_units(place, [[{**ROW, "age": age} for age in (1, 2, 3)]])
-    assert not caught(made, text)
+    question = made.plan(text)
+    (moment,), (counts,) = question.group.moments, by_group(question, made)
+    squares = sum(int(number) ** 2 for number in counts.values())
+    assert squares <= stability.l2_sensitivity(moment, stability.reach(question)) ** 2
     monkeypatch.setattr(stability, "_rows_in_one_group", lambda group: 1)
-    assert caught(made, text)
+    assert squares > stability.l2_sensitivity(moment, stability.reach(question)) ** 2
 
 
 # --- what they mean ----------------------------------------------------------------------------------------------------------
@@ -259,7 +262,7 @@ def clamp(number: int, low: int, high: int) -> int:
     return min(max(number, low), high)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, phases=[Phase.generate])
 @given(units=clinic_units(least=0, most=3))
 def test_bounds_per_group_clamp_what_a_unit_adds_to_a_group(place: World, units: Any) -> None:
     made = with_units(place, units)
@@ -271,7 +274,8 @@ def test_bounds_per_group_clamp_what_a_unit_adds_to_a_group(place: World, units:
     ages, counts, costs = by_group(made.plan(text), made)
     whose: dict[Any, list[Any]] = defaultdict(list)
     for row in made.tables["visits"]:
-        whose[row["tacit_unit"], row["ward"]].append(row)
+        if row["tacit_rank"] < 3:  # the row limit, below everything else
+            whose[row["tacit_unit"], row["ward"]].append(row)
     expected: dict[Any, list[int]] = {key: [0, 0, 0] for key in ages}
     for (_, ward), rows in whose.items():
         known = [row["cost"] for row in rows if row["cost"] is not None]
@@ -284,7 +288,7 @@ def test_bounds_per_group_clamp_what_a_unit_adds_to_a_group(place: World, units:
     assert {key: [int(ages[key]), int(counts[key]), int(costs[key])] for key in ages} == expected
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15, deadline=None, phases=[Phase.generate])
 @given(units=clinic_units(least=0, most=3), most=st.integers(1, 2))
 def test_the_first_groups_of_a_unit_are_those_of_its_first_rows(place: World, units: Any, most: int) -> None:
     made = with_units(place, units)
@@ -293,7 +297,8 @@ def test_the_first_groups_of_a_unit_are_those_of_its_first_rows(place: World, un
     expected: dict[Any, int] = dict.fromkeys(counts, 0)
     mine: dict[int, list[Any]] = defaultdict(list)
     for row in sorted(made.tables["visits"], key=lambda row: row["tacit_rank"]):
-        mine[row["tacit_unit"]].append(row["age"] - 3)
+        if row["tacit_rank"] < 3:
+            mine[row["tacit_unit"]].append(row["age"] - 3)
     for ages in mine.values():
         for age in list(dict.fromkeys(ages))[:most]:
             expected[(age,)] += ages.count(age)
@@ -350,7 +355,7 @@ def test_a_kept_answer_is_that_of_the_same_bounds(ana: Session) -> None:
     first = ana.sql(text.format(100), epsilon=0.1)
     again, other = ana.sql(text.format("100.0"), epsilon=0.1), ana.sql(text.format(101), epsilon=0.1)
     assert again.receipt.again
-    assert again.x == first.x
+    assert again.columns[0].values == first.columns[0].values
     assert not other.receipt.again
 
 
@@ -366,6 +371,7 @@ REFUSED = {
     "SELECT PERCENTILE_CONT(cost, 0.5, contribution_bounds_per_row => (-1, 5)) FROM visits": "wider",
     "SELECT SUM(cost, contribution_bounds_per_group => (5, 1)) FROM visits": "above the upper one",
     "SELECT SUM(cost, contribution_bounds_per_group => (0, age)) FROM visits": "must be constants",
+    "SELECT VAR_POP(cost, contribution_bounds_per_row => (0, 1 + 1)) FROM visits": "must be constants",
     "SELECT SUM(cost, contribution_bounds_per_group => (NULL, 5)) FROM visits": "must be constants",
     "SELECT SUM(cost, bounds => (0, 5)) FROM visits": "unknown named argument 'bounds'",
     "SELECT SUM(cost, contribution_bounds_per_row => (0, 5)) FROM visits": "not an argument of SUM",
@@ -431,8 +437,8 @@ def test_an_end_is_that_of_the_interval_that_is_printed(ana: Session) -> None:
     _, n, cost, low, most = answer.columns
     assert (low.values, most.values) == (n.low, cost.high)
     assert (low.low, low.high, most.low) == (None, None, None)
-    same = ana.explain(text.replace(ends, ""), epsilon=0.2)
-    assert str(same.price) == str(ana.explain(text, epsilon=0.2).price)
+    one, other = (str(ana.explain(each, epsilon=0.2)).splitlines() for each in (text, text.replace(ends, "")))
+    assert [line for line in one if "sensitivity" in line] == [line for line in other if "sensitivity" in line]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from tacit.errors import InvalidSQL, NotAllowed, WrongType
 from tacit.query.language.nodes import read_number
-from tacit.query.language.syntax import Apply, At, Expression, Limits, Name
+from tacit.query.language.syntax import Apply, At, Constant, Expression, Limits, Name
 
 BOUNDED = ("SUM", "AVG", "COUNT", "PERCENTILE_CONT", "VAR_POP")
 CLAMPED = {"ANON_SUM": "SUM", "ANON_AVG": "AVG", "ANON_COUNT": "COUNT"}
@@ -93,7 +93,15 @@ def _bounds_of(reader: Reads, node: exp.Expr) -> tuple[str, tuple[Expression, Ex
     if not isinstance(pair, exp.Tuple) or len(pair.expressions) != 2:
         raise WrongType(f"{name} takes two bounds", remedy=f"write {name} => (0, 100)", at=reader.at(node))
     low, high = (reader.expression(each) for each in pair.expressions)
+    if not (_is_constant(low) and _is_constant(high)):
+        raise WrongType("the bounds of a contribution must be constants", remedy=f"write {name} => (0, 100)", at=reader.at(node))
     return name, (low, high)
+
+
+def _is_constant(expression: Expression) -> bool:
+    if isinstance(expression, Apply) and expression.function == "negate":
+        return isinstance(expression.arguments[0], Constant)
+    return isinstance(expression, Constant)
 
 
 def _misplaced(bounds: str, allowed: str, function: str, at: At) -> NotAllowed:
