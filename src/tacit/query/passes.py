@@ -126,7 +126,7 @@ def declared_together(call: Call, _: Group) -> tuple[int, int] | None:
 
 
 def clamped_of(node: Choose, around_zero: bool = False) -> Row | None:
-    """What is clamped by a CASE of comparisons with its bounds, which lie around 0 where asked; None for any other CASE."""
+    """The number that a CASE keeps between bounds, which lie around 0 where asked; None for any other CASE."""
     kept = node.otherwise
     for test, end in node.branches:
         if not isinstance(test, Compare) or test.operator != "<" or not isinstance(end, Literal) or end.value is None:

@@ -191,7 +191,7 @@ class Relations:
         return built
 
     def _check_most(self, rows: Rows, at: At) -> None:
-        """Refuses rows of which a unit can have more than max_rows_contributed, although no table gives it more."""
+        """Refuses rows that a join or UNION ALL multiplies: a unit can have more of them than max_rows_contributed."""
         if (many := self.rows_of(rows)) > (self.most or 0):
             raise NotAllowed(
                 f"one unit can have {many:,} rows after joins and UNION ALL, more than max_rows_contributed = {self.most}",

@@ -1,4 +1,4 @@
-"""What BigQuery writes about the contributions of one unit: the options of a SELECT, and the bounds of an aggregate.
+"""BigQuery's words about the contributions of one unit: the options of a SELECT, and the bounds of an aggregate.
 
 `OPTIONS (...)` after SELECT WITH DIFFERENTIAL_PRIVACY has the budget and limits on what one unit adds. An aggregate may bound what
 one unit adds to each group, `contribution_bounds_per_group => (lo, hi)`, in the older form `CLAMPED BETWEEN lo AND hi`; it is then
@@ -79,7 +79,7 @@ def contribution(reader: Reads, node: exp.Expr) -> Expression:
 
 
 def _bounds_of(reader: Reads, node: exp.Expr) -> tuple[str, tuple[Expression, Expression]] | None:
-    """The name of the bounds, and both of them; None where there are none."""
+    """The name of the bounds, and both of them; None without bounds."""
     named = [(str(each.name).lower(), each.expression) for each in node.args.get("bounds") or ()]
     named += [(GROUP, node.args["clamped"])] if node.args.get("clamped") is not None else []
     if not named:
@@ -129,11 +129,11 @@ def row_bounded_text(expression: Apply, text: Callable[[Expression], str]) -> st
 # --- options -----------------------------------------------------------------------------------------------------------------
 
 
-def read_options(reader: Reads, node: exp.Expr | None) -> tuple[tuple[tuple[str, Fraction], ...], Limits]:
+def read_options(reader: Reads, node: Options) -> tuple[tuple[tuple[str, Fraction], ...], Limits]:
     """The budget that the options of a SELECT state, and its limits."""
     budget: dict[str, Fraction] = {}
     limits: dict[str, object] = {}
-    for each in node.expressions if node is not None else ():
+    for each in node.expressions:
         name = each.this.name.lower() if isinstance(each, exp.EQ) and isinstance(each.this, exp.Column) else ""
         if name not in BUDGET and name not in LIMITS:
             shown = name or "this"
@@ -147,7 +147,7 @@ def read_options(reader: Reads, node: exp.Expr | None) -> tuple[tuple[tuple[str,
             limits[name] = LIMITS[name][1](reader, name, each.expression)
     if {"max_groups_contributed", "max_rows_contributed"} <= limits.keys():
         what = "max_groups_contributed and max_rows_contributed exclude each other"
-        raise NotAllowed(what, remedy="leave one of them out", at=reader.at(node) if node is not None else None)
+        raise NotAllowed(what, remedy="leave one of them out", at=reader.at(node))
     return tuple(budget.items()), Limits(**{LIMITS[name][0]: value for name, value in limits.items()})  # type: ignore[arg-type]
 
 
@@ -193,7 +193,7 @@ LIMITS: Mapping[str, tuple[str, Callable[[Reads, str, exp.Expr], object]]] = {
 
 
 def options_text(budget: Mapping[str, str], limits: Limits, text: Callable[[Expression], str]) -> str:
-    """The options as SQL; empty where there are none."""
+    """The options as SQL; an empty text without options."""
     values = {name: getattr(limits, field) for name, (field, _) in LIMITS.items()}
     written = {name: text(value) if isinstance(value, Name) else str(value) for name, value in values.items() if value is not None}
     listed = ", ".join(f"{name} = {value}" for name, value in {**budget, **written}.items())

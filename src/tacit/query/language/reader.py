@@ -26,6 +26,7 @@ from tacit.query.language.syntax import (
     From,
     Item,
     Joined,
+    Limits,
     Nested,
     Query,
     Select,
@@ -112,7 +113,7 @@ class Reader(Expressions):
                 "options are those of the whole question", remedy="write them once, after its first SELECT", at=self.at(tree)
             )
         self.only(tree, *_CLAUSES, *(["hint"] if isinstance(hint, Options) else []))
-        options, limits = read_options(self, hint)
+        options, limits = read_options(self, hint) if isinstance(hint, Options) else ((), Limits())
         outer = dict(self.named_queries)
         self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")

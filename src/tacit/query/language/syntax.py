@@ -118,7 +118,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the options of a question say besides its budget: the unit, its most groups and rows, and which groups are shown."""
+    """The options of a question besides its budget: the unit, its most groups and rows, and which groups are shown."""
 
     unit: Name | None = None
     groups: int | None = None
@@ -150,6 +150,12 @@ class Select:
     below: tuple[Select, ...] = ()
     qualify: Expression | None = None
     limits: Limits = Limits()
+
+    @property
+    def over_groups(self) -> tuple[Expression, ...]:
+        """The expressions in which released numbers may stand."""
+        tests = [test for test in (self.having, self.qualify) if test is not None]
+        return (*(item.expression for item in self.items), *tests, *(order.expression for order in self.order_by))
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,11 +78,8 @@ def _select(select: Select) -> str:
 
 def _of_rows(select: Select, first: bool = True) -> str:
     """A SELECT without its order and limit; only the first of several writes the options of all."""
-    options = options_text(
-        {name: _number(value) for name, value in select.options}, select.limits if first else Limits(), expression_text
-    )
     parts = [
-        f"SELECT {options}".rstrip(),
+        f"SELECT {_options(select)}" if first and (select.options or select.limits != Limits()) else "SELECT",
         *(["DISTINCT"] if select.distinct else []),
         ", ".join(map(_item, select.items)),
         *([] if select.table is None else [f"FROM {_table(select.table)}"]),
@@ -93,6 +90,10 @@ def _of_rows(select: Select, first: bool = True) -> str:
         *([f"QUALIFY {expression_text(select.qualify)}"] if select.qualify is not None else []),
     ]
     return " ".join(parts)
+
+
+def _options(select: Select) -> str:
+    return options_text({name: _number(value) for name, value in select.options}, select.limits, expression_text)
 
 
 def _keys(select: Select) -> str:

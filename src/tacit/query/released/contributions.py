@@ -8,12 +8,12 @@ question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from tacit.errors import NotAllowed
-from tacit.query.binding.binder import Binder, has_aggregate
+from tacit.query.binding.binder import Binder, has_aggregate, is_bounded
 from tacit.query.binding.relations import Built, Relations
 from tacit.query.binding.scope import Scope, keys_of, name_of, of_group, plain, source_of
 from tacit.query.language.bounds import AGGREGATE, GROUP
@@ -37,8 +37,8 @@ SEPARATE = "ask for it in a question of its own"
 
 
 def per_unit_and_group(select: Select, relations: Relations) -> Select:
-    """The question with its bounds per group, and its limit of groups, as a sub-query; the same one where it has neither."""
-    bounded = any(_is_bounded(part) for part in _written(select))
+    """The question with its bounds per group, and its limit of groups, as a sub-query; the same one where neither narrows it."""
+    bounded = any(map(is_bounded, select.over_groups))
     if not bounded and select.limits.groups is None:
         return select
     built = relations.aside().of(select)
@@ -60,19 +60,8 @@ def per_unit_and_group(select: Select, relations: Relations) -> Select:
     return _Rewriting(built.scope, keys).of(select, units[0])
 
 
-def _written(select: Select) -> Iterator[Expression]:
-    """The expressions in which released numbers may stand."""
-    yield from (item.expression for item in select.items)
-    yield from (part for part in (select.having, select.qualify) if part is not None)
-    yield from (order.expression for order in select.order_by)
-
-
-def _is_bounded(expression: Expression) -> bool:
-    return isinstance(expression, Apply) and (expression.function in AGGREGATE or any(map(_is_bounded, expression.arguments)))
-
-
 def _is_released(expression: Expression) -> bool:
-    return _is_bounded(expression) or has_aggregate(expression)
+    return is_bounded(expression) or has_aggregate(expression)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from itertools import chain, count
 
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog
-from tacit.query.binding.binder import Binder
+from tacit.query.binding.binder import Binder, is_bounded
 from tacit.query.binding.relations import Built, Relations
 from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group, source_of
 from tacit.query.intervals.aggregates import CHOICES
 from tacit.query.language.bounds import ENDS
 from tacit.query.language.reader import MOST_SETS
-from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star, unplaced_query
+from tacit.query.language.syntax import Apply, Constant, Expression, Item, Limits, Name, Query, Scalar, Select, Star, unplaced_query
 from tacit.query.language.writer import CALLED as CALLED_ENDS
 from tacit.query.plan import Group, Key, PublicScan, Rows
 from tacit.query.question import (
@@ -194,7 +194,8 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
             raise NotAllowed(
                 "rows of private data are not returned", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at
             )
-    select = per_unit_and_group(select, relations)
+    limited = select.limits != Limits() or any(map(is_bounded, select.over_groups))
+    select = per_unit_and_group(select, relations) if limited else select
     built = relations.of(select)
     if built.public or isinstance(built.rows, PublicScan):
         at = source_of(select).at
@@ -203,7 +204,8 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
     every = _keys(select, select.group_by, binder)
     sets = [_keys(select, keys, binder) for keys in select.sets] if select.sets else [every]
     _check_sets(select, sets)
-    check_limits(select.limits, built.scope, every, source_of(select).at)
+    if limited:
+        check_limits(select.limits, built.scope, every, source_of(select).at)
     parts = []
     for keys in sets:
         absent = tuple(key for key in every if all(key.term != other.term for other in keys))
