@@ -26,7 +26,7 @@ def test_every_value_is_covered_by_its_bin(value):
 def test_the_bins_and_the_chance_are_those_of_the_page():
     powers = [Fraction(2) ** exponent for exponent in range(-6, 32)]
     assert list(BEGINS) == [-(2**32), *(-each for each in reversed(powers)), 0, *powers]
-    assert (LARGEST, BINS, bounds.CHANCE) == (2**32, 78, Fraction(1, 1000))
+    assert (2**32, 78, Fraction(1, 1000)) == (LARGEST, BINS, bounds.CHANCE)
 
 
 @pytest.mark.parametrize("rows", [0, 2**53 + 1, 1.5, True])
