@@ -19,11 +19,14 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 MOST_ROWS = 500  # of a table on the page
 MOST_DRAWN = 60  # rows of a chart on the page
 PROMISE = (
-    "The numbers on this page were made noisy before they left the data. Whether or not any one {unit} is in the data, each page "
-    "like this one would have come out almost equally likely: all answers ever released from this data set together change the "
-    "odds of anything that a reader could conclude about one {unit} by a factor of at most e to the power {epsilon} "
-    "(differential privacy, epsilon {epsilon}{delta})."
+    "The numbers on this page were made noisy before they left the data. {whether}, every outcome of all answers ever released "
+    "from this data set together has the same probability, up to a factor of e to the power {epsilon}{delta}. So nobody learns from "
+    "them whether any one person is in the data, nor much about any one person (differential privacy with epsilon {epsilon}{and_delta})."
 )
+WHETHER = {
+    "add-remove": "Whether or not any one person is in the data",
+    "change-one": "Whatever the data of any one person are",
+}
 INTERVALS = (
     "Behind each number is its interval. In about {percent} of 100 cases, such an interval contains the number that the exact data "
     "would give under the limits stated below the table. Where intervals overlap widely, a difference may be noise alone."
@@ -45,15 +48,16 @@ class Part:
     entry: int
 
 
-def page_of(title: str, words: str, parts: Sequence[Part], budget: Budget, unit: str = "person") -> str:
+def page_of(title: str, words: str, parts: Sequence[Part], budget: Budget, change: str = "add-remove") -> str:
     """The page as text.
 
     >>> "&lt;b&gt;" in page_of("<b>", "", [], Budget(1, 0)) and "<b>" not in page_of("<b>", "", [], Budget(1, 0))
     True
     """
     style = files("tacit.release").joinpath("published.css").read_text("utf-8")
-    delta = f", delta {decimal_text(budget.delta)}" if budget.delta else ""
-    promise = PROMISE.format(unit=unit, epsilon=decimal_text(budget.epsilon), delta=delta)
+    small = decimal_text(budget.delta) if budget.delta else ""
+    delta = {"delta": f", plus {small}" if small else "", "and_delta": f" and delta {small}" if small else ""}
+    promise = PROMISE.format(whether=WHETHER[change], epsilon=decimal_text(budget.epsilon), **delta)
     confidence = {round(100 * float(part.answer.confidence)) for part in parts} or {95}
     intervals = INTERVALS.format(percent=" or ".join(map(str, sorted(confidence))))
     opening = "".join(f"<p>{prose_for_html(each)}</p>" for each in words.split("\n\n") if each.strip())

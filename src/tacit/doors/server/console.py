@@ -24,7 +24,7 @@ from pydantic import Field, StringConstraints
 from tacit.accounting.ledger.statement import amounts
 from tacit.doors.server.analysts import answer_of, as_json, budget_of
 from tacit.doors.server.calls import Reply
-from tacit.doors.server.models import Entry, Strict
+from tacit.doors.server.models import Amount, Budgeted, Entry, Strict
 from tacit.doors.server.narrow import Wanted, account_of, make
 from tacit.doors.server.problems import problem
 from tacit.doors.server.records import ANALYST, CODES, OFFERS, Account, Accounts, digest_of_token, moment, random_text
@@ -35,7 +35,7 @@ from tacit.privacy.rounding import decimal_text
 from tacit.release.published import Part, page_of
 
 if TYPE_CHECKING:
-    from tacit.doors.server.models import Explained, Nothing
+    from tacit.doors.server.models import Nothing
     from tacit.doors.server.office import Office
 
 HOURS = 8  # of a session
@@ -45,6 +45,12 @@ LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # 32, without those that look alik
 LATEST = 100  # entries on the data owner's page
 MOST_OFFERS = 200  # of one analyst
 PAGE = "text/html; charset=utf-8"
+
+
+class Previewed(Budgeted):
+    """A question to be priced for a page, at a few epsilons: the first is the one that it would be asked with."""
+
+    epsilons: Annotated[list[Amount], Field(min_length=1, max_length=5)] | None = None
 
 
 class Code(Strict):
@@ -119,7 +125,7 @@ def leave(office: Office, account: Account, _: Nothing, __: str) -> Reply:
 # --- analysts ----------------------------------------------------------------------------------------------------------------
 
 
-def preview(office: Office, account: Account, asked: Explained, _: str) -> Reply:
+def preview(office: Office, account: Account, asked: Previewed, _: str) -> Reply:
     """The price and the errors of an answer, the balance, and whether the analyst has paid for it already."""
     session = office.session(account)
     if session is None:
@@ -177,7 +183,7 @@ def publish(office: Office, _: Account, wanted: Published, __: str) -> Reply:
             return problem("not_found")
         parts.append(Part(one["title"], row[0].question, answer, entry))
     with office.seats.seat():
-        text = page_of(wanted.title, wanted.words, parts, office.data.catalog.budget)
+        text = page_of(wanted.title, wanted.words, parts, office.data.catalog.budget, office.data.catalog.change)
     return Reply(200, text.encode(), PAGE)
 
 

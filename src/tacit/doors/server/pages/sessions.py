@@ -6,6 +6,7 @@ own: the cookie holds the token, no script can read it, and it is sent with no r
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ HOURS = 8
 TOKEN = re.compile(r"tacit_[A-Za-z0-9_-]{43}")
 PLACE = re.compile(r"/(?:catalog|history|budget|owner|auditor|publish|answers/[0-9]{1,16})?")  # where a login may lead
 MOST_FIELDS = 300
+TOO_MANY, PATIENCE = 429, 1.0  # seconds
 
 
 class Asks(Protocol):
@@ -70,6 +72,9 @@ class Visit:
     async def call(self, operation: str, /, key: str = "", **given: Any) -> Reply:
         """The reply of the clerk, whatever it is; raises `LoggedOut` if the session has ended."""
         reply = await self.asks.reply(operation, self.token, given, self.request, key)
+        if reply.status == TOO_MANY:  # a page is several requests, and a person who waits for it sends no others meanwhile
+            await asyncio.sleep(PATIENCE)
+            reply = await self.asks.reply(operation, self.token, given, self.request, key)
         if reply.status == 401:
             raise LoggedOut
         return reply

@@ -424,7 +424,7 @@ def over_time(entries: Sequence[Mapping[str, Any]]) -> list[tuple[float, float, 
     first, wide = times[0], (times[-1] - times[0]) or 1.0
     points = zip(spends, times, sums, strict=True)
     return [
-        (round(100 * (time - first) / wide, 2), round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total))
+        (round(94 * (time - first) / wide, 2), round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total))
         for each, time, total in points
     ]
 
