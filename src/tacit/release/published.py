@@ -20,8 +20,8 @@ MOST_ROWS = 500  # of a table on the page
 MOST_DRAWN = 60  # rows of a chart on the page
 PROMISE = (
     "The numbers on this page were made noisy before they left the data. {whether}, every outcome of all answers ever released "
-    "from this data set together has the same probability, up to a factor of e to the power {epsilon}{delta}. So nobody learns from "
-    "them whether any one person is in the data, nor much about any one person (differential privacy with epsilon {epsilon}{and_delta})."
+    "from this data set together has the same probability, up to a factor of e to the power {epsilon}{delta}. That limits what "
+    "anybody can learn from them about any one person (differential privacy with epsilon {epsilon}{and_delta})."
 )
 WHETHER = {
     "add-remove": "Whether or not any one person is in the data",
