@@ -26,7 +26,7 @@ STATES = {
         "budget": "/budget",
         "absent": "/answers/9999",
     },
-    "cara": {"owner": "/owner", "publish": "/publish", "catalog": "/catalog"},
+    "cara": {"owner": "/owner", "publish": "/publish"},
     "otto": {"auditor": "/auditor"},
 }
 
