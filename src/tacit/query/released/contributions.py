@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from tacit.errors import NotAllowed
-from tacit.query.binding.binder import Binder, has_aggregate, is_bounded
+from tacit.query.binding.binder import Binder, has_aggregate
 from tacit.query.binding.relations import Built, Relations
 from tacit.query.binding.scope import Scope, keys_of, name_of, of_group, plain, source_of
 from tacit.query.language.bounds import AGGREGATE, GROUP
@@ -31,6 +31,7 @@ from tacit.query.language.syntax import (
 )
 from tacit.query.plan import Key, PublicScan, TextColumn
 from tacit.query.question import size
+from tacit.query.released.calls import is_bounded, over_groups
 
 ROWS, UNIT = "rows of one unit", "the unit"
 SEPARATE = "ask for it in a question of its own"
@@ -38,7 +39,7 @@ SEPARATE = "ask for it in a question of its own"
 
 def per_unit_and_group(select: Select, relations: Relations) -> Select:
     """The question with its bounds per group, and its limit of groups, as a sub-query; the same one where neither narrows it."""
-    bounded = any(map(is_bounded, select.over_groups))
+    bounded = any(map(is_bounded, over_groups(select)))
     if not bounded and select.limits.groups is None:
         return select
     built = relations.aside().of(select)
