@@ -25,8 +25,8 @@ from tacit.query.passes import rewrite
 NODES = {name for name, kind in vars(exp).items() if isinstance(kind, type) and issubclass(kind, exp.Expr)}
 CAMEL = {name for name in NODES if re.search("[a-z][A-Z]", name)}
 SHOUTED = {name.upper() for name in NODES}
-OF_SQL = {"GROUPING", 
-    "SELECT", "COUNT", "GROUP", "BY", "FROM", "WHERE", "AS", "AVG", "SUM", "MIN", "MAX", "DISTINCT", "UNION", "ALL", "JOIN",
+OF_SQL = {
+    "SELECT", "COUNT", "GROUP", "GROUPING", "BY", "FROM", "WHERE", "AS", "AVG", "SUM", "MIN", "MAX", "DISTINCT", "UNION", "ALL", "JOIN",
     "LEFT", "INNER", "ON", "USING", "CASE", "CAST", "DATE", "INTERVAL", "HAVING", "ORDER", "LIMIT", "EXISTS", "IN", "NOT",
     "AND", "OR", "NULL", "IS", "TRUE", "FALSE", "BETWEEN", "LIKE", "WITH", "FLOOR", "COALESCE", "EXTRACT", "FILTER", "ROUND",
     "DAY", "EXCEPT", "TABLE", "STRFTIME", "SUBSTRING", "INSERT", "DESCRIBE", "SHOW", "TABLES", "POWER", "DIV", "ESCAPE",
