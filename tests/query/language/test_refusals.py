@@ -26,11 +26,11 @@ NODES = {name for name, kind in vars(exp).items() if isinstance(kind, type) and 
 CAMEL = {name for name in NODES if re.search("[a-z][A-Z]", name)}
 SHOUTED = {name.upper() for name in NODES}
 OF_SQL = {
-    "SELECT", "COUNT", "GROUP", "GROUPING", "BY", "FROM", "WHERE", "AS", "AVG", "SUM", "MIN", "MAX", "DISTINCT", "UNION", "ALL", "JOIN",
+    "SELECT", "COUNT", "GROUP", "BY", "FROM", "WHERE", "AS", "AVG", "SUM", "MIN", "MAX", "DISTINCT", "UNION", "ALL", "JOIN",
     "LEFT", "INNER", "ON", "USING", "CASE", "CAST", "DATE", "INTERVAL", "HAVING", "ORDER", "LIMIT", "EXISTS", "IN", "NOT",
     "AND", "OR", "NULL", "IS", "TRUE", "FALSE", "BETWEEN", "LIKE", "WITH", "FLOOR", "COALESCE", "EXTRACT", "FILTER", "ROUND",
     "DAY", "EXCEPT", "TABLE", "STRFTIME", "SUBSTRING", "INSERT", "DESCRIBE", "SHOW", "TABLES", "POWER", "DIV", "ESCAPE",
-    *WORDS, *map(str.upper, FUNCTIONS),
+    "GROUPING", *WORDS, *map(str.upper, FUNCTIONS),
 }  # fmt: skip
 
 
