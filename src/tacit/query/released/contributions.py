@@ -187,13 +187,17 @@ class _Rewriting:
             return expression
         if expression.function in AGGREGATE:
             return self._bounded(expression)
+        if expression.function == "over":  # its own function is one over released numbers
+            call, *rest = expression.arguments
+            call = replace(call, arguments=tuple(map(self.written, call.arguments))) if isinstance(call, Apply) else call
+            return replace(expression, arguments=(call, *map(self.written, rest)))
         if expression.function in ("count", "sum"):
             return self._over("sum", self._total(expression.function, expression.arguments[0], expression.at), expression.at)
         if expression.function == "count_distinct" and len(expression.arguments) == 1:
             (counted,) = expression.arguments
             if isinstance(counted, Name) and self._is_unit(counted):
                 return replace(expression, arguments=(Name((UNIT,), counted.at),))
-        if expression.function != "over" and has_aggregate(replace(expression, arguments=())):
+        if has_aggregate(replace(expression, arguments=())):
             raise NotAllowed(
                 f"{expression.function.upper().replace('_DISTINCT', '(DISTINCT ...)')} cannot stand beside limits of contributions "
                 "per group: beside them stand COUNT, SUM, and AVG with bounds",

@@ -63,7 +63,8 @@ def stack_parts(select: Select, parts: list[Part]) -> list[Part]:
             "the parts of UNION ALL have different numbers of columns", remedy="select as many in each", at=source_of(select).at
         )
     for place, output in enumerate(first.question.outputs):
-        noisy = {is_noisy(part.question.outputs[place].value) for part in parts}
+        values = [part.question.outputs[place].value for part in parts]
+        noisy = {is_noisy(value) or isinstance(value, End) for value in values}
         kinds = {part.kinds[place] for part in parts} - ANY
         if len(noisy) > 1 or len(kinds) > 1:
             mixed = "a released number in one part and a key or constant in another"
