@@ -22,7 +22,7 @@ from tacit.query.binding.scope import PublicFacts
 from tacit.query.free import Facts, free_columns
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
-from tacit.query.plan import UnitJoin
+from tacit.query.plan import PerUnit, UnitJoin
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
@@ -114,7 +114,7 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
     tables = tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group)))
     key = key_of(quotes[0], version)
     requests = dict.fromkeys((wanted, asked))
-    plans = (question, *(() if not _joins(question) else _earlier(select, catalog, public)))
+    plans = (question, *(() if not _was_another(question) else _earlier(select, catalog, public)))
     every = dict.fromkeys(each for plan in plans for each in (plan, _with_all_groups(plan)))
     keys = (key_of(replace(quotes[0], question=plan, request=each), version) for plan in every for each in requests)
     older = tuple(dict.fromkeys(each for each in keys if each != key))
@@ -133,9 +133,9 @@ def _with_all_groups(question: Question) -> Question:
     return replace(whole(question), beside=beside, below=below)
 
 
-def _joins(question: Question) -> bool:
-    """Whether private tables are joined, so that the plan may have been another once."""
-    return any(isinstance(step, UnitJoin) for part in question.parts for step in below(part.group))
+def _was_another(question: Question) -> bool:
+    """Whether the plan may have been another once: private tables are joined, or a sub-query groups by the unit."""
+    return any(isinstance(step, UnitJoin | PerUnit) for part in question.parts for step in below(part.group))
 
 
 def _earlier(select: Select, catalog: Catalog, public: PublicFacts) -> tuple[Question, ...]:

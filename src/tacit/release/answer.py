@@ -28,6 +28,7 @@ from tacit.untrusted import LONGEST_CELL, csv_text, for_json, for_terminal, tabl
 if TYPE_CHECKING:
     from tacit.release.charts import Picture
 
+END = "end"  # the kind of a column with an end of the interval of another one
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
 NO_ROWS = "LIMIT 0 returns the columns only. Nothing was spent."
@@ -47,9 +48,10 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, and what
-    is made from quantiles that were asked for without one. `bounds` is the range that an aggregate has whatever the data; an
-    interval that is all of it says that nothing is known. `labels` are the declared words for values; no kept answer has them.
+    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, "end",
+    that of an interval of another column, and what is made from quantiles that were asked for without one. `bounds` is the range
+    that an aggregate has whatever the data; an interval that is all of it says that nothing is known. `labels` are the declared
+    words for values; no kept answer has them.
     """
 
     name: str
@@ -73,7 +75,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether it is a released number."""
-        return self.kind not in ("key", PUBLIC, "text", "mode")
+        return self.kind not in ("key", PUBLIC, "text", "mode", END)
 
     def is_unknown(self, at: int) -> bool:
         """Whether the interval of a number is the whole declared range."""

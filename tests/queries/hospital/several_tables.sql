@@ -199,7 +199,7 @@ SELECT month, AVG(total) AS spent FROM (SELECT patient_id, DATE_TRUNC('month', d
 --     one row per unit and an expression of day: at most 8 rows per unit
 --       keep at most 8 rows per unit
 --         scan visits
---   groups: 61, all of them public; one unit touches at most 8, with at most 8 rows in each
+--   groups: 61, all of them public; one unit touches at most 8, with at most 1 row in each
 --   count: Laplace, sensitivity 8 (l1), scale 10.9589, pure epsilon 0.73 (add or remove one unit)
 --       73 % of epsilon, for spent
 --   sum of total cost per unit: Laplace, sensitivity 40000 (l1), scale 148148, pure epsilon 0.27 (add or remove one unit)
@@ -357,7 +357,7 @@ SELECT ward, MEDIAN(n) AS half FROM (SELECT patient_id, ward, COUNT(*) AS n FROM
 --     one row per unit and ward: at most 5 rows per unit
 --       keep at most 8 rows per unit
 --         scan visits
---   groups: 5, all of them public; one unit touches at most 5, with at most 5 rows in each
+--   groups: 5, all of them public; one unit touches at most 5, with at most 1 row in each
 --   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 2.5 ranks, scale 35 ranks to each end, pure epsilon 1 (add or remove one unit)
 --       few rows: below about 140, which a draw of its own tells; the interval comes from the draws
 --   half: not known in advance; it is reported with the answer
