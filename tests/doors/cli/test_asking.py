@@ -7,7 +7,7 @@ import pytest
 
 from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.draft import draft
-from tacit.data.catalog.suggest import suggest_column
+from tacit.data.catalog.suggest import Suggestion, suggest_column
 from tacit.data.declaration import Wrong
 from tacit.data.files.kinds import Field, Found
 from tacit.doors.cli.asking import Asker, Dialogue, read_range, read_size, read_values, shown
@@ -53,6 +53,26 @@ def test_enter_takes_every_suggestion():
     assert "1/5 age [0..120]: " in terminal.prompts
     assert "3/5 salary [number]: " in terminal.prompts
     assert parse_catalog(draft([PEOPLE], dialogue.answers, dialogue.budget)).tables["people"].rows_at_most == 1_000_000
+
+
+def test_bounds_that_are_typed_keep_how_the_values_are_written():
+    found = {"step": Decimal("0.01"), "decimal": ",", "thousands": "."}
+    suggested = Suggestion({"bounds": "?", **found}, "its values fit")
+    table = Found("bills", "bills.csv", (Field("a"), Field("b"), Field("c"), Field("d"), Field("e")))
+    terminal = Terminal(
+        "row", "", "0..500", "", "number", "0..9", "", "0..5 by 1", "", "F, M", "", "", "2020-01-01..2024-12-31", ""
+    )
+    dialogue = Dialogue([table], lambda *_: suggested, {})
+    with contextlib.suppress(EOFError):
+        Asker(terminal.read, terminal.lines.append).run(dialogue)
+    assert terminal.prompts[2] == "1/5 a [number by 0.01]: "
+    assert dialogue.answers[0].columns == {
+        "a": {"bounds": [0, 500], **found},
+        "b": {"bounds": [0, 9], **found},
+        "c": {"bounds": [0, 5], **found, "step": 1},
+        "d": {"values": ["F", "M"]},
+        "e": {"type": "date", "bounds": ["2020-01-01", "2024-12-31"]},
+    }
 
 
 def test_a_column_in_steps_asks_for_bounds_list_missing_and_unknown():

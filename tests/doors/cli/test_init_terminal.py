@@ -57,9 +57,14 @@ def test_a_german_file_in_windows_1252(tmp_path):
     (tmp_path / "umsatz.csv").write_bytes("\r\n".join(["Nr;Alter;Wohnort;Datum;Umsatz", *SHOPS, ""]).encode("cp1252"))
     talk = [("or public: ", "row"), ("[10^6]: ", "10^5"), ("1/5 Nr [number]: ", "skip"), ("2/5 Alter [0..120]: ", "")]
     talk += [("3/5 Wohnort [text]: ", ""), ("4/5 Datum [1900-01-01..2099-12-31]: ", "2024-01-01..2024-12-31")]
-    talk += [("missing values", ""), ("5/5 Umsatz [number]: ", ""), ("by 0.01: ", "0..10000 by 0.01"), ("missing values", "drop")]
+    talk += [
+        ("missing values", ""),
+        ("5/5 Umsatz [number by 0.01]: ", ""),
+        ("by 0.01: ", "0..10000 by 0.01"),
+        ("missing values", "drop"),
+    ]
     talk += [("ever released: ", "8"), ("delta [1e-6]: ", "")]
-    question = "SELECT Wohnort, AVG(Umsatz) AS umsatz FROM umsatz GROUP BY Wohnort"
+    question = "SELECT Wohnort, AVG(Umsatz) AS umsatz FROM umsatz WHERE Alter >= 18 GROUP BY Wohnort"
     said = run_all(
         tmp_path,
         (["init", "umsatz.csv", "--kinds"], talk),

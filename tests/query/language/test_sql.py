@@ -290,6 +290,7 @@ def test_a_refusal_points_at_its_place(place: World) -> None:
     [
         ("SELECT COUNT(*) FROM visits WHERE csot > 5", "did you mean cost?"),
         ("SELECT COUNT(*) FROM vsits", "declared are: visits, wards"),
+        ("SELECT AVG(cost (eur)) FROM visits", "a column name with parentheses needs double quotes"),
         ("SELECT SUM(scan) FROM visits", "scan = { bounds = [0, 100] }"),
         ("SELECT MAX(cost) OVER () FROM visits", "GROUP BY"),
         ("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis", "delta=1e-7"),
@@ -479,6 +480,15 @@ def test_comments_and_case_change_nothing() -> None:
     assert bare(parse("SELECT SUM(cost) FROM visits WHERE age > 1")) == bare(
         parse("select /* x */ sum(cost) -- y\nfrom visits where age>1;")
     )
+
+
+def test_a_column_may_be_called_alter_and_the_statement_is_refused() -> None:
+    """The German word for age."""
+    asked = parse("SELECT Alter, AVG(t.alter) AS mean FROM t WHERE alter > 17 GROUP BY Alter ORDER BY Alter")
+    assert asked.items[0].expression == Name(("Alter",), at=(1, 8))
+    assert asked.where is not None
+    with pytest.raises(NotAllowed, match="ALTER is not supported"):
+        parse("ALTER TABLE t ADD COLUMN x INT")
 
 
 # --- expressions of the builder --------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ SKIP_ALL, TAKE_ALL = "skip all", "take all"
 LADDER = "10^5, 10^6, 10^7 ..."
 LONGEST_SHOWN = 48
 LONGEST_ABOUT = 60
+WRITTEN = ("step", "decimal", "thousands", "format", "missing")  # how numbers and days are written, by their values or a code book
 
 OF_A_COLUMN = """\
   number          a number; its bounds are asked next. Or type them: 0..120, or 0..5000 by 0.01
@@ -249,10 +250,10 @@ def shown(declaration: Declaration | None) -> str:
 
 def _main(declaration: Declaration) -> str:
     bounds, values = declaration.get("bounds"), declaration.get("values")
+    step = f" by {declaration['step']}" if declaration.get("step", 1) not in (1, PLACEHOLDER) else ""
     if bounds == PLACEHOLDER or values == PLACEHOLDER:
-        return "list" if values else "date" if declaration.get("type") == "date" else "number"
+        return "list" if values else "date" if declaration.get("type") == "date" else f"number{step}"
     if isinstance(bounds, Sequence):
-        step = f" by {declaration['step']}" if declaration.get("step", 1) != 1 else ""
         return f"{bounds[0]}..{bounds[1]}{step}"
     if isinstance(values, Sequence):
         text = "yes/no" if values == [False, True] else ", ".join(map(str, values))
@@ -363,10 +364,21 @@ def _about(place: int, table: Found, field: Field, suggestion: Suggestion) -> Qu
             return None
         if word in (SKIP_ALL, TAKE_ALL):
             return word
-        return KINDS[word] if word in KINDS else _spelled(field.name, text)
+        return _in_form(suggestion.declaration, KINDS[word] if word in KINDS else _spelled(field.name, text))
 
     why = f"{suggestion.why[:1].upper()}{suggestion.why[1:]}: {shown(suggestion.declaration)}\n" if suggestion.why else ""
     return Question(f"{number} {field.name}{about}", read, why + OF_A_COLUMN, shown(suggestion.declaration))
+
+
+def _in_form(suggested: Declaration | None, typed: Declaration) -> Declaration:
+    """A typed declaration with how the values are written, if the suggestion is of the same kind and says it.
+
+    >>> _in_form({"bounds": "?", "step": Decimal("0.01"), "thousands": "."}, {"bounds": [0, 5000]})
+    {'bounds': [0, 5000], 'step': Decimal('0.01'), 'thousands': '.'}
+    """
+    if not suggested or "bounds" not in suggested or "bounds" not in typed or suggested.get("type") != typed.get("type"):
+        return typed
+    return {**typed, **{key: value for key, value in suggested.items() if key in WRITTEN and key not in typed}}
 
 
 def _spelled(name: str, text: str) -> Declaration:

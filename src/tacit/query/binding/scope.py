@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
@@ -261,16 +261,29 @@ def _quoted(name: str, words: Sequence[str]) -> str:
     'write names with other signs in double quotes: "hours-per-week"'
     """
     longer = [word for word in words if re.match(re.escape(name) + r"[^\w]", word, re.IGNORECASE)]
-    spelled = longer[0].replace('"', '""') if longer else ""
-    return f'write names with other signs in double quotes: "{spelled}"' if longer else ""
+    return f"write names with other signs in double quotes: {_spelled(longer[0])}" if longer else ""
+
+
+def _spelled(name: str) -> str:
+    """A name as a query spells it: in double quotes if it has signs that no plain name has."""
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else '"' + name.replace('"', '""') + '"'
+
+
+def declared_names(names: Iterable[str]) -> str:
+    """The remedy for a name that is not known: at most twenty declared ones, as a query spells them.
+
+    >>> declared_names(["visits", "cases 2023"])
+    'declared are: "cases 2023", visits'
+    """
+    return f"declared are: {', '.join(map(_spelled, sorted(names)[:20])) or 'none'}"
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(name.lower(), [word.lower() for word in names], n=1)
     spelled = next((word for word in names if close and word.lower() == close[0]), None)
     if spelled:
-        return f"did you mean {spelled}?"
-    return f"declared are: {', '.join(sorted(names)[:20])}" if names else "nothing is declared there"
+        return f"did you mean {_spelled(spelled)}?"
+    return declared_names(names) if names else "nothing is declared there"
 
 
 # --- names of columns, and the expression that GROUP BY means ----------------------------------------------------------------

@@ -64,6 +64,7 @@ class Ordinary(Dialect):
     class Parser(parser.Parser):
         """The functions of `AS_WRITTEN` are calls like any other; `~` and RLIKE, which differ between dialects, are two nodes."""
 
+        ID_VAR_TOKENS = parser.Parser.ID_VAR_TOKENS | {TokenType.ALTER}  # a column of many German files: the age
         FUNCTIONS = {name: build for name, build in parser.Parser.FUNCTIONS.items() if name not in AS_WRITTEN}  # noqa: RUF012
         RANGE_PARSERS = {  # noqa: RUF012
             **parser.Parser.RANGE_PARSERS,
