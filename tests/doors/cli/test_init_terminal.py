@@ -74,7 +74,7 @@ def test_a_german_file_in_windows_1252(tmp_path):
     assert all(town in said for town in TOWNS)
     assert is_chart(tmp_path / "umsatz.svg")
     text = (tmp_path / "tacit.toml").read_text()
-    assert 'encoding = "windows-1252"\ndecimal = ","\nformat = "%d.%m.%Y"\n' in text
+    assert 'encoding = "windows-1252"\ndecimal = ","\nthousands = "."\nformat = "%d.%m.%Y"\n' in text
 
 
 @pytest.mark.parametrize(("key", "code", "written"), [("\x03", 130, False), ("\x04", 0, True)])
