@@ -160,7 +160,9 @@ def _report(out: Path, tables: Sequence[Found], answers: Sequence[Answers], text
         return
     rest = f'{counted(places, "place")} marked "?" to fill in' if places else "nothing left to fill in"
     skipped = f", {left_out} left out" if left_out else ""
-    say(f"{out}: {counted(len(tables), 'table')}, {counted(columns, 'column')}{skipped}, {rest}")
+    without = sum(each.left_out for each in answers)
+    whole = f" ({without} left out)" if without else ""
+    say(f"{out}: {counted(len(tables), 'table')}{whole}, {counted(columns, 'column')}{skipped}, {rest}")
     if places:
         say("then `tacit check` says what is left, and `tacit prepare` reads the data")
     else:
