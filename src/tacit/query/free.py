@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text, decimal_text
-from tacit.query.binding.scope import PublicFacts, declared_names, source_of
+from tacit.query.binding.scope import IN_SCHEMA, PublicFacts, declared_names, source_of
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import PUBLIC
 from tacit.query.language.syntax import (
@@ -323,7 +323,7 @@ def describe(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts
     """DESCRIBE table: the columns that may be asked about, and what is declared of them; of a public table, what it holds."""
     table = tables_by_name(catalog).get(asked.table.lower())
     if table is None:
-        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=declared_names(catalog.tables), at=asked.at)
+        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=declared_names(catalog.tables, IN_SCHEMA), at=asked.at)
     held = public().columns(table.name) if table.public else table.columns
     columns = list(held.values())
     return (

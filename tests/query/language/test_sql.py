@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,11 +15,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from questions import clinic_questions
+from stored import catalog, number, table
 from tacit import errors
 from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.query.language.sql import LONGEST_TEXT, parse, parse_expression, parse_item
 from tacit.query.language.syntax import Apply, Constant, Name
 from tacit.query.price.price import price, request
+from tacit.query.question import canonical_plan
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [500, pytest.param(30_000, marks=pytest.mark.slow)])
@@ -489,6 +492,19 @@ def test_a_column_may_be_called_alter_and_the_statement_is_refused() -> None:
     assert asked.where is not None
     with pytest.raises(NotAllowed, match="ALTER is not supported"):
         parse("ALTER TABLE t ADD COLUMN x INT")
+
+
+def test_a_table_may_be_declared_under_its_schema() -> None:
+    """As `tacit init` writes it for a PostgreSQL schema that is not public."""
+    people = table("clinic.people", Path("p.csv"), number("age", 0, 9))
+    with world_in_memory(catalog(Path(), people), {"clinic.people": []}) as made:
+        asked = ["clinic.people", "Clinic.People p", '"clinic.people"', "`clinic.people`"]
+        plans = {canonical_plan(made.plan(f"SELECT SUM(age) AS s FROM {name} WHERE age > 3")) for name in asked}
+        assert len(plans) == 1
+        assert made.plan("SELECT SUM(people.age) AS s FROM clinic.people").parts
+        for wrong in ("people", "ward.people"):
+            assert refusal(made, f"SELECT COUNT(*) FROM {wrong}").remedy == "write clinic.people"
+        assert "a schema 'clinic' before a column" in refusal(made, "SELECT SUM(clinic.people.age) FROM clinic.people").message
 
 
 # --- expressions of the builder --------------------------------------------------------------------------------------------------

@@ -411,7 +411,8 @@ def _complete(asker: Asker, field: Field, answer: Declaration, habits: dict[str,
     """A declaration with its open places asked for, then what happens to missing and unknown values; None to leave it out."""
     declared = dict(answer)
     if PLACEHOLDER in (declared.get("bounds"), declared.get("values")):
-        asked = _bounds_question(field.name, declared) if "bounds" in declared else _values_question(field.name)
+        of_values = Question("  values", lambda text: _checked(field.name, read_values(text)), OF_VALUES)
+        asked = _bounds_question(field.name, declared) if "bounds" in declared else of_values
         given = asker.ask(replace(asked, read=_or_without(asked.read)))
         if given is None or not given.keys() & {"bounds", "values"}:
             return given  # type: ignore[no-any-return]
@@ -428,12 +429,8 @@ def _complete(asker: Asker, field: Field, answer: Declaration, habits: dict[str,
 
 def _or_without(read: Callable[[str], Any]) -> Callable[[str], Any]:
     """Reads bounds or a list, or a word for a column that is declared without them."""
-    without = {**{word: None for word in SKIP}, **{word: KINDS[word] for word in ("present", "p", "text", "t")}}
+    without = {**dict.fromkeys(SKIP), **{word: KINDS[word] for word in ("present", "p", "text", "t")}}
     return lambda text: without[text.lower()] if text.lower() in without else read(text)
-
-
-def _values_question(name: str) -> Question:
-    return Question("  values", lambda text: _checked(name, read_values(text)), OF_VALUES)
 
 
 def _bounds_question(name: str, declared: Declaration) -> Question:

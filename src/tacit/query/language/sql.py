@@ -129,7 +129,7 @@ def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
         reader = Reader(text)
         reader.only(tree, "this", *(["kind"] if tree.args.get("kind") == "TABLE" else []))
         named = reader.source(tree.this)
-        if isinstance(named, From) and named.alias == named.table:
+        if isinstance(named, From) and not tree.this.args.get("alias"):
             return Describe(named.table, named.at)
     rest = tree.args.get("expression")
     words = f"{tree.name} {rest.name if isinstance(rest, exp.Expr) else rest}".upper().split()
