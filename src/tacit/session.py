@@ -164,12 +164,16 @@ class Session:
             asked = question if isinstance(question, Select) else self._read(question, values).statement
             remembered = self.data.remembered  # read before the catalog, as in _offer
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
-            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public, short)
+            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, short)
             explanation = explained(asked, budget, asker, self._ledger_view)
             return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
 
     def _ledger_view(self) -> Seen:
-        """The ledger as this analyst may see it."""
+        """The ledger as this analyst may see it; before it begins, nothing is spent and nothing is promised."""
+        if not self.data.has_ledger:
+            from tacit.query.price.planned import NO_LEDGER
+
+            return NO_LEDGER
         door = self.data.door
         standing = door.seen(self.data.ledger.standing(self.analyst))
         left = self.within_tokens(door.balance(standing))

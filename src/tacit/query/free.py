@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text, decimal_text
-from tacit.query.binding.scope import PublicFacts, source_of
+from tacit.query.binding.scope import IN_SCHEMA, PublicFacts, declared_names, source_of
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import PUBLIC
 from tacit.query.language.syntax import (
@@ -191,7 +191,7 @@ def _check_names(select: Select, tables: list[Table], public: PublicFacts) -> No
     for node in nodes_in(select):
         if isinstance(node, Name) and node.parts[-1].lower() not in names:
             what = f"unknown column {node.parts[-1][:60]!r}"
-            remedy = f"declared are: {', '.join(sorted(columns)[:20])}" if tables else "add FROM and a declared table"
+            remedy = declared_names(columns) if tables else "add FROM and a declared table"
             raise UnknownName(what, remedy=remedy, at=node.at)
 
 
@@ -324,8 +324,7 @@ def describe(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts
     """DESCRIBE table: the columns that may be asked about, and what is declared of them; of a public table, what it holds."""
     table = tables_by_name(catalog).get(asked.table.lower())
     if table is None:
-        tables = ", ".join(sorted(catalog.tables)[:20]) or "none"
-        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=f"declared are: {tables}", at=asked.at)
+        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=declared_names(catalog.tables, IN_SCHEMA), at=asked.at)
     held = public().columns(table.name) if table.public else table.columns
     columns = list(held.values())
     return (

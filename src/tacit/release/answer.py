@@ -332,6 +332,8 @@ def cell_text(column: Column, at: int) -> str:
         return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float | Decimal) else str(value)
     if isinstance(value, str) or isinstance(low, str) or isinstance(high, str):
         return f"{'unknown' if column.is_unknown(at) else value} [{low}, {high}]"
+    if column.kind == "quantile" and all(float(number).is_integer() for number in (value, low, high)):
+        value, low, high = int(value), int(low), int(high)  # values of the declared grid, not estimates between its steps
     below, above = value - low, high - value
     whole = all(isinstance(number, int) for number in (value, low, high))
     form = "," if whole else f",.{_decimals(float(max(below, above)))}f"

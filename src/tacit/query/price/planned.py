@@ -13,7 +13,7 @@ from typing import Any
 from tacit.errors import InvalidInput, Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.rounding import decimal_text
-from tacit.query.free import Facts
+from tacit.query.free import Columns, Facts
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.offers import Asker, Seen, explained
 from tacit.query.passes import rewrite
@@ -41,6 +41,10 @@ class Unprepared:
     def size(self, table: str) -> int:
         """No fact is known."""
         raise StoreUnusable(f"{table} is public, and has not been prepared", remedy="run: tacit prepare")
+
+    def answered(self, text: str, tables: Sequence[str]) -> Columns:
+        """No public row is known."""
+        raise StoreUnusable(f"{tables[0]} is public, and has not been prepared", remedy="run: tacit prepare")
 
 
 @dataclass(frozen=True, slots=True)
