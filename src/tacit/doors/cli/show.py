@@ -17,6 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.files import check
 
 if TYPE_CHECKING:
+    from tacit.evidence.lessons.blackboard import Example
     from tacit.evidence.lessons.laws import Laws
     from tacit.evidence.lessons.sensitivities import Sensitivity
     from tacit.evidence.lessons.totals import Totals
@@ -165,6 +166,90 @@ def composition(
     _print(compare_totals(epsilon, times, delta), chart, as_json)
 
 
+def urn(
+    mass: Annotated[str, typer.Option("--mass", help="All workers in the urn, real and fake.")] = "10",
+    noise: Annotated[str, typer.Option("--noise", help="Fake workers on the block.")] = "1",
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Synthetic workers, all from that block.")] = 6,
+    as_json: AsJson = False,
+) -> None:
+    """Show the outcome of Dirichlet resampling whose ratio between two neighbours is largest.
+
+    Example: tacit show urn --mass 10 --noise 1 --draws 6
+    """
+    from tacit.evidence.lessons.blackboard import urn as example
+
+    _print_example(example(mass, noise, draws), as_json)
+
+
+def counties(
+    noise: Annotated[str, typer.Option("--noise", help="Fake workers on each county that gets noise.")] = "1",
+    others: Annotated[int, typer.Option("--others", min=1, help="Workers from elsewhere.")] = 9,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Synthetic workers.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show why noise on occupied counties alone reveals where a worker lives: Somerset or Fayette.
+
+    Example: tacit show counties --noise 1
+    """
+    from tacit.evidence.lessons.blackboard import counties as example
+
+    _print_example(example(noise, others, draws), as_json)
+
+
+def colours(
+    rows: Annotated[int, typer.Option("--rows", min=2, max=7, help="Rows of a database.")] = 5,
+    epsilon: Epsilon = "1",
+    as_json: AsJson = False,
+) -> None:
+    """Show two neighbours of blue, green and red rows, and what a histogram tells of them with and without noise.
+
+    Example: tacit show colours --rows 5 --epsilon 1
+    """
+    from tacit.evidence.lessons.blackboard import colours as example
+
+    _print_example(example(rows, epsilon), as_json)
+
+
+def difference(
+    bits: Annotated[str, typer.Option("--bits", help="The secret bits, as zeros and ones.")] = "10110",
+    person: Annotated[int, typer.Option("--person", min=1, help="The person that the second count leaves out.")] = 5,
+    epsilon: Epsilon = "1",
+    as_json: AsJson = False,
+) -> None:
+    """Show two counts whose difference is one person, exact and with noise.
+
+    Example: tacit show difference --bits 10110 --person 5
+    """
+    from tacit.evidence.lessons.blackboard import difference as example
+
+    _print_example(example(bits, person, epsilon), as_json)
+
+
+def thresholds(people: Annotated[int, typer.Option("--n", min=2, help="Number of people.")] = 40, as_json: AsJson = False) -> None:
+    """Show how many rows answers within n/40, ..., n/2 reveal if all subset counts are answered.
+
+    Example: tacit show thresholds --n 40
+    """
+    from tacit.evidence.lessons.blackboard import thresholds as example
+
+    _print_example(example(people), as_json)
+
+
+def weeding(
+    truth: Annotated[str, typer.Option("--truth", help="The database d, as zeros and ones.")] = "0011001",
+    candidate: Annotated[str, typer.Option("--candidate", help="The candidate c.")] = "0110011",
+    alpha: Annotated[str, typer.Option("--alpha", help="Largest error of an answer.")] = "0.7",
+    as_json: AsJson = False,
+) -> None:
+    """Show the question that rules out a candidate too far from the truth (Dinur and Nissim 2003).
+
+    Example: tacit show weeding --truth 0011001 --candidate 0110011 --alpha 0.7
+    """
+    from tacit.evidence.lessons.blackboard import weeding as example
+
+    _print_example(example(truth, candidate, alpha), as_json)
+
+
 COMMANDS = {
     "laplace": laplace,
     "gaussian": gaussian,
@@ -173,6 +258,12 @@ COMMANDS = {
     "exponential": exponential,
     "sensitivity": sensitivity,
     "composition": composition,
+    "urn": urn,
+    "counties": counties,
+    "colours": colours,
+    "difference": difference,
+    "thresholds": thresholds,
+    "weeding": weeding,
 }
 
 
@@ -201,6 +292,14 @@ def _ready(chart: Path | None) -> None:
     if chart is not None:
         check_format(chart)
         check(chart)
+
+
+def _print_example(example: Example, as_json: bool) -> None:
+    if as_json:
+        print_json(example.to_dict())
+        return
+    for line in example.explanation():
+        say(line)
 
 
 def _print(result: Laws | Sensitivity | Totals, chart: Path | None, as_json: bool) -> None:
