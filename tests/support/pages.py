@@ -128,7 +128,7 @@ def tacit(*words: str) -> tuple[int, str]:
 
 
 def agrees(shown: str, printed: str, exact: bool = False) -> bool:
-    """Whether the shown output is what was printed, blanks apart, and numbers unless exact; a line of three dots stands for any lines.
+    """Whether the shown output is what was printed, blanks apart, and numbers unless exact; `...` stands for any lines.
 
     >>> agrees("n  12 ± 3\\n...\\nleft 7", "n  11 ± 3\\nsomething\\nleft 7.5"), agrees("n", "m"), agrees("n 1", "n 2", exact=True)
     (True, False, False)

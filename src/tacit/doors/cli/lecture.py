@@ -21,6 +21,8 @@ from tacit.errors import InvalidInput
 if TYPE_CHECKING:
     from tacit.evidence.lessons.lectures import Item, Page, Step
 
+STATE = "XDG_STATE_HOME"  # below it lies the register of ledgers
+
 
 class Name(StrEnum):
     """The pages, by the file of each."""
@@ -34,7 +36,9 @@ class Name(StrEnum):
 
 
 def lecture(
-    name: Annotated[Name | None, typer.Argument(help="Page of notes; without it, the pages are listed.", show_default=False)] = None,
+    name: Annotated[
+        Name | None, typer.Argument(help="Page of notes; without it, the pages are listed.", show_default=False)
+    ] = None,
     item: Annotated[str | None, typer.Option("--item", help="Show one item, by its number.")] = None,
     contents: Annotated[bool, typer.Option("--list", help="List the items.")] = False,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Run commands and Python, or only show them.")] = True,
@@ -56,8 +60,8 @@ def lecture(
         last = page.items[-1].number
         raise InvalidInput(f"unknown item {item!r:.40}: this page has {page.items[0].number} to {last}; list them with --list")
     if contents:
-        for each in chosen:
-            say(f"{each.number:5} {each.title:60} {each.runs or each.status}")
+        for one in chosen:
+            say(f"{one.number:5} {one.title:60} {one.runs or one.status}")
         return
     _walk(page, chosen, run, whole=item is None)
 
@@ -160,7 +164,7 @@ def _python(text: str, names: dict[str, Any]) -> bool:
             return False
         try:
             exec(compile(source, "lecture", "single" if ">>>" in text else "exec"), names)  # noqa: S102  # a page of tacit
-        except Exception as error:  # noqa: BLE001  # a page may show a refusal
+        except Exception as error:  # a page may show a refusal
             say(f"{type(error).__name__}: {error}")
     say("")
     return True
@@ -173,9 +177,13 @@ def _sources(text: str) -> list[str]:
 
 def _go_on(what: str) -> bool:
     """At a terminal, wait for Enter; q ends the walk."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not _at_terminal():
         return True
     return input(f"  [Enter: {what}; q: quit] ").strip().lower() != "q"
+
+
+def _at_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _plain(text: str) -> str:
@@ -191,12 +199,18 @@ def _indented(text: str) -> str:
 
 @contextmanager
 def _elsewhere() -> Iterator[None]:
-    """An empty folder that is gone afterwards, and no variable that leads to a data set or a server."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith("TACIT_")}
-    for name in kept:
+    """An empty folder and a register of ledgers that are gone afterwards, and no variable that leads to a data set or a server."""
+    before = {name: value for name, value in os.environ.items() if name.startswith("TACIT_") or name == STATE}
+    for name in before:
         del os.environ[name]
     try:
-        with TemporaryDirectory(prefix="tacit-lecture-") as folder, chdir(folder):
+        with (
+            TemporaryDirectory(prefix="tacit-lecture-") as folder,
+            TemporaryDirectory(prefix="tacit-state-") as state,
+            chdir(folder),
+        ):
+            os.environ[STATE] = state
             yield
     finally:
-        os.environ.update(kept)
+        os.environ.pop(STATE, None)
+        os.environ.update(before)

@@ -250,6 +250,39 @@ def weeding(
     _print_example(example(truth, candidate, alpha), as_json)
 
 
+def audit(
+    statistic: Annotated[str, typer.Argument(help="max, min or median (the lower one).")] = "max",
+    values: Annotated[str, typer.Option("--values", metavar="LIST", help="The values, at most 6.")] = "3,7,2,8,10",
+    ask: Annotated[
+        list[str] | None, typer.Option("--ask", metavar="ROWS", help="Rows of a question, as 1-5 or 1,2,4; up to three times.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show an auditor that looks at the answer before it refuses, what its refusal discloses, and a simulatable auditor.
+
+    Example: tacit show audit max --values 3,7,2,8,10 --ask 1-5 --ask 1-4
+    """
+    from tacit.evidence.lessons.audits import audit as example
+
+    _print_example(example(statistic, _list(values), [_rows(each) for each in ask or ["1-5", "1-4"]]), as_json)
+
+
+def commutes(
+    ratio: Annotated[str, typer.Option("--ratio", help="Privacy ratio of the map.")] = "100",
+    delta: Annotated[str, typer.Option("--delta", help="Probability that the ratio is exceeded.")] = "1e-5",
+    reach: Annotated[float, typer.Option("--reach", help="Kilometers over which commutes become e times as rare.")] = 5.0,
+    far: Annotated[float, typer.Option("--far", min=0, max=1, help="Share of commutes that do not follow distance.")] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Show which commutes of a synthetic map are overestimated, on a made-up state whose flows follow distance.
+
+    Example: tacit show commutes --ratio 100 --reach 5
+    """
+    from tacit.evidence.lessons.commutes import commutes as example
+
+    _print_example(example(ratio, delta, reach, far), as_json)
+
+
 COMMANDS = {
     "laplace": laplace,
     "gaussian": gaussian,
@@ -264,6 +297,8 @@ COMMANDS = {
     "difference": difference,
     "thresholds": thresholds,
     "weeding": weeding,
+    "audit": audit,
+    "commutes": commutes,
 }
 
 
@@ -272,6 +307,17 @@ def _laws(mechanism: str, values: str, epsilon: str, inside: str | None, chart: 
 
     _ready(chart)
     _print(neighbouring_laws(mechanism, _list(values), epsilon, inside, **more), chart, as_json)
+
+
+def _rows(text: str) -> list[int]:
+    """The rows that a text names: numbers and ranges."""
+    found: list[int] = []
+    for part in _list(text):
+        first, _, last = part.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()) or int(last or first) > 1000:
+            raise InvalidInput(f"--ask takes rows such as 1-5 or 1,2,4, not {text[:40]!r}")
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 def _list(text: str) -> list[str]:

@@ -1,10 +1,10 @@
-"""Pages that follow lecture notes, as items: each has a number, a title, and steps of text, commands and Python.
+r"""Pages that follow lecture notes, as items: each has a number, a title, and steps of text, commands and Python.
 
 A page is Markdown. An item begins with a heading such as `### T12 Cell bounds`; what runs stands in fenced blocks, and the solution
 of an exercise between `<details>` and `</details>`. `tacit lecture` walks through the items; the table of all items is written from
 them.
 
->>> page = read_page("a", "# A\\n\\n## One\\n\\n### X1 Counts\\n\\nText.\\n\\n```console\\n$ tacit show urn\\nUrn\\n```\\n")
+>>> page = read_page("a", "# A\n\n## One\n\n### X1 Counts\n\nText.\n\n```console\n$ tacit show urn\nUrn\n```\n")
 >>> page.items[0].number, page.items[0].part, [step.kind for step in page.items[0].steps], page.items[0].runs
 ('X1', 'One', ['text', 'console'], 'tacit show urn')
 """
@@ -21,7 +21,6 @@ HEADING = re.compile(r"^(#{1,3}) (.+)$", re.MULTILINE)
 NUMBER = re.compile(r"([A-Z]\d+) (.+)")
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)$", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
-IMPORTED = re.compile(r"from (tacit[.\w]*) import ([^\n#]+)")
 NO_PROGRAM, MISSING = "No program:", "Missing:"
 RUNS, READ, NONE, OPEN = "runs", "to read", "no program", "missing"
 
@@ -56,13 +55,12 @@ class Item:
 
     @property
     def runs(self) -> str | None:
-        """The first command of the item, or the names that its Python imports; None if nothing runs."""
+        """The first command of the item, or the last line of its Python; None if nothing runs."""
         for step in self.steps:
             if step.commands:
                 return step.commands[0]
-            if step.kind == "python":
-                found = IMPORTED.search(step.text)
-                return f"{found[1]}: {found[2].strip()}" if found else "Python"
+            if lines := [line[4:] for line in step.text.splitlines() if line.startswith(">>> ")]:
+                return lines[-1].partition("  #")[0].strip()
         return None
 
     @property
