@@ -41,7 +41,7 @@ def lecture(
     ] = None,
     item: Annotated[str | None, typer.Option("--item", help="Show one item, by its number.")] = None,
     contents: Annotated[bool, typer.Option("--list", help="List the items.")] = False,
-    run: Annotated[bool, typer.Option("--run/--no-run", help="Run commands and Python, or only show them.")] = True,
+    only_show: Annotated[bool, typer.Option("--no-run", help="Show commands and Python without running them.")] = False,
 ) -> None:
     """Walk through lecture notes: each topic with its command and the number that comes out. Works in an empty temporary folder.
 
@@ -63,7 +63,7 @@ def lecture(
         for one in chosen:
             say(f"{one.number:5} {one.title:60} {one.runs or one.status}")
         return
-    _walk(page, chosen, run, whole=item is None)
+    _walk(page, chosen, not only_show, whole=item is None)
 
 
 def text_of(name: Name) -> str:
