@@ -17,9 +17,9 @@ from tacit.accounting import calibrate
 from tacit.accounting.calibrate import short_up
 from tacit.accounting.weighted import Draws, weighted_error
 from tacit.errors import ErrorNotPublic
-from tacit.query.intervals.linear_models import MODEL_PARTS
 from tacit.query.intervals.aggregates import CHOICES, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import Added, Sum
+from tacit.query.intervals.linear_models import MODEL_PARTS
 from tacit.query.intervals.misses import SPREADS, calls_of, declared, missed_for
 from tacit.query.plan import Moment, NumberType
 from tacit.query.price.needs import additive
