@@ -116,6 +116,7 @@ class Answer:
     totals: Totals | None = field(default=None, repr=False)
     tidied: bool = False
     asked: str = field(default="", repr=False, compare=False)  # the question, where it is known: a picture states its filter
+    parts: str | None = field(default=None, repr=False, compare=False)  # the released numbers that it was made of (derived.py)
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -408,6 +409,7 @@ def record(answer: Answer) -> str:
         "notes": answer.notes,
         "limits": answer.limits,
         **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
+        **({} if answer.parts is None else {"parts": answer.parts}),
     }
     return for_json(kept, other=_written_decimal)
 
@@ -435,7 +437,8 @@ def recorded(text: str) -> Answer:
     epsilon, delta = map(Fraction, kept["amounts"])
     notes, limits = tuple(kept["notes"]), tuple(kept["limits"])
     made = Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
-    return replace(made, totals=_totals(*kept["totals"])) if "totals" in kept else made
+    totals = _totals(*kept["totals"]) if "totals" in kept else None
+    return replace(made, totals=totals, parts=kept.get("parts"))
 
 
 def _totals(parts: list[int], margins: list[list[int]], columns: list[int]) -> Totals:
