@@ -34,6 +34,7 @@ NO_ROWS = "LIMIT 0 returns the columns only. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
+UNKNOWN = "of a number whose error is unbounded, nothing is known: released numbers decided what it was made of"
 NO_INTERVAL = "quantiles were released without intervals: all of their epsilon went to their values"
 NO_QUANTILE = "leaving out intervals had no effect: only quantiles can be released without them, and this question has none"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
@@ -251,7 +252,7 @@ class Answer:
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
-        if self.columns and all(column.kind == PUBLIC for column in self.columns):
+        if self.receipt.entry is None and self.columns and all(column.kind == PUBLIC for column in self.columns):
             return FREE
         if not self.receipt.epsilon and self.receipt.entry is None:
             return NO_ROWS
@@ -277,7 +278,7 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        printed = (NOT_SHOWN, NO_INTERVAL, NO_QUANTILE, TIDIED, NOT_TIDIED)
+        printed = (NOT_SHOWN, UNKNOWN, NO_INTERVAL, NO_QUANTILE, TIDIED, NOT_TIDIED)
         missing = [for_terminal(note) for note in self.notes if note.startswith(printed)]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 

@@ -25,7 +25,7 @@ from tacit.query.intervals.misses import chooses, missed_in, of_quantiles, piece
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import Request
 from tacit.query.question import Result
-from tacit.release.answer import CHOSEN, MODE, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.release.answer import CHOSEN, MODE, PUBLIC, TEXT, UNKNOWN, Answer, Column, Receipt
 from tacit.release.elsewhere.packed import parts_read
 from tacit.release.tabulate import kept_rows
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from tacit.accounting.ledger.selling import Sale
     from tacit.query.offers import Offer
     from tacit.release.once import Sold
-
-UNKNOWN = "of a number without ends, the error is not known: it is made of numbers whose errors together are not"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

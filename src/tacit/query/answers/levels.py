@@ -15,7 +15,7 @@ from typing import Any
 
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog
-from tacit.query.answers.kinds import ANSWERS, PUBLIC, QUESTION, Kinds, as_select, is_grouped, mixed, sources_of
+from tacit.query.answers.kinds import ANSWERS, PUBLIC, QUESTION, ROWS, Kinds, as_select, is_grouped, mixed, sources_of
 from tacit.query.answers.named import LONGEST_NAME, Grouped, Named
 from tacit.query.answers.plan import (
     Answered,
@@ -142,7 +142,12 @@ class Reading:
 
     def one_value(self, written: Scalar) -> Answered | Listed | Level:
         """A sub-query that is a value: one column, and one row at most."""
-        query, rows = written.query, self.rows_of(Nested(written.query, "value", written.at))
+        query = written.query
+        if self.kinds.of(query) == ROWS:
+            raise NotAllowed(
+                "a sub-query as a value would return rows of private data", remedy="select one aggregate", at=written.at
+            )
+        rows = self.rows_of(Nested(query, "value", written.at))
         grouped = isinstance(query, UnionAll) or query.group_by or query.sets or query.distinct or query.below
         plain_rows = isinstance(query, Select) and not any(is_grouped(item.expression) for item in query.items)
         if len(rows.fields) != 1 or ((grouped or plain_rows) and rows.most > 1 and getattr(query, "limit", None) != 1):
