@@ -117,7 +117,7 @@ class Session:
         return answer.tidy() if tidy else answer
 
     def _derivation(self, asked: Select) -> Derivation | None:
-        """What a statement makes of answers; None if it is a question by itself."""
+        """The plan of a SELECT from answers; None for a question by itself."""
         from tacit.query.answers.levels import derivation_of
 
         return derivation_of(asked, self.data.as_prepared, self.data.public)

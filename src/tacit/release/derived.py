@@ -61,7 +61,7 @@ class Released:
         return max(each) * (self.quote.question.among if together else 1)
 
     def cells(self, output: int, missed: Fraction) -> Cells:
-        """An output in every row of the answer, each released number of it within its ends but for a chance of `missed`."""
+        """An output in every row of the answer, each released number of it within its ends except with a chance of `missed`."""
         if not self.parts or not self._is_drawn_for(output, missed):
             return self._as_kept(output, missed)
         columns = [Columns(quote, noisy, missed).of(quote.question.outputs[output].value) for quote, noisy in self.parts]

@@ -1,4 +1,4 @@
-"""What a SELECT from answers costs, and what is known of its errors in advance: from its questions, spending nothing."""
+"""The cost of a SELECT from answers, and its errors as far as they are known in advance: from its questions, spending nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A SELECT from answers is read before anything is paid for: what cannot be answered is refused by plan and catalog alone.
 
 Names and expressions are read in the language of released numbers (released/expressions.py). The questions of a statement are
-collected, each once however often it is named, with the rows of public tables, which are read here and known to everybody.
+collected, each once however often it is named, with the rows of public tables, which are read here, since they are public.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Reading:
         return self.answered(source.query) if kind == QUESTION else self.level(as_select(source.query))
 
     def _listed(self, source: From | Nested) -> Listed:
-        """Public rows: read now, since they are known to everybody."""
+        """Public rows, read before anything is paid for."""
         query = source.query if isinstance(source, Nested) else Select((Item(Star(source.at), None),), source)
         if isinstance(query, UnionAll):
             query = Select((Item(Star(query.at), None),), Nested(query, source.alias, source.at))
@@ -290,7 +290,7 @@ class Reading:
         return replace(level, most=self._counted(level, select))
 
     def _shown(self, select: Select, named: Named, rows: Results, having: Test | None, unsure: bool) -> Level:
-        """What is shown of rows or groups, with their order and limit."""
+        """The columns that are shown of rows or groups, with their order and limit."""
         outs = [self._output(item.expression, named, rows) for item in select.items]
         named.aliases = _names(select)
         words = rows.with_names(select.items)
@@ -467,7 +467,7 @@ def _draws(node: object, named: Named, question: Question, totals: Mapping[Windo
 
 
 def derivation_of(select: Select, catalog: Catalog, public: Facts) -> Derivation | None:
-    """What a statement makes of answers; None if it is a question by itself."""
+    """The plan of a SELECT from answers; None for a question by itself."""
     reading = Reading(catalog, public)
     if reading.kinds.of(select) != ANSWERS:
         return None

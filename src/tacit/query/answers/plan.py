@@ -58,7 +58,7 @@ class Field:
 
     `term` is what expressions read, and `draws` are the released numbers behind it; one that is exact has none. `shows` is the
     output of a question that it shows unchanged. One that is `alone` is a chosen value, or a text made from noisy numbers: it can
-    be shown, and nothing made of it. Of one that is `unknown`, no interval is told.
+    be shown, and nothing made of it. One that is `unknown` has no interval.
     """
 
     name: str

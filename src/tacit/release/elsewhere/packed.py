@@ -167,7 +167,7 @@ def parts_text(quote: Quote, noisy: Noisy, version: str) -> str | None:
 
 
 def parts_read(quote: Quote, text: str | None, version: str) -> Noisy | None:
-    """The numbers that `parts_text` wrote for the same quote; None if there are none."""
+    """The numbers that `parts_text` wrote for the same quote; None without such a text."""
     if text is None or text[:LENGTH] != fingerprint_of(quote, version):
         return None
     try:
