@@ -60,6 +60,21 @@ def test_the_loss_of_every_proposal_is_within_epsilon(rows):
     assert 0.8 < worst_loss(mechanism, rows, float(mechanism.noise.sensitivity / mechanism.epsilon)) <= 1 + 1e-9
 
 
+@pytest.mark.parametrize(("rows", "epsilon"), [(1, 1), (3, Fraction(1, 2))])
+def test_the_listed_law_is_that_of_the_tails(rows, epsilon):
+    """Every proposal over all bins, against this file's own law; and the whole weighs one."""
+    mechanism = ProposedBounds(rows, epsilon)
+    counts = [0] * BINS
+    counts[3], counts[40], counts[BINS - 1] = mechanism.threshold + 2, mechanism.threshold - 1, mechanism.threshold
+    expected = law(counts, mechanism, float(rows / Fraction(epsilon)))
+    listed = mechanism.law(counts)
+    assert float(sum(listed.probabilities.values())) == pytest.approx(1, abs=1e-12)
+    assert listed.missing == 0
+    named = {None if each is None else (BEGINS[each[0]], ENDS[each[1]]): chance for each, chance in expected.items()}
+    assert named.keys() == listed.probabilities.keys()
+    assert all(float(listed.probabilities[each]) == pytest.approx(chance, rel=1e-9) for each, chance in named.items())
+
+
 def test_a_planted_sensitivity_of_one_row_is_seen():
     assert worst_loss(ProposedBounds(3, 1), 3, 1.0) > 2
 
