@@ -68,7 +68,7 @@ def quoted(question: str) -> Quote:
     select = parse(question)
     if may_select_from_answers(select) and (derivation := derivation_of(select, hospital(), Wards())) is not None:
         share = share_of(request(**{"epsilon": 1, "delta": "1e-8", **dict(select.options)}), derivation)
-        return [price(plan, share)[0] for plan in derivation.plans][0]
+        return next(price(plan, share)[0] for plan in derivation.plans)
     return price(rewrite(select, hospital(), Wards()), request(**{"epsilon": 1, **dict(select.options)}))[0]
 
 

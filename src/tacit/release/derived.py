@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.privacy.catalog import day_number
 from tacit.query.answers.plan import Derivation, Draw, Draws, Field
-from tacit.query.answers.rows import Held, Law, Table, numbers_of, rows_of
+from tacit.query.answers.rows import Held, Law, numbers_of, rows_of
 from tacit.query.intervals.aggregates import weights_of
 from tacit.query.intervals.bands import Cells, Noisy, Numbers, Words, noises_of
 from tacit.query.intervals.columns import Columns
@@ -183,12 +183,12 @@ def derived_answer(derivation: Derivation, deriving: Deriving, receipt: Receipt)
     level, request = derivation.level, deriving.request
     together = request.simultaneous or level.chosen
     noisy = sum(not each.exact for each in level.fields) if request.simultaneous else 1
-    columns, tables = [], dict[Fraction, Table]()
-    for at, each in enumerate(level.fields):
-        missed = deriving.missed(_everywhere(each.draws) if together else each.draws, together, noisy)
-        if missed not in tables:
-            tables[missed] = rows_of(level, deriving, missed)
-        columns.append(_column(each, tables[missed].held[at], deriving, together))
+    missed = [deriving.missed(_everywhere(each.draws) if together else each.draws, together, noisy) for each in level.fields]
+    held: dict[int, Held] = {}
+    for chance in dict.fromkeys(missed):
+        places = [at for at, each in enumerate(missed) if each == chance]
+        held |= zip(places, rows_of(level, deriving, chance, places).held, strict=True)
+    columns = [_column(each, held[at], deriving, together) for at, each in enumerate(level.fields)]
     inner = [released.answer for released in deriving.released]
     notes = dict.fromkeys(note for each in inner for note in each.notes if note not in (CHOSEN, TEXT, MODE))
     said = [

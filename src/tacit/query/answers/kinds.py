@@ -31,9 +31,15 @@ class Kinds:
 
     def __init__(self, catalog: Catalog, public: PublicFacts) -> None:
         self.catalog, self.public = catalog, public
+        self._known: dict[int, tuple[Query, str]] = {}  # a name of WITH is one query, however often it is used
 
     def of(self, query: Query) -> str:
         """The kind of a query."""
+        if id(query) not in self._known:
+            self._known[id(query)] = query, self._of(query)
+        return self._known[id(query)][1]
+
+    def _of(self, query: Query) -> str:
         if public_tables(query, self.catalog) is not None:
             return PUBLIC
         if isinstance(query, UnionAll):
@@ -49,9 +55,9 @@ class Kinds:
 
     def of_source(self, source: From | Nested) -> str:
         """The kind of an item of FROM."""
-        if public_tables(source, self.catalog) is not None:
-            return PUBLIC
-        return self.of(source.query) if isinstance(source, Nested) else ROWS
+        if isinstance(source, Nested):
+            return self.of(source.query)
+        return ROWS if public_tables(source, self.catalog) is None else PUBLIC
 
     def _of_union(self, query: UnionAll) -> str:
         kinds = {self.of(part) for part in query.parts}

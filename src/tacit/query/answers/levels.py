@@ -79,7 +79,7 @@ from tacit.query.trees import each_once
 MOST_QUESTIONS = 8  # of a statement: each is a release of its own
 MOST_LEVELS = 16
 MOST_ROWS = 200_000  # of any step
-MOST_WORK = 2 * 10**7  # values that are computed
+MOST_WORK = 10**8  # values that are computed: about a second of work
 
 # --- one statement -----------------------------------------------------------------------------------------------------------
 
@@ -94,6 +94,7 @@ class Reading:
     questions: list[Select] = field(default_factory=list)
     plans: list[Question] = field(default_factory=list)
     known: dict[str, int] = field(default_factory=dict)
+    read: dict[int, tuple[Query, Select, Question, str]] = field(default_factory=dict)  # a name of WITH is read once
     levels: int = 0
     totals: int = 0
     work: int = 0
@@ -125,9 +126,11 @@ class Reading:
 
     def answered(self, query: Query) -> Answered:
         """The rows of a question of the statement."""
-        select = replace(as_select(query), options=())
-        plan = rewrite(select, self.catalog, self.public)
-        said = canonical_plan(plan)
+        if id(query) not in self.read:
+            select = replace(as_select(query), options=())
+            plan = rewrite(select, self.catalog, self.public)
+            self.read[id(query)] = query, select, plan, canonical_plan(plan)
+        _, select, plan, said = self.read[id(query)]
         if said not in self.known:
             if len(self.questions) == MOST_QUESTIONS:
                 raise TooMuchWork(f"the statement has more than {MOST_QUESTIONS} questions", remedy="ask for fewer at once")
@@ -372,15 +375,10 @@ class Reading:
         return Field(output.name, kind, nullable, standing(0, output.name, kind), exact, draws, None, alone, unknown)
 
     def _counted(self, level: Level, select: Select) -> int:
-        """The most rows of a level; refused where computing all of them is too much work."""
+        """The most rows of a level; the values that it computes are counted."""
         most = prod(max(1, _fan_out(each)) for each in level.rows.met)
         size = sum(1 for stage in (level.rows, level.shown) for _ in nodes((stage.question.outputs, stage.question.having)))
         self.work += most * (size + len(level.rows.fields))
-        if self.work > MOST_WORK:
-            raise TooMuchWork(
-                f"the statement computes {self.work:,} values over its answers: the limit is {MOST_WORK:,}",
-                remedy="ask for fewer groups or columns",
-            )
         if level.aggregates is not None and not level.keys:
             most = 1
         return most if select.limit is None else min(most, select.limit)
@@ -472,4 +470,10 @@ def derivation_of(select: Select, catalog: Catalog, public: Facts) -> Derivation
     if reading.kinds.of(select) != ANSWERS:
         return None
     level = reading.level(select)
+    work = reading.work * max(1, sum(not each.exact for each in level.fields))  # the ends of each column have a chance of their own
+    if work > MOST_WORK:
+        raise TooMuchWork(
+            f"the statement computes {work:,} values over its answers: the limit is {MOST_WORK:,}",
+            remedy="ask for fewer groups or columns",
+        )
     return Derivation(tuple(reading.questions), tuple(reading.plans), level)

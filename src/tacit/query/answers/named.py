@@ -47,6 +47,7 @@ from tacit.query.question import (
     is_noisy,
     key_value,
     nodes,
+    pause,
     values_of,
 )
 from tacit.query.released.calls import Asked
@@ -136,6 +137,7 @@ class Named(Asked):
                 remedy="use it inside the question",
                 at=expression.at,
             )
+        pause()
         term = self.binder.term(expression)
         columns = [read_as(self.fields[place], place) for place in places]
         self.made.append(Derived(tuple(places), _every_value(term, columns, expression)))

@@ -363,7 +363,10 @@ def _aggregated(aggregate: Aggregate, over: Over, outputs: Sequence[Cells], code
 
 
 def rows_of(level: Level, answers: Answers, missed: Fraction, wanted: Sequence[int] | None = None) -> Table:
-    """The rows of a level, each released number within its ends except with a chance of `missed`; of some columns only if `wanted`."""
+    """The rows of a level, each released number within its ends except with a chance of `missed`.
+
+    With `wanted`, the columns at those places only.
+    """
     pause()
     table = _stage_rows(level.rows, None, answers, missed)
     over = Over.of_stage(level.rows, table.held, table.size, answers, missed)

@@ -6,6 +6,7 @@ Everything follows from the questions, the catalog and an assumed size of a grou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,6 @@ from typing import Any
 from tacit.errors import InvalidInput, Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.rounding import decimal_text
-from tacit.query.answers.kinds import may_select_from_answers
 from tacit.query.free import Facts
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.offers import Asker, Seen, explained
@@ -188,17 +188,11 @@ def _sizes(explanation: Explanation, asked: Statement, asking: Asking) -> dict[s
             sizes[heading.name] = Fraction(heading.high) - Fraction(heading.low)
         elif rows and heading.kind in COUNTED:
             sizes[heading.name] = Fraction(rows)
-    if rows and isinstance(asked, Select) and not _selects_from_answers(asked, asking):
+    if rows and isinstance(asked, Select):
         summed = [heading.name for heading in explanation.columns if heading.kind == "sum"]
-        sizes |= dict(zip(summed, _largest_sums(rewrite(asked, asking.catalog, asking.public()), rows), strict=False))
+        with suppress(Refused):  # a SELECT from answers: its sums are those of a question inside it
+            sizes |= dict(zip(summed, _largest_sums(rewrite(asked, asking.catalog, asking.public()), rows), strict=False))
     return sizes
-
-
-def _selects_from_answers(asked: Select, asking: Asking) -> bool:
-    """Whether a statement is made of answers: then a sum is of a question inside it."""
-    from tacit.query.answers.levels import derivation_of
-
-    return may_select_from_answers(asked) and derivation_of(asked, asking.catalog, asking.public()) is not None
 
 
 def _largest_sums(question: Question, rows: int) -> list[Fraction]:
