@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.errors import InvalidInput
 from tacit.mechanisms import bounds
 from tacit.mechanisms.bounds import BEGINS, BINS, LARGEST, ProposedBounds, bin_of
 
@@ -20,6 +21,19 @@ ENDS = (*BEGINS[1:], LARGEST)
 def test_every_value_is_covered_by_its_bin(value):
     place = bin_of(value)
     assert BEGINS[place] <= value <= ENDS[place]
+
+
+def test_the_bins_and_the_chance_are_those_of_the_page():
+    powers = [Fraction(2) ** exponent for exponent in range(-6, 32)]
+    assert list(BEGINS) == [-(2**32), *(-each for each in reversed(powers)), 0, *powers]
+    assert (2**32, 78, Fraction(1, 1000)) == (LARGEST, BINS, bounds.CHANCE)
+
+
+@pytest.mark.parametrize("rows", [0, 2**53 + 1, 1.5, True])
+def test_rows_are_a_whole_number_within_limits(rows):
+    with pytest.raises(InvalidInput, match="max_rows"):
+        ProposedBounds(rows, 1)
+    assert [ProposedBounds(each, 1).max_rows for each in (1, 2**53)] == [1, 2**53]
 
 
 def test_values_beyond_the_bins_count_in_the_outer_ones():

@@ -20,7 +20,7 @@ from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.unseal import opened
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.law import ARITHMETIC, Law
-from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours
+from tacit.privacy.loss import ADD_REMOVE, Loss, Neighbours, positive_budget
 from tacit.privacy.rounding import Number
 
 LEAST, MOST = -6, 31  # exponents of the bins: beyond 2^32 a value counts in the last bin, below 2^-6 in that of zero
@@ -40,7 +40,7 @@ def bin_of(value: Number) -> int:
     >>> [BEGINS[bin_of(value)] for value in (0, 1, 3, -1, -3)] == [0, 1, 2, -1, -4]
     True
     """
-    return max(0, min(bisect_right(BEGINS, Fraction(value)) - 1, BINS - 1))
+    return max(0, bisect_right(BEGINS, Fraction(value)) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class ProposedBounds:
     def __init__(self, max_rows: int, epsilon: Number, neighbours: Neighbours = ADD_REMOVE) -> None:
         rows = whole_of(max_rows, "max_rows", 1, 2**53)
         object.__setattr__(self, "max_rows", rows)
-        object.__setattr__(self, "epsilon", Laplace(rows, epsilon, step=1, on_grid=True).epsilon)
+        object.__setattr__(self, "epsilon", positive_budget(epsilon))
         object.__setattr__(self, "neighbours", neighbours)
 
     @property
