@@ -22,8 +22,7 @@ from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
-from tacit.query.answers.kinds import may_select_from_answers
-from tacit.query.free import free_columns
+from tacit.query.free import free_columns, may_select_from_answers
 from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement

@@ -16,11 +16,10 @@ from tacit.data.catalog import parse_catalog
 from tacit.errors import NoBudget, Refused
 from tacit.privacy.catalog import Catalog, Column
 from tacit.query.answers.explained import explained_derivation
-from tacit.query.answers.kinds import may_select_from_answers
 from tacit.query.answers.levels import derivation_of
 from tacit.query.answers.plan import Derivation
 from tacit.query.engines.public import PublicTable, asked_of_public
-from tacit.query.free import Columns, declared_values, public_tables
+from tacit.query.free import Columns, declared_values, may_select_from_answers, public_tables
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import parse, read
 from tacit.query.language.syntax import Select, Statement

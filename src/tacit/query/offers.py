@@ -18,9 +18,8 @@ from tacit.accounting.events import Event
 from tacit.errors import InvalidInput, NeverTrue, NotAllowed
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
-from tacit.query.answers.kinds import may_select_from_answers
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.free import Facts, free_columns
+from tacit.query.free import Facts, free_columns, may_select_from_answers
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
 from tacit.query.plan import UnitJoin

@@ -6,8 +6,9 @@ import pytest
 
 from guide import MARKED, Wards, hospital, outcome
 from tacit.errors import Refused
-from tacit.query.answers.kinds import ANSWERS, PUBLIC, QUESTION, ROWS, Kinds, may_select_from_answers
+from tacit.query.answers.kinds import ANSWERS, PUBLIC, QUESTION, ROWS, Kinds
 from tacit.query.answers.levels import derivation_of
+from tacit.query.free import may_select_from_answers
 from tacit.query.language.sql import parse
 from tacit.query.passes import rewrite
 

@@ -18,9 +18,9 @@ from tacit.privacy.catalog import Catalog
 from tacit.query.binding.binder import has_aggregate
 from tacit.query.binding.relations import Relations
 from tacit.query.binding.scope import PublicFacts, keys_of, of_group
-from tacit.query.free import declared_values, nodes_in, public_tables
+from tacit.query.free import declared_values, public_tables, sources_of
 from tacit.query.intervals.aggregates import WRITTEN
-from tacit.query.language.syntax import Apply, At, Expression, From, Name, Nested, Query, Scalar, Select, UnionAll
+from tacit.query.language.syntax import Apply, At, Expression, From, Name, Nested, Query, Select, UnionAll
 from tacit.query.price.stability import rows_of
 
 PUBLIC, ROWS, QUESTION, ANSWERS = "public", "rows", "question", "answers"
@@ -104,15 +104,6 @@ def mixed(source: From | Nested, at: At) -> NotAllowed:
     )
 
 
-def may_select_from_answers(select: Select) -> bool:
-    """Whether a statement may select from an answer, by its form: FROM holds an aggregate in parentheses, or it has no FROM."""
-    if select.table is None:
-        return any(isinstance(node, Scalar) for item in select.items for node in nodes_in(item.expression))
-    sources = [source for each in (select, *select.below) for source in sources_of(each)]
-    inside = (node for source in sources if isinstance(source, Nested) for node in nodes_in(source.query))
-    return any(isinstance(node, Apply) and node.function in WRITTEN for node in inside)
-
-
 def is_grouped(expression: Expression) -> bool:
     """Whether an expression over released rows aggregates them; a window by itself does not."""
     if not isinstance(expression, Apply):
@@ -121,11 +112,6 @@ def is_grouped(expression: Expression) -> bool:
         call, *rest = expression.arguments
         return any(map(is_grouped, (*(call.arguments if isinstance(call, Apply) else ()), *rest)))
     return expression.function in WRITTEN or any(map(is_grouped, expression.arguments))
-
-
-def sources_of(select: Select) -> list[From | Nested]:
-    """The items of FROM."""
-    return [] if select.table is None else [select.table, *(joined.table for joined in select.joins)]
 
 
 def as_select(query: Query) -> Select:

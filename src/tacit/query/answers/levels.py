@@ -15,7 +15,7 @@ from typing import Any
 
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog
-from tacit.query.answers.kinds import ANSWERS, PUBLIC, QUESTION, ROWS, Kinds, as_select, is_grouped, mixed, sources_of
+from tacit.query.answers.kinds import ANSWERS, PUBLIC, QUESTION, ROWS, Kinds, as_select, is_grouped, mixed
 from tacit.query.answers.named import LONGEST_NAME, Grouped, Named
 from tacit.query.answers.plan import (
     Answered,
@@ -35,7 +35,7 @@ from tacit.query.answers.plan import (
 from tacit.query.binding.conditions import conjuncts
 from tacit.query.binding.relations import looked_up
 from tacit.query.binding.scope import keys_of, name_of, of_group
-from tacit.query.free import Facts, free_columns
+from tacit.query.free import Facts, free_columns, sources_of
 from tacit.query.intervals.misses import chooses, linear, most_groups
 from tacit.query.language.syntax import (
     Apply,
