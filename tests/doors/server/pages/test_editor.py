@@ -76,7 +76,7 @@ def test_the_wheel_has_the_pages_and_the_bundle(tmp_path):
     (source / "src").mkdir(parents=True)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "docs/reference", source / "docs/reference")
+    shutil.copytree(ROOT / "docs", source / "docs", ignore=shutil.ignore_patterns("*.png", "*.svg"))
     shutil.copytree(ROOT / "src/tacit", source / "src/tacit", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / ".gitignore", source)
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
