@@ -33,8 +33,9 @@ def test_every_option_is_read() -> None:
     [
         f"{PRIVATE} ({ALL}) COUNT(*) AS n FROM visits AS v",
         f"{PRIVATE} (max_rows_contributed = 2) COUNT(*) AS n FROM visits UNION ALL SELECT COUNT(*) FROM patients",
-        "SELECT SUM(cost, contribution_bounds_per_group => (-0.5, 100)), COUNT(*, contribution_bounds_per_group => (0, 1)) FROM v",
-        "SELECT AVG(a, contribution_bounds_per_group => (0, 1)), ANON_AVG(a), VAR_POP(x, contribution_bounds_per_row => (0, 5)) FROM v",
+        "SELECT SUM(a, contribution_bounds_per_group => (-0.5, 100)), COUNT(*, contribution_bounds_per_group => (0, 1)) FROM v",
+        "SELECT ANON_AVG(a), VAR_POP(x, contribution_bounds_per_row => (0, 5)) FROM v",
+        "SELECT AVG(a, contribution_bounds_per_group => (0, 1)) FROM v",
         "SELECT PERCENTILE_CONT(day, 0.5, contribution_bounds_per_row => (DATE '2020-01-01', DATE '2021-01-01')) FROM v",
         "SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n), DP_INTERVAL_HIGH(n) AS high FROM v",
     ],
