@@ -42,7 +42,7 @@ Parts = Sequence[tuple[Quote, Noisy]]
 def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = ()) -> Answer:
     """The answer to a question: outputs, then HAVING, QUALIFY, ORDER BY and LIMIT, all on released values."""
     parts = list(zip((quote, *quote.below), (noisy, *noisy.below), strict=True))
-    rows = _kept_rows(parts)
+    rows = kept_rows(parts)
     columns = tuple(_stack(place, parts, rows) for place in range(len(quote.question.outputs)))
     told = [
         *notes,
@@ -130,7 +130,7 @@ def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
     return least, most
 
 
-def _kept_rows(parts: Parts) -> list[tuple[int, int]]:
+def kept_rows(parts: Parts) -> list[tuple[int, int]]:
     """The rows that are shown, in their order: for each its part, and the place of its group there."""
     question = parts[0][0].question
     rows: list[tuple[int, int]] = []

@@ -384,9 +384,9 @@ SELECT COUNT(*) FROM patients p FULL JOIN visits v ON v.patient_id = p.id;
 SELECT COUNT(*) FROM patients WHERE age < 18 OR id IN (SELECT patient_id FROM visits);
 --   not_allowed: line 1, column 49: a sub-query is answered only as a condition of its own in WHERE, joined with AND; write WHERE ... AND EXISTS (...), or WHERE ... AND id IN (SELECT ...)
 
--- refused: 70 an aggregate over everybody inside
-SELECT MAX(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t;
---   not_allowed: line 1, column 53: the sub-query puts rows of different people together before any noise is added; add patient_id to its GROUP BY, or ask for the aggregate directly
+-- refused: 70 released numbers beside private rows
+SELECT COUNT(*) FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t ON v.ward = t.ward;
+--   not_allowed: line 1, column 22: released numbers cannot be joined with the private rows of 'v': noise would meet rows of people one by one; put the aggregate of those rows into a sub-query of its own, or join public tables only
 
 -- refused: 71 a condition on the left side in the ON of a LEFT JOIN
 SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND p.age > 65;

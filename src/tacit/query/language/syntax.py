@@ -193,6 +193,7 @@ class Form:
     also: tuple[str, ...] = ()
 
 
+MODEL_WORDS = ("linreg", "linreg_intercept", "linreg_slope", "linreg_r2")  # of a linear model: the first stands for all the others
 ONE, TWO, SEVERAL = Form(), Form(("this", "expression"), 2, 2), Form(("this", "expressions"), 1, None)
 
 

@@ -224,7 +224,7 @@ def _range_of_key(key: Key) -> tuple[Any, Any]:
 
 
 def _range_of_call(call: Call, out: Out, question: Question) -> tuple[Any, Any]:
-    if call.name in DECLARED or call.name == "corr":
+    if call.name in DECLARED or call.name in ("corr", "linreg_r2"):
         low, high = declared(call)
         return (low, high) if isfinite(low) and isfinite(high) else (None, None)
     if call.name in CHOICES and call.over is not None and isinstance(call.over.type, NumberType | DateType):
