@@ -22,7 +22,7 @@ from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.query.binding.scope import IN_SCHEMA, PublicFacts, declared_names, source_of
 from tacit.query.functions import FUNCTIONS
-from tacit.query.intervals.aggregates import PUBLIC
+from tacit.query.intervals.aggregates import PUBLIC, WRITTEN
 from tacit.query.language.syntax import (
     Apply,
     Constant,
@@ -32,7 +32,9 @@ from tacit.query.language.syntax import (
     Item,
     Limits,
     Name,
+    Nested,
     Ordering,
+    Scalar,
     Select,
     ShowTables,
     Star,
@@ -79,6 +81,20 @@ def free_columns(asked: Statement, catalog: Catalog, public: Callable[[], Facts]
         return constants
     text = written(check_free(asked, tables, public()))
     return public().answered(text, [table.name for table in tables])
+
+
+def may_select_from_answers(select: Select) -> bool:
+    """Whether a statement may select from an answer, by its form: FROM holds an aggregate in parentheses, or it has no FROM."""
+    if select.table is None:
+        return any(isinstance(node, Scalar) for item in select.items for node in nodes_in(item.expression))
+    sources = [source for each in (select, *select.below) for source in sources_of(each)]
+    inside = (node for source in sources if isinstance(source, Nested) for node in nodes_in(source.query))
+    return any(isinstance(node, Apply) and node.function in WRITTEN for node in inside)
+
+
+def sources_of(select: Select) -> list[From | Nested]:
+    """The items of FROM."""
+    return [] if select.table is None else [select.table, *(joined.table for joined in select.joins)]
 
 
 def nodes_in(value: object) -> Iterator[object]:

@@ -17,7 +17,7 @@ from sqlglot import exp
 from tacit.errors import InvalidInput, NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
 from tacit.query.functions import FORMS
-from tacit.query.language.syntax import Apply, At, Constant, Expression, Query
+from tacit.query.language.syntax import MODEL_WORDS, Apply, At, Constant, Expression, Query
 
 # --- values of parameters and today's date: they become literals -------------------------------------------------------------
 
@@ -120,7 +120,7 @@ CASTS = {
     "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
 }  # fmt: skip
 DATE_PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
-NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
+NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%", **{word: word for word in MODEL_WORDS}}
 
 
 # --- names of constructs in a refusal: the words that people write -----------------------------------------------------------

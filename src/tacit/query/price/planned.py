@@ -6,6 +6,7 @@ Everything follows from the questions, the catalog and an assumed size of a grou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -193,7 +194,8 @@ def _sizes(explanation: Explanation, asked: Statement, asking: Asking) -> dict[s
             sizes[heading.name] = Fraction(rows)
     if rows and isinstance(asked, Select):
         summed = [heading.name for heading in explanation.columns if heading.kind == "sum"]
-        sizes |= dict(zip(summed, _largest_sums(rewrite(asked, asking.catalog, asking.public()), rows), strict=False))
+        with suppress(Refused):  # a SELECT from answers: its sums are those of a question inside it
+            sizes |= dict(zip(summed, _largest_sums(rewrite(asked, asking.catalog, asking.public()), rows), strict=False))
     return sizes
 
 
