@@ -25,7 +25,10 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ORDER = ("Laws", "Composition", "Filter", "Laplace", "Choices", "NoisyMax", "Stability", "Executable", "Constants")
+ORDER = (
+    *("Laws", "Composition", "Filter", "Laplace", "Pure", "Choices", "NoisyMax", "Stability", "Threshold"),
+    *("Coins", "Sampler", "Rounds", "Drawn", "Executable", "Constants"),
+)
 PACKAGES = ("coq", "libcoq-coquelicot", "libcoq-interval", "ocaml-nox", "ocaml-findlib")
 FORBIDDEN = re.compile(r"\b(Admitted|admit|Axiom|Axioms|Parameter|Parameters|Conjecture|Abort|give_up|bypass_check|Unset Guard)\b")
 MACHINE = "machine-integers"
