@@ -39,6 +39,7 @@ IN_A_PROOF = (
     "Found no subterm",
     "No applicable tactic",
     "not an equation",
+    "No primitive equality",
     "No such",
     "Cannot",
     "Attempt to save",
