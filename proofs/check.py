@@ -176,8 +176,13 @@ def checked(cases: int) -> dict[str, object]:
             if set(listed) - allowed:
                 raise SystemExit(f"{name} assumes {sorted(set(listed) - allowed)}, which assumptions.txt does not list")
         program = build_comparison(folder)
-        subprocess.run([sys.executable, str(HERE / "compare.py"), str(program), "--cases", str(cases)], check=True)
-        passed = mistakes_caught(folder)
+        comparison = subprocess.Popen([sys.executable, str(HERE / "compare.py"), str(program), "--cases", str(cases)])
+        try:
+            passed = mistakes_caught(folder)
+        finally:
+            compared = comparison.wait()
+        if compared:
+            raise SystemExit("the extracted functions and tacit's Python differ, or a planted error was not noticed")
         if passed:
             raise SystemExit("mistakes that were not refused:\n" + "\n".join(passed))
     mistakes = len(tomllib.loads((HERE / "mistakes.toml").read_text("utf-8")))
