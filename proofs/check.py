@@ -168,7 +168,7 @@ def checked(cases: int) -> dict[str, object]:
             error = compiled(folder, name)
             if error:
                 raise SystemExit(error)
-            print(f"  {name}: {len(theorems()[name])} theorems, {time.monotonic() - start:.0f} s", flush=True)
+            print(f"  {name}: {len(theorems().get(name, []))} theorems, {time.monotonic() - start:.0f} s", flush=True)
         assumptions = assumed(folder, theorems())
         allowed = set((HERE / "assumptions.txt").read_text("utf-8").split())
         for name, listed in assumptions.items():
