@@ -1,0 +1,124 @@
+"""The mechanisms of a quote with their public parameters, and the laws of the intervals that follow from one of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+from tacit.accounting.events import Batch, CalibratedGaussian, Event
+from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
+from tacit.mechanisms.tree.quantiles import FromTree
+from tacit.query.price.quote import Mode, Quote, Rank, candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A mechanism as JSON, and the event that it is recorded as."""
+
+    document: dict[str, Any]
+    event: Event
+
+
+def mechanisms_json(quote: Quote) -> list[dict[str, Any]]:
+    """Every mechanism of every part, each with the numbers of its events among the leaves of the quote's event."""
+    waiting = list(enumerate(leaves(quote.event)))
+    listed = []
+    for made in (each for at, part in enumerate(quote.parts) for each in _of_part(at, part)):
+        numbers = [waiting.pop(next(place for place, (_, one) in enumerate(waiting) if one == leaf))[0] for leaf in leaves(made.event)]
+        listed.append({**made.document, "events": numbers})
+    assert not waiting  # noqa: S101  # every event of a quote is that of a mechanism
+    return listed
+
+
+def leaves(event: Event) -> Iterator[Event]:
+    """The events in an event, in order: those of a batch, and the noises of a calibrated one."""
+    if isinstance(event, Batch | CalibratedGaussian):
+        for part in event.events:
+            yield from leaves(part)
+    else:
+        yield event
+
+
+def _of_part(at: int, quote: Quote) -> Iterator[Made]:
+    calls = quote.question.calls
+    if quote.keys is not None:
+        yield Made({"part": at, "releases": "keys", **_parameters(quote.keys)}, quote.keys.event)
+    for each in quote.sums:
+        yield Made({"part": at, "releases": "moment", "moment": each.place, **_parameters(each.mechanism)}, each.mechanism.event)
+    trees: dict[int, list[Rank]] = {}
+    for rank in quote.ranks:
+        if isinstance(rank.mechanism, FromTree):
+            trees.setdefault(rank.place, []).append(rank)
+        else:
+            document = {"releases": "quantile", "calls": [calls.index(rank.call)], "rows": rank.rows, **_parameters(rank.mechanism)}
+            yield Made({"part": at, "moment": rank.place, **document}, rank.event)
+    for place, ranks in trees.items():
+        named = [calls.index(rank.call) for rank in ranks]
+        document = {"releases": "quantile", "calls": named, **_parameters(ranks[0].mechanism)}
+        yield Made({"part": at, "moment": place, **document}, ranks[0].event)
+    for mode in quote.modes:
+        yield Made({"part": at, "releases": "mode", "moment": mode.place, "calls": [calls.index(mode.call)], **_mode(mode)}, mode.event)
+
+
+@singledispatch
+def _parameters(mechanism: object) -> dict[str, Any]:
+    raise TypeError(f"{type(mechanism).__name__} is not a mechanism of a question")
+
+
+@_parameters.register
+def _(mechanism: Laplace) -> dict[str, Any]:
+    return {"kind": "laplace", "epsilon": str(mechanism.epsilon), **_additive(mechanism)}
+
+
+@_parameters.register
+def _(mechanism: Gaussian) -> dict[str, Any]:
+    return {"kind": "gaussian", "rho": str(mechanism.rho), **_additive(mechanism)}
+
+
+def _additive(mechanism: Laplace | Gaussian) -> dict[str, Any]:
+    return {"sensitivity": str(mechanism.units), "scale": str(mechanism.scale), "dimension": mechanism.dimension}
+
+
+@_parameters.register
+def _(mechanism: KeyThreshold) -> dict[str, Any]:
+    amounts = {"epsilon": str(mechanism.epsilon), "delta": str(mechanism.delta), "scale": str(mechanism.scale)}
+    limits = {"max_groups": mechanism.max_groups, "min_people": mechanism.min_people, "threshold": mechanism.threshold}
+    return {"kind": "key-threshold", **amounts, **limits}
+
+
+@_parameters.register
+def _(mechanism: Quantile) -> dict[str, Any]:
+    shared = {"epsilon": str(mechanism.epsilon), "points": mechanism.grid.points, "max_rows": mechanism.max_rows}
+    return {"kind": "quantile", **shared, "spread": str(mechanism.spread)}
+
+
+@_parameters.register
+def _(mechanism: QuantileWithInterval) -> dict[str, Any]:
+    shared = {"epsilon": str(mechanism.epsilon), "points": mechanism.grid.points, "max_rows": mechanism.max_rows}
+    return {"kind": "quantile-with-interval", **shared, "confidence": str(mechanism.confidence)}
+
+
+@_parameters.register
+def _(mechanism: SmoothQuantile) -> dict[str, Any]:
+    tails = {"gamma": None if mechanism.gamma is None else str(mechanism.gamma), "delta": str(mechanism.delta)}
+    return {"kind": "smooth-quantile", "epsilon": str(mechanism.epsilon), "max_rows": mechanism.max_rows, **tails}
+
+
+@_parameters.register
+def _(mechanism: FromTree) -> dict[str, Any]:
+    tree = mechanism.tree
+    shape = {"points": tree.points, "branches": tree.branches, "levels": tree.levels, "max_rows": tree.max_rows}
+    return {"kind": "tree", "epsilon": str(tree.epsilon), **shape, "scale": str(tree.noise.scale)}
+
+
+def _mode(mode: Mode) -> dict[str, Any]:
+    mechanism = mode.mechanism
+    shared = {"epsilon": str(mechanism.epsilon), "sensitivity": str(mechanism.sensitivity)}
+    return {"kind": "exponential", **shared, "candidates": len(candidates(mode.call))}
