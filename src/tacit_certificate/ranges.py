@@ -1,8 +1,7 @@
-"""A plan, from the facts of the catalog upwards: the range of every expression, and the rows and groups that one unit can reach.
+"""The range of every expression of a plan, from the declared bounds of columns upwards.
 
-A plan is a tree of JSON objects; `is` names the kind of each. Nothing that it states about itself is believed: ranges start from
-the declared bounds of columns, rows from the declared limits of tables. A stated number that is too small is an error.
-stability.md proves the rules; here they are computed in another way, from the statements of that page.
+An expression is a tree of JSON objects; `is` names the kind of each. What it states of its range is not believed: a range that does
+not hold everything that the expression can be is an error.
 """
 
 from __future__ import annotations
@@ -10,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import chain
-from math import isqrt, prod
+from math import isqrt
 from typing import Any
 
 from tacit_certificate import numbers
-from tacit_certificate.document import Wrong, whole
+from tacit_certificate.document import Wrong, rational, whole
 
 Node = Mapping[str, Any]
 Range = tuple[int, int] | None  # of the values that are not NULL; None where all are
-Place = tuple[int, str]  # a column: the relation that makes it, and its name
 LARGEST = 1 << 53
 FAR = LARGEST**4  # beyond every product of two numbers
 MOST_WORK = 100_000  # expressions whose ranges are computed, again for each case in which they are narrower
 STATED = ("low", "high", "nullable", "together")  # what an expression says of itself
-MOST_MEMBERS = 16  # of one tree of joins
 
 # --- ranges ------------------------------------------------------------------------------------------------------------------
 
@@ -40,6 +36,10 @@ def both(one: Range, other: Range) -> Range:
     if one is None or other is None or max(one[0], other[0]) > min(one[1], other[1]):
         return None
     return max(one[0], other[0]), min(one[1], other[1])
+
+
+class PublicColumns(dict[str, tuple[Range, bool]]):
+    """Columns of a public table. Their ranges follow from its contents, which a certificate does not have: taken as stated."""
 
 
 @dataclass
@@ -210,7 +210,11 @@ class Ranges:
         parts = [_scaled(self.of(self.names.nodes[at]), factor) for at, factor in form.items() if at >= 0]
         ends = [part for part in parts if part is not None]
         constant = form.get(-1, 0)
-        return (constant + sum(low for low, _ in ends), constant + more + sum(high for _, high in ends)) if len(ends) == len(parts) else None
+        return (
+            (constant + sum(low for low, _ in ends), constant + more + sum(high for _, high in ends))
+            if len(ends) == len(parts)
+            else None
+        )
 
 
 def _holds(node: Node, found: Range) -> bool:
@@ -228,8 +232,10 @@ def _sum(one: Mapping[int, int], other: Mapping[int, int], factor: int) -> dict[
 
 
 def _column(ranges: Ranges, node: Node) -> tuple[Range, bool]:
-    made = ranges.columns.get(whole(node, "source"), {}).get(node["name"])
-    if made is None:
+    columns = ranges.columns.get(whole(node, "source"), {})
+    if isinstance(columns, PublicColumns):
+        return (whole(node, "low"), whole(node, "high")), True
+    if (made := columns.get(node["name"])) is None:
         raise Wrong(f"column {str(node['name'])[:60]!r} does not belong to the relation that it is said to come from")
     return made
 
@@ -285,7 +291,7 @@ def _root(ranges: Ranges, node: Node) -> Range:
 
 
 def _logarithm(ranges: Ranges, node: Node) -> Range:
-    child, step, unit = ranges.of(node["child"]), Fraction(node["step"]), Fraction(node["unit"])
+    child, step, unit = ranges.of(node["child"]), rational(node["step"]), rational(node["unit"])
     if child is None:
         return None
     if child[0] < 1 or min(step, unit) <= 0:
