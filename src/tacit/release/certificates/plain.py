@@ -6,14 +6,15 @@ are texts of rationals, and a table is its name: what is declared of it stands o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from tacit.privacy.catalog import Column, Table
-from tacit.query.plan import Bound, Column as StoredColumn, Join, PublicScan, Relation, Scan, TextColumn
+from tacit.query.plan import Column as StoredColumn
+from tacit.query.plan import Join, PublicScan, Relation, Scan, TextColumn
 from tacit.query.question import Question
 from tacit.query.trees import below, expressions_of, nodes_of
 
@@ -42,7 +43,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Table):
         return value.name
     named = ((name, getattr(value, name), unsaid, default) for name, unsaid, default in _fields(type(value)))
-    return {"is": type(value).__name__} | {name: plain(held) for name, held, unsaid, default in named if not (unsaid and held == default)}
+    return {"is": type(value).__name__} | {
+        name: plain(held) for name, held, unsaid, default in named if not (unsaid and held == default)
+    }
 
 
 PARTS = ("group", "calls", "outputs", "having", "order", "limit", "offset", "qualify")
