@@ -257,7 +257,7 @@ class DataSet(Opened):
         return certified(self, entry, analyst, quote)
 
     def certificate(self, entry: int, *, auditor: bool = False) -> Certificate:
-        """The certificate of any entry by which something was paid for; for an auditor with its place in the ledger and the sums."""
+        """The certificate of any paid entry; for an auditor with its place in the ledger and the sums of the data set."""
         from tacit.release.certificates.answers import of_entry
 
         self.refresh()

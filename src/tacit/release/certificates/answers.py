@@ -1,7 +1,7 @@
 """The certificates of answers to questions: when an answer is released, and at any later time from what the ledger keeps.
 
-What was asked, at what budget and about which version stands in the entry and in the kept answer. The plan is made from it again, and
-is the one that was paid for if it has the key of the entry. Else there is no certificate, and the error says why.
+What was asked, at what budget and about which version stands in the entry and in the kept answer. The plan is made from it again,
+and is the one that was paid for if it has the key of the entry. Else there is no certificate, and the error says why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A request as plain values, which the ledger keeps with an answer; and what makes the certificate of an answer when it is wanted."""
+"""A request as plain values, which the ledger keeps with an answer; and the maker of a certificate, for when it is wanted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A certificate: why the price of a release is right for what was asked. A value, its canonical text, and a text for people.
 
-The format is in docs/reference/certificate-format.md. A certificate is made from public values alone, and from the ledger's entry that
-was written before the data was read; of what came after it has the released values and their hash.
+The format is in docs/reference/certificate-format.md. A certificate is made from public values alone, and from the ledger's entry
+that was written before the data was read; of what came after it has the released values and their hash.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def _counted(member: Member, factor: int, places: Mapping[frozenset[int], str]) 
 
 
 def _members(relation: Relation, at: str) -> Iterator[tuple[frozenset[int], str, Relation, UnitJoin | None]]:
-    """The members of a tree of joins, as `Joined.of` makes them: sources, place in the plan, relation; the left join of a right side."""
+    """The members of a tree of joins, as `Joined.of` makes them: sources, place, relation, and the left join of a right side."""
     match relation:
         case Where() | Semi() | Join():
             yield from _members(relation.child, f"{at}/child")

@@ -1,4 +1,4 @@
-"""The rule of each column's interval, from the quote and the released values alone; one sum with noise of its own has a short check."""
+"""The rule of each column's interval, from the quote and the released values; one sum with noise of its own has a short check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tacit.accounting.calibrate import discrete_laplace_error, gaussian_error
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.query.intervals.aggregates import moments_of, weights_of
 from tacit.query.intervals.bands import Sum
-from tacit.query.intervals.misses import chooses, is_exact, missed_by
+from tacit.query.intervals.misses import chooses, missed_by
 from tacit.query.price.quote import Quote
 from tacit.query.question import Output, Result, cells_of, private
 from tacit.release.answer import Answer, Column
@@ -27,9 +27,7 @@ def intervals_json(quote: Quote, answer: Answer, mechanisms: Sequence[dict[str, 
 
 
 def _rule(output: Output, column: Column, quote: Quote, mechanisms: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    if column.is_key or all(
-        is_exact(part.outputs[quote.question.outputs.index(output)].value, part) for part in quote.question.shown
-    ):
+    if column.is_key:
         return {"rule": EXACT}
     if not column.has_interval:
         return {"rule": NONE}
@@ -50,7 +48,7 @@ def _law(output: Output, column: Column, quote: Quote, mechanisms: Sequence[dict
     if not _fits(column, half):
         return None
     place = next(
-        at for at, one in enumerate(mechanisms) if (one["part"], one["releases"], one["moment"]) == (0, "moment", part.place)
+        at for at, one in enumerate(mechanisms) if (one["part"], one["releases"], one.get("moment")) == (0, "moment", part.place)
     )
     counted = int((1 - quote.request.confidence) / missed)
     return {

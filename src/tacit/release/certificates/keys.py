@@ -1,7 +1,7 @@
 """The key that signs certificates and heads, and the public keys by which they are checked; old ones stay.
 
-`signing.key` is 32 random bytes in hexadecimal, for its owner alone (mode 600). `keys.json` is public: every key that ever signed, each
-after the first signed by the one before it. On a server the clerk reads both before its sandbox closes, and nothing else can.
+`signing.key` is 32 random bytes in hexadecimal, for its owner alone (mode 600). `keys.json` is public: every key that ever signed,
+each after the first signed by the one before it. On a server the clerk reads both before its sandbox closes, and nothing else can.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tacit.query.trees import below, expressions_of, nodes_of
 
 
 @lru_cache(maxsize=256)
-def _fields(kind: type) -> tuple[tuple[str, bool, Any], ...]:
+def _fields(kind: Any) -> tuple[tuple[str, bool, Any], ...]:
     """The fields of a node: the name, whether it is left out where it has its default, and that default."""
     return tuple((each.name, bool(each.metadata.get("unsaid")), each.default) for each in fields(kind) if each.compare)
 
