@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +26,7 @@ from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidy_answer
 from tacit.untrusted import LONGEST_CELL, csv_text, for_json, for_terminal, table_for_html, width
 
 if TYPE_CHECKING:
+    from tacit.release.certificates.certificate import Certificate
     from tacit.release.charts import Picture
 
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
@@ -116,6 +117,7 @@ class Answer:
     totals: Totals | None = field(default=None, repr=False)
     tidied: bool = False
     asked: str = field(default="", repr=False, compare=False)  # the question, where it is known: a picture states its filter
+    certified: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)  # makes it when it is asked for
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -130,6 +132,13 @@ class Answer:
             if column.name == name:
                 return column
         raise InvalidInput(f"unknown column {name!r}; the answer has {', '.join(column.name for column in self.columns)}")
+
+    @property
+    def certificate(self) -> Certificate:
+        """Why the price of the answer is right, signed: for whoever checks it without the data."""
+        if self.certified is None:
+            raise InvalidInput("this answer has no certificate: nothing was spent for it, or it was not read from its data set")
+        return self.certified()
 
     def tidy(self) -> Answer:
         """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
@@ -394,8 +403,11 @@ def _cell(column: Column, at: int) -> Any:
 DECIMAL = "decimal"
 
 
-def record(answer: Answer) -> str:
-    """The answer as text, column by column, to be stored. A receipt belongs to the analyst who asks, so it is not stored."""
+def record(answer: Answer, asked: Mapping[str, Any] | None = None) -> str:
+    """The answer as text, column by column, to be stored. A receipt belongs to the analyst who asks, so it is not stored.
+
+    `asked` is the request, the same for all who share the answer: with it a certificate can be made at any time.
+    """
     columns = [
         [column.name, column.kind, column.values, column.low, column.high, *([column.bounds] if column.bounds else [])]
         for column in answer.columns
@@ -408,6 +420,7 @@ def record(answer: Answer) -> str:
         "notes": answer.notes,
         "limits": answer.limits,
         **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
+        **({} if asked is None else {"asked": asked}),
     }
     return for_json(kept, other=_written_decimal)
 

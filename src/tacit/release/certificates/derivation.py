@@ -20,7 +20,6 @@ from tacit.query.price.stability import (
     l1_sensitivity,
     l2_sensitivity,
     largest_move,
-    reach,
     row_range,
     rows_of,
 )
@@ -65,11 +64,15 @@ def _rows(relation: Relation, at: str) -> Iterator[Step]:
     """The steps to the most rows that one unit has at a step of the plan."""
     match relation:
         case Bound():
-            yield _step("row-limit", at, {"table": relation.child.table.name, "max_rows": relation.max_rows}, rows=relation.max_rows)
+            yield _step(
+                "row-limit", at, {"table": relation.child.table.name, "max_rows": relation.max_rows}, rows=relation.max_rows
+            )
         case PerUnit():
             yield from _rows(relation.child, f"{at}/child")
             combinations = prod(node.high - node.low + 1 + node.nullable for _, node in relation.keys)
-            yield _step("one-row-per-key", at, {"rows": rows_of(relation.child), "combinations": combinations}, rows=rows_of(relation))
+            yield _step(
+                "one-row-per-key", at, {"rows": rows_of(relation.child), "combinations": combinations}, rows=rows_of(relation)
+            )
         case Union():
             for number, (part, _) in enumerate(relation.parts):
                 yield from _rows(part, f"{at}/parts/{number}/0")
@@ -100,7 +103,7 @@ def _counted(member: Member, factor: int, places: Mapping[frozenset[int], str]) 
 
 
 def _members(relation: Relation, at: str) -> Iterator[tuple[frozenset[int], str, Relation, UnitJoin | None]]:
-    """The members of a tree of joins, as `Joined.of` makes them: sources, place in the plan, relation; the left join of a right side."""
+    """The members of a tree of joins, as `Joined.of` makes them: sources, place, relation, and the left join of a right side."""
     match relation:
         case Where() | Semi() | Join():
             yield from _members(relation.child, f"{at}/child")

@@ -20,10 +20,10 @@ from tacit.query.price.quote import Mode, Quote, Rank, candidates
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A mechanism as JSON, and the event that it is recorded as."""
+    """A mechanism as JSON, and the event that it is recorded as; sums of released numbers have none."""
 
     document: dict[str, Any]
-    event: Event
+    event: Event | None
 
 
 def mechanisms_json(quote: Quote) -> list[dict[str, Any]]:
@@ -31,10 +31,15 @@ def mechanisms_json(quote: Quote) -> list[dict[str, Any]]:
     waiting = list(enumerate(leaves(quote.event)))
     listed = []
     for made in (each for at, part in enumerate(quote.parts) for each in _of_part(at, part)):
-        numbers = [waiting.pop(next(place for place, (_, one) in enumerate(waiting) if one == leaf))[0] for leaf in leaves(made.event)]
+        numbers = [] if made.event is None else [_taken(waiting, leaf) for leaf in leaves(made.event)]
         listed.append({**made.document, "events": numbers})
     assert not waiting  # noqa: S101  # every event of a quote is that of a mechanism
     return listed
+
+
+def _taken(waiting: list[tuple[int, Event]], wanted: Event) -> int:
+    """The number of the first waiting leaf that is the wanted event; equal events are the same to a price."""
+    return waiting.pop(next(place for place, (_, leaf) in enumerate(waiting) if leaf == wanted))[0]
 
 
 def leaves(event: Event) -> Iterator[Event]:
@@ -52,6 +57,9 @@ def _of_part(at: int, quote: Quote) -> Iterator[Made]:
         yield Made({"part": at, "releases": "keys", **_parameters(quote.keys)}, quote.keys.event)
     for each in quote.sums:
         yield Made({"part": at, "releases": "moment", "moment": each.place, **_parameters(each.mechanism)}, each.mechanism.event)
+    for margin in quote.margins:
+        source = {"from": [margin.part, margin.of], "count": margin.mechanism.count}
+        yield Made({"part": at, "releases": "margin", "moment": margin.place, "kind": "added", **source}, None)
     trees: dict[int, list[Rank]] = {}
     for rank in quote.ranks:
         if isinstance(rank.mechanism, FromTree):
@@ -64,7 +72,9 @@ def _of_part(at: int, quote: Quote) -> Iterator[Made]:
         document = {"releases": "quantile", "calls": named, **_parameters(ranks[0].mechanism)}
         yield Made({"part": at, "moment": place, **document}, ranks[0].event)
     for mode in quote.modes:
-        yield Made({"part": at, "releases": "mode", "moment": mode.place, "calls": [calls.index(mode.call)], **_mode(mode)}, mode.event)
+        yield Made(
+            {"part": at, "releases": "mode", "moment": mode.place, "calls": [calls.index(mode.call)], **_mode(mode)}, mode.event
+        )
 
 
 @singledispatch

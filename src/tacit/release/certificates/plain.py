@@ -6,20 +6,21 @@ are texts of rationals, and a table is its name: what is declared of it stands o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from tacit.privacy.catalog import Column, Table
-from tacit.query.plan import Bound, Column as StoredColumn, Join, PublicScan, Relation, Scan, TextColumn
+from tacit.query.plan import Column as StoredColumn
+from tacit.query.plan import Join, PublicScan, Relation, Scan, TextColumn
 from tacit.query.question import Question
 from tacit.query.trees import below, expressions_of, nodes_of
 
 
 @lru_cache(maxsize=256)
-def _fields(kind: type) -> tuple[tuple[str, bool, Any], ...]:
+def _fields(kind: Any) -> tuple[tuple[str, bool, Any], ...]:
     """The fields of a node: the name, whether it is left out where it has its default, and that default."""
     return tuple((each.name, bool(each.metadata.get("unsaid")), each.default) for each in fields(kind) if each.compare)
 
@@ -42,7 +43,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, Table):
         return value.name
     named = ((name, getattr(value, name), unsaid, default) for name, unsaid, default in _fields(type(value)))
-    return {"is": type(value).__name__} | {name: plain(held) for name, held, unsaid, default in named if not (unsaid and held == default)}
+    return {"is": type(value).__name__} | {
+        name: plain(held) for name, held, unsaid, default in named if not (unsaid and held == default)
+    }
 
 
 PARTS = ("group", "calls", "outputs", "having", "order", "limit", "offset", "qualify")
