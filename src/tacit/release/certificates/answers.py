@@ -63,11 +63,15 @@ class Paid:
 
 def certified(data: Holds, number: int, analyst: str, quote: Quote | None = None, auditor: bool = False) -> Certificate:
     """The certificate of an entry of an analyst; `quote` is what was run, where it is known."""
-    ledger = data.ledger
-    paid = paid_in(ledger, number, analyst)
+    paid = paid_in(data.ledger, number, analyst)
+    return certificate_of(data, paid, sums_before(data.ledger, paid.entry) if auditor else None, quote)
+
+
+def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: Quote | None = None) -> Certificate:
+    """The signed certificate of what was paid for; with the sums `before` the entry in the auditor's form."""
     basis = None if quote is None else basis_of(paid, quote)
     basis = basis or basis_made_again(paid, data.catalog, data.public)
-    return certify(basis, paid.entry, data.catalog, data.signer, sums_before(ledger, paid.entry) if auditor else None)
+    return certify(basis, paid.entry, data.catalog, data.signer, before)
 
 
 def of_entry(data: Holds, number: int, auditor: bool) -> Certificate:

@@ -6,12 +6,14 @@ that was written before the data was read; of what came after it has the release
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tacit.accounting.ledger.entries import canonical_json
+from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.untrusted import for_terminal
 
@@ -47,6 +49,23 @@ class Certificate:
 
     def __repr__(self) -> str:
         return f"Certificate(way={self.document['way']!r}, form={self.document['form']!r}, entry={self.document['entry'][:16]!r})"
+
+
+def read_certificate(file: Path) -> Certificate:
+    """The certificate of a file. It is read and not checked: `tacit certificate check` does that."""
+    try:
+        document = json.loads(file.read_text("ascii"))
+        if not isinstance(document, dict) or (document["kind"], document["format"]) != ("certificate", FORMAT):
+            raise ValueError("another document")
+        made = Certificate(document)
+        _ = str(made)
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read ({error.strerror or type(error).__name__})") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise InvalidInput(
+            f"{file} is not a certificate of format {FORMAT}; `tacit certificate show ENTRY --out FILE` writes one"
+        ) from None
+    return made
 
 
 # --- line by line ------------------------------------------------------------------------------------------------------------

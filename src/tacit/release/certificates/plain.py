@@ -20,7 +20,7 @@ from tacit.query.trees import below, expressions_of, nodes_of
 
 
 @lru_cache(maxsize=256)
-def _fields(kind: Any) -> tuple[tuple[str, bool, Any], ...]:
+def _fields(kind: type) -> tuple[tuple[str, bool, Any], ...]:
     """The fields of a node: the name, whether it is left out where it has its default, and that default."""
     return tuple((each.name, bool(each.metadata.get("unsaid")), each.default) for each in fields(kind) if each.compare)
 
@@ -42,10 +42,9 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, Table):
         return value.name
-    named = ((name, getattr(value, name), unsaid, default) for name, unsaid, default in _fields(type(value)))
-    return {"is": type(value).__name__} | {
-        name: plain(held) for name, held, unsaid, default in named if not (unsaid and held == default)
-    }
+    kind: type = type(value)
+    named = ((name, getattr(value, name), unsaid, default) for name, unsaid, default in _fields(kind))
+    return {"is": kind.__name__} | {name: plain(held) for name, held, unsaid, default in named if not (unsaid and held == default)}
 
 
 PARTS = ("group", "calls", "outputs", "having", "order", "limit", "offset", "qualify")
