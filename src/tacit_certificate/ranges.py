@@ -20,6 +20,7 @@ Range = tuple[int, int] | None  # of the values that are not NULL; None where al
 LARGEST = 1 << 53
 FAR = LARGEST**4  # beyond every product of two numbers
 MOST_WORK = 100_000  # expressions whose ranges are computed, again for each case in which they are narrower
+MOST_PIECES = 1000  # of the range of one column
 STATED = ("low", "high", "nullable", "together")  # what an expression says of itself
 
 # --- ranges ------------------------------------------------------------------------------------------------------------------
@@ -49,6 +50,7 @@ class Names:
     by_text: dict[str, int] = field(default_factory=dict)
     by_node: dict[int, int] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
+    unshown: list[str] = field(default_factory=list)  # ranges that are taken as stated
     work: int = 0
 
     def of(self, node: Node) -> int:
@@ -77,6 +79,8 @@ class Ranges:
     narrowed: dict[int, Range] = field(default_factory=dict)
     present: set[int] = field(default_factory=set)
     known: dict[int, Range] = field(default_factory=dict)
+    empty: bool = False  # whether there are no such rows
+    sharp: bool = False  # whether ranges are as narrow as they can be shown to be, and not only as narrow as stated
 
     def of(self, node: Node) -> Range:
         """The range of an expression, from its parts; an error if it states a narrower one than can be shown."""
@@ -86,8 +90,10 @@ class Ranges:
             if self.names.work > MOST_WORK:
                 raise Wrong("the plan takes more work to check than this program does")
             found = RANGES[node["is"]](self, node)
-            if not _holds(node, found):
+            if self.sharp or not _holds(node, found):
                 found = self._closer(node, found)
+            if not self.sharp and not _holds(node, found):
+                found = self._piece_by_piece(node, found)
             if not _holds(node, found):
                 ends = "NULL alone" if found is None else f"{found[0]} to {found[1]}"
                 raise Wrong(f"an expression of kind {node['is']} can be {ends}, and states {node['low']} to {node['high']}")
@@ -103,7 +109,7 @@ class Ranges:
 
     def given(self, condition: Node, true: bool) -> Ranges:
         """The ranges in rows in which a condition is true; or not true, which is false or unknown."""
-        inside = Ranges(self.columns, self.names, dict(self.narrowed), set(self.present))
+        inside = Ranges(self.columns, self.names, dict(self.narrowed), set(self.present), empty=self.empty, sharp=self.sharp)
         match condition["is"]:
             case "All" if true:
                 for part in condition["parts"]:
@@ -134,14 +140,15 @@ class Ranges:
         self.known = {}
 
     def _at_most(self, form: Mapping[int, int], most: int) -> None:
-        parts = {at: _scaled(self.of(self.names.nodes[at]), factor) for at, factor in form.items() if at >= 0}
-        for at, factor in form.items():
-            others = [part for other, part in parts.items() if other != at]
-            sure = all(other == at or other in self.present or not self.may_be_null(self.names.nodes[other]) for other in parts)
-            if at >= 0 and sure and None not in others:
+        ranges = {at: self.of(self.names.nodes[at]) for at in form if at >= 0}
+        for at, one in ranges.items():
+            others = [_scaled(other, form[number]) for number, other in ranges.items() if number != at]
+            sure = all(other == at or other in self.present or not self.may_be_null(self.names.nodes[other]) for other in ranges)
+            if sure and None not in others:
                 rest = most - form.get(-1, 0) - sum(part[0] for part in others if part is not None)
-                ends = (-FAR, rest // factor) if factor > 0 else (-(rest // -factor), FAR)
-                self.narrowed[at] = both(self.narrowed.get(at, (-FAR, FAR)), ends)
+                ends = (-FAR, rest // form[at]) if form[at] > 0 else (-(rest // -form[at]), FAR)
+                self.narrowed[at] = both(one, ends)
+                self.empty |= at in self.present and self.narrowed[at] is None
 
     def may_be_null(self, node: Node) -> bool:
         """Whether an expression can be NULL, as far as its parts say."""
@@ -159,28 +166,58 @@ class Ranges:
             case "Lookup":
                 return self.may_be_null(node["child"]) or None in node["table"]
             case "Choose":
-                return any(inside.may_be_null(value) for inside, value in self._cases(node))
+                return any(inside.may_be_null(value) for inside, value in self.cases(node))
             case _:
                 return True
 
-    def _cases(self, node: Node) -> Iterator[tuple[Ranges, Node]]:
+    def cases(self, node: Node) -> Iterator[tuple[Ranges, Node]]:
         """Every value of a CASE, with what is known where it is taken."""
         rest = self
         for condition, value in node["branches"]:
-            yield rest.given(condition, True), value
+            inside = rest.given(condition, True)
+            if not inside.empty:
+                yield inside, value
             rest = rest.given(condition, False)
-        yield rest, node["otherwise"]
+        if not rest.empty:
+            yield rest, node["otherwise"]
 
     # --- closer ranges, where an expression states one that its parts alone do not show ---
 
     def _closer(self, node: Node, found: Range) -> Range:
-        if node["is"] == "Choose":
-            return hull(*(inside.of(value) for inside, value in self._cases(node)))
         if node["is"] == "Multiply" and found is not None:
             factors = _factors(self, node)
             even = all(factors.count(each) % 2 == 0 for each in factors)
             return (max(0, found[0]), found[1]) if even else found
         return self._as_sum(node, found) if node["is"] == "Add" else found
+
+    def _piece_by_piece(self, node: Node, found: Range) -> Range:
+        """The range of an expression of one column, over halves of its range, again halved where that does not show what is stated."""
+        columns = {self.names.of(each) for each in _columns(node)}
+        if len(columns) != 1:
+            return found
+        column = columns.pop()
+        waiting: list[Range] = [self.of(self.names.nodes[column])]
+        shown: list[Range] = []
+        if self.may_be_null(self.names.nodes[column]):
+            shown.append(self._where(column, None, node))
+        while waiting:
+            piece = waiting.pop()
+            closer = self._where(column, piece, node)
+            if _holds(node, closer) or piece is None or piece[0] == piece[1]:
+                shown.append(closer)
+            elif len(shown) + len(waiting) > MOST_PIECES:
+                self.names.unshown.append(f"the range {node['low']} to {node['high']} of an expression of one column")
+                return whole(node, "low"), whole(node, "high")
+            else:
+                middle = (piece[0] + piece[1]) // 2
+                waiting += [(piece[0], middle), (middle + 1, piece[1])]
+        return hull(*shown)
+
+    def _where(self, column: int, piece: Range, node: Node) -> Range:
+        """The range of an expression where a column is NULL, or in a part of its range."""
+        present = self.present if piece is None else {*self.present, column}
+        inside = Ranges(self.columns, self.names, {**self.narrowed, column: piece}, set(present), sharp=True)
+        return inside._closer(node, RANGES[node["is"]](inside, node))
 
     def terms(self, node: Node) -> dict[int, int]:
         """An expression as a sum of others times factors, by their numbers; -1 stands for the constant."""
@@ -215,6 +252,18 @@ class Ranges:
             if len(ends) == len(parts)
             else None
         )
+
+
+def _columns(node: Any) -> Iterator[Node]:
+    """The columns in an expression."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _columns(each)
+    elif isinstance(node, dict):
+        if node.get("is") in ("Column", "Code"):
+            yield node
+        else:
+            yield from _columns(list(node.values()))
 
 
 def _holds(node: Node, found: Range) -> bool:
@@ -272,7 +321,7 @@ def _ratio(ranges: Ranges, node: Node) -> Range:
 
 
 def _choose(ranges: Ranges, node: Node) -> Range:
-    return hull(*(ranges.of(value) for _, value in node["branches"]), ranges.of(node["otherwise"]))
+    return hull(*(inside.of(value) for inside, value in ranges.cases(node)))
 
 
 def _lookup(ranges: Ranges, node: Node) -> Range:
@@ -304,7 +353,7 @@ def _logarithm(ranges: Ranges, node: Node) -> Range:
 
 RANGES = {
     "Column": lambda ranges, node: _column(ranges, node)[0],
-    "Code": lambda ranges, node: (0, LARGEST),
+    "Code": lambda ranges, node: (0, LARGEST - 1),
     "Literal": lambda ranges, node: None if node["value"] is None else (whole(node, "value"), whole(node, "value")),
     "Add": _add,
     "Multiply": _multiply,

@@ -451,13 +451,10 @@ class Part:
 
     def _ends(self, moment: Node, reach: Reach) -> tuple[int, int]:
         """The least and the most that one row adds; 0 lies between them, since a row may not count, unless the rows are public."""
-        kind, value = moment["kind"], moment["value"]
-        ends = None if value is None else self.ranges.stated(value)
-        if kind == "rows" and reach.fixed:
-            return 1, 1
+        kind = moment["kind"]
         if kind in ("rows", "units", "distinct", "list"):
-            return 0, 1
-        low, high = ends or (0, 0)
+            return int(kind == "rows" and reach.fixed), 1
+        low, high = self.ranges.stated(moment["value"]) or (0, 0)
         if kind == "sum":
             return (low, high) if reach.fixed else (min(low, 0), max(high, 0))
         width = high - low
