@@ -20,7 +20,7 @@ Range = tuple[int, int] | None  # of the values that are not NULL; None where al
 LARGEST = 1 << 53
 FAR = LARGEST**4  # beyond every product of two numbers
 MOST_WORK = 100_000  # expressions whose ranges are computed, again for each case in which they are narrower
-MOST_PIECES = 1000  # of the range of one column
+MOST_PIECEWORK = 3_000  # the same where the range of a column is halved: from there on a range is taken as stated
 STATED = ("low", "high", "nullable", "together")  # what an expression says of itself
 
 # --- ranges ------------------------------------------------------------------------------------------------------------------
@@ -94,6 +94,8 @@ class Ranges:
                 found = self._closer(node, found)
             if not self.sharp and not _holds(node, found):
                 found = self._piece_by_piece(node, found)
+            if self.sharp and "low" in node:  # shown where it was met first
+                found = both(found, (whole(node, "low"), whole(node, "high")))
             if not _holds(node, found):
                 ends = "NULL alone" if found is None else f"{found[0]} to {found[1]}"
                 raise Wrong(f"an expression of kind {node['is']} can be {ends}, and states {node['low']} to {node['high']}")
@@ -103,7 +105,7 @@ class Ranges:
     def stated(self, node: Node) -> Range:
         """The range that an expression states, once it is shown to hold everything that the expression can be."""
         found = self.of(node)
-        return found if found is None or node["is"] == "Literal" else (whole(node, "low"), whole(node, "high"))
+        return (whole(node, "low"), whole(node, "high")) if "low" in node else found
 
     # --- what follows from a condition ---
 
@@ -116,8 +118,9 @@ class Ranges:
                     inside = inside.given(part, True)
             case "Negation" if true:
                 return self.given(condition["part"], False)
-            case "IsNull" if not true and condition["child"]["is"] != "TextColumn":
-                inside.present.add(self.names.of(condition["child"]))
+            case "IsNull" if condition["child"]["is"] != "TextColumn":
+                inside.empty |= self.of(condition["child"]) is None if not true else not self.may_be_null(condition["child"])
+                inside.present |= set() if true else {self.names.of(condition["child"])}
             case "Compare":
                 inside._compare(condition, true)
         return inside
@@ -127,20 +130,25 @@ class Ranges:
 
         Where the comparison is not true, one of its parts may be NULL, which says nothing of the others.
         """
-        form, operator = _sum(self.terms(condition["left"]), self.terms(condition["right"]), -1), condition["operator"]
-        if true:
-            self.present |= {at for at in form if at >= 0}
-        elif operator == "=":
-            return
-        else:  # not l < r is -l <= -r, and not l <= r is -l < -r
-            form, operator = _sum({}, form, -1), {"<": "<=", "<=": "<"}[operator]
-        self._at_most(form, -1 if operator == "<" else 0)
-        if operator == "=":
-            self._at_most(_sum({}, form, -1), 0)
-        self.known = {}
+        left, right, operator = condition["left"], condition["right"], condition["operator"]
+        sides = [self.terms(left), self.terms(right)]
+        whole_sides = [terms if set(terms) <= {-1} else {self.names.of(node): 1} for terms, node in zip(sides, (left, right), strict=True)]
+        for one, other in (whole_sides, sides) if whole_sides != sides else (sides,):
+            form, strict = _sum(one, other, -1), operator == "<"
+            if true:
+                self.present |= {at for at in form if at >= 0}
+            elif operator == "=":
+                return
+            else:  # not l < r is -l <= -r, and not l <= r is -l < -r
+                form, strict = _sum({}, form, -1), not strict
+            self._at_most(form, -int(strict))
+            if operator == "=":
+                self._at_most(_sum({}, form, -1), 0)
+            self.known = {}
 
     def _at_most(self, form: Mapping[int, int], most: int) -> None:
         ranges = {at: self.of(self.names.nodes[at]) for at in form if at >= 0}
+        self.empty |= not ranges and form.get(-1, 0) > most
         for at, one in ranges.items():
             others = [_scaled(other, form[number]) for number, other in ranges.items() if number != at]
             sure = all(other == at or other in self.present or not self.may_be_null(self.names.nodes[other]) for other in ranges)
@@ -205,7 +213,7 @@ class Ranges:
             closer = self._where(column, piece, node)
             if _holds(node, closer) or piece is None or piece[0] == piece[1]:
                 shown.append(closer)
-            elif len(shown) + len(waiting) > MOST_PIECES:
+            elif self.names.work > MOST_PIECEWORK:
                 self.names.unshown.append(f"the range {node['low']} to {node['high']} of an expression of one column")
                 return whole(node, "low"), whole(node, "high")
             else:
