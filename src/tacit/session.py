@@ -31,7 +31,7 @@ from tacit.query.offers import Asker, Offer, Seen, explained, free_explanation, 
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
-from tacit.release.certificates.asked import Certifier, asked_by_place
+from tacit.release.certificates.asked import Later, asked_by_place
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once, one_exit
 from tacit.release.tabulate import answer, free_answer, labels_of, without_rows
@@ -132,7 +132,7 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        certified = Certifier(self.data, sold.entry, self.analyst, quotes[sold.offer])
+        certified = Later(partial(self.data.certified, sold.entry, self.analyst, quotes[sold.offer]))
         released = replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text, certified=certified)
         return with_names(released, names, labels_of(offer.question))
 

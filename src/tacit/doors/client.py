@@ -15,10 +15,11 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,11 +32,13 @@ from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.price.quote import read_weights
 from tacit.release.answer import Answer
+from tacit.release.certificates.asked import Later
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
     from tacit.query.language.nodes import Parameters
     from tacit.query.price.explanation import AtBudget, Explanation
+    from tacit.release.certificates.certificate import Certificate
 
 Made = TypeVar("Made")
 MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
@@ -128,7 +131,9 @@ class Remote:
         """
         asked = {**_request(question, params, budget), **({} if groups is None else {"groups": groups})}
         key = bits.random_bytes(24).hex()
-        answer = _answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        answer = self._certified(
+            _answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        )
         return answer.tidy() if truth_of(tidy, "tidy") else answer
 
     def explain(
@@ -148,7 +153,20 @@ class Remote:
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
-        return _answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact"))
+        return self._certified(_answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact")))
+
+    def certificate(self, entry: int) -> Certificate:
+        """The certificate of an answer that was paid for, by its entry in the ledger."""
+        from tacit.release.certificates.certificate import certificate_from
+
+        text = self._send("GET", f"/v1/answers/{exact(entry)}?form=certificate")
+        with _in_words():
+            return certificate_from(text)
+
+    def _certified(self, answer: Answer) -> Answer:
+        """The answer, which asks the server for its certificate when it is wanted."""
+        entry = answer.receipt.entry
+        return answer if entry is None else replace(answer, certified=Later(partial(self.certificate, entry)))
 
     def budget(self) -> dict[str, Any]:
         """The analyst's caps, what was spent and what remains; budgets are exact texts."""

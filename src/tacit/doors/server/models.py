@@ -100,7 +100,7 @@ class AnswerWanted(Strict):
     """An answer that was paid for, and the form in which it is wanted."""
 
     entry: Entry
-    form: Literal["json", "csv", "arrow", "svg", "exact"] = "json"
+    form: Literal["json", "csv", "arrow", "svg", "exact", "certificate"] = "json"
 
 
 class HistoryWanted(Strict):

@@ -13,6 +13,7 @@ from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tacit.accounting.ledger.entries import hash_of
 from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.catalog import Catalog
 from tacit.query.language.nodes import given
@@ -26,6 +27,7 @@ from tacit.release.certificates.asked import asked_from
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.keys import OF_CERTIFICATES, Signer
 from tacit.release.certificates.making import Basis, of_question, unsigned
+from tacit.release.certificates.ways import basis_kept
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import State
@@ -69,7 +71,7 @@ def certified(data: Holds, number: int, analyst: str, quote: Quote | None = None
 
 def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: Quote | None = None) -> Certificate:
     """The signed certificate of what was paid for; with the sums `before` the entry in the auditor's form."""
-    basis = None if quote is None else basis_of(paid, quote)
+    basis = basis_of_way(paid) if quote is None else basis_of(paid, quote)
     basis = basis or basis_made_again(paid, data.catalog, data.public)
     return certify(basis, paid.entry, data.catalog, data.signer, before)
 
@@ -113,6 +115,13 @@ def basis_of(paid: Paid, quote: Quote) -> Basis | None:
     return of_question(quote, paid.entry, paid.text, with_names(paid.answer, names))
 
 
+def basis_of_way(paid: Paid) -> Basis | None:
+    """The basis of another way than a question, as it was kept with its result; None if none was."""
+    kept = json.loads(paid.text)
+    told = kept.get("certificate") if isinstance(kept, dict) else None
+    return None if told is None else basis_kept({**told, "asked": {"what": paid.entry.question}}, hash_of(paid.text))
+
+
 def basis_made_again(paid: Paid, catalog: Catalog, public: PublicFacts) -> Basis:
     """The same at a later time, from the entry, the kept answer and the catalog."""
     try:
@@ -137,7 +146,10 @@ def _quotes(paid: Paid, catalog: Catalog, public: PublicFacts) -> Iterator[Quote
 
 def _requests(paid: Paid, select: Select, catalog: Catalog, public: PublicFacts) -> Iterator[Request]:
     """The request as it was recorded; of an answer from before requests were, those that its price and confidence leave."""
-    told: Mapping[str, Any] | None = json.loads(paid.text).get("asked")
+    kept = json.loads(paid.text)
+    if not isinstance(kept, dict) or "columns" not in kept:  # the result of another way, kept by an earlier version
+        return
+    told: Mapping[str, Any] | None = kept.get("asked")
     if told is not None:
         names = [output.name for output in rewrite(select, catalog, public).outputs] if told["weights"] else []
         yield asked_from({**told, "weights": sorted([names[place], weight] for place, weight in told["weights"])})

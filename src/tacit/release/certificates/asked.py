@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tacit.query.price.needs import placed
 from tacit.query.price.quote import Quote, Request
@@ -39,24 +39,14 @@ def _text(amount: Fraction | None) -> str | None:
     return None if amount is None else str(amount)
 
 
-class Certifies(Protocol):
-    """A data set that makes certificates of what was paid for."""
-
-    def certified(self, entry: int, analyst: str, quote: Quote | None = None) -> Certificate:
-        """The certificate of an analyst's entry; `quote` is what was run, where it is known."""
-
-
 @dataclass(frozen=True, slots=True)
-class Certifier:
-    """Makes the certificate of an answer when it is asked for. It does not leave the process: a copy of an answer has none."""
+class Later:
+    """Makes the certificate of a release when it is asked for. It does not leave the process: a copy of an answer has none."""
 
-    data: Certifies
-    entry: int
-    analyst: str
-    quote: Quote
+    make: Callable[[], Certificate]
 
     def __call__(self) -> Certificate:
-        return self.data.certified(self.entry, self.analyst, self.quote)
+        return self.make()
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()

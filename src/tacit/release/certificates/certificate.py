@@ -51,21 +51,25 @@ class Certificate:
         return f"Certificate(way={self.document['way']!r}, form={self.document['form']!r}, entry={self.document['entry'][:16]!r})"
 
 
+def certificate_from(text: str) -> Certificate:
+    """The certificate of a text, read and not checked; a ValueError, LookupError or TypeError if it has another form."""
+    document = json.loads(text)
+    if (document["kind"], document["format"]) != ("certificate", FORMAT):
+        raise ValueError("another document")
+    made = Certificate(document)
+    _ = str(made)  # what cannot be shown is not a certificate
+    return made
+
+
 def read_certificate(file: Path) -> Certificate:
     """The certificate of a file. It is read and not checked: `tacit certificate check` does that."""
     try:
-        document = json.loads(file.read_text("ascii"))
-        if not isinstance(document, dict) or (document["kind"], document["format"]) != ("certificate", FORMAT):
-            raise ValueError("another document")
-        made = Certificate(document)
-        _ = str(made)
+        return certificate_from(file.read_text("ascii"))
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read ({error.strerror or type(error).__name__})") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise InvalidInput(
-            f"{file} is not a certificate of format {FORMAT}; `tacit certificate show ENTRY --out FILE` writes one"
-        ) from None
-    return made
+        words = f"{file} is not a certificate of format {FORMAT}; `tacit certificate show ENTRY --out FILE` writes one"
+        raise InvalidInput(words) from None
 
 
 # --- line by line ------------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ PROOFS: Mapping[str, str] = {
     "marginal": "publish/synthetic/rows/marginals.md",
     "resampled-rows": "publish/synthetic/rows/contingency.md",
     "resampled-map": "mechanisms/dirichlet/dirichlet.md",
-    "degrees": "publish/graphs/private/private.md",
+    "stated-for-graphs": "publish/graphs/private/private.md",
 }
 """The rules of derivations, each with the section that proves it."""
 

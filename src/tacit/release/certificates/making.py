@@ -40,6 +40,7 @@ PAGES: Mapping[str, str] = {
     "farthest": "mechanisms/farthest.md",
     "resampling": "mechanisms/dirichlet/dirichlet.md",
     "added": "accounting/added.md",
+    "stated": "accounting/composition.md",
 }
 """The proof page of each kind of mechanism."""
 

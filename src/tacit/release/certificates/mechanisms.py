@@ -54,9 +54,9 @@ def leaves(event: Event) -> Iterator[Event]:
 def _of_part(at: int, quote: Quote) -> Iterator[Made]:
     calls = quote.question.calls
     if quote.keys is not None:
-        yield Made({"part": at, "releases": "keys", **_parameters(quote.keys)}, quote.keys.event)
+        yield Made({"part": at, "releases": "keys", **parameters(quote.keys)}, quote.keys.event)
     for each in quote.sums:
-        yield Made({"part": at, "releases": "moment", "moment": each.place, **_parameters(each.mechanism)}, each.mechanism.event)
+        yield Made({"part": at, "releases": "moment", "moment": each.place, **parameters(each.mechanism)}, each.mechanism.event)
     for margin in quote.margins:
         source = {"from": [margin.part, margin.of], "count": margin.mechanism.count}
         yield Made({"part": at, "releases": "margin", "moment": margin.place, "kind": "added", **source}, None)
@@ -65,11 +65,11 @@ def _of_part(at: int, quote: Quote) -> Iterator[Made]:
         if isinstance(rank.mechanism, FromTree):
             trees.setdefault(rank.place, []).append(rank)
         else:
-            document = {"releases": "quantile", "calls": [calls.index(rank.call)], "rows": rank.rows, **_parameters(rank.mechanism)}
+            document = {"releases": "quantile", "calls": [calls.index(rank.call)], "rows": rank.rows, **parameters(rank.mechanism)}
             yield Made({"part": at, "moment": rank.place, **document}, rank.event)
     for place, ranks in trees.items():
         named = [calls.index(rank.call) for rank in ranks]
-        document = {"releases": "quantile", "calls": named, **_parameters(ranks[0].mechanism)}
+        document = {"releases": "quantile", "calls": named, **parameters(ranks[0].mechanism)}
         yield Made({"part": at, "moment": place, **document}, ranks[0].event)
     for mode in quote.modes:
         yield Made(
@@ -78,16 +78,17 @@ def _of_part(at: int, quote: Quote) -> Iterator[Made]:
 
 
 @singledispatch
-def _parameters(mechanism: object) -> dict[str, Any]:
+def parameters(mechanism: object) -> dict[str, Any]:
+    """The kind of a mechanism and its public parameters."""
     raise TypeError(f"{type(mechanism).__name__} is not a mechanism of a question")
 
 
-@_parameters.register
+@parameters.register
 def _(mechanism: Laplace) -> dict[str, Any]:
     return {"kind": "laplace", "epsilon": str(mechanism.epsilon), **_additive(mechanism)}
 
 
-@_parameters.register
+@parameters.register
 def _(mechanism: Gaussian) -> dict[str, Any]:
     return {"kind": "gaussian", "rho": str(mechanism.rho), **_additive(mechanism)}
 
@@ -96,32 +97,32 @@ def _additive(mechanism: Laplace | Gaussian) -> dict[str, Any]:
     return {"sensitivity": str(mechanism.units), "scale": str(mechanism.scale), "dimension": mechanism.dimension}
 
 
-@_parameters.register
+@parameters.register
 def _(mechanism: KeyThreshold) -> dict[str, Any]:
     amounts = {"epsilon": str(mechanism.epsilon), "delta": str(mechanism.delta), "scale": str(mechanism.scale)}
     limits = {"max_groups": mechanism.max_groups, "min_people": mechanism.min_people, "threshold": mechanism.threshold}
     return {"kind": "key-threshold", **amounts, **limits}
 
 
-@_parameters.register
+@parameters.register
 def _(mechanism: Quantile) -> dict[str, Any]:
     shared = {"epsilon": str(mechanism.epsilon), "points": mechanism.grid.points, "max_rows": mechanism.max_rows}
     return {"kind": "quantile", **shared, "spread": str(mechanism.spread)}
 
 
-@_parameters.register
+@parameters.register
 def _(mechanism: QuantileWithInterval) -> dict[str, Any]:
     shared = {"epsilon": str(mechanism.epsilon), "points": mechanism.grid.points, "max_rows": mechanism.max_rows}
     return {"kind": "quantile-with-interval", **shared, "confidence": str(mechanism.confidence)}
 
 
-@_parameters.register
+@parameters.register
 def _(mechanism: SmoothQuantile) -> dict[str, Any]:
     tails = {"gamma": None if mechanism.gamma is None else str(mechanism.gamma), "delta": str(mechanism.delta)}
     return {"kind": "smooth-quantile", "epsilon": str(mechanism.epsilon), "max_rows": mechanism.max_rows, **tails}
 
 
-@_parameters.register
+@parameters.register
 def _(mechanism: FromTree) -> dict[str, Any]:
     tree = mechanism.tree
     shape = {"points": tree.points, "branches": tree.branches, "levels": tree.levels, "max_rows": tree.max_rows}

@@ -69,7 +69,7 @@ def facts_json(question: Question) -> dict[str, Any]:
         for source, name in _columns_of(part.group):
             if source in scans:
                 used[scans[source].name].add(name)
-    tables = {table.name: _table(table, used[table.name]) for table in scans.values()}
+    tables = {table.name: table_facts(table, used[table.name]) for table in scans.values()}
     return {"tables": tables | {name: {"public": True} for name in public - tables.keys()}}
 
 
@@ -80,7 +80,8 @@ def _columns_of(relation: Relation) -> Iterator[tuple[int, str]]:
                 yield node.source, node.name
 
 
-def _table(table: Table, used: set[str]) -> dict[str, Any]:
+def table_facts(table: Table, used: set[str]) -> dict[str, Any]:
+    """What the catalog declares of a private table, and of the `used` columns."""
     owner = table.unit
     references = None if owner is None or owner.references is None else ".".join(owner.references)
     return {
