@@ -132,7 +132,9 @@ class Ranges:
         """
         left, right, operator = condition["left"], condition["right"], condition["operator"]
         sides = [self.terms(left), self.terms(right)]
-        whole_sides = [terms if set(terms) <= {-1} else {self.names.of(node): 1} for terms, node in zip(sides, (left, right), strict=True)]
+        whole_sides = [
+            terms if set(terms) <= {-1} else {self.names.of(node): 1} for terms, node in zip(sides, (left, right), strict=True)
+        ]
         for one, other in (whole_sides, sides) if whole_sides != sides else (sides,):
             form, strict = _sum(one, other, -1), operator == "<"
             if true:

@@ -80,7 +80,8 @@ class SecondOpinion:
             next(COMPARED)
             found = report_on(quote).wrong
             DISAGREEMENTS.extend(found)
-            if found and __import__("os").environ.get("SHOW"): print("DISAGREE", found, quote.question)
+            if found and __import__("os").environ.get("SHOW"):
+                print("DISAGREE", found, quote.question)
         except Exception as error:
             DISAGREEMENTS.append(f"a quote has no certificate: {type(error).__name__}: {error}")
         finally:

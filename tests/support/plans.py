@@ -70,14 +70,24 @@ OPTIONS = st.sampled_from([(), (), (("interval", False),), (("confidence", Fract
 
 
 def budgets(text: str, known: Catalog, facts: Any) -> st.SearchStrategy[Asked]:
-    return st.builds(Asked, st.just(text), st.just(known), st.just(facts), EPSILONS, DELTAS, st.sampled_from([False] * 7 + [True]), OPTIONS)
+    return st.builds(
+        Asked, st.just(text), st.just(known), st.just(facts), EPSILONS, DELTAS, st.sampled_from([False] * 7 + [True]), OPTIONS
+    )
 
 
 @st.composite
 def of_rows(draw: st.DrawFn) -> Asked:
     """Expressions over every kind of column."""
     term = draw(questions.numbers(leaves_at_most=4))
-    made = [f"SUM({term})", f"AVG({term})", f"VAR_POP({term})", f"COUNT({term})", f"COUNT(DISTINCT {term})", f"MEDIAN({term})", "COUNT(*)"]
+    made = [
+        f"SUM({term})",
+        f"AVG({term})",
+        f"VAR_POP({term})",
+        f"COUNT({term})",
+        f"COUNT(DISTINCT {term})",
+        f"MEDIAN({term})",
+        "COUNT(*)",
+    ]
     aggregates = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3, unique=True))
     keys = draw(st.lists(questions.keys() | st.just("note"), max_size=2, unique=True))
     where = draw(st.sampled_from(["", "", f" WHERE {draw(questions.conditions())}"]))
@@ -139,7 +149,9 @@ def of_shop(draw: st.DrawFn) -> Asked:
     for place in range(1, random.randint(2, 5)):
         ways = [(at, name, space) for at, one in enumerate(tables) for space, held in TIED.items() if one in held for name in held]
         at, name, space = random.choice(ways)
-        said.append((place, f"t{at}.{TIED[space][tables[at]]} = t{place}.{TIED[space][name]}", random.choice(["JOIN", "JOIN", "LEFT JOIN"])))
+        said.append(
+            (place, f"t{at}.{TIED[space][tables[at]]} = t{place}.{TIED[space][name]}", random.choice(["JOIN", "JOIN", "LEFT JOIN"]))
+        )
         tables.append(name)
     text = f"FROM {tables[0]} AS t0" + "".join(f" {kind} {tables[at]} AS t{at} ON {on}" for at, on, kind in said)
     limits = {name: random.randint(1, 6) for name in LIMITS}
