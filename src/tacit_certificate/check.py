@@ -65,6 +65,8 @@ class Certificate:
         sections: list[tuple[str, Callable[[], object]]] = [("relation", self.relation)]
         if self.node["way"] == "question":
             sections += [("plan", self.plan), ("derivation", self.derivation), ("mechanisms", self.mechanisms)]
+        else:
+            sections.append(("mechanisms", self.other_way))
         sections += [("price", self.price), ("cap", self.cap), ("released values", self.released), ("intervals", self.intervals)]
         for name, look in sections:
             if not self.report.section(name, look):
@@ -93,8 +95,6 @@ class Certificate:
         if self.node["relation"] != self.node["price"]["relation"]:
             raise Wrong("the price counts for another relation")
         self.report.checked.append(f"the promise is for neighbours by {self.node['relation']}")
-        if self.node["way"] != "question":
-            self.report.stated.append(f"the derivation of a release of kind {self.node['way']}: parameters and sensitivity")
 
     # --- plan, stability, sensitivity ---
 
@@ -198,6 +198,24 @@ class Certificate:
             raise Wrong(f"released are {sorted(done)}; the plan needs {wanted}")
         self._curve()
 
+    def other_way(self) -> None:
+        """Histograms of a table: a unit has at most `max_rows` rows in their cells. What is drawn in other ways is as stated."""
+        events, used = list(price.leaves(self.node["event"])), list[int]()
+        for node in self.node["mechanisms"]:
+            used += node["events"]
+            step, named = self.node["derivation"][whole(node, "step", 0)], [events[number] for number in node["events"]]
+            if node["kind"] not in ("laplace", "gaussian") or step["rule"] != "marginal":
+                self.report.stated.append(
+                    f"{node['releases']}, {node['kind']}: the price of its events follows from its parameters"
+                )
+                continue
+            rows, times = whole(self.node["facts"]["tables"][step["inputs"]["table"]], "max_rows", 1), 1
+            times = 2 if "change-one" in named[0]["neighbours"] else 1
+            text = price.noise(node, named, rows * times, (rows * times) ** 2)
+            self.report.checked.append(f"{node['releases']} of {step['inputs']['table']}, {rows} rows of one unit: {text}")
+        if sorted(used) != list(range(len(events))):
+            raise Wrong("an event belongs to no mechanism, or to two")
+
     def _released(self, node: Node, at: int, place: int | None) -> list[tuple[Any, ...]]:
         """What a mechanism releases: keys, a moment, or calls over a list."""
         match node["releases"]:
@@ -216,7 +234,7 @@ class Certificate:
                     or self.parts[at].group["moments"][place]["kind"] != "list"
                 ):
                     raise Wrong(f"a mechanism for a {name} releases another call")
-                if (name == "mode") != (node["kind"] == "exponential") or node["kind"] in ("laplace", "gaussian", "exact"):
+                if (name == "mode") != (node["kind"] == "exponential") or node["kind"] in ("laplace", "gaussian"):
                     raise Wrong("a mode is drawn by the exponential mechanism, and a quantile by one of its own")
                 return [(at, "call", call) for call in node["calls"]]
         raise Wrong("a mechanism releases keys, a moment, a quantile, a mode or a margin")
@@ -346,7 +364,7 @@ class Certificate:
         call = part["calls"][output["index"]] if output["is"] == "Result" else {"name": None}
         term = call.get("over")
         step = rational(term["type"]["step"]) if call["name"] == "sum" and term["type"]["is"] == "NumberType" else Fraction(1)
-        if call["name"] not in ONE_SUM or abs(weight) != step or mechanism["kind"] not in ("laplace", "gaussian", "exact"):
+        if call["name"] not in ONE_SUM or abs(weight) != step or mechanism["kind"] not in ("laplace", "gaussian"):
             raise Wrong("the interval is by the law of one noise, and the column is not one released sum")
         width, scale = rational(node["half_width"]), rational(mechanism["scale"])
         steps = width / abs(weight)

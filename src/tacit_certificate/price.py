@@ -197,43 +197,30 @@ def mechanism(released: Released) -> str:
     return checks(released)
 
 
-def _laplace(released: Released) -> str:
-    moved, event = _moved(released), released.one("laplace")
-    sensitivity, scale = rational(event["sensitivity"]), rational(event["scale"])
-    if sensitivity != moved.l1 or released.of("sensitivity") != sensitivity or released.of("scale") != scale:
-        raise Wrong(f"one unit moves the numbers by {moved.l1} in l1; the noise is for {sensitivity}")
-    if moved.l1 and scale * released.of("epsilon") != moved.l1:
-        raise Wrong("the scale of Laplace noise is l1 / epsilon")
-    return f"l1 {moved.l1}, Laplace noise of scale {brief(scale)}, epsilon {brief(released.of('epsilon'))}"
-
-
-def _gaussian(released: Released) -> str:
-    moved, event = _moved(released), released.one("gaussian")
-    sensitivity, scale = rational(event["sensitivity"]), rational(event["scale"])
-    alone = (released.reach.groups if released.part.private else math.prod(released.part.sizes)) == 1
-    root = numbers.sqrt(Fraction(moved.l2_squared))
-    near = (
-        sensitivity == root[0].__floor__() if alone else moved.l2_squared <= sensitivity**2 and sensitivity <= root[1] * (1 + NEAR)
-    )
-    if not near or released.of("sensitivity") != sensitivity or released.of("scale") != scale:
-        raise Wrong(f"one unit moves the numbers by the root of {moved.l2_squared} in l2; the noise is for {brief(sensitivity)}")
-    rho = released.of("rho")
-    if not sensitivity**2 <= 2 * rho * scale**2 <= sensitivity**2 * (1 + Fraction(1, 10**12)):
-        raise Wrong("the scale of Gaussian noise is l2 / sqrt(2 rho), rounded up")
-    return f"l2 {brief(sensitivity)}, Gaussian noise of scale {brief(scale)}, rho {brief(rho)}"
-
-
-def _moved(released: Released) -> Sensitivity:
+def _noise(released: Released) -> str:
     if released.sensitivity is None:
         raise Wrong("noise is added to sums alone")
-    return released.sensitivity
+    alone = (released.reach.groups if released.part.private else math.prod(released.part.sizes)) == 1
+    return noise(released.node, released.events, released.sensitivity.l1, released.sensitivity.l2_squared, alone)
 
 
-def _exact(released: Released) -> str:
-    moved = _moved(released)
-    if moved.l1 or any(_ratio(event) for event in released.events):
-        raise Wrong(f"a sum is released as it is, and one unit moves it by {moved.l1}")
-    return "no unit can change it: released as it is"
+def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int, alone: bool = False) -> str:
+    """Noise for how far one unit moves the numbers; `alone` says that there is one number, which moves by a whole one."""
+    if [event["kind"] for event in events] != [node["kind"]]:
+        raise Wrong(f"noise of kind {node['kind']} is recorded as one event of that kind")
+    sensitivity, scale = rational(events[0]["sensitivity"]), rational(events[0]["scale"])
+    if rational(node["sensitivity"]) != sensitivity or rational(node["scale"]) != scale:
+        raise Wrong("a mechanism and its event have other numbers")
+    if node["kind"] == "laplace":
+        epsilon = rational(node["epsilon"])
+        if sensitivity != l1 or scale * epsilon * bool(l1) != l1:
+            raise Wrong(f"one unit moves the numbers by {l1} in l1; the noise is for {sensitivity}, of scale {brief(scale)}")
+        return f"l1 {l1}, Laplace noise of scale {brief(scale)}, epsilon {brief(epsilon)}"
+    root, rho = numbers.sqrt(Fraction(l2_squared)), rational(node["rho"])
+    near = sensitivity == root[0].__floor__() if alone else l2_squared <= sensitivity**2 and sensitivity <= root[1] * (1 + NEAR)
+    if not near or not sensitivity**2 <= 2 * rho * scale**2 <= sensitivity**2 * (1 + Fraction(1, 10**12)):
+        raise Wrong(f"one unit moves the numbers by the root of {l2_squared} in l2; the noise is for {brief(sensitivity)}")
+    return f"l2 {brief(sensitivity)}, Gaussian noise of scale {brief(scale)}, rho {brief(rho)}"
 
 
 def _keys(released: Released) -> str:
@@ -311,9 +298,8 @@ def _mode(released: Released) -> str:
 
 
 MECHANISMS = {
-    "laplace": _laplace,
-    "gaussian": _gaussian,
-    "exact": _exact,
+    "laplace": _noise,
+    "gaussian": _noise,
     "key-threshold": _keys,
     "quantile": _quantile,
     "quantile-with-interval": _with_interval,

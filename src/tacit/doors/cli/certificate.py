@@ -65,6 +65,40 @@ def _of_file(file: Path) -> Certificate:
     return read_certificate(file)
 
 
+def check(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="File of a certificate.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="PUB", help="Published list of keys, or one key as PEM.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", metavar="EXPORT", help="Export of a ledger, with all certificates.")
+    ] = None,
+    head: Annotated[
+        list[Path] | None, typer.Option("--head", metavar="HEAD", help="Head of the ledger that you kept; can be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a certificate, or a ledger with all its certificates, by a program that shares no code with tacit.
+
+    Exits with 1 if something is not valid. The same program runs alone: python -m tacit_certificate FILE --key PUB.
+
+    Example: tacit certificate check cost.json --key keys.json
+    """
+    from tacit.errors import InvalidInput
+    from tacit_certificate.__main__ import plain, run, text
+
+    if key is None or (file is None) == (ledger is None) or (head and ledger is None):
+        raise InvalidInput("give --key PUB, and one FILE or --ledger EXPORT; --head belongs to --ledger")
+    try:
+        report = run(file, ledger, head or [], key)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {error.filename}: {error.strerror}; give the path of a file") from None
+    if as_json:
+        print_json(plain(report))
+    else:
+        say(text(report))
+    if report.wrong:
+        raise typer.Exit(1)
+
+
 def keys(out: OutOption = None, catalog: CatalogOption = None) -> None:
     """Print the public keys by which certificates are checked; publish them where readers trust you.
 
@@ -133,4 +167,4 @@ def head(out: OutOption = None, catalog: CatalogOption = None) -> None:
         say(f"{out} has the head")
 
 
-COMMANDS: Mapping[str, Callable[..., Any]] = {"show": show, "keys": keys, "rotate": rotate, "export": export}
+COMMANDS: Mapping[str, Callable[..., Any]] = {"show": show, "check": check, "keys": keys, "rotate": rotate, "export": export}
