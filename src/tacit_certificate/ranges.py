@@ -50,6 +50,7 @@ class Names:
     by_text: dict[str, int] = field(default_factory=dict)
     by_node: dict[int, int] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
+    shown: dict[int, Range] = field(default_factory=dict)  # what halving a column showed, wherever the expression stands
     unshown: list[str] = field(default_factory=list)  # ranges that are taken as stated
     work: int = 0
 
@@ -202,10 +203,17 @@ class Ranges:
 
     def _piece_by_piece(self, node: Node, found: Range) -> Range:
         """The range of an expression of one column, over halves of its range, again halved where that does not show what is stated."""
-        columns = {self.names.of(each) for each in _columns(node)}
+        columns, number = {self.names.of(each) for each in _columns(node)}, self.names.of(node)
         if len(columns) != 1:
             return found
         column = columns.pop()
+        if column in self.narrowed:
+            return self._halved(node, column)
+        if number not in self.names.shown:
+            self.names.shown[number] = self._halved(node, column)
+        return self.names.shown[number]
+
+    def _halved(self, node: Node, column: int) -> Range:
         waiting: list[Range] = [self.of(self.names.nodes[column])]
         shown: list[Range] = []
         if self.may_be_null(self.names.nodes[column]):
