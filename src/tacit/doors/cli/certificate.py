@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -63,6 +63,40 @@ def _of_file(file: Path) -> Certificate:
     from tacit.release.certificates.certificate import read_certificate
 
     return read_certificate(file)
+
+
+def check(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="File of a certificate.")] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="PUB", help="Published list of public keys, or one public key as PEM.")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", metavar="EXPORT", help="Check an exported ledger with all its certificates.")
+    ] = None,
+    head: Annotated[
+        list[Path] | None, typer.Option("--head", metavar="HEAD", help="With --ledger: a head that you kept; may be repeated.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a certificate without the data, by code that shares nothing with tacit's own. Exits with 1 if it is not valid.
+
+    The same as `python -m tacit_certificate`, which can be copied out of tacit and read in an afternoon.
+
+    Example: tacit certificate check cost.json --key keys.json
+    """
+    from tacit.errors import InvalidInput
+
+    if key is None:
+        raise InvalidInput("missing --key: the public keys that you trust; `tacit certificate keys` prints those of a data set")
+    if (file is None) == (ledger is None) or (head and ledger is None):
+        raise InvalidInput("give one FILE, or --ledger EXPORT and, if you kept some, --head HEAD")
+    from tacit_certificate.__main__ import main
+
+    given = [] if file is None else [str(file)]
+    given += ["--key", str(key), *([] if ledger is None else ["--ledger", str(ledger)])]
+    given += [part for each in head or () for part in ("--head", str(each))]
+    if code := main([*given, *(["--json"] if as_json else [])]):
+        raise typer.Exit(code)
 
 
 def keys(out: OutOption = None, catalog: CatalogOption = None) -> None:
@@ -133,4 +167,4 @@ def head(out: OutOption = None, catalog: CatalogOption = None) -> None:
         say(f"{out} has the head")
 
 
-COMMANDS: Mapping[str, Callable[..., Any]] = {"show": show, "keys": keys, "rotate": rotate, "export": export}
+COMMANDS: Mapping[str, Callable[..., None]] = {"show": show, "check": check, "keys": keys, "rotate": rotate, "export": export}
