@@ -27,11 +27,10 @@ from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
-from tacit.query.offers import Asker, Offer, Seen, explained, free_explanation, offered, plan_without_rows
+from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, plan_without_rows
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
-from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
-from tacit.release.certificates.asked import Later, asked_by_place
+from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record, recorded, with_names
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once, one_exit
 from tacit.release.tabulate import answer, free_answer, labels_of, without_rows

@@ -31,8 +31,7 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.price.quote import read_weights
-from tacit.release.answer import Answer
-from tacit.release.certificates.asked import Later
+from tacit.release.answer import Answer, Later
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame

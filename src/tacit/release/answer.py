@@ -104,6 +104,19 @@ class Receipt:
     again: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Makes the certificate of a release when it is asked for. It does not leave the process: a copy of an answer has none."""
+
+    make: Callable[[], Certificate]
+
+    def __call__(self) -> Certificate:
+        return self.make()
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """The released table; `limits` are the public facts, other than the noise, that shaped its numbers."""

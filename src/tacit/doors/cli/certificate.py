@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -67,36 +67,36 @@ def _of_file(file: Path) -> Certificate:
 
 def check(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="File of a certificate.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="PUB", help="Published list of keys, or one key as PEM.")] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="PUB", help="Published list of public keys, or one public key as PEM.")
+    ] = None,
     ledger: Annotated[
-        Path | None, typer.Option("--ledger", metavar="EXPORT", help="Export of a ledger, with all certificates.")
+        Path | None, typer.Option("--ledger", metavar="EXPORT", help="Check an exported ledger with all its certificates.")
     ] = None,
     head: Annotated[
-        list[Path] | None, typer.Option("--head", metavar="HEAD", help="Head of the ledger that you kept; can be repeated.")
+        list[Path] | None, typer.Option("--head", metavar="HEAD", help="With --ledger: a head that you kept; may be repeated.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate, or a ledger with all its certificates, by a program that shares no code with tacit.
+    """Check a certificate without the data, by code that shares nothing with tacit's own. Exits with 1 if it is not valid.
 
-    Exits with 1 if something is not valid. The same program runs alone: python -m tacit_certificate FILE --key PUB.
+    The same as `python -m tacit_certificate`, which can be copied out of tacit and read in an afternoon.
 
     Example: tacit certificate check cost.json --key keys.json
     """
     from tacit.errors import InvalidInput
-    from tacit_certificate.__main__ import plain, run, text
 
-    if key is None or (file is None) == (ledger is None) or (head and ledger is None):
-        raise InvalidInput("give --key PUB, and one FILE or --ledger EXPORT; --head belongs to --ledger")
-    try:
-        report = run(file, ledger, head or [], key)
-    except OSError as error:
-        raise InvalidInput(f"cannot read {error.filename}: {error.strerror}; give the path of a file") from None
-    if as_json:
-        print_json(plain(report))
-    else:
-        say(text(report))
-    if report.wrong:
-        raise typer.Exit(1)
+    if key is None:
+        raise InvalidInput("missing --key: the public keys that you trust; `tacit certificate keys` prints those of a data set")
+    if (file is None) == (ledger is None) or (head and ledger is None):
+        raise InvalidInput("give one FILE, or --ledger EXPORT and, if you kept some, --head HEAD")
+    from tacit_certificate.__main__ import main
+
+    given = [] if file is None else [str(file)]
+    given += ["--key", str(key), *([] if ledger is None else ["--ledger", str(ledger)])]
+    given += [part for each in head or () for part in ("--head", str(each))]
+    if code := main([*given, *(["--json"] if as_json else [])]):
+        raise typer.Exit(code)
 
 
 def keys(out: OutOption = None, catalog: CatalogOption = None) -> None:
@@ -167,4 +167,4 @@ def head(out: OutOption = None, catalog: CatalogOption = None) -> None:
         say(f"{out} has the head")
 
 
-COMMANDS: Mapping[str, Callable[..., Any]] = {"show": show, "check": check, "keys": keys, "rotate": rotate, "export": export}
+COMMANDS: Mapping[str, Callable[..., None]] = {"show": show, "check": check, "keys": keys, "rotate": rotate, "export": export}

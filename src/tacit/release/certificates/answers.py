@@ -19,11 +19,10 @@ from tacit.privacy.catalog import Catalog
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
-from tacit.query.offers import offered
+from tacit.query.offers import asked_from, offered
 from tacit.query.passes import rewrite
 from tacit.query.price.quote import Quote, Request
 from tacit.release.answer import Answer, recorded, with_names
-from tacit.release.certificates.asked import asked_from
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.keys import OF_CERTIFICATES, Signer
 from tacit.release.certificates.making import Basis, of_question, unsigned

@@ -7,8 +7,10 @@ that was written before the data was read; of what came after it has the release
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ ABOUT = (
 )
 FORMAT = 1
 LONGEST = 200  # characters of a text that is printed
+LONG = re.compile(r"(?<![\w.])-?(?=[0-9/]{14})[0-9]{1,4000}/[0-9]{1,4000}(?![\w.])")  # a rational of more than 13 characters
 Shown = tuple[str, str]
 
 
@@ -166,4 +169,9 @@ SECTIONS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Shown]]] = {
 
 
 def _text(value: object) -> str:
-    return for_terminal(str(value), LONGEST)
+    return for_terminal(LONG.sub(_rounded, str(value)), LONGEST)
+
+
+def _rounded(number: re.Match[str]) -> str:
+    """A rational of many digits as people read it: about as a decimal. The file has it exactly."""
+    return f"about {float(Fraction(number[0])):.6g}"

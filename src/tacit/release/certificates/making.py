@@ -16,11 +16,11 @@ from typing import Any
 
 from tacit.accounting.filter import State
 from tacit.accounting.ledger.entries import Entry, event_json, hash_of, relation_text
+from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote
 from tacit.query.trees import below
 from tacit.release.answer import Answer
-from tacit.release.certificates.asked import asked_json
 from tacit.release.certificates.certificate import ABOUT, FORMAT
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.intervals import STATED, intervals_json

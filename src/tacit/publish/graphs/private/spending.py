@@ -8,7 +8,7 @@ the graph is read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,7 +38,7 @@ class Paid:
 
     entry: int
     left: Left
-    seal: Seal
+    seal: Seal = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in JSON."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -83,7 +83,7 @@ class Paid:
     releases: int = 0
     total: Approximate = NOTHING
     note: str = ""
-    seal: Seal | None = None  # signs the certificate
+    seal: Seal | None = field(default=None, repr=False, compare=False)  # signs the certificate
 
     @property
     def together(self) -> str:

@@ -32,8 +32,7 @@ from tacit.publish.synthetic.rows.inference import random_order, read_rows
 from tacit.publish.synthetic.rows.marginals import count_marginal
 from tacit.publish.synthetic.rows.release import receipt_json, save_rows, values_of
 from tacit.query.price.work import afford_counts
-from tacit.release.answer import Receipt
-from tacit.release.certificates.asked import Later
+from tacit.release.answer import Later, Receipt
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.once import Form, once
 from tacit.session import DataSet

@@ -37,8 +37,7 @@ from tacit.publish.synthetic.rows.marginals import (
 )
 from tacit.query.price.price import Request, request
 from tacit.query.price.work import afford_counts
-from tacit.release.answer import Receipt
-from tacit.release.certificates.asked import Later
+from tacit.release.answer import Later, Receipt
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.ways import certificate_beside
 from tacit.release.once import Form, once
