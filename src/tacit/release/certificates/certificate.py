@@ -117,7 +117,7 @@ def _facts(document: Mapping[str, Any]) -> Iterator[Shown]:
 
 def _steps(document: Mapping[str, Any]) -> Iterator[Shown]:
     for number, step in enumerate(document["derivation"], start=1):
-        gives = ", ".join(f"{name} {value}" for name, value in sorted(step["gives"].items()))
+        gives = ", ".join(f"{name} {value}" for name, value in sorted(step["gives"].items()) if name != "several")
         yield f"{number}. {_text(step['rule'])}", _text(f"{gives}  ({step['proof']})")
 
 
