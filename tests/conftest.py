@@ -65,7 +65,7 @@ def in_this_process() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def second_opinions() -> Iterator[None]:
-    """Every quote that is made in this process is checked by the program that checks certificates, which shares no code with prices."""
+    """Every quote made in this process is checked by the program that checks certificates: it shares no code with prices."""
     from checked import SecondOpinion
     from tacit.query.price.quote import Quote
 

@@ -129,15 +129,16 @@ class Certificate:
         for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
             place = f"/parts/{at}/group"
             self._reach(steps.pop(("reach", place)), part, reach)
-            for number, _ in enumerate(part.group["moments"]):
+            for number in range(len(part.group["moments"])):
                 if (moved := self.moved.get((at, number))) is not None:
-                    self._sensitivity(steps.pop(("sensitivity", f"{place}/moments/{number}")), moved)
+                    self._sensitivity(steps.pop(("sensitivity", f"{place}/moments/{number}")), part.group["moments"][number], moved)
         found = {key: rows for part in self.parts for key, rows in part.derived.gives.items()}
         for (rule, at), step in steps.items():
             if found.get((rule, at)) != step["gives"]["rows"]:
                 raise Wrong(f"one unit has up to {found.get((rule, at))} rows at {at}, and {step['gives']['rows']} are stated")
+            if INPUTS[rule](step["inputs"]) != step["gives"]["rows"]:
+                raise Wrong(f"the {rule} at {at} does not give {step['gives']['rows']} rows")
             self.report.checked.append(f"{rule} at {at}: {step['gives']['rows']} rows of one unit ({step['proof']})")
-            self._witness(step)
 
     def _reach(self, step: Node, part: Part, reach: Reach) -> None:
         gives = {name: getattr(reach, name) for name in ("rows", "groups", "per_group", "several", "l1", "l2_squared", "units")}
@@ -157,21 +158,16 @@ class Certificate:
             f"{reach.rows} rows of one unit, in {reach.groups} groups, {reach.per_group} in one ({step['proof']})"
         )
 
-    def _sensitivity(self, step: Node, moved: Sensitivity) -> None:
+    def _sensitivity(self, step: Node, moment: Node, moved: Sensitivity) -> None:
         gives, l2 = step["gives"], rational(step["gives"]["l2"])
-        exact = (gives["l1"], gives["entries"], gives["largest"], step["inputs"]["low"], step["inputs"]["high"])
-        if exact != (moved.l1, moved.entries, moved.largest, *moved.ends):
+        inputs = {"kind": moment["kind"], "together": moment["together"], "low": moved.ends[0], "high": moved.ends[1]}
+        if (gives["l1"], gives["entries"], gives["largest"]) != (moved.l1, moved.entries, moved.largest) or step[
+            "inputs"
+        ] != inputs:
             raise Wrong(f"a sensitivity at {step['at']} is {moved}; stated is {gives}")
         if not moved.l2_squared <= l2 * l2 <= moved.l2_squared * (1 + price.NEAR):
             raise Wrong(f"the l2 sensitivity at {step['at']} is the root of {moved.l2_squared}; stated is {step['gives']['l2']}")
         self.report.checked.append(f"a {step['inputs']['kind']} moves by {moved.l1} in l1 ({step['proof']})")
-
-    def _witness(self, step: Node) -> None:
-        if "order" not in step["inputs"]:
-            return
-        product = math.prod(whole(one, "factor", 1) for one in step["inputs"]["order"]) * whole(step["inputs"], "fan_out", 1)
-        if max(1, product) != step["gives"]["rows"]:
-            raise Wrong(f"the factors at {step['at']} multiply to {product}, and {step['gives']['rows']} rows are stated")
 
     # --- mechanisms and price ---
 
@@ -228,11 +224,9 @@ class Certificate:
             case "quantile" | "mode":
                 name = node["releases"]
                 calls = [self.parts[at].node["calls"][call] for call in node["calls"]]
-                if (
-                    not calls
-                    or any(call["name"] != name for call in calls)
-                    or self.parts[at].group["moments"][place]["kind"] != "list"
-                ):
+                listed = self.parts[at].group["moments"][place]
+                asked = [(call["name"], call["over"]["node"], "list") for call in calls]
+                if not calls or any(one != (name, listed["value"], listed["kind"]) for one in asked):
                     raise Wrong(f"a mechanism for a {name} releases another call")
                 if (name == "mode") != (node["kind"] == "exponential") or node["kind"] in ("laplace", "gaussian"):
                     raise Wrong("a mode is drawn by the exponential mechanism, and a quantile by one of its own")
@@ -338,8 +332,9 @@ class Certificate:
         """Half widths by the law of the noise; everything else is listed."""
         text = self.node["released"]["text"]
         answer = None if text is None else read(text.encode(), floats=True)
-        for node in self.node["intervals"]:
-            column = whole(node, "column", 0)
+        for column, node in enumerate(self.node["intervals"]):
+            if node["column"] != column:
+                raise Wrong("the columns of the intervals are not in order")
             match node["rule"]:
                 case "law-of-noise":
                     width = self._width(node)
@@ -383,6 +378,19 @@ class Certificate:
             return 1
         columns = sum(_is_noisy(output["value"]) for output in part.node["outputs"]) if simultaneous else 1
         return math.prod(part.sizes) * max(1, columns)
+
+
+def _multiplied(inputs: Node) -> int:
+    return max(1, math.prod(whole(one, "factor", 1) for one in inputs["order"]) * whole(inputs, "fan_out", 1))
+
+
+INPUTS: Mapping[str, Callable[[Node], Any]] = {  # what the inputs of a step give, by its rule
+    "row-limit": lambda inputs: inputs["max_rows"],
+    "one-row-per-key": lambda inputs: min(inputs["rows"], inputs["combinations"]),
+    "stacked-rows": lambda inputs: sum(inputs["rows"]),
+    "joined-rows": _multiplied,
+    "rows-beside": _multiplied,
+}
 
 
 def _wanted(at: int, part: Part) -> Iterator[tuple[Any, ...]]:

@@ -236,8 +236,9 @@ def _keys(released: Released) -> str:
     shows = numbers.laplace_tail_up(scale, threshold - 2) / 2  # P[1 + X >= threshold]
     if 1 - (1 - shows) ** most > rational(event["delta"]) and most * shows > rational(event["delta"]):
         raise Wrong("the threshold is too low for delta")
-    if threshold < whole(released.node, "min_people"):
-        raise Wrong("the threshold is below min_people")
+    people = max(whole(fact, "min_people", 0) for fact in released.part.derived.limits.values())
+    if threshold < people or released.node["min_people"] != people:
+        raise Wrong(f"the threshold is below min_people, which is {people}")
     return (
         f"at most {most} groups of one unit, threshold {threshold} at epsilon {brief(epsilon)}, delta {brief(released.of('delta'))}"
     )
@@ -256,8 +257,9 @@ def _quantile(released: Released) -> str:
 
 
 def _rows(released: Released) -> int:
-    if whole(released.node, "max_rows") * released.node.get("rows", 1) < released.reach.l1:
-        raise Wrong(f"one unit has up to {released.reach.l1} rows in all groups together; the mechanism is for fewer")
+    times = whole(released.node, "rows", 1) if released.node["kind"] == "smooth-quantile" else 1
+    if whole(released.node, "max_rows") * times != released.reach.l1:
+        raise Wrong(f"one unit has up to {released.reach.l1} rows in all groups together; the mechanism is for another number")
     return released.reach.l1
 
 

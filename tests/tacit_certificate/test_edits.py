@@ -73,7 +73,13 @@ def test_a_missing_a_new_and_a_repeated_field_are_refused(made: Certified) -> No
     assert Certificate({**document, "more": 1}).check(made.keys).wrong
     assert Certificate(made.signed({**document, "more": 1})).check(made.keys).wrong
     text = text_of(document)
-    for other in (text[:-1], text + b"\n", b" " + text, text.replace(b'"way":', b'"way":"question","way":'), text.replace(b":", b": ", 1)):
+    for other in (
+        text[:-1],
+        text + b"\n",
+        b" " + text,
+        text.replace(b'"way":', b'"way":"question","way":'),
+        text.replace(b":", b": ", 1),
+    ):
         with pytest.raises(Wrong):
             read_canonical(other)
 
@@ -85,14 +91,15 @@ def test_what_follows_is_derived_again_and_not_believed(made: Certified, number:
     passed = []
     for name in FOLLOWING:
         for path in places(made.public[number][name], (name,)):
-            if words & {*path} or path[-1] in ("min_people",):
+            if words & {*path} or path in HARMLESS or path[:1] + path[2:] == ("mechanisms", "rows"):
                 continue
             report = Certificate(made.signed(edited(made.public[number], path))).check(made.keys)
             if not report.wrong:
                 passed.append(path)
-    assert passed == []
+    assert not passed, "\n".join(map(str, passed))
 
 
+HARMLESS = {("price", "rho")}  # its last digit is less than what it may be rounded by
 LOOSER = [  # of the plan and the facts: what would make the true price higher
     (("facts", "tables", "visits", "max_rows"), 0),
     (("plan", "parts", 0, "group", "child", "max_rows"), 0),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -31,7 +30,7 @@ def agree(folder: Path, world: str, examples: int) -> Counter[str]:
     @given(dict(plans.every(folder))[world])
     def same(asked: plans.Asked) -> None:
         for quote in asked.quotes():
-            report = report_on(quote)
+            report = report_on(quote, asked.catalog.change)
             assert not report.wrong, (asked.text, report.wrong)
             compared["quotes"] += 1
             compared["ranges as stated"] += any(text.startswith("the range") for text in report.stated)
