@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit_certificate import numbers, price
-from tacit_certificate.document import Keys, Wrong, digest, only, optional, rational, read, verify, whole
+from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, verify, whole
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
 Node = Mapping[str, Any]

@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 import tacit
-from certified import opened, written
+from certified_people import opened, written
 from tacit.accounting.ledger.entries import canonical_json, event_from, hash_of
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.query import offers
