@@ -80,7 +80,7 @@ def unsigned(basis: Basis, entry: Entry, questions_at_most: int, before: State |
         "cap": _cap(entry, questions_at_most),
         "entry": entry.hash,
         "data_version": entry.data_version,
-        "software": {"version": version("tacit"), "proofs": _proofs(basis)},
+        "software": {"version": _version(), "proofs": _proofs(basis)},
     }
     return document if before is None else {**document, "ledger": _position(entry, before)}
 
@@ -104,6 +104,11 @@ def _proofs(basis: Basis) -> dict[str, str]:
     steps = {str(step["proof"]).split(",")[0] for step in basis.derivation}
     pages = {*ALWAYS, *steps, *(PAGES[str(each["kind"])] for each in basis.mechanisms)}
     return {page: _fingerprint(page) for page in sorted(pages)}
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    return version("tacit")
 
 
 @lru_cache(maxsize=64)
