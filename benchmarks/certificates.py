@@ -1,7 +1,7 @@
 """What a certificate costs and how large it is: `python -m benchmarks certificates`.
 
-Times are processor time of this process, in which the questions also run, on the hospital of `tacit demo`; each figure is the median
-of as many questions, all different. The check is that of `tacit_certificate`, on the text of the file.
+Times are processor time of this process, in which the questions also run, on the hospital of `tacit demo`; each figure is the
+median of as many questions, all different. The check is that of `tacit_certificate`, on the text of the file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,7 +46,8 @@ def _hospital(folder: Path) -> Iterator[Any]:
     import tacit
     from tacit.doors.cli.demo.hospital import build
 
-    catalog = build(folder / "hospital") if (folder / "hospital").mkdir() is None else None
+    (folder / "hospital").mkdir()
+    catalog = build(folder / "hospital")
     text = catalog.read_text()
     catalog.write_text(text.replace("epsilon = 3\n", "epsilon = 1000\n").replace("epsilon = 2\n", "epsilon = 1000\n"))
     with tacit.open(catalog, own_process=False) as data:
@@ -54,25 +56,28 @@ def _hospital(folder: Path) -> Iterator[Any]:
 
 
 def _row(name: str, text: str, data: Any) -> list[str]:
+    from tacit.release.certificates.keys import public_keys
     from tacit_certificate.check import Certificate
     from tacit_certificate.document import read_canonical, read_keys
-
-    from tacit.release.certificates.keys import public_keys
 
     ana, times, size = data.session("ana"), dict[str, list[float]](), 0
     keys = read_keys(json.dumps(public_keys(data.catalog.kept)).encode()) if data.signer else None
     for number in range(TURNS + 1):  # the first one loads what it needs, and does not count
-        answer = _timed(times, "question", lambda: ana.sql(text.format(number=number), epsilon="0.01"))
-        certificate = _timed(times, "certificate", lambda: answer.certificate)
-        _timed(times, "again", lambda: ana.certificate(answer.receipt.entry))
+        answer = _timed(times, "question", partial(ana.sql, text.format(number=number), epsilon="0.01"))
+        certificate = _timed(times, "certificate", partial(getattr, answer, "certificate"))
+        _timed(times, "again", partial(ana.certificate, answer.receipt.entry))
         file = f"{certificate.to_json()}\n".encode()
-        report = _timed(times, "check", lambda: Certificate(read_canonical(file)).check(keys))
+        report = _timed(times, "check", partial(_checked, file, keys, Certificate, read_canonical))
         assert not report.wrong, report.wrong
         size = len(file)
     middle = {what: median(each[1:]) for what, each in times.items()}
     ms = [f"{middle[what] * 1000:.2g} ms" for what in ("question", "certificate")]
     more = [f"{middle['certificate'] / middle['question']:.1%}", *(f"{middle[what] * 1000:.2g} ms" for what in ("again", "check"))]
     return [name, *ms, *more, f"{size / 1000:.1f} kB"]
+
+
+def _checked(file: bytes, keys: Any, certificate: Any, read: Any) -> Any:
+    return certificate(read(file)).check(keys)
 
 
 def _timed(times: dict[str, list[float]], what: str, work: Callable[[], Any]) -> Any:
