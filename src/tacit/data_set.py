@@ -377,7 +377,7 @@ class Opened:
 
     @cached_property
     def signer(self) -> Signer:
-        """What signs certificates and heads; its key is made when it is first needed."""
+        """The signer of certificates and heads; its key is made when it is first needed."""
         from tacit.release.certificates.keys import signer_in
 
         return signer_in(self.catalog.kept)

@@ -79,7 +79,7 @@ def read_certificate(file: Path) -> Certificate:
 
 
 def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a certificate for people. What it contains is not trusted: nothing in it can command a terminal."""
+    """The lines of a certificate for people. Its texts are not trusted, so none of them can command a terminal."""
     yield _text(document["about"])
     for heading, shown in SECTIONS.items():
         lines = list(shown(document))
