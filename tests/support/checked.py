@@ -11,8 +11,8 @@ from typing import Any
 from tacit.accounting.composition import cost_under
 from tacit.accounting.events import Event
 from tacit.accounting.ledger.entries import event_json, relation_text
-from tacit.query.offers import asked_json
 from tacit.privacy.loss import Change, Neighbours
+from tacit.query.offers import asked_json
 from tacit.query.price.quote import Quote
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.mechanisms import mechanisms_json

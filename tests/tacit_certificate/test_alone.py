@@ -1,4 +1,4 @@
-"""The checker stands alone: no code of tacit, Python's standard library and `cryptography`; short enough to be read; in the wheel."""
+"""The checker stands alone: no code of tacit, Python's standard library and `cryptography`; short enough to read; in the wheel."""
 
 from __future__ import annotations
 
