@@ -64,6 +64,7 @@ EXPORTED = [
     "dbapi",
     "errors",
     "graphs",
+    "init",
     "local",
     "open",
     "sensitivity",

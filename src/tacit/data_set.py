@@ -82,6 +82,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     _settle_units(catalog, ledger)
     same, before = is_unchanged(catalog), seen_files(catalog)
     if asked.keep_version and same is False:
+        kept_version(catalog)  # raises if it is the catalog that has changed
         raise StoreUnusable("the sources have changed since the last preparation", remedy="leave keep_version out")
     keep = asked.keep_version or (same is True and catalog.changes == "public" and _has_version(catalog))
     how = {"memory": asked.memory, "accept": asked.accept, "keep_version": keep}
@@ -376,7 +377,7 @@ class Opened:
 
     @cached_property
     def signer(self) -> Signer:
-        """What signs certificates and heads; its key is made when it is first needed."""
+        """The signer of certificates and heads; its key is made when it is first needed."""
         from tacit.release.certificates.keys import signer_in
 
         return signer_in(self.catalog.kept)

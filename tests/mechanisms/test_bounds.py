@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tacit.errors import InvalidInput
 from tacit.mechanisms import bounds
 from tacit.mechanisms.bounds import BEGINS, BINS, LARGEST, ProposedBounds, bin_of
 
@@ -20,6 +21,19 @@ ENDS = (*BEGINS[1:], LARGEST)
 def test_every_value_is_covered_by_its_bin(value):
     place = bin_of(value)
     assert BEGINS[place] <= value <= ENDS[place]
+
+
+def test_the_bins_and_the_chance_are_those_of_the_page():
+    powers = [Fraction(2) ** exponent for exponent in range(-6, 32)]
+    assert list(BEGINS) == [-(2**32), *(-each for each in reversed(powers)), 0, *powers]
+    assert (2**32, 78, Fraction(1, 1000)) == (LARGEST, BINS, bounds.CHANCE)
+
+
+@pytest.mark.parametrize("rows", [0, 2**53 + 1, 1.5, True])
+def test_rows_are_a_whole_number_within_limits(rows):
+    with pytest.raises(InvalidInput, match="max_rows"):
+        ProposedBounds(rows, 1)
+    assert [ProposedBounds(each, 1).max_rows for each in (1, 2**53)] == [1, 2**53]
 
 
 def test_values_beyond_the_bins_count_in_the_outer_ones():
@@ -58,6 +72,21 @@ def worst_loss(mechanism, rows, scale):
 def test_the_loss_of_every_proposal_is_within_epsilon(rows):
     mechanism = ProposedBounds(rows, 1)
     assert 0.8 < worst_loss(mechanism, rows, float(mechanism.noise.sensitivity / mechanism.epsilon)) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(("rows", "epsilon"), [(1, 1), (3, Fraction(1, 2))])
+def test_the_listed_law_is_that_of_the_tails(rows, epsilon):
+    """Every proposal over all bins, against this file's own law; and the whole weighs one."""
+    mechanism = ProposedBounds(rows, epsilon)
+    counts = [0] * BINS
+    counts[3], counts[40], counts[BINS - 1] = mechanism.threshold + 2, mechanism.threshold - 1, mechanism.threshold
+    expected = law(counts, mechanism, float(rows / Fraction(epsilon)))
+    listed = mechanism.law(counts)
+    assert float(sum(listed.probabilities.values())) == pytest.approx(1, abs=1e-12)
+    assert listed.missing == 0
+    named = {None if each is None else (BEGINS[each[0]], ENDS[each[1]]): chance for each, chance in expected.items()}
+    assert named.keys() == listed.probabilities.keys()
+    assert all(float(listed.probabilities[each]) == pytest.approx(chance, rel=1e-9) for each, chance in named.items())
 
 
 def test_a_planted_sensitivity_of_one_row_is_seen():

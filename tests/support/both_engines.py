@@ -93,7 +93,7 @@ def compare(catalog: Catalog, **how: Any) -> tuple[Prepared, Prepared]:
         assert sorted({key for row in one[name] for key in row}) == sorted({key for row in other[name] for key in row}), name
     assert public(catalog, other) == public(catalog, one)
     assert holdings(catalog, other) == holdings(catalog, one)
-    assert found.tables == expected.tables
+    assert found.tables == tuple(replace(each, alike={}) for each in expected.tables)  # a cluster does not look for spellings
     assert (found.sharing, found.alarms) == (expected.sharing, expected.alarms)
     EQUAL["preparations"] += 1
     return expected, found

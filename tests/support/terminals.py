@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PATIENCE = 120  # seconds until a prompt that never comes is an error, on a busy machine too
+AGAIN = 5  # seconds until a key that ends the command is typed again: one that arrives before the line is edited can be lost
+ENDING = ("\x03", "\x04")
 
 
 def type_into(folder: Path, arguments: Sequence[str], talk: Sequence[tuple[str, str]] = (), keys: bytes = b"\n") -> tuple[int, str]:
@@ -25,21 +27,27 @@ def type_into(folder: Path, arguments: Sequence[str], talk: Sequence[tuple[str, 
         said, at = "", 0
         for prompt, answer in talk:
             said, at = _read_until(terminal, said, at, prompt)
-            os.write(terminal, answer.encode() + (b"" if answer in ("\x03", "\x04") else keys))
-        said, _ = _read_until(terminal, said, at, None)
+            os.write(terminal, answer.encode() + (b"" if answer in ENDING else keys))
+        last = talk[-1][1] if talk else ""
+        said, _ = _read_until(terminal, said, at, None, again=last.encode() if last in ENDING else b"")
     finally:
         code = _end(child)
         os.close(terminal)
     return code, said.replace("\r\n", "\n")
 
 
-def _read_until(terminal: int, said: str, at: int, prompt: str | None) -> tuple[str, int]:
-    """The output until a prompt appears after `at`, or until the end; and the place behind the prompt."""
+def _read_until(terminal: int, said: str, at: int, prompt: str | None, again: bytes = b"") -> tuple[str, int]:
+    """The output until a prompt appears after `at`, or until the end; and the place behind the prompt. Silence types `again`."""
     limit = time.monotonic() + PATIENCE
+    silent = 0
     while prompt is None or (place := said.find(prompt, at)) < 0:
         if time.monotonic() > limit:
             raise AssertionError(f"{prompt!r} does not appear: {said[-2000:]}")
-        if select.select([terminal], [], [], 1)[0]:
+        if not select.select([terminal], [], [], 1)[0]:
+            silent += 1
+            if again and silent % AGAIN == 0:
+                os.write(terminal, again)
+        else:
             try:
                 read = os.read(terminal, 1 << 16)
             except OSError:  # the command has ended

@@ -263,5 +263,5 @@ def _error(error: int) -> int:
 def _sensitivity(sensitivity: Number) -> Fraction:
     number = exact(sensitivity, "sensitivity", InvalidSensitivity)
     if number < 0:
-        raise InvalidSensitivity(f"sensitivity must be at least 0, not {sensitivity}")
+        raise InvalidSensitivity(f"sensitivity must be at least 0, not {sensitivity}", argument="sensitivity")
     return number

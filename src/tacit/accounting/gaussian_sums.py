@@ -184,6 +184,7 @@ def whole_units(sensitivity: Number) -> int:
     number = exact(sensitivity, "sensitivity", InvalidSensitivity)
     if number < 0 or number.denominator != 1:
         raise InvalidSensitivity(
-            f"sensitivity must be a whole number of grid units, at least 0, not {as_text(number)}; round it up"
+            f"sensitivity must be a whole number of grid units, at least 0, not {as_text(number)}; round it up",
+            argument="sensitivity",
         )
     return number.numerator

@@ -32,12 +32,12 @@ from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.price.quote import read_weights
 from tacit.release.answer import Answer, Later
+from tacit.release.certificates.certificate import Certificate, certificate_from
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
     from tacit.query.language.nodes import Parameters
     from tacit.query.price.explanation import AtBudget, Explanation
-    from tacit.release.certificates.certificate import Certificate
 
 Made = TypeVar("Made")
 MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
@@ -130,9 +130,7 @@ class Remote:
         """
         asked = {**_request(question, params, budget), **({} if groups is None else {"groups": groups})}
         key = bits.random_bytes(24).hex()
-        answer = self._certified(
-            _answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
-        )
+        answer = self._answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
         return answer.tidy() if truth_of(tidy, "tidy") else answer
 
     def explain(
@@ -152,18 +150,20 @@ class Remote:
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
-        return self._certified(_answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact")))
+        return self._answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact"))
 
     def certificate(self, entry: int) -> Certificate:
         """The certificate of an answer that was paid for, by its entry in the ledger."""
-        from tacit.release.certificates.certificate import certificate_from
-
         text = self._send("GET", f"/v1/answers/{exact(entry)}?form=certificate")
         with _in_words():
             return certificate_from(text)
 
-    def _certified(self, answer: Answer) -> Answer:
-        """The answer, which asks the server for its certificate when it is wanted."""
+    def _answer_from(self, text: str) -> Answer:
+        """The answer of a reply; it asks the server for its certificate when that is wanted."""
+        content = _read(text)
+        with _in_words():
+            _check_answer(content["answer"], content["receipt"])
+            answer = answer_from(text)
         entry = answer.receipt.entry
         return answer if entry is None else replace(answer, certified=Later(partial(self.certificate, entry)))
 
@@ -308,13 +308,6 @@ def _read(text: str) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise TypeError("not an object")
         return content
-
-
-def _answer_from(text: str) -> Answer:
-    content = _read(text)
-    with _in_words():
-        _check_answer(content["answer"], content["receipt"])
-        return answer_from(text)
 
 
 def _check_answer(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:

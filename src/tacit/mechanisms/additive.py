@@ -54,7 +54,8 @@ def read_sensitivity(sensitivity: Number) -> Fraction:
     number = exact(sensitivity, "sensitivity", InvalidSensitivity)
     if number < 0:
         raise InvalidSensitivity(
-            f"sensitivity must be a finite number of at least 0, not {sensitivity}; give for example sensitivity=1"
+            f"sensitivity must be a finite number of at least 0, not {sensitivity}; give for example sensitivity=1",
+            argument="sensitivity",
         )
     return number
 
@@ -206,7 +207,9 @@ def whole_steps(error: Fraction, step: Fraction, on_grid: bool) -> int:
 def not_constant(sensitivity: Fraction) -> Fraction:
     """The sensitivity, if a budget can be chosen for it."""
     if sensitivity == 0:
-        raise InvalidSensitivity("sensitivity must be above 0: an answer of sensitivity 0 is a constant that requires no noise")
+        raise InvalidSensitivity(
+            "sensitivity must be above 0: an answer of sensitivity 0 is a constant that requires no noise", argument="sensitivity"
+        )
     return sensitivity
 
 

@@ -130,7 +130,10 @@ def positive_sensitivity(sensitivity: Number) -> Fraction:
     """A sensitivity above zero: what does not depend on the data is chosen without a mechanism."""
     number = exact(sensitivity, "sensitivity", InvalidSensitivity)
     if number <= 0:
-        raise InvalidSensitivity(f"sensitivity must be a finite number above 0, not {sensitivity}; give for example sensitivity=1")
+        raise InvalidSensitivity(
+            f"sensitivity must be a finite number above 0, not {sensitivity}; give for example sensitivity=1",
+            argument="sensitivity",
+        )
     return number
 
 
@@ -165,7 +168,10 @@ def _exp(exponent: Fraction) -> Decimal:
 def _distinct(candidates: Sequence[Hashable]) -> tuple[Hashable, ...]:
     options = tuple(candidates)
     if not options or len(set(options)) != len(options):
-        raise InvalidInput("candidates must be distinct, and at least one; they are public and fixed before any data is read")
+        raise InvalidInput(
+            "candidates must be distinct, and at least one; they are public and fixed before any data is read",
+            argument="candidates",
+        )
     return options
 
 

@@ -98,5 +98,5 @@ def _counts(numbers: ArrayLike, what: str) -> Guess:
 
 def _rows(max_rows: int) -> int:
     if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
-        raise InvalidInput(f"max_rows must be a whole number of at least 1, not {max_rows!r}")
+        raise InvalidInput(f"max_rows must be a whole number of at least 1, not {max_rows!r}", argument="max_rows")
     return max_rows

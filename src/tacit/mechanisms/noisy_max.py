@@ -100,7 +100,7 @@ class NoisyMax:
         21.0
         """
         if candidates < 1:
-            raise InvalidInput(f"candidates must be a whole number of at least 1, not {candidates}")
+            raise InvalidInput(f"candidates must be a whole number of at least 1, not {candidates}", argument="candidates")
         noise = calibrate.discrete_laplace_error(self.scale, calibrate.miss(confidence, candidates))
         return float_up(self.step * (2 * noise + 1))
 

@@ -30,6 +30,7 @@ from tacit.query.language.syntax import (
     Expression,
     From,
     Item,
+    Limits,
     Name,
     Ordering,
     Select,
@@ -121,7 +122,7 @@ def public_tables(select: object, catalog: Catalog) -> list[Table] | None:
 def plain_constants(select: Select) -> Columns | None:
     """The answer to a SELECT of constants as they are written, which needs no engine: programs send it to see who is there."""
     values = [item.expression.value for item in select.items if isinstance(item.expression, Constant)]
-    if len(values) < len(select.items) or replace(select, items=(), options=()) != Select((), None):
+    if len(values) < len(select.items) or replace(select, items=(), options=(), limits=Limits()) != Select((), None):
         return None
     return tuple((name, (_as_value(value),)) for name, value in zip(each_once(_names_of(select)), values, strict=True))
 
@@ -154,7 +155,7 @@ def check_free(select: Select, tables: list[Table], public: PublicFacts) -> Sele
         )
     if select.table is None:
         select = replace(select, items=tuple(map(Item, (item.expression for item in select.items), _names_of(select))))
-    return replace(select, options=())
+    return replace(select, options=(), limits=Limits(), below=tuple(replace(part, limits=Limits()) for part in select.below))
 
 
 def is_aggregate(node: object) -> bool:

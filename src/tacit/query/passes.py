@@ -21,7 +21,21 @@ from tacit.query.binding.scope import PublicFacts
 from tacit.query.excluded import excluded
 from tacit.query.intervals.aggregates import MOST_QUANTILES, drawn_in_groups, moments_of
 from tacit.query.language.syntax import Select
-from tacit.query.plan import Bound, Column, Group, Moment, Relation, Rows, Scan
+from tacit.query.plan import (
+    Bound,
+    Choose,
+    Column,
+    Compare,
+    Group,
+    Literal,
+    Moment,
+    PerUnit,
+    Relation,
+    Row,
+    Rows,
+    Scan,
+    TextColumn,
+)
 from tacit.query.planning import Extent
 from tacit.query.price.stability import Joined, copies, rows_of
 from tacit.query.question import MOST_CELLS, Call, Question, one_question, private, size
@@ -31,11 +45,15 @@ from tacit.query.trees import below, expressions_of
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """How the rows of a unit are counted (stability.md): in a relation, copies of a row of a source there, and in one group."""
+    """How the rows of a unit are counted (stability.md): in a relation, copies of a row of a source there, and in one group.
+
+    `together` finds the total behind a sum, by its source, and the most that all totals of a unit add up to there.
+    """
 
     rows_of: Callable[[Rows], int]
     copies: Callable[[Relation, int], int | None]
     limited: Callable[[Group], Group]
+    together: Callable[[Call, Group], tuple[int, int] | None]
 
 
 # --- bound: the limits of a unit ---------------------------------------------------------------------------------------------
@@ -75,14 +93,48 @@ def totals(question: Question, counting: Counting) -> Question:
 
 def _with_total(call: Call, question: Question, counting: Counting) -> Call:
     """The combined total is used if it is less than what the rows of a unit cost one by one; otherwise an average is centered."""
-    node = call.over.node if call.over is not None else None
-    if call.name not in ("sum", "avg") or not isinstance(node, Column) or node.together is None:
+    found = counting.together(call, question.group) if call.name in ("sum", "avg") else None
+    times = None if found is None else counting.copies(question.group.child, found[0])
+    if found is None or times is None or call.over is None or isinstance(call.over.node, TextColumn):
         return call
-    rows, times = counting.rows_of(question.group.child), counting.copies(question.group.child, node.source)
-    if times is None:
-        return call
+    rows, node, together = counting.rows_of(question.group.child), call.over.node, times * found[1]
     apart = rows * max(abs(node.low), abs(node.high)) if call.name == "sum" else rows * (node.high - node.low) // 2
-    return replace(call, together=times * node.together) if times * node.together < apart else call
+    return replace(call, together=together) if together < apart else call
+
+
+def together(call: Call, group: Group) -> tuple[int, int] | None:
+    """The total of a sub-query behind a sum, and what a unit's totals add up to: their values, or the number of its rows.
+
+    A total that is clamped between bounds with 0 among them is never farther from 0 than before.
+    """
+    node = call.over.node if call.over is not None else None
+    if (declared := declared_together(call, group)) is not None or call.name != "sum":
+        return declared
+    column = clamped_of(node, around_zero=True) if isinstance(node, Choose) else node
+    if not isinstance(column, Column):
+        return None
+    steps = (step for step in below(group) if isinstance(step, PerUnit) and step.source == column.source)
+    counted = (rows_of(step.child) for step in steps for total in step.totals if (total.name, total.kind) == (column.name, "rows"))
+    most = next(counted, column.together)
+    return None if most is None else (column.source, most)
+
+
+def declared_together(call: Call, _: Group) -> tuple[int, int] | None:
+    """The same for a plain sum of values of the unit."""
+    node = call.over.node if call.over is not None else None
+    return (node.source, node.together) if isinstance(node, Column) and node.together is not None else None
+
+
+def clamped_of(node: Choose, around_zero: bool = False) -> Row | None:
+    """The number that a CASE keeps between bounds, which lie around 0 where asked; None for any other CASE."""
+    kept = node.otherwise
+    for test, end in node.branches:
+        if not isinstance(test, Compare) or test.operator != "<" or not isinstance(end, Literal) or end.value is None:
+            return None
+        below_low, above_high = (test.left, test.right) == (kept, end), (test.left, test.right) == (end, kept)
+        if not (below_low or above_high) or (around_zero and (end.value > 0 if below_low else end.value < 0)):
+            return None
+    return kept
 
 
 # --- split: aggregates to moments, each computed and paid for once -----------------------------------------------------------
@@ -139,7 +191,7 @@ PASSES: tuple[Callable[[Question, Counting], Question], ...] = (bound, totals, s
 
 def rewrite(select: Select, catalog: Catalog, public: PublicFacts, counting: Counting | None = None) -> Question:
     """The query as a plan; a function of the text, the catalog and the public tables alone. `counting` is today's by default."""
-    counting = counting or Counting(rows_of, copies, limited)
+    counting = counting or Counting(rows_of, copies, limited, together)
     with one_question():
         question = qualify(select, catalog, public, counting.rows_of)
     beside = tuple(_through(part, counting) for part in question.beside)

@@ -392,12 +392,16 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class PerUnit:
-    """One row for each unit and each combination of `keys` (name, value) in its rows, with its totals."""
+    """One row for each unit and each combination of `keys` (name, value) in its rows, with its totals.
+
+    Of each unit at most `most` such rows are kept, if that is given: those in which its rows have the lowest ranks.
+    """
 
     child: Rows
     keys: tuple[tuple[str, Row], ...]
     totals: tuple[Total, ...]
     source: int
+    most: int | None = field(default=None, metadata=UNSAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -463,7 +467,8 @@ class Key:
 class Group:
     """One row per combination of keys, with its moments. `per_group` limits a unit's rows in one group, if declared.
 
-    The rows are then numbered by their rank in the table of the source `limited`; None is the first table.
+    The rows are then numbered by their rank in the table of the source `limited`; None is the first table. A private group is shown
+    if the noisy number of its units reaches `people`, where the question asks for that, and in any case what the catalog declares.
     """
 
     child: Rows
@@ -471,6 +476,7 @@ class Group:
     moments: tuple[Moment, ...]
     per_group: int | None = None
     limited: int | None = field(default=None, metadata=UNSAID)
+    people: int | None = field(default=None, metadata=UNSAID)
 
 
 Relation = Rows | PublicScan | Group

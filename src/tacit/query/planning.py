@@ -227,6 +227,9 @@ class _Written:
             case PerUnit():
                 values = [total.value for total in step.totals if total.value is not None]
                 made = (TOTAL + MADE) * len(step.totals) + (MADE + WHOLE) * len(step.keys)
+                if step.most is not None:
+                    ranked = sum(isinstance(each, Scan) for each in below(step))
+                    queries += sum([query] * NUMBERED, start=Size((TOTAL + MADE) * (ranked + len(step.keys) + 1)))
                 return queries + self.expressions([*(node for _, node in step.keys), *values]) + Size(made)
             case Union():
                 parts = [self.expressions(values) + query for _, values in step.parts]

@@ -172,9 +172,17 @@ class Window:
     otherwise: Out | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """An end of the interval of another column of the answer, by its place; released with that column, without an interval."""
+
+    place: int
+    side: Choice["low", "high"]
+
+
 Constant = Number | Fixed | Day
 Computed = Arithmetic | Rounded | Mapped | Power | Extreme | Coalesced | NullIf | Fitted | Chosen | Test | Window
-Out = KeyValue | Result | Beside | Constant | Computed
+Out = KeyValue | Result | Beside | End | Constant | Computed
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from tacit.query.plan import Scan
 from tacit.query.price.header import kind_of, stacked_kind
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import Request, candidates
-from tacit.query.question import KeyValue, Out, Output, Question, Result, key_value, private
+from tacit.query.question import End, KeyValue, Out, Output, Question, Result, key_value, private
 from tacit.query.trees import below
 from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals
@@ -88,6 +88,10 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
         stored = [noisy.groups[at][output.value.index] for at in kept]
         meaning = {value: key_value(key.term, value) for value in set(stored)}
         return Column(output.name, "key", tuple(meaning[value] for value in stored))
+    if isinstance(output.value, End):
+        column = _column(quote.question.outputs[output.value.place], quote, noisy, kept)
+        ends = column.low if output.value.side == "low" else column.high
+        return Column(output.name, "expression", ends if ends is not None else (None,) * len(kept))
     call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
     if call is not None and call.over is not None and call.name in CHOICES:
         values = [key_value(call.over, value) for value in candidates(call)]
@@ -396,7 +400,7 @@ def without_rows(question: Question, asked: Request) -> Answer:
 def _empty(output: Output, question: Question, interval: bool) -> Column:
     """A column without a value, of the kind that it has in any answer (query/price/header.py)."""
     kind = kind_of(output.value, question)
-    if kind in ("key", PUBLIC, "text", *CHOICES):
+    if kind in ("key", PUBLIC, "text", *CHOICES) or isinstance(output.value, End):
         return Column(output.name, kind, ())
     if not interval and of_quantiles(output.value, question, question.beside):
         return Column(output.name, kind, ())

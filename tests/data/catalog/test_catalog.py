@@ -101,9 +101,9 @@ class TestTheExample:
         assert visits.columns["day"].points == 1827
 
     def test_sizes(self):
-        """What is not declared is assumed: 100 million rows, 1,000 rows of a unit after joins, texts of 256 bytes."""
+        """What is not declared is assumed: 2 million rows, 1,000 rows of a unit after joins, texts of 256 bytes."""
         visits = self.catalog.tables["visits"]
-        assert (visits.most_rows, visits.most_joined_rows, visits.columns["ward"].longest) == (10**8, 1000, 256)
+        assert (visits.most_rows, visits.most_joined_rows, visits.columns["ward"].longest) == (2 * 10**6, 1000, 256)
         more = EXAMPLE.replace("max_rows = 8 ", "max_rows = 8\nrows_at_most = 500\nmax_joined_rows = 8\n#")
         declared = parse_catalog(more.replace('"private" }', '"private", longest = 64 }')).tables["visits"]
         assert (declared.most_rows, declared.most_joined_rows, declared.columns["ward"].longest) == (500, 8, 64)
@@ -573,7 +573,7 @@ class TestFingerprint:
             ("min_people = 0", "min_people = 5"),
             ("min_people = 0", "min_people = 0\nmin_rows = 1000"),
             ("min_people = 0", "min_people = 0\nmax_joined_rows = 9"),
-            ("min_people = 0", "min_people = 0\nrows_at_most = 100000000"),
+            ("min_people = 0", "min_people = 0\nrows_at_most = 2000000"),
             ('keys = "private"', 'keys = "private", longest = 256'),
             ("[budget] ", 'store = { engine = "spark", cores = 64 }\n[budget]'),
             ("# every row is one person", ""),

@@ -187,6 +187,7 @@ def test_the_draft_of_a_database_can_be_prepared(clinic, tmp_path):
         text.replace('epsilon = "?"', "epsilon = 1", 1)
         .replace('unit = "?"', 'unit = "row"')
         .replace('bounds = "?"', "bounds = [0, 3]")
+        .replace('rows_at_most = "?"', "rows_at_most = 1000")
     )
     filled = filled.replace('step = "?"', "step = 0.5").replace('= "?"', "= { }")
     prepared = prepare(parse_catalog(filled, tmp_path / "tacit.toml"))

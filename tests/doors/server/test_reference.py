@@ -55,11 +55,14 @@ BESIDE = [
     "SELECT * FROM wards WHERE beds > 30 ORDER BY beds DESC",
     "SELECT UPPER(ward) AS w, STRFTIME(opened, '%B') AS m, MEDIAN(beds) AS b FROM wards WHERE ward ~ 'o' GROUP BY ALL ORDER BY w",
     "SELECT DISTINCT ward FROM visits",
+    "SELECT VERSION() AS v, TO_DATE('31.01.2024', 'DD.MM.YYYY') AS a, PARSE_DATE('%d.%m.%Y', '31.01.2024') AS b",
+    "SELECT CAST(DATE '2024-01-31' AS TIMESTAMP) AS day, CURRENT_DATE - INTERVAL 1 MONTH AS since",
+    "EXPLAIN SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
     "DESCRIBE visits",
     "DESCRIBE wards",
     "SHOW TABLES",
 ]  # fmt: skip
-NOT_ASKED = {"NATURAL"}  # documented as refused
+NOT_ASKED = {"NATURAL", "POST"}  # documented as refused; a method of HTTP
 OPTIONS: dict[str, dict[str, Any]] = {
     "sql": {},
     "params": {"sql": "SELECT COUNT(*) AS n FROM visits WHERE ward = :w AND cost > :c", "params": {"w": "north", "c": 12.5}},

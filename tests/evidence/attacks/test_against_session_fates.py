@@ -18,7 +18,7 @@ from tacit.evidence.attacks.questioner import Target
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits, Opening
 from tacit.query.price import price as pricing
-from tacit.query.price import stability
+from tacit.query.price import work
 from tacit.release.elsewhere.own import OwnProcess
 from tacit.session import DataSet
 
@@ -88,7 +88,7 @@ def test_without_limits_the_time_out_is_the_secret(data: DataSet, monkeypatch: p
     """As it was once: fan-outs multiply without end, ON may decide by anything, and no work is refused."""
     monkeypatch.setattr("tacit.query.binding.relations.MOST_JOINS", 99)
     monkeypatch.setattr("tacit.query.binding.conditions._private_side", lambda term, public, at: term)
-    monkeypatch.setattr(stability, "_join_rows", lambda join, rows, other: rows)
+    monkeypatch.setattr(work, "check_joined_rows", lambda relation: None)
     monkeypatch.setattr(pricing, "afford", lambda *_: None)
     data.engine = DuckDBEngine(store_file(data.catalog))  # type: ignore[misc]
     session, questions = data.session(), joining_questions(data, TARGET)

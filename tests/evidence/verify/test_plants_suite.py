@@ -39,6 +39,7 @@ BREAKS = {
     "two": "loss",
     "positives": "loss",
     "threshold": "loss",
+    "bounds": "loss",
     "spread": "loss",
     "halves": "loss",
     "halved": "loss",

@@ -87,3 +87,41 @@ def test_coins_of_ten_digits_only_are_seen():
 def test_a_coin_needs_a_probability(probability):
     with pytest.raises(InvalidInput, match="from 0 to 1"):
         packed_coins(probability, 1)
+
+
+def settled_by_ten_digits(toss, probability, monkeypatch):
+    """Of all 1,024 ways of ten digits: how many are ones, how many go on, and the probability with which those do."""
+    went_on, lanes = [], np.arange(1024)
+
+    def patterns(count):
+        digits = count // 16
+        rows = [np.packbits(lanes >> (digits - 1 - place) & 1, bitorder="little") for place in range(digits)]
+        return np.concatenate(rows).view(np.uint64)
+
+    def rest_of(count, rest):
+        went_on.append((count, rest))
+        return np.zeros(count, dtype=np.uint64)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(coins.bits, "random_words", patterns)
+        patch.setattr(coins, "_toss", rest_of)
+        ones = toss(16, probability)
+    return int(np.unpackbits(ones.view(np.uint8)).sum()), went_on
+
+
+@pytest.mark.parametrize(
+    "probability", [Fraction(1, 3), Fraction(2, 7), Fraction(1, 10**6), 1 - Fraction(1, 3**20), Fraction(5, 8)]
+)
+def test_ten_digits_settle_a_coin_exactly_as_often_as_they_should(monkeypatch, probability):
+    """P = (ones + rest) / 2^10 at each step, so by induction a coin whose bias does not end in binary has exactly its bias."""
+    ones, went_on = settled_by_ten_digits(coins._toss, probability, monkeypatch)
+    rests = [rest for _, rest in went_on]
+    assert Fraction(ones) + sum(rests) == probability * 1024
+    assert all(count == 1 for count, _ in went_on)  # in one word of 64 coins, the one that tied
+
+
+def test_a_digit_that_settles_the_wrong_way_is_caught(monkeypatch):
+    honest = coins._digits
+    monkeypatch.setattr(coins, "_digits", lambda p: (honest(p)[0][::-1], honest(p)[1]))
+    ones, went_on = settled_by_ten_digits(coins._toss, Fraction(1, 3), monkeypatch)
+    assert Fraction(ones) + sum(rest for _, rest in went_on) != Fraction(1024, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -104,3 +105,25 @@ def test_chosen_integers_differ(below, data):
 def test_more_than_there_are_is_refused():
     with pytest.raises(InvalidInput, match="do not exist"):
         distinct_integers(3, 4)
+
+
+def orders_of(shuffle, count, monkeypatch):
+    """How often each order comes out, for different words in every order."""
+    seen = Counter()
+    for words in permutations([1, 2**20, 2**33, 2**63 + 1, 2**64 - 1][:count]):
+        monkeypatch.setattr(bits, "random_words", lambda size, words=words: np.array(words[:size], dtype=np.uint64))
+        seen[tuple(shuffle(count).tolist())] += 1
+    return seen
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_different_words_in_every_order_give_every_order_once(monkeypatch, count):
+    """Independent words are equally likely in each of their orders, so this is the law of a shuffle, without a statistic."""
+    assert orders_of(uniform._shuffle, count, monkeypatch) == dict.fromkeys(permutations(range(count)), 1)
+
+
+def test_a_shuffle_by_fewer_bits_is_caught(monkeypatch):
+    def coarse(count):
+        return np.argsort(bits.random_words(count) >> np.uint64(62), kind="stable")
+
+    assert max(orders_of(coarse, 4, monkeypatch).values()) > 1

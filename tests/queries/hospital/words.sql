@@ -173,3 +173,124 @@ SHOW TABLES;
 --   public tables or the catalog alone
 --   groups: exact, without noise
 --   price: epsilon 0
+
+-- answered: 108 what a patient adds to a ward, clamped
+SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 1000)) AS cost, COUNT(*, contribution_bounds_per_group => (0, 1)) AS n FROM visits GROUP BY ward;
+--   group by ward (5)
+--     one row per unit and ward: at most 5 rows per unit
+--       keep at most 8 rows per unit
+--         scan visits
+--   groups: 5, all of them public; one unit touches at most 5, with at most 1 row in each
+--   sum of clamped total cost per unit: Laplace, sensitivity 5000 (l1), scale 10000, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for cost
+--   sum of clamped rows per unit: Laplace, sensitivity 5 (l1), scale 10, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
+--   cost: ± 29957.3 at 0.95 confidence
+--   n: ± 30 at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 109 the older words for it
+SELECT WITH ANONYMIZATION OPTIONS (epsilon = 1) ward, ANON_SUM(cost CLAMPED BETWEEN 0 AND 1000) AS cost, ANON_COUNT(* CLAMPED BETWEEN 0 AND 1) AS n FROM visits GROUP BY ward;
+--   group by ward (5)
+--     one row per unit and ward: at most 5 rows per unit
+--       keep at most 8 rows per unit
+--         scan visits
+--   groups: 5, all of them public; one unit touches at most 5, with at most 1 row in each
+--   sum of clamped total cost per unit: Laplace, sensitivity 5000 (l1), scale 10000, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for cost
+--   sum of clamped rows per unit: Laplace, sensitivity 5 (l1), scale 10, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
+--   cost: ± 29957.3 at 0.95 confidence
+--   n: ± 30 at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 110 two groups of each patient
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_groups_contributed = 2, privacy_unit_column = patient_id) ward, kind, COUNT(*, contribution_bounds_per_group => (0, 1)) AS n FROM visits GROUP BY ward, kind;
+--   group by ward (5), kind (3)
+--     one row per unit and ward and kind, for at most 2 of them: at most 2 rows per unit
+--       keep at most 8 rows per unit
+--         scan visits
+--   groups: 15, all of them public; one unit touches at most 2, with at most 1 row in each
+--   sum of clamped rows per unit: Laplace, sensitivity 2 (l1), scale 2, pure epsilon 1 (add or remove one unit)
+--   n: ± 6 at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 111 two rows of each patient
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_rows_contributed = 2) ward, COUNT(*) AS n FROM visits GROUP BY ward;
+--   group by ward (5)
+--     keep at most 2 rows per unit
+--       scan visits
+--   groups: 5, all of them public; one unit touches at most 2, with at most 2 rows in each
+--   count: Laplace, sensitivity 2 (l1), scale 2, pure epsilon 1 (add or remove one unit)
+--   n: ± 6 at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 112 the mean of the means of patients, beside a bound for each row
+SELECT AVG(cost, contribution_bounds_per_group => (0, 1000)) AS mean FROM visits;
+--   all rows together
+--     one row per unit: at most 1 row per unit
+--       keep at most 8 rows per unit
+--         scan visits
+--   groups: one; one unit has at most 1 row in it
+--   count: Laplace, sensitivity 1 (l1), scale 2.43902, pure epsilon 0.41 (add or remove one unit)
+--       41 % of epsilon, for mean
+--   centred sum of clamped mean cost per unit: Laplace, sensitivity 500 (l1), scale 847.458, pure epsilon 0.59 (add or remove one unit)
+--       59 % of epsilon, for mean
+--   mean: needs the size of a group: --group-rows 1000 gives ± 4.33736, at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 113 a quantile and a variance of rows that are clamped
+SELECT PERCENTILE_CONT(cost, 0.5, contribution_bounds_per_row => (0, 1000)) AS half, VAR_POP(cost, contribution_bounds_per_row => (0, 1000)) AS spread FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   count: Laplace, sensitivity 8 (l1), scale 47.0588, pure epsilon 0.17 (add or remove one unit)
+--       17 % of epsilon, for spread
+--   centred sum of clamped cost: Laplace, sensitivity 4000 (l1), scale 23529.4, pure epsilon 0.17 (add or remove one unit)
+--       17 % of epsilon, for spread
+--   centred sum of squares of clamped cost: Laplace, sensitivity 1000000 (l1), scale 6250000, pure epsilon 0.16 (add or remove one unit)
+--       16 % of epsilon, for spread
+--   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 4 ranks, scale 307 ranks to each end, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for half
+--       few rows: below about 1,228, which a draw of its own tells; the interval comes from the draws
+--   half: not known in advance; it is reported with the answer
+--   spread: needs the size of a group: --group-rows 1000 gives ± 250000, at 0.95 confidence
+--   price: epsilon 1
+
+-- answered: 114 both ends of an interval as columns
+SELECT ward, COUNT(*) AS n, DP_INTERVAL_LOW(n) AS low, DP_INTERVAL_HIGH(n) AS high FROM visits GROUP BY ward;
+--   group by ward (5)
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
+--   count: Laplace, sensitivity 8 (l1), scale 8, pure epsilon 1 (add or remove one unit)
+--   n: ± 24 at 0.95 confidence
+--   low: the low end of the interval of n
+--   high: the high end of the interval of n
+--   price: epsilon 1
+
+-- answered: 115 more people for a private group
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (min_privacy_units_per_group = 500, group_selection_strategy = LAPLACE_THRESHOLD) diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis;
+--   group by diagnosis (private)
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: private, shown where the noisy number of units reaches 500; one unit touches at most 8, with at most 8 rows in each
+--   keys: threshold on noisy numbers of units, sensitivity 8, scale 16, epsilon 0.5, delta 1e-08 (add or remove one unit)
+--       50 % of epsilon
+--   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
+--       50 % of epsilon, for n
+--   n: ± 48 at 0.95 confidence
+--   price: epsilon 1, delta 1e-08
+
+-- refused: 116 bounds beyond the catalog
+SELECT SUM(cost, contribution_bounds_per_group => (0, 100000)) AS cost FROM visits;
+--   not_allowed: line 1, column 8: the bounds are wider than what the catalog allows, 0 to 40000; narrow them; wider ones have to be declared
+
+-- refused: 117 another unit
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, privacy_unit_column = ward) COUNT(*) AS n FROM visits;
+--   not_allowed: line 1, column 78: privacy_unit_column = ward is not the privacy unit, which the catalog declares; write patient_id, or leave it out
+
+-- refused: 118 more rows than the catalog keeps
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, max_rows_contributed = 100) COUNT(*) AS n FROM visits;
+--   not_allowed: line 1, column 103: max_rows_contributed = 100 is more than the catalog allows: 8 in visits; write at most 8, or leave it out

@@ -77,7 +77,7 @@ REFUSED = [
     ("DATE_DIFF(a, b, WEEK)", "weeks", "DATE_DIFF('day', a, b) / 7"),
     ("DATE_DIFF(a, b, c)", "requires a unit", "DATE_DIFF('day', earlier, later)"),
     ("DATE_PART('epoch', day)", "epoch is not a part of a date", ""),
-    ("TO_CHAR(day, 'HH24:MI')", "'HH' in a date format", "YYYY"),
+    ("TO_CHAR(day, 'HH24:MI')", "'HH24' in a date format", "YYYY"),
     ("TO_CHAR(day, 'MONTH')", "'MONTH' in a date format", "FMMonth"),
     ("STRFTIME(day, '%Y %H')", "%H in a date format", "%Y"),
     ("STRFTIME(day, '%')", "% in a date format", "%Y"),

@@ -11,7 +11,7 @@ import pytest
 import tacit
 from stored import write_csv
 from tacit.query import offers, passes
-from tacit.query.passes import Counting, rewrite
+from tacit.query.passes import Counting, declared_together, rewrite
 from tacit.query.price import earlier, stability
 from tacit.query.question import canonical_plan
 from tacit.session import Session
@@ -69,7 +69,7 @@ def ana(tmp_path: Path) -> Iterator[Session]:
         yield data.session()
 
 
-BEFORE = Counting(earlier._rows_of, earlier._copies, earlier._limited)
+BEFORE = Counting(earlier._rows_of, earlier._copies, earlier._limited, declared_together)
 
 
 def as_before(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from certified import opened, written
+from certified_people import opened, written
 from tacit.accounting.ledger.entries import Entry, canonical_json
 from tacit.release import noisy
 from tacit.release.certificates import answers, making

@@ -24,6 +24,7 @@ class Plant(StrEnum):
     value = "value"
     swap = "swap"
     smooth = "smooth"
+    bounds = "bounds"
     grid = "grid"
     filter = "filter"
     keep = "keep"

@@ -68,7 +68,9 @@ def renew_token(office: Office, account: Account, wanted: OwnToken, _: str) -> R
 
     if not wanted.replace:
         if wanted.days is not None:
-            raise InvalidInput("days are those of a token in the place of this one; give hours with replace = false")
+            raise InvalidInput(
+                "days are those of a token in the place of this one; give hours with replace = false", argument="days"
+            )
         most = None if wanted.most is None else exact(wanted.most, "most")
         limits = Wanted(wanted.hours, most, wanted.operations)
         return as_json(asdict(make(office.accounts, account, limits, office.data.ledger.last_token(account.name))))

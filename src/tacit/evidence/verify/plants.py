@@ -21,14 +21,12 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from tacit.accounting.composition import Cost
-from tacit.accounting.events import Event
+from tacit.accounting.events import Event, LaplaceNoise
 from tacit.accounting.filter import Filter, State
 from tacit.errors import InvalidInput
 from tacit.evidence.verify import hard_pairs, local_answers, samplers, small_graphs, small_maps, small_tables, small_trees
-from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
+from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.subjects import (
     BETA,
     CAP,
@@ -54,7 +52,7 @@ from tacit.evidence.verify.subjects import (
 )
 from tacit.evidence.verify.survey import SurveyedShare
 from tacit.evidence.verify.trial import Effort, Pair
-from tacit.mechanisms.bounds import Proposal, ProposedBounds
+from tacit.mechanisms.bounds import ProposedBounds
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Listed, Mechanism
 from tacit.mechanisms.noise import choice
@@ -138,9 +136,20 @@ class OneRowOfThree(ProposedBounds):
 
     __slots__ = ()
 
-    def release(self, counts: Any) -> Proposal:
-        """The proposal from counts with too little noise."""
-        return self.proposal([int(each) for each in np.asarray(ProposedBounds(1, self.epsilon).noise.release_units(counts))])
+    @property
+    def noise(self) -> Laplace:
+        """The noise for one row."""
+        return ProposedBounds(1, self.epsilon).noise
+
+    @property
+    def event(self) -> LaplaceNoise:
+        """The event of the honest mechanism, with its loss."""
+        return ProposedBounds(self.max_rows, self.epsilon).event
+
+    @property
+    def loss(self) -> Loss:
+        """The claim for three rows."""
+        return ProposedBounds(self.max_rows, self.epsilon).loss
 
 
 class HalvedBound(SmoothQuantile):
@@ -313,7 +322,7 @@ PLANTED: dict[str, tuple[str, Case]] = {
     ),
     "bounds": (
         PROPOSED,
-        Contracted(f"{PROPOSED}, noise for one row (planted)", Drawn(OneRowOfThree(3, 1)), (filled_bins(3),), 5),
+        Contracted(f"{PROPOSED}, noise for one row (planted)", OneRowOfThree(3, 1), (filled_bins(3),)),
     ),
     "grid": _plant(REAL, "noise off the grid", PlantedGrid(_count(1), _count(1)), (0.25, 0.75)),
     "filter": (FILTER, filter_case(f"{FILTER}, doubled delta (planted)", PlantedFilter(*CAP))),

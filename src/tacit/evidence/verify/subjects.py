@@ -83,7 +83,7 @@ SPARSE, SPARSE_TWO, MAXIMUM = "Sparse vector, one positive", "Sparse vector, two
 ENDS = "Exponential, both ends of an interval"
 ENCLOSED, HEAVY = "Exponential, a median with its interval", "Smooth sensitivity, a median, heavy tails"
 CHANGED = "Exponential, a median, a changed row"
-PROPOSED = "Proposed bounds, three rows, from draws"
+PROPOSED = "Proposed bounds, three rows"
 BOUND = "Smooth sensitivity, a bound on the scale"
 SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
 FEW_DRAWS = "draws show only part of a loss; with a listed law, the same noise reaches its full claim"
@@ -118,7 +118,7 @@ def _from_draws() -> list[Contracted]:
     return [
         Contracted("Laplace, a count, from draws", Drawn(Laplace(1, 1)), ((0, 1),), 10, FEW_DRAWS),
         Contracted("Laplace, ten counts, from draws", Drawn(laplace), ((nothing, (10, *nothing[1:])),), 5, FEW_DRAWS),
-        Contracted(PROPOSED, Drawn(ProposedBounds(3, 1)), (filled_bins(3),), 5, FEW_DRAWS),
+        Contracted(PROPOSED, ProposedBounds(3, 1), (filled_bins(3),)),
         Contracted("Gaussian, ten counts, from draws", Drawn(gaussian), ((nothing, (1, *nothing[1:])),), 5, FEW_DRAWS),
     ]
 

@@ -106,7 +106,7 @@ class SmoothTrimmedMean(SmoothMechanism):
         neighbours: Neighbours = ADD_REMOVE,
     ) -> None:
         if isinstance(trim, bool) or not isinstance(trim, int) or trim < 0:
-            raise InvalidInput(f"trim must be a whole number of rows, at least 0, not {trim!r}")
+            raise InvalidInput(f"trim must be a whole number of rows, at least 0, not {trim!r}", argument="trim")
         object.__setattr__(self, "trim", trim)
         set_terms(self, read_grid(lower, upper, step), (epsilon, delta, gamma), max_rows, neighbours)
 

@@ -195,7 +195,7 @@ Budget = tuple[Number, Number, Number | None]
 def set_terms(mechanism: SmoothMechanism, grid: Grid, budget: Budget, max_rows: int, neighbours: Neighbours) -> None:
     """Read and set what all kinds take; the budget is (epsilon, delta, gamma)."""
     if isinstance(max_rows, bool) or not isinstance(max_rows, int) or max_rows < 1:
-        raise InvalidInput(f"max_rows must be a whole number of at least 1, not {max_rows!r}")
+        raise InvalidInput(f"max_rows must be a whole number of at least 1, not {max_rows!r}", argument="max_rows")
     epsilon, delta, gamma = budget
     read = {
         "lower": grid.lower * grid.step,

@@ -92,7 +92,7 @@ def smoothness(beta: Fraction) -> Fraction:
     tacit.errors.InvalidBudget: beta must be above 2^-39, not 4.54747e-13; use a larger epsilon
     """
     if beta <= 2 * SLACK:
-        raise InvalidBudget(f"beta must be above 2^-39, not {as_text(beta)}; use a larger epsilon")
+        raise InvalidBudget(f"beta must be above 2^-39, not {as_text(beta)}; use a larger epsilon", argument="beta")
     return beta - SLACK
 
 

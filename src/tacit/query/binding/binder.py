@@ -6,16 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tacit.errors import NotAllowed, Refused
+from tacit.errors import NotAllowed, Refused, WrongType
 from tacit.query.binding import terms
-from tacit.query.binding.comparisons import compare, constant_term, those_that_can_be
+from tacit.query.binding.comparisons import as_number, clamped, compare, constant_term, those_that_can_be
 from tacit.query.binding.patterns import pattern_condition, pattern_text
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import WRITTEN
+from tacit.query.language.bounds import AGGREGATE, ENDS, PER_GROUP
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     Among,
+    CategoryType,
     Column,
     Compare,
     Condition,
@@ -25,6 +27,7 @@ from tacit.query.plan import (
     Negation,
     Row,
     Term,
+    TextColumn,
     Truth,
 )
 from tacit.query.planning import Extent
@@ -97,8 +100,11 @@ class Binder:
                 "a window over private rows would compare the rows of all people",
                 remedy="use windows on released numbers, such as RANK() OVER (ORDER BY COUNT(*) DESC), or group by the unit first",
             )
+        check_place(expression)
         if expression.function == "case":
             return self._case(expression.arguments)
+        if expression.function == "clamped":
+            return self._clamped(*expression.arguments)
         function = FUNCTIONS.get(expression.function)
         if function is None:
             raise NotAllowed(f"{expression.function.upper()} is not supported", remedy="see: tacit reference sql")
@@ -107,6 +113,15 @@ class Binder:
     def _case(self, arguments: tuple[Expression, ...]) -> Term:
         pairs = zip(arguments[0:-1:2], arguments[1:-1:2], strict=True)
         return terms.cases([(self.condition(test), self.term(result)) for test, result in pairs], self.term(arguments[-1]))
+
+    def _clamped(self, value: Expression, *bounds: Expression) -> Term:
+        """A number or a date between two constants, which may not be wider than its own range, or that range with 0."""
+        term, (low, high) = self.term(value), (self.term(bound) for bound in bounds)
+        if not all(isinstance(bound.node, Literal) and bound.node.value is not None for bound in (low, high)):
+            raise WrongType("the bounds of a contribution must be constants", remedy="write (0, 100)")
+        if isinstance(term.node, TextColumn) or isinstance(as_number(term).type, CategoryType):
+            raise WrongType(f"bounds of a contribution need a number, not {terms.word(term.type)}", remedy="count it instead")
+        return clamped(as_number(term), low, high)
 
     def _condition(self, expression: Expression) -> Condition:
         bind = CONDITIONS.get(expression.function) if isinstance(expression, Apply) else None
@@ -156,6 +171,23 @@ class Binder:
         return IsNull(term.node) if term.nullable else Truth(False)
 
 
+OF_ANSWERS = {
+    **dict.fromkeys(PER_GROUP.values(), "contributions per group are bounded in the question itself, not in a sub-query"),
+    **dict.fromkeys(ENDS, "DP_INTERVAL_LOW and DP_INTERVAL_HIGH are items of SELECT by themselves"),
+}
+"""What stands among the columns of the answer alone."""
+ELSEWHERE = {
+    **dict.fromkeys(PER_GROUP.values(), "group by the unit there, and clamp in the question around it"),
+    **dict.fromkeys(ENDS, "write SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) FROM ..."),
+}
+
+
+def check_place(expression: Apply) -> None:
+    """Refuses what stands among the columns of the answer alone, anywhere else."""
+    if expression.function in OF_ANSWERS:
+        raise NotAllowed(OF_ANSWERS[expression.function], remedy=ELSEWHERE[expression.function], at=expression.at)
+
+
 CONDITIONS: Mapping[str, Callable[[Binder, Apply], Condition]] = {
     "and": Binder._and,
     "or": Binder._or,
@@ -187,6 +219,11 @@ def has_aggregate(expression: Expression) -> bool:
     if not isinstance(expression, Apply):
         return isinstance(expression, InQuery) and has_aggregate(expression.value)
     return expression.function in WRITTEN or any(has_aggregate(argument) for argument in expression.arguments)
+
+
+def is_bounded(expression: Expression) -> bool:
+    """Whether an aggregate in it bounds what one unit adds to a group."""
+    return isinstance(expression, Apply) and (expression.function in AGGREGATE or any(map(is_bounded, expression.arguments)))
 
 
 def is_column(name: Name, scope: Scope) -> bool:

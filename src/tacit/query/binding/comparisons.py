@@ -5,29 +5,33 @@ from __future__ import annotations
 import difflib
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from typing import Any, TypeVar
 from unicodedata import normalize
 
 from tacit.errors import NeverTrue, NotAllowed, WrongType
-from tacit.privacy.catalog import day_number
+from tacit.privacy.catalog import day_number, day_of
 from tacit.privacy.rounding import as_text
 from tacit.query.binding import terms
 from tacit.query.language.date_formats import day_in
 from tacit.query.plan import (
     BooleanType,
     CategoryType,
+    Compare,
     Condition,
     DateType,
     Literal,
     Negation,
     NumberType,
+    Row,
     Term,
     TextColumn,
     TextIs,
     TextLike,
     Truth,
+    Type,
 )
 
 
@@ -192,3 +196,37 @@ def as_number(term: Term) -> Term:
         terms.checked(min(table), max(table))
         return Term(terms.lookup(term, table), NumberType(Fraction(1)), points=tuple(sorted(table)))
     return term
+
+
+def clamped(term: Term, low: Term, high: Term) -> Term:
+    """The term between two constants, NULL where it is NULL; refused where they are outside its range, and 0.
+
+    Bounds that cut nothing off leave the term as it is.
+    """
+    (value, least, meaning), (_, most, _) = terms.on_one_step(term, low), terms.on_one_step(term, high)
+    if isinstance(meaning, NumberType):
+        step = terms.common_step(terms.number_step(term), terms.common_step(terms.number_step(low), terms.number_step(high)))
+        value, least, most = (terms.on_step(each, step) for each in (term, low, high))
+        meaning = NumberType(step)
+    if least.low > most.low:
+        raise WrongType("the lower bound of a contribution is above the upper one", remedy="write (low, high)")
+    zero = 0 if isinstance(meaning, NumberType) else value.low
+    if least.low < min(value.low, zero) or most.low > max(value.high, zero):
+        raise NotAllowed(
+            f"the bounds are wider than what the catalog allows, {_between(value, meaning)}",
+            remedy="narrow them; wider ones have to be declared",
+        )
+    if least.low <= value.low and value.high <= most.low:
+        return term
+    branches: list[tuple[Condition, Row]] = [(Compare("<", value, least), least)] if least.low > value.low else []
+    branches += [(Compare("<", most, value), most)] if most.low < value.high else []
+    kept = terms.choose(branches, value)
+    ends = [min(max(end, least.low), most.low) for end in (value.low, value.high)]
+    return Term(replace(kept, low=ends[0], high=ends[1]), meaning)
+
+
+def _between(value: Row, meaning: Type) -> str:
+    if isinstance(meaning, DateType):
+        return f"{day_of(value.low)} to {day_of(value.high)}"
+    step = meaning.step if isinstance(meaning, NumberType) else Fraction(1)
+    return f"{as_text(value.low * step)} to {as_text(value.high * step)}"

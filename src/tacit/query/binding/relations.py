@@ -168,7 +168,7 @@ class Built:
 class Relations:
     """Builds the relations of one question; every one that makes columns gets a number of its own.
 
-    `rows_of` is the maximum number of rows of one unit in a relation (price/stability.py).
+    `rows_of` is the maximum number of rows of one unit in a relation (price/stability.py); `most` is the question's own.
     """
 
     catalog: Catalog
@@ -177,9 +177,29 @@ class Relations:
     numbers: Iterator[int] = field(default_factory=count)
     joins: int = 0
     queries: int = 0
+    most: int | None = None
+
+    def aside(self) -> Relations:
+        """The same with numbers and limits of its own, to look at a question before it is read."""
+        return Relations(self.catalog, self.public, self.rows_of, most=self.most)
 
     def of(self, select: Select, around: Scope | None = None) -> Built:
         """The rows that a SELECT is over, after its WHERE."""
+        built = self._of(select, around)
+        if self.most is not None and not built.public and not isinstance(built.rows, PublicScan):
+            self._check_most(built.rows, source_of(select).at)
+        return built
+
+    def _check_most(self, rows: Rows, at: At) -> None:
+        """Refuses rows that a join or UNION ALL multiplies: a unit can have more of them than max_rows_contributed."""
+        if (many := self.rows_of(rows)) > (self.most or 0):
+            raise NotAllowed(
+                f"one unit can have {many:,} rows after joins and UNION ALL, more than max_rows_contributed = {self.most}",
+                remedy="leave the option out, or ask one private table",
+                at=at,
+            )
+
+    def _of(self, select: Select, around: Scope | None) -> Built:
         parts = [self.part(source_of(select)), *(self.part(joined.table) for joined in select.joins)]
         self._count_joins(select)
         pool = list(conjuncts(select.where))
@@ -206,7 +226,13 @@ class Relations:
         if table.public:
             scan = PublicScan(table, number, self.public.size(table.name), len(columns))
             return Part(scan, Source(item.alias, held, table=table), True, item.at)
-        rows = Bound(Scan(table, number), table.max_rows)
+        if self.most is not None and self.most > table.max_rows:
+            raise NotAllowed(
+                f"max_rows_contributed = {self.most} is more than the catalog allows: {table.max_rows} in {table.name}",
+                remedy=f"write at most {table.max_rows}, or leave it out",
+                at=item.at,
+            )
+        rows = Bound(Scan(table, number), table.max_rows if self.most is None else self.most)
         source = Source(item.alias, held, identities_of(self.catalog, table, number), table)
         return Part(rows, source, False, item.at)
 

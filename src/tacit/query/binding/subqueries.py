@@ -15,7 +15,7 @@ from typing import Literal as Choice
 
 from tacit.errors import NotAllowed, RangeTooLarge, WrongType
 from tacit.query.binding import terms
-from tacit.query.binding.binder import Binder, has_aggregate
+from tacit.query.binding.binder import Binder, check_place, has_aggregate
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.conditions import possible
 from tacit.query.binding.curves import public_step
@@ -89,6 +89,7 @@ class Totals:
         if isinstance(expression, Apply) and expression.function in WRITTEN:
             return Name((self.total(expression),), expression.at)
         if isinstance(expression, Apply):
+            check_place(expression)
             return replace(expression, arguments=tuple(map(self.written, expression.arguments)))
         if isinstance(expression, Name):
             if self.binder.scope.identity(expression) is not None:
@@ -384,7 +385,7 @@ def _per_unit(relations: Relations, query: Select, built: Built, rows: Rows) -> 
     totals = Totals(binder, relations.rows_of(rows), source, keys)
     columns = [column for item in query.items for column in _of_item(item, built, totals, identities)]
     having = totals.written(query.having) if query.having is not None else None
-    per = PerUnit(rows, tuple(nodes), tuple(made.total for made in totals.found.values()), source)
+    per = PerUnit(rows, tuple(nodes), tuple(made.total for made in totals.found.values()), source, query.limits.groups)
     known: dict[str, Declared | Term] = dict(keys.values())
     known |= {made.column.name: made.term for made in totals.found.values()}
     inside = Scope((Source("", known),))

@@ -68,10 +68,11 @@ class Reading:
 
     @classmethod
     def of(cls, group: Group, tables: Tables) -> Reading:
-        """The inputs of a plan: the columns of its expressions, and ranks if the rows of a group are limited."""
+        """The inputs of a plan: the columns of its expressions, and ranks if rows of a group or groups of a unit are limited."""
         nodes = (node for whole in expressions_of(group) for node in nodes_of(whole))
         columns = {stored_name(node.source, node.name) for node in nodes if isinstance(node, Column | TextColumn)}
-        ranks = {stored_name(step.source, RANK) for step in below(group) if isinstance(step, Scan)} if group.per_group else set()
+        ranked = group.per_group is not None or any(isinstance(step, PerUnit) and step.most is not None for step in below(group))
+        ranks = {stored_name(step.source, RANK) for step in below(group) if isinstance(step, Scan)} if ranked else set()
         return cls(tables, frozenset(columns | ranks))
 
     def stored(self, name: str, source: int) -> tuple[ir.Table, dict[str, Any]]:
@@ -173,7 +174,22 @@ def _(node: PerUnit, reading: Reading) -> ir.Table:
     over = {total.name: made for total, made in zip(totals, values[len(keys) :], strict=True)}
     rows = rows.mutate(**keys, **over)
     made = {stored_name(node.source, total.name): _total(total, rows) for total in node.totals}
+    if node.most is not None:
+        return _first_groups(rows, list(keys), made, node.most)
     return rows.group_by([UNIT, *keys]).aggregate(**made) if made else rows.select(UNIT, *keys).distinct()
+
+
+def _first_groups(rows: ir.Table, keys: list[str], made: dict[str, Any], most: int) -> ir.Table:
+    """The first `most` groups of each unit, in the order of the least ranks of its rows in them; keys decide between equal ranks.
+
+    Both are facts about the rows of that unit alone, so no other unit has a say in which of its groups are kept.
+    """
+    ranks = [name for name in rows.columns if name.endswith(f":{RANK}")]
+    least = {f"tacit_first_{place}": rows[name].min() for place, name in enumerate(ranks)}
+    grouped = rows.group_by([UNIT, *keys]).aggregate(**made, **least)
+    order = [grouped[name] for name in (*least, *keys)]
+    placed = grouped.mutate(tacit_place=ibis.row_number().over(ibis.window(group_by=grouped[UNIT], order_by=order)))
+    return placed.filter(placed["tacit_place"] < most).drop("tacit_place", *least)
 
 
 def _total(total: Total, rows: ir.Table) -> Any:

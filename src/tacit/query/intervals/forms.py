@@ -25,6 +25,7 @@ from tacit.query.question import (
     Arithmetic,
     Call,
     Day,
+    End,
     Fixed,
     KeyValue,
     Mapped,
@@ -54,6 +55,8 @@ def is_date(out: Out, question: Question) -> bool:
             return question.calls[out.index].is_date
         case KeyValue():
             return isinstance(question.group.keys[out.index].term.type, DateType)
+        case End():
+            return is_date(question.outputs[out.place].value, question)
         case Window(function="sum" | "avg" | "count" | "rank" | "dense_rank" | "row_number"):
             return False
         case _:
@@ -68,6 +71,8 @@ def is_whole(out: Out, question: Question) -> bool:
         case KeyValue():
             meaning = question.group.keys[out.index].term.type
             return isinstance(meaning, NumberType) and meaning.step.denominator == 1
+        case End():
+            return is_whole(question.outputs[out.place].value, question)
         case Number():
             return out.value.denominator == 1
         case Rounded():

@@ -27,6 +27,7 @@ from tacit.query.question import (
     Arithmetic,
     Beside,
     Call,
+    End,
     Number,
     Out,
     Question,
@@ -207,6 +208,8 @@ def chooses(question: Question) -> bool:
 
 def is_exact(out: Out, question: Question) -> bool:
     """Whether keys and constants alone decide a column; a window sees the rows that HAVING leaves."""
+    if isinstance(out, End):
+        return False
     having = question.having is not None and is_noisy(question.having)
     return not is_noisy(out) and not (having and any(isinstance(node, Window) for node in nodes(out)))
 

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from tacit.errors import NotAllowed
 from tacit.query.functions import FORMS, OF_ONE_COLUMN
+from tacit.query.language.bounds import Contribution, contribution
 from tacit.query.language.nodes import BINARY, CALLS, NAMED, SCHEMAS, UNARY
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Ordering, Scalar, Star
 from tacit.query.language.values import Values
@@ -323,6 +324,13 @@ class Expressions(Values):
             share = Apply("-", (Constant(Fraction(1)), share), self.at(node))
         return Apply("quantile", (self.expression(order.expressions[0].this), share), self.at(node))
 
+    def percentile(self, node: exp.Expr) -> Expression:
+        """PERCENTILE_CONT(x, q), which one dialect writes without WITHIN GROUP."""
+        self.only(node, "this", "expression")
+        if node.expression is None:
+            raise self.refuse(node, "PERCENTILE_CONT of one argument requires WITHIN GROUP (ORDER BY x)")
+        return self.apply("quantile", node, node.this, node.expression)
+
     def quantiles(self, node: exp.Expr) -> Expression:
         raise NotAllowed(
             "APPROX_QUANTILES is several columns, so it must be an item of SELECT by itself",
@@ -366,8 +374,10 @@ READERS: dict[type[exp.Expr], Callable[[Expressions, exp.Expr], Expression]] = {
     exp.Interval: Expressions.interval,
     exp.Left: Expressions.left_part,
     exp.WithinGroup: Expressions.within_group,
+    exp.PercentileCont: Expressions.percentile,
     exp.ApproxQuantiles: Expressions.quantiles,
     exp.Log: Expressions.log,
     exp.Anonymous: Expressions.call_named,
+    Contribution: contribution,
     exp.Window: read_window,
 }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tacit.errors import NotAllowed, TooMuchWork, WrongType
+from tacit.query.language.bounds import Options, read_options
 from tacit.query.language.expressions import Expressions
 from tacit.query.language.nodes import SCHEMAS
 from tacit.query.language.syntax import (
@@ -25,6 +26,7 @@ from tacit.query.language.syntax import (
     From,
     Item,
     Joined,
+    Limits,
     Nested,
     Query,
     Select,
@@ -103,9 +105,15 @@ _CLAUSES = (
 class Reader(Expressions):
     """Reads one tree: a question with its clauses."""
 
-    def select(self, tree: exp.Select, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
-        """A SELECT, also one inside another."""
-        self.only(tree, *_CLAUSES)
+    def select(self, tree: exp.Select, outermost: bool = False) -> Select:
+        """A SELECT, also one inside another, which has no options."""
+        hint = tree.args.get("hint")
+        if isinstance(hint, Options) and not outermost:
+            raise NotAllowed(
+                "options are those of the whole question", remedy="write them once, after its first SELECT", at=self.at(tree)
+            )
+        self.only(tree, *_CLAUSES, *(["hint"] if isinstance(hint, Options) else []))
+        options, limits = read_options(self, hint) if isinstance(hint, Options) else ((), Limits())
         outer = dict(self.named_queries)
         self.read_with(tree.args.get("with_"))
         source = tree.args.get("from_")
@@ -131,24 +139,24 @@ class Reader(Expressions):
             distinct=bool(distinct),
             sets=sets,
             qualify=self.expression(chosen.this) if chosen else None,
+            limits=limits,
         )
         self.named_queries = outer
         return found
 
-    def questions(self, tree: exp.Expr, options: tuple[tuple[str, Fraction], ...] = ()) -> Select:
+    def questions(self, tree: exp.Expr) -> Select:
         """A SELECT, or several with UNION ALL: one question, whose order and limit are those of all rows."""
         if isinstance(tree, exp.Select):
-            return self.select(tree, options)
+            return self.select(tree, outermost=True)
         self.only(tree, "this", "expression", "distinct", "with_", "order", "limit", "offset")
         self.read_with(tree.args.get("with_"))
-        first, *others = (self.one_of_several(each) for each in self.parts(tree))
+        first, *others = (self.one_of_several(each, place == 0) for place, each in enumerate(self.parts(tree)))
         return replace(
             first,
             order_by=self.orderings(tree.args.get("order")),
             limit=self.whole(tree.args.get("limit"), "LIMIT"),
             offset=self.whole(tree.args.get("offset"), "OFFSET") or 0,
-            options=options,
-            below=tuple(others),
+            below=tuple(replace(other, limits=first.limits) for other in others),
         )
 
     def parts(self, tree: exp.Expr) -> Iterator[exp.Select]:
@@ -170,9 +178,9 @@ class Reader(Expressions):
         else:
             raise self.refuse(tree)
 
-    def one_of_several(self, tree: exp.Select) -> Select:
-        """One question of several; it has no order of its own."""
-        select = self.select(tree)
+    def one_of_several(self, tree: exp.Select, first: bool) -> Select:
+        """One question of several; it has no order of its own, and the options of all are those of the first."""
+        select = self.select(tree, outermost=first)
         if select.order_by or select.limit is not None or select.offset:
             raise NotAllowed(
                 "a part of UNION ALL has ORDER BY or LIMIT of its own: they apply to the whole answer",

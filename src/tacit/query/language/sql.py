@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -22,7 +22,8 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import TokenType
 
 from tacit.errors import InvalidSQL, NotAllowed, Refused
-from tacit.query.language.nodes import Given, line_and_column, read_number
+from tacit.query.language.bounds import BOUNDED, CLAMPED, Contribution, Options
+from tacit.query.language.nodes import Given, line_and_column
 from tacit.query.language.reader import Reader
 from tacit.query.language.syntax import (
     Apply,
@@ -51,6 +52,32 @@ AS_WRITTEN = frozenset({
 })  # fmt: skip
 
 
+CLAUSES = ("DIFFERENTIAL_PRIVACY", "ANONYMIZATION")  # today's word and the earlier one
+
+
+def _with_bounds(name: str, parser: Any) -> exp.Expr:
+    """An aggregate of BigQuery: with contribution_bounds_... => (lo, hi) among its arguments, or CLAMPED BETWEEN after them."""
+    start = parser._tokens[parser._index - 2]
+    written = parser._parse_csv(lambda: parser._parse_lambda(alias=False))
+    bounds = [part for part in written if isinstance(part, exp.Kwarg)]
+    given = [part for part in written if not isinstance(part, exp.Kwarg)]
+    clamped = None
+    if name in CLAMPED and parser._match_text_seq("CLAMPED"):
+        if not parser._match(TokenType.BETWEEN):
+            parser.raise_error("Expecting BETWEEN after CLAMPED")
+        low = parser._parse_bitwise()
+        if not parser._match(TokenType.AND):
+            parser.raise_error("Expecting AND")
+        clamped = exp.Tuple(expressions=[low, parser._parse_bitwise()])
+    if parser._curr is None or parser._curr.token_type is not TokenType.R_PAREN:
+        parser.raise_error("Expecting )")
+    plain = CLAMPED.get(name, name)
+    call = parser.validate_expression(parser.FUNCTIONS[plain](given), given).update_positions(start)
+    if not bounds and clamped is None and name not in CLAMPED:
+        return call  # type: ignore[no-any-return]
+    return Contribution(this=call, bounds=bounds, clamped=clamped, word=name).update_positions(start)
+
+
 class Ordinary(Dialect):
     """Ordinary SQL: double quotes and backticks are identifiers, single quotes are text. NULLs come last, as in an answer."""
 
@@ -62,7 +89,10 @@ class Ordinary(Dialect):
         IDENTIFIERS = ['"', "`"]  # noqa: RUF012  # sqlglot's own way to declare a dialect
 
     class Parser(parser.Parser):
-        """The functions of `AS_WRITTEN` are calls like any other; `~` and RLIKE, which differ between dialects, are two nodes."""
+        """The functions of `AS_WRITTEN` are calls like any other; `~` and RLIKE, which differ between dialects, are two nodes.
+
+        Options after SELECT are a node of their own, and so is an aggregate that bounds what one unit adds to it.
+        """
 
         FUNCTIONS = {name: build for name, build in parser.Parser.FUNCTIONS.items() if name not in AS_WRITTEN}  # noqa: RUF012
         RANGE_PARSERS = {  # noqa: RUF012
@@ -74,6 +104,20 @@ class Ordinary(Dialect):
             **parser.Parser.PLACEHOLDER_PARSERS,
             TokenType.PLACEHOLDER: lambda self: exp.Placeholder().update_positions(self._prev),
         }
+        FUNCTION_PARSERS = {  # noqa: RUF012
+            **parser.Parser.FUNCTION_PARSERS,
+            **{name: partial(_with_bounds, name) for name in (*BOUNDED, *CLAMPED)},
+        }
+
+        def _parse_hint(self) -> Any:
+            """The options of SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (...), where sqlglot looks for hints."""
+            following = self._next.text.upper() if self._next else ""
+            if self._curr is None or self._curr.token_type is not TokenType.WITH or following not in CLAUSES:
+                return super()._parse_hint()
+            self._advance(2)
+            if not self._match_text_seq("OPTIONS"):
+                self.raise_error(f"Expecting OPTIONS after {following}")
+            return self.expression(Options(expressions=self._parse_wrapped_csv(self._parse_assignment, optional=False)))
 
 
 # --- from text to a question -------------------------------------------------------------------------------------------------
@@ -109,14 +153,14 @@ def parse(text: str, given: Given | None = None) -> Select:
 
 def read(text: str, given: Given | None = None) -> Written:
     """The statement of `text`: a SELECT, DESCRIBE or SHOW TABLES."""
-    text, options = _budget_in(check_text(text))
+    text = check_text(text)
     tree = _one_statement(text)
     if not isinstance(tree, exp.Select | exp.Union):
         return Written(_of_the_catalog(tree, text))
     reader = Reader(text, given)
     marks = sorted((node for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None), key=_start)
     reader.places = {id(node): place for place, node in enumerate(marks, 1)}
-    select = reader.questions(tree, options)
+    select = reader.questions(tree)
     if unused := sorted(set(reader.given.parameters) - reader.filled):
         raise NotAllowed(f"the question has no parameter {unused[0][:60]!r}", remedy="leave its value out")
     return Written(select, bool(reader.filled))
@@ -246,28 +290,6 @@ _RESERVED = frozenset(word for words in _WORDS for word in words.split())
 _TOKEN = re.compile(  # a literal, a quoted name or a comment as one, also one that is never closed; a word; any other sign
     r"""'[^']*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)|\w+|[^\s\w]""", re.DOTALL
 )
-_OPTIONS = re.compile(r"\A(\s*SELECT)\s+WITH\s+DIFFERENTIAL_PRIVACY\s+OPTIONS\s*\(([^()'\"`]*)\)", re.IGNORECASE)
-
-
-def _budget_in(text: str) -> tuple[str, tuple[tuple[str, Fraction], ...]]:
-    """The text without its `SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, ...)`, blanked so that places stay."""
-    match = _OPTIONS.match(text)
-    if not match:
-        return text, ()
-    blank = re.sub(r"[^\n]", " ", text[match.end(1) : match.end()])
-    return match.group(1) + blank + text[match.end() :], tuple(_options(match.group(2)))
-
-
-def _options(text: str) -> Iterator[tuple[str, Fraction]]:
-    for part in text.split(","):
-        name, _, value = (piece.strip() for piece in part.partition("="))
-        if name.lower() not in ("epsilon", "delta", "error", "confidence"):
-            remedy = "write OPTIONS (epsilon = 0.5), with delta, error or confidence"
-            raise InvalidSQL(f"{name[:40]!r} is not a valid option", remedy=remedy)
-        number = read_number(value)
-        if number is None:
-            raise InvalidSQL(f"the option {name.lower()} must be a number", remedy=f"write {name.lower()} = 0.5")
-        yield name.lower(), number
 
 
 def _one_statement(text: str) -> exp.Expr:

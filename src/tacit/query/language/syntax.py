@@ -117,8 +117,19 @@ class Ordering:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The options of a question besides its budget: the unit, its most groups and rows, and which groups are shown."""
+
+    unit: Name | None = None
+    groups: int | None = None
+    rows: int | None = None
+    selection: str | None = None
+    people: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
-    """A whole question as written; `options` is the budget written in it.
+    """A whole question as written; `options` is the budget written in it, and `limits` are its other options.
 
     `sets` are the grouping sets of ROLLUP, CUBE or GROUPING SETS; `group_by` has all their expressions. The rows of the questions
     in `below` stand below its own (UNION ALL); its order and limit are then those of all rows. Without FROM, `table` is None.
@@ -138,6 +149,13 @@ class Select:
     sets: tuple[tuple[Expression, ...], ...] = ()
     below: tuple[Select, ...] = ()
     qualify: Expression | None = None
+    limits: Limits = Limits()
+
+    @property
+    def over_groups(self) -> tuple[Expression, ...]:
+        """The expressions in which released numbers may stand."""
+        tests = [test for test in (self.having, self.qualify) if test is not None]
+        return (*(item.expression for item in self.items), *tests, *(order.expression for order in self.order_by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +218,7 @@ def without_places(select: Select) -> Select:
         below=tuple(map(without_places, select.below)),
         having=_maybe(select.having),
         qualify=_maybe(select.qualify),
+        limits=replace(select.limits, unit=select.limits.unit and replace(select.limits.unit, at=None)),
         order_by=tuple(replace(order, expression=_without_place(order.expression)) for order in select.order_by),
     )
 

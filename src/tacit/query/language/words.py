@@ -290,6 +290,8 @@ WORDS: Mapping[str, Word] = {
     **dict.fromkeys(("STARTS_WITH", "STARTSWITH"), _pattern("starts_with")),
     **dict.fromkeys(("ENDS_WITH", "ENDSWITH"), _pattern("ends_with")),
     "CONTAINS": _pattern("contains"),
+    "DP_INTERVAL_LOW": _synonym("interval_low", 1, "COUNT(*) AS n, DP_INTERVAL_LOW(n)"),
+    "DP_INTERVAL_HIGH": _synonym("interval_high", 1, "COUNT(*) AS n, DP_INTERVAL_HIGH(n)"),
     "CONCAT": _many("concat_all"),
     "VERSION": _word_of(0, 0, "VERSION()", version),
     **dict.fromkeys(("TO_DATE", "TO_TIMESTAMP"), _word_of(2, 2, "TO_DATE('2024-05-01', 'YYYY-MM-DD')", day_read(of_to_date, 1))),

@@ -11,6 +11,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 from tacit.errors import NotAllowed
+from tacit.query.language.bounds import PER_GROUP, PER_ROW, bounded_text, options_text, row_bounded_text
 from tacit.query.language.expressions import window_text
 from tacit.query.language.nodes import MOST_DIGITS
 from tacit.query.language.sql import parse, quoted_name
@@ -23,6 +24,7 @@ from tacit.query.language.syntax import (
     InQuery,
     Item,
     Joined,
+    Limits,
     Name,
     Nested,
     Query,
@@ -43,7 +45,12 @@ CHAINED = frozenset({"or", "and", "+", "-", "*", "/", "%", "concat"})  # read fr
 SYMBOLS = {"or": "OR", "and": "AND", "concat": "||", "like": "LIKE", "ilike": "ILIKE"}
 SUFFIXES = {"is_null": "IS NULL", "is_true": "IS TRUE", "is_false": "IS FALSE"}
 CASTS = {"integer": "BIGINT", "number": "DOUBLE", "date": "DATE", "text": "TEXT", "boolean": "BOOLEAN"}
-CALLED = {"quantile": "QUANTILE_CONT", "concat_all": "CONCAT"}
+CALLED = {
+    "quantile": "QUANTILE_CONT",
+    "concat_all": "CONCAT",
+    "interval_low": "DP_INTERVAL_LOW",
+    "interval_high": "DP_INTERVAL_HIGH",
+}
 
 
 def written(select: Select) -> str:
@@ -59,7 +66,7 @@ def written(select: Select) -> str:
 
 
 def _select(select: Select) -> str:
-    whole = " UNION ALL ".join([_of_rows(select), *map(_of_rows, select.below)])
+    whole = " UNION ALL ".join([_of_rows(select), *(_of_rows(each, first=False) for each in select.below)])
     parts = [whole]
     if select.order_by:
         orders = (expression_text(order.expression) + " DESC" * order.descending for order in select.order_by)
@@ -69,11 +76,10 @@ def _select(select: Select) -> str:
     return " ".join(parts)
 
 
-def _of_rows(select: Select) -> str:
-    """A SELECT without its order and limit."""
-    options = ", ".join(f"{name} = {_number(value)}" for name, value in select.options)
+def _of_rows(select: Select, first: bool = True) -> str:
+    """A SELECT without its order and limit; only the first of several writes the options of all."""
     parts = [
-        f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({options})" if options else "SELECT",
+        f"SELECT {_options(select)}" if first and (select.options or select.limits != Limits()) else "SELECT",
         *(["DISTINCT"] if select.distinct else []),
         ", ".join(map(_item, select.items)),
         *([] if select.table is None else [f"FROM {_table(select.table)}"]),
@@ -84,6 +90,10 @@ def _of_rows(select: Select) -> str:
         *([f"QUALIFY {expression_text(select.qualify)}"] if select.qualify is not None else []),
     ]
     return " ".join(parts)
+
+
+def _options(select: Select) -> str:
+    return options_text({name: _number(value) for name, value in select.options}, select.limits, expression_text)
 
 
 def _keys(select: Select) -> str:
@@ -272,4 +282,6 @@ FORMS: Mapping[str, Callable[[Apply], str]] = {
     "interval": _interval,
     "cast_decimal": _decimal,
     "over": _window,
+    **dict.fromkeys(PER_GROUP.values(), lambda expression: bounded_text(expression, expression_text)),
+    **dict.fromkeys(PER_ROW, lambda expression: row_bounded_text(expression, expression_text) or _call(expression)),
 }

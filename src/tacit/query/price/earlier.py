@@ -14,7 +14,7 @@ from tacit.errors import TacitError, TooMuchWork
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.language.syntax import Select
-from tacit.query.passes import Counting, rewrite
+from tacit.query.passes import Counting, declared_together, rewrite
 from tacit.query.plan import Bound, Group, Join, PerUnit, Relation, Semi, Union, UnitJoin, Where
 from tacit.query.price.stability import is_private, tables_of
 from tacit.query.question import Question
@@ -23,7 +23,7 @@ from tacit.query.question import Question
 def earlier_plan(select: Select, catalog: Catalog, public: PublicFacts) -> Question | None:
     """The plan of a question as it was; None if it was refused."""
     try:
-        return rewrite(select, catalog, public, Counting(_rows_of, _copies, _limited))
+        return rewrite(select, catalog, public, Counting(_rows_of, _copies, _limited, declared_together))
     except TacitError:
         return None
 

@@ -16,8 +16,10 @@ from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.intervals.aggregates import CHOICES, moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
+from tacit.query.passes import clamped_of
 from tacit.query.plan import (
     Bound,
+    Choose,
     Column,
     Join,
     Literal,
@@ -40,7 +42,7 @@ from tacit.query.price.header import Heading, header_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
-from tacit.query.question import Call, Output, Question, Result, Window, is_word, pause, size
+from tacit.query.question import Call, End, Output, Question, Result, Window, is_word, pause, size
 from tacit.query.trees import below, children, nodes_of
 
 
@@ -206,7 +208,9 @@ def _name(moment: Moment, question: Question) -> str:
 
 
 def _columnwords_of(node: Row, question: Question) -> str:
-    """A column by its name; a total of a sub-query by what it is for one unit."""
+    """A column by its name, one between bounds too; a total of a sub-query by what it is for one unit."""
+    if isinstance(node, Choose) and isinstance(kept := clamped_of(node), Column):
+        return f"clamped {_columnwords_of(kept, question)}"
     made = {
         (step.source, total.name): total for step in below(question.group) if isinstance(step, PerUnit) for total in step.totals
     }
@@ -242,6 +246,9 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses, group_rows: int |
         return Expected(output.name, "no interval: all of epsilon goes to the value")
     if is_word(out):
         return Expected(output.name, "text made from noisy numbers; it has no interval")
+    if isinstance(out, End):
+        which = "low" if out.side == "low" else "high"
+        return Expected(output.name, f"the {which} end of the interval of {question.outputs[out.place].name}")
     released = out.child if isinstance(out, Window) and out.function == "sum" and window_kind(out, question) == "linear" else out
     together = quote.request.simultaneous or chooses(question)
     if isinstance(released, Result) and not (quote.keys and (together or released is not out)):  # else how many are shown decides
@@ -312,7 +319,8 @@ def _step(relation: Relation) -> str:
             where = "of the same unit" if is_private(relation.other) else "in a public table"
             return f"rows {'without' if relation.negated else 'with'} a match {where}"
         case PerUnit():
-            return " and ".join(["one row per unit", *(words_of(node) for _, node in relation.keys)])
+            kept = f", for at most {relation.most} of them" if relation.most is not None else ""
+            return " and ".join(["one row per unit", *(words_of(node) for _, node in relation.keys)]) + kept
         case Union():
             return "union all"
         case _:

@@ -28,6 +28,7 @@ from tacit.query.question import (
     Chosen,
     Coalesced,
     Day,
+    End,
     Fixed,
     KeyValue,
     NullIf,
@@ -124,6 +125,8 @@ def type_of(out: Out, question: Question) -> str | None:
     match out:
         case KeyValue():
             return type_of_term(question.group.keys[out.index].term)
+        case End():
+            return type_of(question.outputs[out.place].value, question)
         case Result() if (call := question.calls[out.index]).name in CHOICES and call.over is not None:
             return type_of_term(call.over)
         case Test():

@@ -384,7 +384,13 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
     if factor == 2 and share > LARGEST_EPSILON:
         raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number", argument="epsilon")
     passed = 1 + exp_up(share) if factor == 2 else 1
-    return KeyThreshold(share, delta / passed, touched.units_l1, max(table.min_people for table in tables_of(question.group)), UNIT)
+    return KeyThreshold(
+        share,
+        delta / passed,
+        touched.units_l1,
+        max(question.group.people or 0, *(table.min_people for table in tables_of(question.group))),
+        UNIT,
+    )
 
 
 # --- several quantiles of one list: draws of their own, or one tree of counts (mechanisms/tree/tree.md) ----------------------

@@ -90,7 +90,7 @@ def reach(question: Question, change: Change = "add-remove", fixed: bool = False
     if not group.keys:
         return Reach(rows, 1, rows, change, fixed=fixed)
     cells = rows if private(question) else prod(size(key) for key in group.keys)
-    per_group = min(rows, group.per_group) if group.per_group else rows
+    per_group = min(rows, _rows_in_one_group(group), group.per_group or rows)
     return Reach(rows, min(rows, cells), per_group, change, private(question) or cells > 1)
 
 
@@ -145,9 +145,25 @@ def _(relation: Where | Semi | Join | UnitJoin) -> int:
 
 @rows_of.register
 def _(relation: PerUnit) -> int:
-    """One row for each combination of keys: at most as many as there are rows, and as there are combinations."""
-    sizes = (node.high - node.low + 1 + node.nullable for _, node in relation.keys)
-    return min(rows_of(relation.child), prod(sizes))
+    """One row for each combination of keys: at most as many as there are rows, and as there are combinations, and as are kept."""
+    most = min(rows_of(relation.child), prod(size for _, size in _key_sizes(relation)))
+    return most if relation.most is None else min(most, relation.most)
+
+
+def _key_sizes(relation: PerUnit) -> Iterator[tuple[str, int]]:
+    return ((name, node.high - node.low + 1 + node.nullable) for name, node in relation.keys)
+
+
+def _rows_in_one_group(group: Group) -> int:
+    """The most rows of one unit in one group: where a sub-query groups by its keys too, those that other keys tell apart."""
+    child: Relation = group.child
+    while isinstance(child, Where):
+        child = child.child
+    if not isinstance(child, PerUnit):
+        return rows_of(child)
+    keys = {key.term.node for key in group.keys}
+    told = {node.name for node in keys if isinstance(node, Column) and node.source == child.source}
+    return min(rows_of(child), prod(size for name, size in _key_sizes(child) if name not in told))
 
 
 @rows_of.register

@@ -283,7 +283,14 @@ def _(relation: PerUnit, expressions: Expressions) -> Flow:
     each = INTO_MANY + PART * 2 * max(1, len(relation.totals)) + sum(map(expressions.steps, values))
     each += UNIT_OF_MANY * sum(total.kind == "distinct" for total in relation.totals)
     held = before.rows * (GROUP_BYTES + 16 * (len(relation.keys) + 2 * len(relation.totals)))
-    return Flow(before.rows, before.work + Work(4 * before.rows, bytes=held) + _by_task(before.rows * each) + _shuffle_work())
+    made = Flow(before.rows, before.work + Work(4 * before.rows, bytes=held) + _by_task(before.rows * each) + _shuffle_work())
+    return made if relation.most is None else _first_groups_work(made, expressions)
+
+
+def _first_groups_work(made: Flow, expressions: Expressions) -> Flow:
+    """Where the groups of a unit are limited, the rows of all groups are held and sorted; none is left out."""
+    numbered = Work(2 * made.rows, bytes=made.rows * expressions.width)
+    return replace(made, work=made.work + numbered + _by_task(made.rows * (NUMBERED + 2 * expressions.width)) + _shuffle_work())
 
 
 @flow.register

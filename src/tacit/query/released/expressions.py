@@ -11,7 +11,7 @@ from functools import partial
 from tacit.errors import NotAllowed, RangeTooLarge, Refused, WrongType
 from tacit.privacy.catalog import day_number
 from tacit.query.binding import terms
-from tacit.query.binding.binder import at_place
+from tacit.query.binding.binder import at_place, check_place
 from tacit.query.binding.comparisons import not_declared, those_that_can_be
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import CHOICES, WRITTEN
@@ -121,6 +121,8 @@ class Results:
             return self.asked.grouping(expression)
         if isinstance(expression, Apply) and expression.function == "over":
             return window(self, expression)
+        if isinstance(expression, Apply):
+            check_place(expression)
         if (key := self.key(expression)) is not None:
             return key
         if isinstance(expression, Name) and len(expression.parts) == 1 and expression.parts[0].lower() in self.aliases:

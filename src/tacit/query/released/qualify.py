@@ -13,15 +13,32 @@ from itertools import chain, count
 
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog
-from tacit.query.binding.binder import Binder
+from tacit.query.binding.binder import Binder, is_bounded
 from tacit.query.binding.relations import Built, Relations
 from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group, source_of
 from tacit.query.intervals.aggregates import CHOICES
+from tacit.query.language.bounds import ENDS
 from tacit.query.language.reader import MOST_SETS
-from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Query, Scalar, Select, Star, unplaced_query
+from tacit.query.language.syntax import Apply, Constant, Expression, Item, Limits, Name, Query, Scalar, Select, Star, unplaced_query
+from tacit.query.language.writer import CALLED as CALLED_ENDS
 from tacit.query.plan import Group, Key, PublicScan, Rows
-from tacit.query.question import Beside, Number, Order, Out, Output, Question, Result, Window, is_noisy, nodes
+from tacit.query.question import (
+    Beside,
+    End,
+    Fixed,
+    Number,
+    Order,
+    Out,
+    Output,
+    Question,
+    Result,
+    Window,
+    is_noisy,
+    nodes,
+    private,
+)
 from tacit.query.released.calls import Asked, is_released, not_alone
+from tacit.query.released.contributions import check_limits, per_unit_and_group
 from tacit.query.released.expressions import Results
 
 # --- UNION ALL: rows of released numbers, with columns of one kind -----------------------------------------------------------
@@ -147,7 +164,7 @@ LONGEST_NAME = 60
 
 def qualify(select: Select, catalog: Catalog, public: PublicFacts, rows_of: Callable[[Rows], int]) -> Question:
     """The question with its meaning, before limits and moments."""
-    relations = Relations(catalog, public, rows_of)
+    relations = Relations(catalog, public, rows_of, most=select.limits.rows)
     scalars = Scalars(relations)
     parts = [part for each in (select, *select.below) for part in _parts(each, relations, scalars)]
     if len(parts) > MOST_SETS:
@@ -161,6 +178,8 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts, rows_of: Call
     for part in (first, *others):
         if any(isinstance(node, Result) and part.calls[node.index].name in CHOICES for node in nodes(part.order)):
             raise not_alone(select.order_by[0].expression.at)
+        if any(isinstance(node, End) for node in nodes(part.order)):
+            raise NotAllowed("an end of an interval does not order rows", remedy="order by the number itself")
     return replace(first, below=tuple(others))
 
 
@@ -175,6 +194,8 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
             raise NotAllowed(
                 "rows of private data are not returned", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at
             )
+    limited = select.limits != Limits() or any(map(is_bounded, select.over_groups))
+    select = per_unit_and_group(select, relations) if limited else select
     built = relations.of(select)
     if built.public or isinstance(built.rows, PublicScan):
         at = source_of(select).at
@@ -183,6 +204,8 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
     every = _keys(select, select.group_by, binder)
     sets = [_keys(select, keys, binder) for keys in select.sets] if select.sets else [every]
     _check_sets(select, sets)
+    if limited:
+        check_limits(select.limits, built.scope, every, source_of(select).at)
     parts = []
     for keys in sets:
         absent = tuple(key for key in every if all(key.term != other.term for other in keys))
@@ -201,7 +224,10 @@ def _part(select: Select, rows: Rows, asked: Asked) -> Part:
     order = tuple(Order(_order_value(item.expression, outputs, select.items, named), item.descending) for item in ordered)
     if not asked.calls:
         raise NotAllowed("the question asks for no aggregate", remedy="add one, for example COUNT(*)")
-    question = Question(Group(rows, asked.keys, ()), tuple(asked.calls), outputs, having, order, qualify=chosen)
+    group = Group(rows, asked.keys, ())
+    question = Question(group, tuple(asked.calls), outputs, having, order, qualify=chosen)
+    if private(question):
+        question = replace(question, group=replace(group, people=select.limits.people))
     windowed = any(isinstance(node, Window) for part in (*outputs, *order) for node in nodes(part)) or chosen is not None
     if len(select.sets) > 1 and windowed:
         raise NotAllowed(
@@ -241,17 +267,48 @@ def _keys(select: Select, expressions: tuple[Expression, ...], binder: Binder) -
 
 def _outputs(items: tuple[Item, ...], results: Results) -> tuple[Output, ...]:
     names: list[str] = []
-    outputs = []
+    outputs: list[Output] = []
     for item in items:
         wanted = item.name or name_of(item.expression)[:LONGEST_NAME]
         name = next(name for name in chain([wanted], (f"{wanted}_{number}" for number in count(2))) if name not in names)
         names.append(name)
         outputs.append(Output(name, _output(item.expression, results)))
-    return tuple(outputs)
+    return tuple(
+        replace(output, value=_end(item, items, outputs, results) or output.value)
+        for item, output in zip(items, outputs, strict=True)
+    )
+
+
+def _end(item: Item, items: tuple[Item, ...], outputs: list[Output], results: Results) -> End | None:
+    """DP_INTERVAL_LOW(n) and DP_INTERVAL_HIGH(n): an end of the interval of the column n; None for any other item."""
+    expression = item.expression
+    if not isinstance(expression, Apply) or expression.function not in ENDS:
+        return None
+    (named,) = expression.arguments
+    word = CALLED_ENDS[expression.function]
+    name = named.parts[-1].lower() if isinstance(named, Name) and len(named.parts) == 1 else None
+    place = next((at for at, other in enumerate(items) if other.name and other.name.lower() == name), None)
+    if place is None:
+        known = ", ".join(other.name for other in items if other.name and other is not item)
+        raise NotAllowed(
+            f"{word} takes the name of another column of the answer",
+            remedy=f"use one of: {known[:200]}" if known else f"write COUNT(*) AS n, {word}(n)",
+            at=expression.at,
+        )
+    out = outputs[place].value
+    if not is_noisy(out) or results.kind(out) not in ("number", "date"):
+        raise NotAllowed(
+            f"{items[place].name} has no interval: it is not a released number",
+            remedy="name a count, a sum or another number",
+            at=named.at,
+        )
+    return End(place, "low" if expression.function == "interval_low" else "high")
 
 
 def _output(expression: Expression, results: Results) -> Out:
-    """An item of SELECT; a mode is one by itself, and nothing is made of it."""
+    """An item of SELECT; a mode is one by itself, and nothing is made of it. An end of an interval is found when all are known."""
+    if isinstance(expression, Apply) and expression.function in ENDS:
+        return Fixed(None)
     if isinstance(expression, Apply) and expression.function in CHOICES:
         return results.asked.result(results.asked.call(expression))
     return results.out(expression)

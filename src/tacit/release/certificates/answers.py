@@ -1,6 +1,6 @@
 """The certificates of answers to questions: when an answer is released, and at any later time from what the ledger keeps.
 
-What was asked, at what budget and about which version stands in the entry and in the kept answer. The plan is made from it again,
+The question, its budget and the version of the data stand in the entry and in the kept answer. The plan is made from them again,
 and is the one that was paid for if it has the key of the entry. Else there is no certificate, and the error says why.
 """
 
@@ -84,7 +84,7 @@ def of_entry(data: Holds, number: int, auditor: bool) -> Certificate:
 
 
 def paid_in(ledger: Ledger, number: int, analyst: str) -> Paid:
-    """An entry of an analyst with its kept answer; raises if there is none."""
+    """An entry of an analyst with its kept answer; raises if it has none."""
     row = ledger.paid_by(number, analyst)
     if row is None:
         raise InvalidInput(

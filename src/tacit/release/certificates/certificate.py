@@ -79,7 +79,7 @@ def read_certificate(file: Path) -> Certificate:
 
 
 def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of a certificate for people. What it contains is not trusted: nothing in it can command a terminal."""
+    """The lines of a certificate for people. Its texts are not trusted, so none of them can command a terminal."""
     yield _text(document["about"])
     for heading, shown in SECTIONS.items():
         lines = list(shown(document))
@@ -117,14 +117,14 @@ def _facts(document: Mapping[str, Any]) -> Iterator[Shown]:
 
 def _steps(document: Mapping[str, Any]) -> Iterator[Shown]:
     for number, step in enumerate(document["derivation"], start=1):
-        gives = ", ".join(f"{name} {value}" for name, value in step["gives"].items())
+        gives = ", ".join(f"{name} {value}" for name, value in sorted(step["gives"].items()) if name != "several")
         yield f"{number}. {_text(step['rule'])}", _text(f"{gives}  ({step['proof']})")
 
 
 def _noise(document: Mapping[str, Any]) -> Iterator[Shown]:
     for number, each in enumerate(document["mechanisms"]):
         named = ("part", "releases", "kind", "events", "moment", "calls")
-        parameters = ", ".join(f"{name} {value}" for name, value in each.items() if name not in named)
+        parameters = ", ".join(f"{name} {value}" for name, value in sorted(each.items()) if name not in named)
         what = f"{each['releases']} {each['moment']}" if "moment" in each else str(each["releases"])
         yield f"{number}. {_text(each['kind'])}", _text(f"{what}: {parameters}")
 

@@ -69,11 +69,15 @@ def _sum_of(output: Output, quote: Quote) -> Sum | None:
 
 def _fits(column: Column, half: Fraction) -> bool:
     """Whether all ends are so far from their values, up to the rounding of doubles."""
-    rows = zip(column.values, column.low or (), column.high or (), strict=True)
-    return all(_near(value, low, half) and _near(high, value, half) for value, low, high in rows)
+    rows, width = zip(column.values, column.low or (), column.high or (), strict=True), float(half)
+    return all(_near(value, low, half, width) and _near(high, value, half, width) for value, low, high in rows)
 
 
-def _near(upper: Any, lower: Any, half: Fraction) -> bool:
+def _near(upper: Any, lower: Any, half: Fraction, width: float) -> bool:
+    if isinstance(upper, float) and isinstance(lower, float):  # doubles are off by 2^-51 of the largest at most
+        return abs(upper - lower - width) <= float(NEAR) / 2 * max(abs(upper), abs(lower), width)
+    if isinstance(upper, int) and isinstance(lower, int) and half.denominator == 1:
+        return upper - lower == half.numerator
     if not all(isinstance(each, int | float | Decimal) for each in (upper, lower)):
         return False
     above, below = Fraction(upper), Fraction(lower)

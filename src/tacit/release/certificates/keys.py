@@ -30,7 +30,7 @@ REMEDY = "restore it from a backup, or remove it and run: tacit certificate rota
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A private key with its id; it signs, and shows itself to nobody."""
+    """A private key with its id; it signs, and its repr has the id alone."""
 
     key: str
     _private: Ed25519PrivateKey = field(repr=False, compare=False)
@@ -66,7 +66,7 @@ def signer_in(kept: Path) -> Signer:
 
 
 def rotate(kept: Path) -> str:
-    """Make a new key, signed by the one before; the id of the new one. What older keys signed can be checked as before."""
+    """Make a new key, signed by the one before, and return its id. The signatures of older keys can be checked as before."""
     folder = kept / FOLDER
     make_private_folder(folder)
     with turn_of(folder):

@@ -1,7 +1,7 @@
 """A certificate from a quote, the ledger's entry for the asker, and the released values; nothing else is read.
 
-Of the entry the public form has its hash, its event, its price and the cap, all of which follow from the question; and nothing of
-the accounts, the time and the place in the chain, which the auditor's form adds by the owner's word.
+The public form has the hash of the entry, its event, its price and the cap, all of which follow from the question. It has nothing of
+the accounts, the time and the place in the chain; the auditor's form adds them by the owner's word.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def unsigned(basis: Basis, entry: Entry, questions_at_most: int, before: State |
         "cap": _cap(entry, questions_at_most),
         "entry": entry.hash,
         "data_version": entry.data_version,
-        "software": {"version": version("tacit"), "proofs": _proofs(basis)},
+        "software": {"version": _version(), "proofs": _proofs(basis)},
     }
     return document if before is None else {**document, "ledger": _position(entry, before)}
 
@@ -104,6 +104,11 @@ def _proofs(basis: Basis) -> dict[str, str]:
     steps = {str(step["proof"]).split(",")[0] for step in basis.derivation}
     pages = {*ALWAYS, *steps, *(PAGES[str(each["kind"])] for each in basis.mechanisms)}
     return {page: _fingerprint(page) for page in sorted(pages)}
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    return version("tacit")
 
 
 @lru_cache(maxsize=64)

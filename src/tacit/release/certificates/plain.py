@@ -60,7 +60,7 @@ def plan_json(question: Question) -> dict[str, Any]:
 
 
 def facts_json(question: Question) -> dict[str, Any]:
-    """What the catalog declares of the tables and columns that a plan reads; of public tables, their names."""
+    """The declarations of the tables and columns that a plan reads; of public tables, their names."""
     steps = [step for part in question.parts for step in below(part.group)]
     scans = {step.source: step.table for step in steps if isinstance(step, Scan)}
     public = {step.table.name for step in steps if isinstance(step, Join | PublicScan)}
@@ -81,7 +81,7 @@ def _columns_of(relation: Relation) -> Iterator[tuple[int, str]]:
 
 
 def table_facts(table: Table, used: set[str]) -> dict[str, Any]:
-    """What the catalog declares of a private table, and of the `used` columns."""
+    """The declarations of a private table, and of the `used` columns."""
     owner = table.unit
     references = None if owner is None or owner.references is None else ".".join(owner.references)
     return {

@@ -64,7 +64,7 @@ class Way:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What is kept with the result, all of it public."""
+        """The basis that is kept with the result; all of it is public."""
         told = {"way": self.way, "asked": {"what": self.what}, "plan": dict(self.plan), "facts": dict(self.facts)}
         return {**told, "derivation": self.steps, "mechanisms": self.mechanisms, "stated": self.stated}
 
@@ -103,7 +103,7 @@ class Seal:
         return certificate
 
     def of(self, way: Way, digest: str | None = None) -> Certificate:
-        """The certificate of a release of which this is the hash."""
+        """The certificate of a release with this hash."""
         document = unsigned(basis_kept(way.kept, digest), self.entry, self.questions_at_most)
         return Certificate(self.signer().signed(document, OF_CERTIFICATES))
 

@@ -95,7 +95,7 @@ class PrivateRelease:
 
     @property
     def way(self) -> Way:
-        """What the certificate says: the mechanisms, and their sensitivity as the proof page states it."""
+        """The content of the certificate: the mechanisms, and their sensitivity as the proof page states it."""
         made = Way("graph", self.what, {"what": self.what, "note": self.note}, stated=[STATED])
         return stated_event(made, "stated-for-graphs", self.event, {"what": self.what})
 

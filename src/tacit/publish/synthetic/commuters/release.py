@@ -87,7 +87,7 @@ def publish_map(
 
 
 def way_of(offer: Offer, paid: Paid) -> Way:
-    """What the certificate of a map says: its public parameters, and the price that the proof states."""
+    """The content of a map's certificate: its public parameters, and the price that the proof states."""
     terms, loss = offer.terms, paid.loss
     destinations = {"level": offer.totals.destinations.level, "number": len(offer.totals)}
     plan = {"origins": offer.origins.level, "destinations": destinations, "terms": str(terms)}

@@ -1,4 +1,4 @@
-"""What certificates of synthetic rows say: histograms with their noise and choices, or the urn (marginals.md, contingency.md)."""
+"""The content of certificates of synthetic rows: histograms with noise, and choices; or the urn (marginals.md, contingency.md)."""
 
 from __future__ import annotations
 
