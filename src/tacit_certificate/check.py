@@ -9,13 +9,18 @@ from fractions import Fraction
 from typing import Any
 
 from tacit_certificate import numbers, price
+<<<<<<< HEAD
+from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, refuse, verify, whole
+from tacit_certificate.price import Cost
+=======
 from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, verify, whole
+>>>>>>> 645950faf18af6d69d68118331bef01bd8e9473e
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
 Node = Mapping[str, Any]
 FIELDS = (
-    "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version released intervals "
-    "stated software signature"
+    "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version released "
+    "intervals stated software signature"
 )
 WAYS = ("question", "synthetic-rows", "contingency-table", "commuter-map", "graph")
 ONE_SUM = ("count", "sum", "units", "distinct")  # aggregates that are one released sum times a step
@@ -92,8 +97,7 @@ class Certificate:
 
     def relation(self) -> None:
         """The neighbours of the promise."""
-        if self.node["relation"] != self.node["price"]["relation"]:
-            raise Wrong("the price counts for another relation")
+        refuse(self.node["relation"] != self.node["price"]["relation"], "the price counts for another relation")
         self.report.checked.append(f"the promise is for neighbours by {self.node['relation']}")
 
     # --- plan, stability, sensitivity ---
@@ -124,8 +128,7 @@ class Certificate:
     def derivation(self) -> None:
         """Every step of the derivation gives what is derived here."""
         steps = {(step["rule"], step["at"]): step for step in self.node["derivation"]}
-        if len(steps) != len(self.node["derivation"]):
-            raise Wrong("a step of the derivation occurs twice")
+        refuse(len(steps) != len(self.node["derivation"]), "a step of the derivation occurs twice")
         for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
             place = f"/parts/{at}/group"
             self._reach(steps.pop(("reach", place)), part, reach)
@@ -187,11 +190,9 @@ class Certificate:
                 moved = None if place is None or node["releases"] != "moment" else self.moved[at, place]
                 text = price.mechanism(price.Released(node, part, self.reaches[at], named, moved))
             self.report.checked.append(f"part {at}, {what}: {text}")
-        if sorted(used) != list(range(len(events))):
-            raise Wrong("an event belongs to no mechanism, or to two")
+        refuse(sorted(used) != list(range(len(events))), "an event belongs to no mechanism, or to two")
         wanted = sorted(each for at, part in enumerate(self.parts) for each in _wanted(at, part))
-        if sorted(done) != wanted:
-            raise Wrong(f"released are {sorted(done)}; the plan needs {wanted}")
+        refuse(sorted(done) != wanted, f"released are {sorted(done)}; the plan needs {wanted}")
         self._curve()
 
     def other_way(self) -> None:
@@ -209,8 +210,7 @@ class Certificate:
             times = 2 if "change-one" in named[0]["neighbours"] else 1
             text = price.noise(node, named, rows * times, (rows * times) ** 2)
             self.report.checked.append(f"{node['releases']} of {step['inputs']['table']}, {rows} rows of one unit: {text}")
-        if sorted(used) != list(range(len(events))):
-            raise Wrong("an event belongs to no mechanism, or to two")
+        refuse(sorted(used) != list(range(len(events))), "an event belongs to no mechanism, or to two")
 
     def _released(self, node: Node, at: int, place: int | None) -> list[tuple[Any, ...]]:
         """What a mechanism releases: keys, a moment, or calls over a list."""
@@ -218,8 +218,7 @@ class Certificate:
             case "keys":
                 return [(at, "keys", 0)]
             case "moment" | "margin":
-                if (node["releases"] == "margin") != (node["kind"] == "added"):
-                    raise Wrong("a margin is added up, and nothing else is")
+                refuse((node["releases"] == "margin") != (node["kind"] == "added"), "a margin is added up, and nothing else is")
                 return [(at, "moment", place)]
             case "quantile" | "mode":
                 name = node["releases"]
@@ -256,7 +255,8 @@ class Certificate:
             if event["kind"] == "calibrated-gaussian":
                 own = [numbered[number] for number in range(place, place + count)]
                 moves = [(self.moved[node["part"], node["moment"]], whole(node, "dimension", 1) == 1) for node in own]
-                text = f"all Gaussian noise is (epsilon {price.brief(rational(event['epsilon']))}, delta {price.brief(rational(event['delta']))})"
+                both = [price.brief(rational(event[name])) for name in ("epsilon", "delta")]
+                text = f"all Gaussian noise is (epsilon {both[0]}, delta {both[1]})"
                 if how := price.calibrated(event, moves):
                     self.report.checked.append(f"{text} {how}")
                 else:
@@ -267,8 +267,7 @@ class Certificate:
         """The sum over the events is the price, and no more than what was asked for."""
         derived, stated = price.cost(self.node["event"], self.node["relation"]), price.sums(self.node["price"])
         only(self.node["price"], "epsilon rho delta relation")
-        if not derived.is_stated_by(stated):
-            raise Wrong(f"the events cost {derived}; stated is {stated}")
+        refuse(not derived.is_stated_by(stated), f"the events cost {derived}; stated is {stated}")
         asked = self.node["asked"]
         if asked.get("epsilon") is not None and stated.epsilon is not None and stated.epsilon > rational(asked["epsilon"]):
             raise Wrong("the price is above the epsilon that was asked for")
@@ -281,23 +280,20 @@ class Certificate:
         node = self.node["cap"]
         only(node, "epsilon delta split questions_at_most")
         cap, split = (rational(node["epsilon"]), rational(node["delta"])), rational(node["split"])
-        if not (cap[0] > 0 and 0 <= cap[1] < 1 and 0 <= split <= 1):
-            raise Wrong("the cap is not a budget")
+        refuse(not (cap[0] > 0 and 0 <= cap[1] < 1 and 0 <= split <= 1), "the cap is not a budget")
         stated = price.sums(self.node["price"])
-        if not price.within((cap[0], cap[1]), split, stated.rounded):
-            raise Wrong("the cap does not admit the price alone")
+        refuse(not price.within((cap[0], cap[1]), split, stated.rounded), "the cap does not admit the price alone")
         self.report.checked.append(f"within the cap of the data set: epsilon {price.brief(cap[0])}, delta {price.brief(cap[1])}")
         if self.node["form"] == "auditor":
             self._ledger(cap, split, stated)
         else:
             self.report.stated.append(f"the ledger's entry {self.node['entry'][:16]}..., and that the sums before it left room")
 
-    def _ledger(self, cap: tuple[Fraction, Fraction], split: Fraction, stated: price.Cost) -> None:
+    def _ledger(self, cap: tuple[Fraction, Fraction], split: Fraction, stated: Cost) -> None:
         """The entry is the text that the hash is of, and the sums are those of the filter."""
         ledger = self.node["ledger"]
         only(ledger, "id number text before after")
-        if digest(ledger["text"]) != self.node["entry"]:
-            raise Wrong("the text of the entry has another hash")
+        refuse(digest(ledger["text"]) != self.node["entry"], "the text of the entry has another hash")
         entry, before, after = read(ledger["text"].encode()), price.sums(ledger["before"]), price.sums(ledger["after"])
         if (entry["ledger"], entry["number"]) != (ledger["id"], ledger["number"]) or price.sums(entry["spent"]) != after:
             raise Wrong("the entry has another place or other sums")
@@ -309,8 +305,7 @@ class Certificate:
             raise Wrong("the entry has another cap or split")
         if after != (before if recalled else before + stated.rounded):
             raise Wrong("the sums after the entry are not those before it and its price")
-        if not recalled and not price.within(cap, split, after):
-            raise Wrong("the filter does not admit the sums after the entry")
+        refuse(not recalled and not price.within(cap, split, after), "the filter does not admit the sums after the entry")
         self.report.checked.append(f"entry {ledger['number']}: the filter admits its sums, {after} (accounting/filter.md)")
 
     # --- released values and intervals ---
@@ -333,8 +328,7 @@ class Certificate:
         text = self.node["released"]["text"]
         answer = None if text is None else read(text.encode(), floats=True)
         for column, node in enumerate(self.node["intervals"]):
-            if node["column"] != column:
-                raise Wrong("the columns of the intervals are not in order")
+            refuse(node["column"] != column, "the columns of the intervals are not in order")
             match node["rule"]:
                 case "law-of-noise":
                     width = self._width(node)
@@ -358,7 +352,8 @@ class Certificate:
         output = part["outputs"][whole(node, "column", 0)]["value"]
         call = part["calls"][output["index"]] if output["is"] == "Result" else {"name": None}
         term = call.get("over")
-        step = rational(term["type"]["step"]) if call["name"] == "sum" and term["type"]["is"] == "NumberType" else Fraction(1)
+        numeric = call["name"] == "sum" and term is not None and term["type"]["is"] == "NumberType"
+        step = rational(term["type"]["step"]) if numeric and term is not None else Fraction(1)
         if call["name"] not in ONE_SUM or abs(weight) != step or mechanism["kind"] not in ("laplace", "gaussian"):
             raise Wrong("the interval is by the law of one noise, and the column is not one released sum")
         width, scale = rational(node["half_width"]), rational(mechanism["scale"])

@@ -28,6 +28,12 @@ class Wrong(Exception):
     """A document does not say what it must: the reason, in the words of the report."""
 
 
+def refuse(when: object, why: str) -> None:
+    """Raises if something is wrong."""
+    if when:
+        raise Wrong(why)
+
+
 # --- JSON and numbers --------------------------------------------------------------------------------------------------------
 
 
@@ -42,8 +48,7 @@ def canonical(value: Any) -> str:
 
 def read(data: bytes, floats: bool = False) -> Any:
     """The value of canonical JSON text; `floats` allows numbers with a point, which only released values have."""
-    if len(data) > MOST_BYTES:
-        raise Wrong(f"the text has {len(data)} bytes; at most {MOST_BYTES} are read")
+    refuse(len(data) > MOST_BYTES, f"the text has {len(data)} bytes; at most {MOST_BYTES} are read")
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError:
@@ -51,8 +56,7 @@ def read(data: bytes, floats: bool = False) -> Any:
     depth = 0
     for found in BRACKETS.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(found[0], 0)
-        if depth > MOST_DEPTH:
-            raise Wrong(f"objects and lists are nested more than {MOST_DEPTH} deep")
+        refuse(depth > MOST_DEPTH, f"objects and lists are nested more than {MOST_DEPTH} deep")
     number = _float if floats else _refuse_float
     try:
         return json.loads(text, object_pairs_hook=_object, parse_float=number, parse_constant=_refuse_float, parse_int=_integer)
@@ -70,20 +74,17 @@ def read_canonical(data: bytes) -> Any:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
-    if len(made) < len(pairs):
-        raise Wrong("a key occurs twice in one object")
+    refuse(len(made) < len(pairs), "a key occurs twice in one object")
     return made
 
 
 def _integer(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise Wrong(f"a number has more than {MOST_DIGITS} digits")
+    refuse(len(text) > MOST_DIGITS, f"a number has more than {MOST_DIGITS} digits")
     return int(text)
 
 
 def _float(text: str) -> float:
-    if len(text) > 40:
-        raise Wrong("a released number has more than 40 characters")
+    refuse(len(text) > 40, "a released number has more than 40 characters")
     return float(text)
 
 
@@ -100,8 +101,7 @@ def rational(text: Any) -> Fraction:
     if not isinstance(text, str) or len(text) > 2 * MOST_DIGITS or not RATIONAL.fullmatch(text):
         raise Wrong(f"not a rational number: {str(text)[:40]!r}")
     number = Fraction(text)
-    if str(number) != text:
-        raise Wrong(f"a rational is not in lowest terms: {text[:40]}")
+    refuse(str(number) != text, f"a rational is not in lowest terms: {text[:40]}")
     return number
 
 
@@ -149,8 +149,7 @@ def read_keys(data: bytes) -> Keys:
     for place, one in enumerate(document["keys"]):
         only(one, "id public signed_by value")
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(one["public"]))
-        if key_id(key) != one["id"]:
-            raise Wrong("the id of a key is not that of its bytes")
+        refuse(key_id(key) != one["id"], "the id of a key is not that of its bytes")
         if place:
             _verify(
                 trusted, {"algorithm": "ed25519", "key": one["signed_by"], "value": one["value"]}, f"tacit key\n{one['public']}"
@@ -171,8 +170,7 @@ def _verify(keys: Keys, signature: Mapping[str, Any], text: str) -> str:
     if signature["algorithm"] != "ed25519" or key is None:
         raise Wrong(f"it is signed by key {str(signature['key'])[:16]}, which is not among the trusted ones: {', '.join(keys)}")
     value = signature["value"]
-    if not re.fullmatch("[0-9a-f]{128}", value):
-        raise Wrong("a signature has 128 hexadecimal digits")
+    refuse(not re.fullmatch("[0-9a-f]{128}", value), "a signature has 128 hexadecimal digits")
     try:
         key.verify(bytes.fromhex(value), text.encode())
     except InvalidSignature:

@@ -7,7 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacit_certificate.check import MALFORMED, Certificate, Report
-from tacit_certificate.document import Keys, Wrong, canonical, digest, only, optional, rational, read, read_canonical, verify, whole
+from tacit_certificate.document import (
+    Keys,
+    Wrong,
+    canonical,
+    digest,
+    only,
+    optional,
+    rational,
+    read,
+    read_canonical,
+    refuse,
+    verify,
+    whole,
+)
 from tacit_certificate.price import NOTHING, Cost, cost, sums, within
 
 Node = Mapping[str, Any]
@@ -53,24 +66,19 @@ class Chain:
             only(node, "head")
             self.head(node["head"])
             self.ended = whole(node["head"], "number", 0) == len(self.texts) - 1
-            if not self.ended:
-                raise Wrong("the head is not that of the last entry")
+            refuse(not self.ended, "the head is not that of the last entry")
 
     # --- entries ---
 
     def _entry(self, text: str, entry: Node) -> None:
-        if canonical(entry) != text:
-            raise Wrong("the text of an entry is not canonical")
+        refuse(canonical(entry) != text, "the text of an entry is not canonical")
         number, kind, price = len(self.texts), entry["kind"], sums(entry["price"])
         place = (entry["ledger"], entry["number"], entry["previous"])
-        if place != (self.ledger, number, self.hashes[number] if number else "0" * 64):
+        if place != (self.ledger, number, self.hashes[number]):
             raise Wrong(f"entry {number} does not follow the one before it")
-        if kind not in KINDS or (kind == "begin") != (number == 0):
-            raise Wrong(f"entry {number} has no place here: {str(kind)[:20]}")
+        refuse(kind not in KINDS or (kind == "begin") != (number == 0), f"entry {number} has no place here: {str(kind)[:20]}")
         self.texts.append(text)
-        self.hashes.append(digest(text)) if number else self.hashes.__setitem__(0, "0" * 64)
-        if not number:
-            self.hashes.append(digest(text))
+        self.hashes.append(digest(text))
         split, relation = entry.get("split", "1/2"), entry["price"]["neighbours"]
         if number and (split != self.split or (relation != self.relation and kind != "units")):
             raise Wrong(f"entry {number} splits delta in another way, or counts for other neighbours, than those before it")
@@ -116,10 +124,8 @@ class Chain:
 
     def _certificate(self, node: Node) -> None:
         found = Certificate(node).check(self.keys)
-        number = node["ledger"]["number"] if not found.wrong else "?"
-        if found.wrong:
-            raise Wrong(f"a certificate is not valid: {found.wrong[0]}")
-        ledger = node["ledger"]
+        refuse(found.wrong, f"a certificate is not valid: {'; '.join(found.wrong)}")
+        ledger, number = node["ledger"], whole(node["ledger"], "number", 0)
         before = NOTHING if not number else sums(read(self.texts[number - 1].encode())["spent"])
         if ledger["text"] != self.texts[number] or sums(ledger["before"]) != before or ledger["id"] != self.ledger:
             raise Wrong(f"the certificate of entry {number} has another entry, or other sums before it, than the chain")
@@ -130,12 +136,10 @@ class Chain:
     def head(self, node: Node) -> None:
         """A signed head is one of the entries: nothing before it was cut, changed or exchanged."""
         only(node, "about format kind ledger number hash signature")
-        if (node["format"], node["kind"]) != (1, "head"):
-            raise Wrong("this is not a head of format 1")
+        refuse((node["format"], node["kind"]) != (1, "head"), "this is not a head of format 1")
         verify(self.keys, node, "head")
         number = whole(node, "number", 0)
-        if node["ledger"] != self.ledger:
-            raise Wrong("the head is of another ledger")
+        refuse(node["ledger"] != self.ledger, "the head is of another ledger")
         if number >= len(self.texts):
             raise Wrong(f"the ledger ends at entry {len(self.texts) - 1}, and the head is of entry {number}: its end is missing")
         if digest(self.texts[number]) != node["hash"]:
@@ -161,10 +165,8 @@ def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
                 raise Wrong(f"line {number}: a field is missing or of another type ({type(error).__name__})") from None
             except Wrong as reason:
                 raise Wrong(f"line {number}: {reason}") from None
-        if not chain.ended:
-            raise Wrong("the export has no head at its end")
-        if chain.owed:
-            raise Wrong(f"entries without a certificate: {sorted(chain.owed)[:5]}")
+        refuse(not chain.ended, "the export has no head at its end")
+        refuse(chain.owed, f"entries without a certificate: {sorted(chain.owed)[:5]}")
 
     if chain.report.section("ledger", everything):
         for head in heads:

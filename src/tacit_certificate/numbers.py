@@ -39,8 +39,8 @@ def exp(x: Fraction) -> Ends:
     if abs(x) > LARGEST_EXPONENT:
         raise TooLarge("an exponent exceeds 2^14")
     if x < 0:
-        low, high = exp(-x)
-        return 1 / high, 1 / low
+        near, far = exp(-x)
+        return 1 / far, 1 / near
     steps = math.floor(x * ONE)
     halvings = max(0, steps.bit_length() - BITS + 8)
     one = 1 << (BITS + halvings)  # in steps of which `steps` is x / 2^halvings, below 2^-8
@@ -191,7 +191,7 @@ def normal_tail(x: Fraction) -> Ends:
 
 
 def _odd_series(steps: int, up: int) -> int:
-    """x + x^3/3 + x^5/15 + ..., every operation rounded down or, with 1 for `up`, up; once terms halve, the rest is below two more."""
+    """x + x^3/3 + x^5/15 + ..., rounded down or, with 1 for `up`, up; once terms halve, the rest is below two more."""
     square, total, term, odd = steps * steps // ONE + up, steps, steps, 3
     while term > 2 * up or square > odd * ONE // 2:
         term = term * square // (ONE * odd) + up
@@ -257,26 +257,6 @@ def largest_rho_down(epsilon: Fraction, delta: Fraction) -> Fraction:
     return max(Fraction(0), (epsilon + log(order / above)[0] + (log(order)[0] - far) / above) / order)
 
 
-@lru_cache(maxsize=256)
-def delta_up(rho: Fraction, epsilon: Fraction) -> Fraction:
-    """At or above the delta of a rho at epsilon by the same bound: e^((a-1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1).
-
-    >>> round(float(delta_up(Fraction(1, 2), Fraction(5))), 7)
-    2.9e-06
-    """
-    if rho <= 0:
-        return Fraction(0)
-
-    def falls(above: float) -> float:
-        order = 1 + above
-        return -(above * (order * float(rho) - float(epsilon)) + order * math.log1p(-1 / order) - math.log(above))
-
-    above = Fraction(_top(falls))
-    order = 1 + above
-    exponent = above * (order * rho - epsilon) + order * log(above / order)[1] - log(above)[0]
-    return min(Fraction(1), exp(exponent)[1]) if exponent > -LARGEST_EXPONENT else exp(Fraction(-LARGEST_EXPONENT))[1]
-
-
 def _top(merit: Callable[[float], float]) -> float:
     """Where a function with one top is largest, over the positive numbers; any answer is sound for who asks."""
     low, high = -40.0, 40.0
@@ -326,7 +306,7 @@ def _floor(x: Fraction) -> Fraction:
 def rounded_delta_up(squares: list[Fraction], scales: list[Fraction], entries: int, epsilon: Fraction) -> Fraction:
     """At or above the delta of discrete Gaussian vectors: a normal law of a little less variance, rounded at random.
 
-    Of each vector the squared l2 sensitivity and the scale; `entries` is how many numbers move at most. gaussian_curve.md, section 3.
+    Of each vector the squared l2 sensitivity and scale; `entries` is how many numbers move at most. gaussian_curve.md, section 3.
     """
     best = Fraction(1)
     for eighths in (4, 5, 6, 7, 8, 10, 12, 16):

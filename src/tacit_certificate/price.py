@@ -1,7 +1,7 @@
 """Mechanisms against sensitivities, events against mechanisms, the price against events, and the filter.
 
-A price is a triple (epsilon, rho, delta) that stays true under adaptive composition: accounting/composition.md. Every number that is
-not rational is enclosed, and what is stated must be at or above it, by no more than roundings.
+A price is a triple (epsilon, rho, delta) that stays true under adaptive composition: accounting/composition.md. Numbers that are
+not rational are enclosed, and what is stated must be at or above them, by no more than roundings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from tacit_certificate import numbers
-from tacit_certificate.document import Wrong, only, optional, rational, whole
+from tacit_certificate.document import Wrong, only, optional, rational, refuse, whole
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
 Node = Mapping[str, Any]
@@ -81,12 +81,15 @@ def sums(node: Node) -> Cost:
 
 
 EVENTS = {
-    "laplace": "sensitivity scale neighbours", "gaussian": "sensitivity scale delta neighbours", "bounded-range": "epsilon neighbours",
-    "gaussian-one": "sensitivity scale epsilon delta neighbours", "exponential": "epsilon neighbours", "noisy-max": "epsilon neighbours",
-    "above-threshold": "epsilon_threshold epsilon_answers positives neighbours", "randomized-answer": "epsilon neighbours",
-    "smooth": "epsilon delta alpha beta gamma neighbours", "thresholded-keys": "epsilon delta max_groups threshold neighbours",
-    "resampling": "epsilon delta neighbours", "batch": "events", "calibrated-gaussian": "events epsilon delta", "parallel": "events",
-}  # fmt: skip
+    "laplace": "sensitivity scale neighbours",
+    "gaussian": "sensitivity scale delta neighbours",
+    "smooth": "epsilon delta alpha beta gamma neighbours",
+    "thresholded-keys": "epsilon delta max_groups threshold neighbours",
+    "resampling": "epsilon delta neighbours",
+    "batch": "events",
+    "calibrated-gaussian": "events epsilon delta",
+    **dict.fromkeys(("bounded-range", "exponential", "noisy-max", "randomized-answer"), "epsilon neighbours"),
+}
 
 
 def cost(event: Node, relation: str) -> Cost:
@@ -108,29 +111,18 @@ def cost(event: Node, relation: str) -> Cost:
 def _alone(event: Node) -> tuple[Cost, str]:
     """The cost of one event, and the relation that it counts for."""
     kind = event["kind"]
-    if kind in ("calibrated-gaussian", "parallel"):
+    if kind == "calibrated-gaussian":
         parts = [_alone(part) for part in event["events"]]
-        if len({relation for _, relation in parts}) != 1:
-            raise Wrong("the events of a group count for different relations")
-        relation = parts[0][1]
-        if kind == "parallel":
-            if not relation.startswith("add-remove"):
-                raise Wrong("disjoint parts are priced for add-remove alone")
-            bounded = [one.epsilon for one, _ in parts if one.epsilon is not None]
-            epsilon = max(bounded) if len(bounded) == len(parts) else None
-            return Cost(epsilon, max(one.rho for one, _ in parts), max(one.delta for one, _ in parts)), relation
+        refuse(len({relation for _, relation in parts}) != 1, "the events of a group count for different relations")
         noise = sum((one for one, _ in parts), start=NOTHING)
-        return Cost(_positive(event, "epsilon"), noise.rho, rational(event["delta"]) + noise.delta), relation
+        return Cost(_positive(event, "epsilon"), noise.rho, rational(event["delta"]) + noise.delta), parts[0][1]
     delta = rational(event["delta"]) if "delta" in event else Fraction(0)
-    if not 0 <= delta <= 1:
-        raise Wrong("a delta lies between 0 and 1")
+    refuse(not 0 <= delta <= 1, "a delta lies between 0 and 1")
     if kind == "gaussian":
         rho = _ratio(event) ** 2 / 2
         return Cost(None, rho, delta + numbers.moved_up(delta, rho)), event["neighbours"]
     if kind == "laplace":
         epsilon = _ratio(event)
-    elif kind == "above-threshold":
-        epsilon = _positive(event, "epsilon_threshold") + _positive(event, "epsilon_answers")
     elif kind in EVENTS:
         epsilon = _positive(event, "epsilon")
     else:
@@ -141,15 +133,13 @@ def _alone(event: Node) -> tuple[Cost, str]:
 
 def _positive(event: Node, name: str) -> Fraction:
     number = rational(event[name])
-    if not 0 <= number <= 10**40:
-        raise Wrong(f"the {name} of an event is out of range")
+    refuse(not 0 <= number <= 10**40, f"the {name} of an event is out of range")
     return number
 
 
 def _ratio(event: Node) -> Fraction:
     sensitivity, scale = rational(event["sensitivity"]), rational(event["scale"])
-    if sensitivity < 0 or scale < 0 or (sensitivity and not scale):
-        raise Wrong("noise of this scale protects nothing")
+    refuse(sensitivity < 0 or scale < 0 or (sensitivity and not scale), "noise of this scale protects nothing")
     return sensitivity / scale if scale else Fraction(0)
 
 
@@ -231,14 +221,12 @@ def _keys(released: Released) -> str:
     if any(one != other for one, other in (*pairs, *same)) or most < released.reach.units:
         raise Wrong(f"one unit is in up to {released.reach.units} groups; the threshold is for {most}")
     scale, threshold = most * (2 if released.reach.change else 1) / epsilon, whole(event, "threshold", 1)
-    if released.of("scale") != scale:
-        raise Wrong("the scale of the noise on the numbers of units is groups / epsilon")
+    refuse(released.of("scale") != scale, "the scale of the noise on the numbers of units is groups / epsilon")
     shows = numbers.laplace_tail_up(scale, threshold - 2) / 2  # P[1 + X >= threshold]
     if 1 - (1 - shows) ** most > rational(event["delta"]) and most * shows > rational(event["delta"]):
         raise Wrong("the threshold is too low for delta")
     people = max(whole(fact, "min_people", 0) for fact in released.part.derived.limits.values())
-    if threshold < people or released.node["min_people"] != people:
-        raise Wrong(f"the threshold is below min_people, which is {people}")
+    refuse(threshold < people or released.node["min_people"] != people, f"the threshold is below min_people, which is {people}")
     return (
         f"at most {most} groups of one unit, threshold {threshold} at epsilon {brief(epsilon)}, delta {brief(released.of('delta'))}"
     )
@@ -251,9 +239,8 @@ def _quantile(released: Released) -> str:
     rows, call = _rows(released), released.part.node["calls"][released.node["calls"][0]]
     share = optional(call["share"]) or Fraction(0)
     least = 2 * rows if released.reach.change else 2 * rows * max(share, 1 - share)
-    if released.of("spread") < least:
-        raise Wrong(f"the spread of the ranks is at least {least}, not {brief(released.of('spread'))}")
-    return f"{rows} rows of one unit, drawn at epsilon {brief(released.of('epsilon'))} by ranks of spread {brief(released.of('spread'))}"
+    refuse(released.of("spread") < least, f"the spread of the ranks is at least {least}, not {brief(released.of('spread'))}")
+    return f"{rows} rows of one unit, drawn at epsilon {brief(released.of('epsilon'))}, spread {brief(released.of('spread'))}"
 
 
 def _rows(released: Released) -> int:
@@ -276,7 +263,7 @@ def _smooth(released: Released) -> str:
     rows = _rows(released)
     if rational(event["epsilon"]) != times * released.of("epsilon") or rational(event["delta"]) != released.of("delta"):
         raise Wrong("the event has another price than the draws for all rows of one unit")
-    return f"{rows} rows of one unit, noise by smooth sensitivity at epsilon {brief(rational(event['epsilon']))}; calibration as stated"
+    return f"{rows} rows of one unit, smooth sensitivity at epsilon {brief(rational(event['epsilon']))}, calibrated as stated"
 
 
 def _tree(released: Released) -> str:
@@ -286,8 +273,7 @@ def _tree(released: Released) -> str:
     total = sum((_ratio(event) for event in released.events), start=Fraction(0))
     if any(rational(event["sensitivity"]) < rows or rational(event["scale"]) != released.of("scale") for event in released.events):
         raise Wrong(f"one unit moves the counts of a level by up to {rows}")
-    if total != released.of("epsilon"):
-        raise Wrong("the levels of a tree add up to its epsilon")
+    refuse(total != released.of("epsilon"), "the levels of a tree add up to its epsilon")
     return f"{rows} rows of one unit in each of {levels} levels of counts, Laplace noise of scale {brief(released.of('scale'))}"
 
 
@@ -296,7 +282,8 @@ def _mode(released: Released) -> str:
     least = Fraction(released.reach.l1, 1 if released.reach.change else 2)
     if released.of("sensitivity") < least or rational(released.one("bounded-range")["epsilon"]) != released.of("epsilon"):
         raise Wrong(f"the sensitivity of a choice by counts is at least {least} here, at the epsilon of its event")
-    return f"{released.reach.l1} rows of one unit, a choice among {released.node['candidates']} values at epsilon {brief(released.of('epsilon'))}"
+    values, epsilon = released.node["candidates"], brief(released.of("epsilon"))
+    return f"{released.reach.l1} rows of one unit, a choice among {values} values at epsilon {epsilon}"
 
 
 MECHANISMS = {
@@ -323,11 +310,11 @@ def calibrated(event: Node, moves: Sequence[tuple[Sensitivity, bool]]) -> str:
     scales = [rational(part["scale"]) for part in event["events"]]
     squares = [rational(part["sensitivity"]) ** 2 for part in event["events"]]
     rho = sum((_ratio(part) ** 2 / 2 for part in event["events"]), start=Fraction(0))
-    if numbers.delta_up(rho, epsilon) <= delta:
+    if rho <= numbers.largest_rho_down(epsilon, delta):
         return "by the tight conversion of its rho"
-    if len(moves) == 1 and (moves[0][1] or moves[0][0].entries == 1):
-        if numbers.whole_shift_delta_up(math.isqrt(squares[0].__floor__()), scales[0], epsilon) <= delta:
-            return "by the sums of its law, at the largest whole shift"
+    one = len(moves) == 1 and (moves[0][1] or moves[0][0].entries == 1)
+    if one and numbers.whole_shift_delta_up(math.isqrt(squares[0].__floor__()), scales[0], epsilon) <= delta:
+        return "by the sums of its law, at the largest whole shift"
     if all(scales) and numbers.rounded_delta_up(squares, scales, sum(moved.entries for moved, _ in moves), epsilon) <= delta:
         return "by a normal law of a little less variance, rounded at random"
     return ""

@@ -13,7 +13,7 @@ from math import isqrt
 from typing import Any
 
 from tacit_certificate import numbers
-from tacit_certificate.document import Wrong, rational, whole
+from tacit_certificate.document import Wrong, rational, refuse, whole
 
 Node = Mapping[str, Any]
 Range = tuple[int, int] | None  # of the values that are not NULL; None where all are
@@ -88,8 +88,7 @@ class Ranges:
         number = self.names.of(node)
         if number not in self.known:
             self.names.work += 1
-            if self.names.work > MOST_WORK:
-                raise Wrong("the plan takes more work to check than this program does")
+            refuse(self.names.work > MOST_WORK, "the plan takes more work to check than this program does")
             found = RANGES[node["is"]](self, node)
             if self.sharp or not _holds(node, found):
                 found = self._closer(node, found)
@@ -202,7 +201,7 @@ class Ranges:
         return self._as_sum(node, found) if node["is"] == "Add" else found
 
     def _piece_by_piece(self, node: Node, found: Range) -> Range:
-        """The range of an expression of one column, over halves of its range, again halved where that does not show what is stated."""
+        """The range of an expression of one column, over halves of its range, halved again where that shows too little."""
         columns, number = {self.names.of(each) for each in _columns(node)}, self.names.of(node)
         if len(columns) != 1:
             return found
@@ -254,7 +253,7 @@ class Ranges:
         form = self.terms(node)
         found = both(found, self._sum_range(form, 0))
         for at, factor in form.items():
-            floor = self.names.nodes[at] if at >= 0 else {"is": ""}
+            floor: Node = self.names.nodes[at] if at >= 0 else {"is": ""}
             if floor["is"] == "Quotient" and factor < 0 and factor % whole(floor, "divisor", 1) == 0:
                 times = -factor // whole(floor, "divisor", 1)
                 rest = _sum(_sum(form, {at: 1}, -factor), self.terms(floor["child"]), -times)
@@ -344,16 +343,14 @@ def _choose(ranges: Ranges, node: Node) -> Range:
 
 def _lookup(ranges: Ranges, node: Node) -> Range:
     child = ranges.of(node["child"])
-    if child is not None and not 0 <= child[0] <= child[1] < len(node["table"]):
-        raise Wrong("a table is looked up beyond its end")
+    refuse(child is not None and not 0 <= child[0] <= child[1] < len(node["table"]), "a table is looked up beyond its end")
     entries = [] if child is None else [each for each in node["table"][child[0] : child[1] + 1] if each is not None]
     return (min(entries), max(entries)) if entries else None
 
 
 def _root(ranges: Ranges, node: Node) -> Range:
     child = ranges.of(node["child"])
-    if child is not None and child[0] < 0:
-        raise Wrong("a square root of a number that can be negative")
+    refuse(child is not None and child[0] < 0, "a square root of a number that can be negative")
     return None if child is None else (isqrt(child[0]), isqrt(child[1]))
 
 
@@ -361,8 +358,7 @@ def _logarithm(ranges: Ranges, node: Node) -> Range:
     child, step, unit = ranges.of(node["child"]), rational(node["step"]), rational(node["unit"])
     if child is None:
         return None
-    if child[0] < 1 or min(step, unit) <= 0:
-        raise Wrong("a logarithm of a number that can be 0 or less")
+    refuse(child[0] < 1 or min(step, unit) <= 0, "a logarithm of a number that can be 0 or less")
     ten = numbers.log(Fraction(10)) if node["base"] == "10" else (Fraction(1), Fraction(1))
     ends = [end / base / unit for x in child for end in numbers.log(x * step) for base in ten]
     slack = Fraction(1, 1 << 200)  # of a whole power of ten the logarithm is whole

@@ -12,7 +12,7 @@ from itertools import chain
 from math import prod
 from typing import Any
 
-from tacit_certificate.document import Wrong, rational, whole
+from tacit_certificate.document import Wrong, rational, refuse, whole
 from tacit_certificate.ranges import Node, PublicColumns, Range, Ranges, hull
 
 Place = tuple[int, str]  # a column: the relation that makes it, and its name
@@ -48,8 +48,7 @@ class Tree:
 
         With values `given` of some columns, or one row `fixed` of the member with that source.
         """
-        if len(self.members) > MOST_MEMBERS:
-            raise Wrong(f"more than {MOST_MEMBERS} relations are joined")
+        refuse(len(self.members) > MOST_MEMBERS, f"more than {MOST_MEMBERS} relations are joined")
         free = {each for each in self.members if fixed in each.sources or each.beside or each.rows == 1}
         chosen = [each for each in self.members if each not in free]
         least = prod(each.rows for each in chosen)
@@ -125,8 +124,7 @@ class Derived:
                 self.look(node["child"], f"{at}/child")
                 self.look(node["other"], f"{at}/other")
                 if node["is"] == "UnitJoin":
-                    if node["kind"] not in ("inner", "left"):
-                        raise Wrong("a join is inner or left")
+                    refuse(node["kind"] not in ("inner", "left"), "a join is inner or left")
                     self._make(whole(node, "here"), {"here": ((1, 1), True)})
                     if node["kind"] == "left":
                         self._optional(node["other"])
@@ -142,14 +140,12 @@ class Derived:
                 )
 
     def _make(self, source: int, columns: dict[str, tuple[Range, bool]]) -> None:
-        if source in self.columns:
-            raise Wrong(f"two relations have the number {source}")
+        refuse(source in self.columns, f"two relations have the number {source}")
         self.columns[source] = columns
 
     def _bound(self, node: Node) -> None:
         scan = node["child"]
-        if scan["is"] != "Scan":
-            raise Wrong("a row limit stands above a table alone")
+        refuse(scan["is"] != "Scan", "a row limit stands above a table alone")
         fact = self.table(scan["table"], public=False)
         if whole(node, "max_rows", 1) != whole(fact, "max_rows", 1):
             raise Wrong(f"{scan['table']} is limited to {node['max_rows']} rows of one unit; declared are {fact['max_rows']}")
@@ -183,8 +179,7 @@ class Derived:
             self.look(part, f"{at}/parts/{place}/0")
             ranges = self.ranges()
             columns.append([(ranges.stated(value), ranges.may_be_null(value)) for value in values])
-        if any(len(each) != len(node["names"]) for each in columns):
-            raise Wrong("the parts of a union have different numbers of columns")
+        refuse(any(len(each) != len(node["names"]) for each in columns), "the parts of a union have different numbers of columns")
         stacked = zip(*columns, strict=True)
         made = {
             name: (hull(*(ends for ends, _ in each)), any(null for _, null in each))
@@ -287,8 +282,7 @@ def _declared(column: Node) -> tuple[Range, bool]:
     if bounds is None or step is None or column["kind"] == "category":
         return (0, max(points - 1, 0)), column["nullable"]
     low, high, size = rational(bounds[0]), rational(bounds[1]), rational(step)
-    if size <= 0 or points != (high - low) // size + 1:
-        raise Wrong("a column has another number of values than its bounds and step say")
+    refuse(size <= 0 or points != (high - low) // size + 1, "a column has another number of values than its bounds and step say")
     start = low / size
     first = start.numerator if start.denominator == 1 else 0
     return (first, first + points - 1), column["nullable"]
@@ -317,7 +311,7 @@ def _total_range(total: Node, ends: tuple[int, int], rows: int) -> Range:
 
 @dataclass(frozen=True)
 class Reach:
-    """At most `rows` rows of one unit, in `groups` groups, `per_group` in one; `change` says whether a unit changes or comes and goes."""
+    """At most `rows` rows of one unit, in `groups` groups, `per_group` in one; `change`: a unit changes, or comes and goes."""
 
     rows: int
     groups: int
@@ -412,12 +406,11 @@ class Part:
         limits, stated = self.derived.limits, whole(self.group, "per_group", 1)
         source = self.group.get("limited", min(limits))
         declared = limits.get(source, {}).get("max_rows_per_group")
-        if declared != stated:
-            raise Wrong(f"rows in a group are limited to {stated}, which the table of source {source} does not declare")
+        refuse(declared != stated, f"rows in a group are limited to {stated}, which the table of source {source} does not declare")
         return stated
 
     def may_have_public_rows(self) -> bool:
-        """Whether the number of its rows can be public, as far as plan and facts tell: all rows of one table of rows, one group, no NULL."""
+        """Whether the number of its rows can be public, as far as is told: all rows of one table of rows, one group, no NULL."""
         child = self.group["child"]
         if self.group["keys"] or child["is"] != "Bound":
             return False
@@ -481,8 +474,7 @@ class Part:
             raise Wrong("a moment is bounded by the totals of a unit, and is not a sum of totals")
         low, high = self.ranges.stated(total["value"]) or (0, 0)
         least = copies * self.derived.rows(found[0]["child"], found[1]) * max(abs(low), abs(high))
-        if stated < least:
-            raise Wrong(f"the totals of one unit add up to at most {least}, and {stated} is stated")
+        refuse(stated < least, f"the totals of one unit add up to at most {least}, and {stated} is stated")
         return stated
 
 

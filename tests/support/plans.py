@@ -1,4 +1,4 @@
-"""Random plans with their quotes, of every world that other tests have questions for; nothing is prepared, since prices read no data."""
+"""Random plans with their quotes, of every world that other tests have questions for; nothing is prepared: prices read no data."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ class Asked:
             return ()
 
 
+FLOORS = st.sampled_from([0, 30])
 CHANGES = st.sampled_from(["add-remove", "add-remove", "change-one"])
 EPSILONS = st.sampled_from([Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(8)])
 DELTAS = st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 10**9)])
@@ -116,7 +117,7 @@ def of_clinic(draw: st.DrawFn) -> Asked:
     )  # fmt: skip
     one = table(
         "visits", Path("visits.csv"), Column("person", "key"), *columns,
-        unit=Owner("person"), max_rows=rows, max_rows_per_group=limit, rows_at_most=10**5, min_people=draw(st.sampled_from([0, 30])),
+        unit=Owner("person"), max_rows=rows, max_rows_per_group=limit, rows_at_most=10**5, min_people=draw(FLOORS),
     )  # fmt: skip
     return draw(budgets(text, catalog(Path(), one, WARDS, change=draw(CHANGES)), Wards()))
 

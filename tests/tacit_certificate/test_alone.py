@@ -1,4 +1,4 @@
-"""The checker stands alone: no code of tacit, Python's standard library and `cryptography`; short enough to be read; in the wheel."""
+"""The checker stands alone: no code of tacit, Python's standard library and `cryptography`; short enough to read; in the wheel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tacit_certificate.check import Certificate
 
 FOLDER = ROOT / "src" / "tacit_certificate"
 MODULES = sorted(FOLDER.glob("*.py"))
-MOST_LINES = 1_500  # of code: without blank lines, comments and docstrings
+MOST_LINES = 1_760  # of code: without blank lines, comments and docstrings
 LONGEST_FILE = 500
 ALLOWED = {*sys.stdlib_module_names, "cryptography", "tacit_certificate"}
 

@@ -1,4 +1,4 @@
-"""A ledger with all its certificates: what an auditor can hold against a ledger that was cut, rewritten, restored or priced wrongly."""
+"""A ledger with all its certificates: an auditor notices one that was cut, rewritten, restored or priced wrongly."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ from tacit_certificate import check, price, stability
 from tacit_certificate.check import Certificate
 
 VISITS = table(
-    "visits", Path("visits.csv"), Column("person", "key"), category("ward", "a", "b", "c"), number("cost", 0, 50), Column("note", "text"),
+    "visits", Path("visits.csv"),
+    Column("person", "key"), category("ward", "a", "b", "c"), number("cost", 0, 50), Column("note", "text"),
     unit=Owner("person"), max_rows=5, rows_at_most=1000,
 )  # fmt: skip
 CLINIC, SHOP = catalog(Path(), VISITS), shop({"customers": 1, "orders": 4, "lines": 6, "returns": 2, "cards": 3})
@@ -74,8 +75,8 @@ IN_PRICES: dict[str, tuple[str, Plant]] = {
     "a forgotten join": ("joined", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), rows=4, per_group=4)))),
     "max_rows ignored": ("sums", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), rows=1, groups=1, per_group=1)))),
     "rows of one group alone": ("median", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), rows=1, per_group=1)))),
-    "the other relation": ("changed", patched((prices, "reach", lambda f: lambda part, change, fixed: f(part, "add-remove", fixed)))),
-    "a delta that is not counted": ("keys", patched((support, "cost_under", lambda f: lambda *a: replace(f(*a), delta=Fraction(0))))),
+    "the other relation": ("changed", patched((prices, "reach", lambda f: lambda part, change, fixed: f(part, "add-remove", fixed)))),  # noqa: E501
+    "a delta that is not counted": ("keys", patched((support, "cost_under", lambda f: lambda *a: replace(f(*a), delta=Fraction(0))))),  # noqa: E501
     "a rho that is too small": ("sums", patched((support, "cost_under", lambda f: lambda *a: replace(f(*a), rho=f(*a).rho / 2)))),
     "Gaussian noise 10 % too small": (
         "gaussian", patched((quotes, "l2_sensitivity", lambda f: lambda *a: f(*a) * Fraction(9, 10))),
