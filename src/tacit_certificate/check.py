@@ -9,12 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from tacit_certificate import numbers, price
-<<<<<<< HEAD
 from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, refuse, verify, whole
 from tacit_certificate.price import Cost
-=======
-from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, verify, whole
->>>>>>> 645950faf18af6d69d68118331bef01bd8e9473e
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
 Node = Mapping[str, Any]
