@@ -65,6 +65,7 @@ bench: $(STAMPS)/all  ## measure, and write the tables of benchmarks/README.md (
 
 docs: $(STAMPS)/all  ## build the documentation into site/
 	@$(BIN)/python docs/.hooks/command_line.py
+	@$(BIN)/python docs/.hooks/lecture_items.py
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open site/index.html; its search box needs a server: $(BIN)/python -m http.server --directory site"
 

@@ -350,7 +350,9 @@ def imported_deeply(page: str) -> list[str]:
 
 
 TAUGHT = [
-    name for name in PAGES if name == "README.md" or name.startswith(("docs/guides/", "docs/ideas/", "docs/start/", "docs/index"))
+    name
+    for name in PAGES
+    if name == "README.md" or name.startswith(("docs/guides/", "docs/ideas/", "docs/lectures/", "docs/start/", "docs/index"))
 ]
 
 

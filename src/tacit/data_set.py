@@ -383,6 +383,16 @@ class Opened:
         return signer_in(self.catalog.kept)
 
     @property
+    def public_if_prepared(self) -> Facts:
+        """The facts about public tables; before anything is prepared, facts that refuse a query of a public table."""
+        from tacit.query.price.planned import Unprepared
+
+        try:
+            return self.public
+        except StoreUnusable:
+            return Unprepared()
+
+    @property
     def till(self) -> Till:
         """Where every release from this data set is paid for; the data is opened before it is paid for."""
         ready, catalog = self.runner.open if self._holder else self.engine.open, self.catalog

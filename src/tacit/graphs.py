@@ -30,7 +30,7 @@ from tacit.publish.graphs.neighbourhoods.result import k_neighbourhood
 from tacit.publish.graphs.network import Network, like
 from tacit.publish.graphs.network import network_of as read
 from tacit.publish.graphs.private.graphical import nearest_graphical
-from tacit.publish.graphs.private.result import release_degrees, release_edges, release_triangles
+from tacit.publish.graphs.private.result import release_degrees, release_edges, release_stars, release_triangles
 from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
 from tacit.publish.graphs.published import Published
 from tacit.publish.graphs.realizing import graph_of_degrees
@@ -71,6 +71,7 @@ __all__ = [
     "read",
     "release_degrees",
     "release_edges",
+    "release_stars",
     "release_triangles",
     "safe_example",
     "sampled",

@@ -11,8 +11,28 @@ Fraction(7, 1)
 
 from __future__ import annotations
 
+from tacit.evidence.lessons.audits import audit
+from tacit.evidence.lessons.blackboard import Example, colours, counties, difference, thresholds, urn, weeding
+from tacit.evidence.lessons.commutes import commutes
 from tacit.evidence.lessons.laws import Laws, neighbouring_laws
 from tacit.evidence.lessons.sensitivities import Sensitivity, quiz, sensitivity_of
 from tacit.evidence.lessons.totals import Totals, compare_totals
 
-__all__ = ["Laws", "Sensitivity", "Totals", "compare_totals", "neighbouring_laws", "quiz", "sensitivity_of"]
+__all__ = [
+    "Example",
+    "Laws",
+    "Sensitivity",
+    "Totals",
+    "audit",
+    "colours",
+    "commutes",
+    "compare_totals",
+    "counties",
+    "difference",
+    "neighbouring_laws",
+    "quiz",
+    "sensitivity_of",
+    "thresholds",
+    "urn",
+    "weeding",
+]

@@ -263,7 +263,9 @@ def test_a_value_that_no_mechanism_takes_counts_as_a_failure(
 
 def test_what_cannot_be_kept_is_a_failure_too(data: tacit.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer is made and cannot be written down, as when memory ends."""
-    monkeypatch.setattr("tacit.session.record", failing(MemoryError))
+    from tacit.session import KEPT
+
+    monkeypatch.setattr("tacit.session.KEPT", type(KEPT)(failing(MemoryError), KEPT.read))
     with pytest.raises(Unforeseen):
         data.session().sql(COUNT, epsilon=1)
     assert kinds(data) == ["spend", "failure"]

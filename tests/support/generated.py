@@ -51,6 +51,7 @@ AGGREGATES = [
     "SUM({})", "AVG({})", "COUNT({})", "MEDIAN({})", "COUNT(DISTINCT {})", "VAR_POP({})", "STDDEV({})", "MAX({})", "MIN({})",
     "MODE({})", "SUM({0} * {0})", "COVAR_POP({}, small)", "CORR({}, signed)", "SUM({}) FILTER (WHERE flag)",
     "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY {})", "REGR_SLOPE({}, small)", "COUNT({}) FILTER (WHERE note LIKE '%e%')",
+    "LINREG_R2(small, signed, small * signed)",
 ]  # fmt: skip
 ALONE = [each for each in AGGREGATES if not any(name in each for name in ("small", "signed", "flag", "note"))]
 OF_ROWS = ["COUNT(DISTINCT note)", "COUNT(DISTINCT person)", "COUNT(scan)", "MODE(fruit)", "MAX(day)", "MEDIAN(seen)"]

@@ -3,6 +3,7 @@
     ```python               runs; a block with >>> in it is a doctest. The blocks of a page share their names
     ```toml title="a.toml"  is written to that file; so is a block of any language with a title
     ```console              every `$ tacit ...` runs, and what is shown after it must be what it prints, numbers apart
+    ```console exact        the same with its numbers; attacks run too
 
 In shown output a line `...` stands for any lines. Noise draws other numbers each time, so that a number, and an error bar, is
 compared as such; an error is compared word by word all the same, since its words are fixed.
@@ -32,6 +33,7 @@ class Block:
     title: str | None
     text: str
     line: int
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,19 @@ class Command:
     words: tuple[str, ...]
     shown: str
     line: int
+    exact: bool = False
 
 
 def blocks(page: str) -> list[Block]:
     """The fenced blocks of a page, in their order."""
     return [
-        Block(found[1], title[1] if (title := TITLE.search(found[2])) else None, found[3], page.count("\n", 0, found.start(3)) + 1)
+        Block(
+            found[1],
+            title[1] if (title := TITLE.search(found[2])) else None,
+            found[3],
+            page.count("\n", 0, found.start(3)) + 1,
+            found[2].strip() == "exact",
+        )
         for found in FENCE.finditer(page)
     ]
 
@@ -62,7 +71,7 @@ def commands_of(block: Block) -> Iterator[Command]:
     """The commands of one console block."""
     for found in re.finditer(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
         words = shlex.split(found[1].replace("\\\n", " "), comments=True)
-        yield Command(tuple(words), found[2], block.line + block.text.count("\n", 0, found.start()))
+        yield Command(tuple(words), found[2], block.line + block.text.count("\n", 0, found.start()), block.exact)
 
 
 def run_page(name: str, page: str, folder: Path) -> None:
@@ -96,14 +105,14 @@ def run_command(name: str, command: Command) -> None:
     if command.words[0] == "python" and command.words[1].endswith(".py"):
         script = Path(command.words[1])
         exec(compile(script.read_text(), script.name, "exec"), {"__name__": "__main__"})  # noqa: S102
-    if command.words[0] != "tacit" or command.words[1] in SLOW:
+    if command.words[0] != "tacit" or (command.words[1] in SLOW and not command.exact):
         return
     code, printed = tacit(*command.words[1:])
     place = f"{name}, line {command.line}: {' '.join(command.words)}"
     expected_to_fail = command.shown.startswith(("tacit:", '{"error"'))
     assert (code != 0) == expected_to_fail, f"{place}\nexit code {code}\n{printed}"
     if command.shown.strip():
-        assert agrees(command.shown, printed), f"{place}\nprinted\n{printed}"
+        assert agrees(command.shown, printed, command.exact), f"{place}\nprinted\n{printed}"
 
 
 def tacit(*words: str) -> tuple[int, str]:
@@ -118,18 +127,18 @@ def tacit(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def agrees(shown: str, printed: str) -> bool:
-    """Whether the shown output is what was printed, numbers and blanks apart; a line of three dots stands for any lines.
+def agrees(shown: str, printed: str, exact: bool = False) -> bool:
+    """Whether the shown output is what was printed, blanks apart, and numbers unless exact; `...` stands for any lines.
 
-    >>> agrees("n  12 ± 3\\n...\\nleft 7", "n  11 ± 3\\nsomething\\nleft 7.5"), agrees("n", "m")
-    (True, False)
+    >>> agrees("n  12 ± 3\\n...\\nleft 7", "n  11 ± 3\\nsomething\\nleft 7.5"), agrees("n", "m"), agrees("n 1", "n 2", exact=True)
+    (True, False, False)
     """
-    lines = ["(?:.*\\n)*?" if line.strip() == "..." else re.escape(line) + "\\n" for line in _lines(shown)]
-    return re.fullmatch("".join(lines), "".join(f"{line}\n" for line in _lines(printed))) is not None
+    lines = ["(?:.*\\n)*?" if line.strip() == "..." else re.escape(line) + "\\n" for line in _lines(shown, exact)]
+    return re.fullmatch("".join(lines), "".join(f"{line}\n" for line in _lines(printed, exact))) is not None
 
 
-def _lines(text: str) -> list[str]:
-    """The lines that say something, with every number as #, every error bar as ± #, and blanks and rules as one blank."""
-    numbered = [NUMBER.sub("#", line).replace("# [#, #]", "# ± #") for line in text.splitlines()]
+def _lines(text: str, exact: bool = False) -> list[str]:
+    """The lines that say something; unless exact, numbers as #, error bars as ± #; blanks and rules as one blank."""
+    numbered = [line if exact else NUMBER.sub("#", line).replace("# [#, #]", "# ± #") for line in text.splitlines()]
     plain = [" ".join(re.sub("[\u2500-\u257f]+", " ", line).split()) for line in numbered]
     return [line for line in plain if line and line != "..."] if "..." not in plain else [line for line in plain if line]

@@ -117,7 +117,7 @@ AGGREGATES = [
     "SUM(age * age)", "AVG(age > 2)", "COUNT(*) FILTER (WHERE age > 0)", "SUM(cost / age)", "MEDIAN(ABS(age - 2))",
     "COUNT(DISTINCT visits.ward)", "COUNT(DISTINCT diagnosis)", "COUNT(DISTINCT cost)", "COUNT(DISTINCT age > 2)",
     "COVAR_POP(age, cost)", "CORR(cost, age)", "REGR_SLOPE(cost, -age)", "REGR_INTERCEPT(cost, cost + age)",
-    "AVG(LN(cost + 1))", "SUM(SQRT(age + 3))", "MODE(visits.ward)",
+    "AVG(LN(cost + 1))", "SUM(SQRT(age + 3))", "MODE(visits.ward)", "LINREG_R2(cost, age, age * age)",
 ]  # fmt: skip
 ROW_KEYS = ["visits.ward", "age", "EXTRACT(MONTH FROM day)", "age > 2", "WIDTH_BUCKET(cost, 0, 50, 4)", "cost IS NULL"]
 JOINED_KEYS = ["site", "beds", "COALESCE(site, 'none')"]

@@ -245,13 +245,17 @@ def is_word(out: Out) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An aggregate as it was asked: its name, what it is over, the share of a quantile, and the second of two columns."""
+    """An aggregate as it was asked: its name, what it is over, the share of a quantile, and the second of two columns.
+
+    Of a part of a linear model, `over` is y, `others` are the regressors, and the share is the number of that of a slope.
+    """
 
     name: str
     over: Term | None = None
     share: Fraction | None = None
     together: int | None = None
     other: Term | None = None
+    others: tuple[Term, ...] = ()
 
     @property
     def is_date(self) -> bool:

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from tacit.release.certificates.certificate import Certificate
     from tacit.release.charts import Picture
 
+END = "end"  # the kind of a column with an end of the interval of another one
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
 NO_ROWS = "LIMIT 0 returns the columns only. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
+UNKNOWN = "of a number whose error is unbounded, nothing is known: released numbers decided what it was made of"
 NO_INTERVAL = "quantiles were released without intervals: all of their epsilon went to their values"
 NO_QUANTILE = "leaving out intervals had no effect: only quantiles can be released without them, and this question has none"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
@@ -48,9 +50,10 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, and what
-    is made from quantiles that were asked for without one. `bounds` is the range that an aggregate has whatever the data; an
-    interval that is all of it says that nothing is known. `labels` are the declared words for values; no kept answer has them.
+    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, "end",
+    that of an interval of another column, and what is made from quantiles that were asked for without one. `bounds` is the range
+    that an aggregate has whatever the data; an interval that is all of it says that nothing is known. `labels` are the declared
+    words for values; no kept answer has them.
     """
 
     name: str
@@ -74,7 +77,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether it is a released number."""
-        return self.kind not in ("key", PUBLIC, "text", "mode")
+        return self.kind not in ("key", PUBLIC, "text", "mode", END)
 
     def is_unknown(self, at: int) -> bool:
         """Whether the interval of a number is the whole declared range."""
@@ -131,6 +134,8 @@ class Answer:
     tidied: bool = False
     asked: str = field(default="", repr=False, compare=False)  # the question, where it is known: a picture states its filter
     certified: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)  # makes it when it is asked for
+    requested: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)  # of all who share it: for certificates
+    parts: str | None = field(default=None, repr=False, compare=False)  # the released numbers that it was made of (derived.py)
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -150,7 +155,9 @@ class Answer:
     def certificate(self) -> Certificate:
         """Why the price of the answer is right, signed: for whoever checks it without the data."""
         if self.certified is None:
-            raise InvalidInput("this answer has no certificate: nothing was spent for it, or it was not read from its data set")
+            raise InvalidInput(
+                "this answer has no certificate of its own: nothing was spent for it, or it was made of other answers"
+            )
         return self.certified()
 
     def tidy(self) -> Answer:
@@ -272,7 +279,7 @@ class Answer:
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
-        if self.columns and all(column.kind == PUBLIC for column in self.columns):
+        if self.receipt.entry is None and self.columns and all(column.kind == PUBLIC for column in self.columns):
             return FREE
         if not self.receipt.epsilon and self.receipt.entry is None:
             return NO_ROWS
@@ -298,7 +305,7 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        printed = (NOT_SHOWN, NO_INTERVAL, NO_QUANTILE, TIDIED, NOT_TIDIED)
+        printed = (NOT_SHOWN, UNKNOWN, NO_INTERVAL, NO_QUANTILE, TIDIED, NOT_TIDIED)
         missing = [for_terminal(note) for note in self.notes if note.startswith(printed)]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
@@ -352,6 +359,8 @@ def cell_text(column: Column, at: int) -> str:
         return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float | Decimal) else str(value)
     if isinstance(value, str) or isinstance(low, str) or isinstance(high, str):
         return f"{'unknown' if column.is_unknown(at) else value} [{low}, {high}]"
+    if column.kind == "quantile" and all(float(number).is_integer() for number in (value, low, high)):
+        value, low, high = int(value), int(low), int(high)  # values of the declared grid, not estimates between its steps
     below, above = value - low, high - value
     whole = all(isinstance(number, int) for number in (value, low, high))
     form = "," if whole else f",.{_decimals(float(max(below, above)))}f"
@@ -416,11 +425,8 @@ def _cell(column: Column, at: int) -> Any:
 DECIMAL = "decimal"
 
 
-def record(answer: Answer, asked: Mapping[str, Any] | None = None) -> str:
-    """The answer as text, column by column, to be stored. A receipt belongs to the analyst who asks, so it is not stored.
-
-    `asked` is the request, the same for all who share the answer: with it a certificate can be made at any time.
-    """
+def record(answer: Answer) -> str:
+    """The answer as text, column by column, to be stored. A receipt belongs to the analyst who asks, so it is not stored."""
     columns = [
         [column.name, column.kind, column.values, column.low, column.high, *([column.bounds] if column.bounds else [])]
         for column in answer.columns
@@ -433,7 +439,8 @@ def record(answer: Answer, asked: Mapping[str, Any] | None = None) -> str:
         "notes": answer.notes,
         "limits": answer.limits,
         **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
-        **({} if asked is None else {"asked": asked}),
+        **({} if answer.requested is None else {"asked": answer.requested}),
+        **({} if answer.parts is None else {"parts": answer.parts}),
     }
     return for_json(kept, other=_written_decimal)
 
@@ -461,7 +468,8 @@ def recorded(text: str) -> Answer:
     epsilon, delta = map(Fraction, kept["amounts"])
     notes, limits = tuple(kept["notes"]), tuple(kept["limits"])
     made = Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
-    return replace(made, totals=_totals(*kept["totals"])) if "totals" in kept else made
+    totals = _totals(*kept["totals"]) if "totals" in kept else None
+    return replace(made, totals=totals, parts=kept.get("parts"))
 
 
 def _totals(parts: list[int], margins: list[list[int]], columns: list[int]) -> Totals:

@@ -172,3 +172,76 @@ SELECT MODE(diagnosis) AS usual FROM visits;
 -- refused: 111 a chosen value in an expression
 SELECT ward, MODE(kind) AS usual FROM visits GROUP BY ward ORDER BY usual;
 --   not_allowed: line 1, column 69: MODE must be an item of SELECT by itself: it is a chosen value, not a number with an interval; leave it out of expressions, HAVING, QUALIFY and ORDER BY
+
+-- answered: 112 a linear model with two regressors, a column for each of its parts
+SELECT LINREG(cost, pulse, pulse * pulse) AS model FROM visits;
+--   all rows together
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: one; one unit has at most 8 rows in it
+--   count of an expression: Laplace, sensitivity 8 (l1), scale 76.1905, pure epsilon 0.105 (add or remove one unit)
+--       10.5 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of an expression: Laplace, sensitivity 20000 (l1), scale 190476, pure epsilon 0.105 (add or remove one unit)
+--       10.5 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of an expression: Laplace, sensitivity 920 (l1), scale 8761.9, pure epsilon 0.105 (add or remove one unit)
+--       10.5 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of an expression: Laplace, sensitivity 248400 (l1), scale 2.38846e+06, pure epsilon 0.104 (add or remove one unit)
+--       10.4 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of squares of an expression: Laplace, sensitivity 52900 (l1), scale 508654, pure epsilon 0.104 (add or remove one unit)
+--       10.4 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of squares of an expression: Laplace, sensitivity 3856410000 (l1), scale 3.70809e+10, pure epsilon 0.104 (add or remove one unit)
+--       10.4 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of products of an expression and an expression: Laplace, sensitivity 2300000 (l1), scale 2.21154e+07, pure epsilon 0.104 (add or remove one unit)
+--       10.4 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of products of an expression and an expression: Laplace, sensitivity 621000000 (l1), scale 5.97115e+09, pure epsilon 0.104 (add or remove one unit)
+--       10.4 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of products of an expression and an expression: Laplace, sensitivity 28566000 (l1), scale 2.74673e+08, pure epsilon 0.104 (add or remove one unit)
+--       10.4 % of epsilon, for model_intercept, model_slope_pulse, model_slope_2, model_r2
+--   centred sum of squares of an expression: Laplace, sensitivity 25000000 (l1), scale 4.09836e+08, pure epsilon 0.061 (add or remove one unit)
+--       6.1 % of epsilon, for model_r2
+--   model_intercept: not known in advance; it is reported with the answer
+--   model_slope_pulse: not known in advance; it is reported with the answer
+--   model_slope_2: not known in advance; it is reported with the answer
+--   model_r2: not known in advance; it is reported with the answer
+--   price: epsilon 1
+
+-- answered: 113 one slope of a model in every group, where another part chooses the rows
+SELECT ward, LINREG_SLOPE(1, cost, pulse) AS slope FROM visits GROUP BY ward HAVING LINREG_R2(cost, pulse) > 0.1 ORDER BY slope;
+--   group by ward (5)
+--     keep at most 8 rows per unit
+--       scan visits
+--   groups: 5, all of them public; one unit touches at most 5, with at most 8 rows in each
+--   count of an expression: Laplace, sensitivity 8 (l1), scale 44.4444, pure epsilon 0.18 (add or remove one unit)
+--       18 % of epsilon, for slope
+--   centred sum of an expression: Laplace, sensitivity 20000 (l1), scale 111111, pure epsilon 0.18 (add or remove one unit)
+--       18 % of epsilon, for slope
+--   centred sum of pulse: Laplace, sensitivity 920 (l1), scale 5411.76, pure epsilon 0.17 (add or remove one unit)
+--       17 % of epsilon, for slope
+--   centred sum of squares of pulse: Laplace, sensitivity 52900 (l1), scale 311176, pure epsilon 0.17 (add or remove one unit)
+--       17 % of epsilon, for slope
+--   centred sum of products of an expression and pulse: Laplace, sensitivity 2300000 (l1), scale 1.35294e+07, pure epsilon 0.17 (add or remove one unit)
+--       17 % of epsilon, for slope
+--   centred sum of squares of an expression: Laplace, sensitivity 25000000 (l1), scale 1.92308e+08, pure epsilon 0.13 (add or remove one unit)
+--       13 % of epsilon
+--   slope: not known in advance; it is reported with the answer
+--   price: epsilon 1
+
+-- refused: 114 a model in an expression
+SELECT LINREG(cost, pulse) + 1 AS more FROM visits;
+--   not_allowed: line 1, column 8: LINREG must be an item of SELECT by itself: it stands for several columns; use LINREG_SLOPE(1, y, x1, x2), LINREG_INTERCEPT(y, x1, x2) or LINREG_R2(y, x1, x2)
+
+-- refused: 115 a regressor that the model does not have
+SELECT LINREG_SLOPE(3, cost, pulse, pulse * pulse) AS slope FROM visits;
+--   wrong_type: line 1, column 8: LINREG_SLOPE begins with the number of a regressor, from 1 to 2; write LINREG_SLOPE(1, y, x1, x2) for x1
+
+-- refused: 116 a model of a column on itself
+SELECT LINREG_R2(cost, pulse, pulse) AS r2 FROM visits;
+--   not_allowed: line 1, column 8: LINREG_R2 of a column and itself has no solution, or one that does not depend on the data; name each column once
+
+-- refused: 117 a model of a category
+SELECT LINREG_R2(cost, ward) AS r2 FROM visits;
+--   wrong_type: line 1, column 8: LINREG_R2 needs numbers, not a category
+
+-- refused: 118 a model without regressors
+SELECT LINREG(cost) FROM visits;
+--   not_allowed: line 1, column 8: LINREG takes a column and 1 to 8 regressors, not 1 arguments; write LINREG(y, x1, x2)

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +25,7 @@ from tacit.release.answer import record, recorded
 from tacit.release.certificates import keys
 from tacit.release.certificates.certificate import ABOUT, read_certificate
 from tacit.release.certificates.exports import export, head_of
+from tacit.release.once import Form
 
 FIELDS = {
     "about", "asked", "cap", "data_version", "derivation", "entry", "event", "facts", "form", "format", "intervals", "kind",
@@ -129,7 +131,7 @@ def test_an_answer_from_before_requests_were_kept_has_one_or_says_why_not(
 ) -> None:
     """An earlier version kept the answer alone: its price and confidence leave few requests, and the key says which it was."""
     with monkeypatch.context() as patch:
-        patch.setattr("tacit.session.record", lambda answer, asked: record(answer))
+        patch.setattr("tacit.session.KEPT", Form(lambda answer: record(replace(answer, requested=None)), recorded))
         plain = data.session("ana").sql(COUNT, epsilon="0.33").receipt.entry
         hidden = data.session("ana").sql(COUNT, epsilon="0.34", delta=1e-7).receipt.entry  # priced without its delta
     made = data.certificate(plain).to_dict()

@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "serve": ("tacit.doors.cli.serve", SERVER),
     "audit": ("tacit.doors.cli.audit", OTHER_WAYS),
     "demo": ("tacit.doors.cli.demo", EVIDENCE),
+    "lecture": ("tacit.doors.cli.lecture", EVIDENCE),
     "verify": ("tacit.doors.cli.verify", EVIDENCE),
 }
 """A command, the module with the function of its name, and the panel of the help that lists it."""

@@ -17,6 +17,7 @@ from tacit.errors import InvalidInput
 from tacit.files import check
 
 if TYPE_CHECKING:
+    from tacit.evidence.lessons.blackboard import Example
     from tacit.evidence.lessons.laws import Laws
     from tacit.evidence.lessons.sensitivities import Sensitivity
     from tacit.evidence.lessons.totals import Totals
@@ -165,6 +166,123 @@ def composition(
     _print(compare_totals(epsilon, times, delta), chart, as_json)
 
 
+def urn(
+    mass: Annotated[str, typer.Option("--mass", help="All workers in the urn, real and fake.")] = "10",
+    noise: Annotated[str, typer.Option("--noise", help="Fake workers on the block.")] = "1",
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Synthetic workers, all from that block.")] = 6,
+    as_json: AsJson = False,
+) -> None:
+    """Show the outcome of Dirichlet resampling whose ratio between two neighbours is largest.
+
+    Example: tacit show urn --mass 10 --noise 1 --draws 6
+    """
+    from tacit.evidence.lessons.blackboard import urn as example
+
+    _print_example(example(mass, noise, draws), as_json)
+
+
+def counties(
+    noise: Annotated[str, typer.Option("--noise", help="Fake workers on each county that gets noise.")] = "1",
+    others: Annotated[int, typer.Option("--others", min=1, help="Workers from elsewhere.")] = 9,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Synthetic workers.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show why noise on occupied counties alone reveals where a worker lives: Somerset or Fayette.
+
+    Example: tacit show counties --noise 1
+    """
+    from tacit.evidence.lessons.blackboard import counties as example
+
+    _print_example(example(noise, others, draws), as_json)
+
+
+def colours(
+    rows: Annotated[int, typer.Option("--rows", min=2, max=7, help="Rows of a database.")] = 5,
+    epsilon: Epsilon = "1",
+    as_json: AsJson = False,
+) -> None:
+    """Show two neighbours of blue, green and red rows, and what a histogram tells of them with and without noise.
+
+    Example: tacit show colours --rows 5 --epsilon 1
+    """
+    from tacit.evidence.lessons.blackboard import colours as example
+
+    _print_example(example(rows, epsilon), as_json)
+
+
+def difference(
+    bits: Annotated[str, typer.Option("--bits", help="The secret bits, as zeros and ones.")] = "10110",
+    person: Annotated[int, typer.Option("--person", min=1, help="The person that the second count leaves out.")] = 5,
+    epsilon: Epsilon = "1",
+    as_json: AsJson = False,
+) -> None:
+    """Show two counts whose difference is one person, exact and with noise.
+
+    Example: tacit show difference --bits 10110 --person 5
+    """
+    from tacit.evidence.lessons.blackboard import difference as example
+
+    _print_example(example(bits, person, epsilon), as_json)
+
+
+def thresholds(people: Annotated[int, typer.Option("--n", min=2, help="Number of people.")] = 40, as_json: AsJson = False) -> None:
+    """Show how many rows answers within n/40, ..., n/2 reveal if all subset counts are answered.
+
+    Example: tacit show thresholds --n 40
+    """
+    from tacit.evidence.lessons.blackboard import thresholds as example
+
+    _print_example(example(people), as_json)
+
+
+def weeding(
+    truth: Annotated[str, typer.Option("--truth", help="The database d, as zeros and ones.")] = "0011001",
+    candidate: Annotated[str, typer.Option("--candidate", help="The candidate c.")] = "0110011",
+    alpha: Annotated[str, typer.Option("--alpha", help="Largest error of an answer.")] = "0.7",
+    as_json: AsJson = False,
+) -> None:
+    """Show the question that rules out a candidate too far from the truth (Dinur and Nissim 2003).
+
+    Example: tacit show weeding --truth 0011001 --candidate 0110011 --alpha 0.7
+    """
+    from tacit.evidence.lessons.blackboard import weeding as example
+
+    _print_example(example(truth, candidate, alpha), as_json)
+
+
+def audit(
+    statistic: Annotated[str, typer.Argument(help="max, min or median (the lower one).")] = "max",
+    values: Annotated[str, typer.Option("--values", metavar="LIST", help="The values, at most 6.")] = "3,7,2,8,10",
+    ask: Annotated[
+        list[str] | None, typer.Option("--ask", metavar="ROWS", help="Rows of a question, as 1-5 or 1,2,4; up to three times.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show an auditor that looks at the answer before it refuses, what its refusal discloses, and a simulatable auditor.
+
+    Example: tacit show audit max --values 3,7,2,8,10 --ask 1-5 --ask 1-4
+    """
+    from tacit.evidence.lessons.audits import audit as example
+
+    _print_example(example(statistic, _list(values), [_rows(each) for each in ask or ["1-5", "1-4"]]), as_json)
+
+
+def commutes(
+    ratio: Annotated[str, typer.Option("--ratio", help="Privacy ratio of the map.")] = "100",
+    delta: Annotated[str, typer.Option("--delta", help="Probability that the ratio is exceeded.")] = "1e-5",
+    reach: Annotated[float, typer.Option("--reach", help="Kilometers over which commutes become e times as rare.")] = 5.0,
+    far: Annotated[float, typer.Option("--far", min=0, max=1, help="Share of commutes that do not follow distance.")] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Show which commutes of a synthetic map are overestimated, on a made-up state whose flows follow distance.
+
+    Example: tacit show commutes --ratio 100 --reach 5
+    """
+    from tacit.evidence.lessons.commutes import commutes as example
+
+    _print_example(example(ratio, delta, reach, far), as_json)
+
+
 COMMANDS = {
     "laplace": laplace,
     "gaussian": gaussian,
@@ -173,6 +291,14 @@ COMMANDS = {
     "exponential": exponential,
     "sensitivity": sensitivity,
     "composition": composition,
+    "urn": urn,
+    "counties": counties,
+    "colours": colours,
+    "difference": difference,
+    "thresholds": thresholds,
+    "weeding": weeding,
+    "audit": audit,
+    "commutes": commutes,
 }
 
 
@@ -181,6 +307,17 @@ def _laws(mechanism: str, values: str, epsilon: str, inside: str | None, chart: 
 
     _ready(chart)
     _print(neighbouring_laws(mechanism, _list(values), epsilon, inside, **more), chart, as_json)
+
+
+def _rows(text: str) -> list[int]:
+    """The rows that a text names: numbers and ranges."""
+    found: list[int] = []
+    for part in _list(text):
+        first, _, last = part.partition("-")
+        if not (first.isdecimal() and (last or first).isdecimal()) or int(last or first) > 1000:
+            raise InvalidInput(f"--ask takes rows such as 1-5 or 1,2,4, not {text[:40]!r}")
+        found += range(int(first), int(last or first) + 1)
+    return found
 
 
 def _list(text: str) -> list[str]:
@@ -201,6 +338,14 @@ def _ready(chart: Path | None) -> None:
     if chart is not None:
         check_format(chart)
         check(chart)
+
+
+def _print_example(example: Example, as_json: bool) -> None:
+    if as_json:
+        print_json(example.to_dict())
+        return
+    for line in example.explanation():
+        say(line)
 
 
 def _print(result: Laws | Sensitivity | Totals, chart: Path | None, as_json: bool) -> None:

@@ -186,7 +186,7 @@ class LedgerWanted(Strict):
 # --- shapes of replies -------------------------------------------------------------------------------------------------------
 
 
-Form = Literal["json", "csv", "arrow", "svg", "exact"]
+Form = Literal["json", "csv", "arrow", "svg", "exact", "certificate"]
 Cell = Any  # a key, or a number with the ends of its interval
 
 

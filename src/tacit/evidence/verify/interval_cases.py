@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.accounting.weighted import Draws
 from tacit.evidence.verify.case import Exhaustive
 from tacit.evidence.verify.contract import Check
 from tacit.evidence.verify.coverage import coverage
@@ -22,10 +23,15 @@ from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.privacy.universe import Universe
 from tacit.publish.local.estimates import intervals
 from tacit.publish.local.randomizers.categories import KAry
+from tacit.query.intervals.linear_models import MODEL_PARTS, model_ends
+from tacit.query.intervals.ratios import Released
+from tacit.query.plan import Column, NumberType, Term
+from tacit.query.question import Call
 
 CONFIDENCE = Fraction(95, 100)
 CLAIMED = "covers 95%"
 TAIL_BOUND = "the width is a bound for every true share, so no interval of this width is exact"
+SEPARATE = "each of six sums has a width of its own, and seldom does more than one noise come near to it"
 EVERY_VALUE = "the width allows for a draw at every value of the grid, but most draws are near their target"
 
 
@@ -50,6 +56,7 @@ def cases() -> list[Exhaustive]:
             for name, mechanism, value, confidence, unreached in simple
         ),
         Exhaustive("Interval of a median, on every list", CLAIMED, median_covers, EVERY_VALUE),
+        Exhaustive("Intervals of a linear model, on every outcome", CLAIMED, model_covers, SEPARATE),
         Exhaustive("Intervals of a surveyed category, on every count", CLAIMED, shares_cover, TAIL_BOUND),
     ]
 
@@ -61,6 +68,35 @@ def median_covers() -> Check:
     least = min(_enclosing_chance(mechanism, rows) for rows in lists)
     words = f"covers {least:.4f} at the worst list, says {float(CONFIDENCE):g}"
     return Check("coverage", least >= float(CONFIDENCE), words, least, _missed_share(least))
+
+
+def model_covers() -> Check:
+    """The least probability that a part of a linear model lies in its interval, over every noise of its six sums up to 2."""
+    steps, scale = np.arange(-2, 3), Fraction(3, 10)
+    noise = Laplace(1, 1 / scale, step=1, on_grid=True)
+    law = [float(noise.law(0).probabilities[int(step)]) for step in steps]
+    rows = [(-2, 0), (0, 0), (2, 2), (0, 2), (2, 4), (4, 4)] * 20
+    least = min(_model_enclosed(name, rows, steps, law, scale) for name in MODEL_PARTS)
+    words = f"covers {least:.4f} at the worst part, says {float(CONFIDENCE):g}"
+    return Check("coverage", least >= float(CONFIDENCE), words, least, _missed_share(least))
+
+
+def _model_enclosed(name: str, rows: list[tuple[int, int]], steps: NDArray[np.int64], law: list[float], scale: Fraction) -> float:
+    """Two columns of whole numbers from -4 to 4, doubled as centered sums have them; noise beyond 2 counts as a miss."""
+    y, x = np.array(rows, dtype=np.float64).T
+    terms = [Term(Column(1, each, -4, 4, False), NumberType(Fraction(1))) for each in ("y", "x")]
+    call = Call(name, terms[0], Fraction(1) if name == "linreg_slope" else None, others=(terms[1],))
+    slope, start = np.polyfit(x, y, 1)
+    exact = {"linreg_slope": slope, "linreg_intercept": start, "linreg_r2": np.corrcoef(x, y)[0, 1] ** 2}[name]
+    squares = [(8 * each**2 - 64).sum() for each in ((y, x) if name == "linreg_r2" else (x,))]
+    sums = [float(len(x)), 2 * y.sum(), 2 * x.sum(), *squares, (4 * x * y).sum()]
+    grid = np.array(np.meshgrid(*([np.arange(len(steps))] * len(sums)), indexing="ij")).reshape(len(sums), -1)
+    noises = Draws("Laplace", scale)
+    released = [Released(value + steps[at], noises) for value, at in zip(sums, grid, strict=True)]
+    low, high = model_ends(call, released, 1 - CONFIDENCE)
+    chances = np.prod(np.array(law)[grid], axis=0)
+    slack = 1e-9
+    return float(chances[(low <= exact + slack) & (exact - slack <= high)].sum())
 
 
 def shares_cover() -> Check:

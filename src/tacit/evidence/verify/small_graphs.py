@@ -25,6 +25,7 @@ from tacit.privacy.rounding import as_text
 from tacit.publish.graphs.graph import Graph
 
 EDGES, TRIANGLES = "Graphs, edges and degrees, on every edge", "Graphs, a bound of triangles, on every edge"
+STARS = "Graphs, edges and stars of a cut graph, on every person"
 DEGREES = "Graphs, a histogram of degrees, on every person"
 PEOPLE, THETA, EPSILON, TOLERANCE = 4, 2, Fraction(1), 1e-9
 KEYS = (b"one", b"another")
@@ -108,6 +109,19 @@ def _of_histogram(noise: Laplace | None, one: Links, other: Links) -> float:
     return max(_apart(noise or made.mechanism, *both) for both in exact)
 
 
+def _of_cut(noise: Laplace | None, one: Links, other: Links) -> float:
+    """The numbers of edges, and of stars of two: whichever tells more."""
+    from tacit.publish.graphs.private.histogram import CutCount, projected_histogram, stars_in
+
+    names, worst = np.arange(PEOPLE), 0.0
+    for points in (1, 2):
+        made = noise or CutCount(THETA, points, EPSILON).mechanism
+        for key in KEYS:
+            exact = [stars_in(projected_histogram(_graph(links), names, THETA, key), points) for links in (one, other)]
+            worst = max(worst, _apart(made, *exact))
+    return worst
+
+
 def cases() -> list[Exhaustive]:
     """Edge and node privacy; none without Numba, which graphs require."""
     if find_spec("numba") is None:
@@ -116,6 +130,7 @@ def cases() -> list[Exhaustive]:
         _case(EDGES, Largest(one_edge, _of_edges)),
         Exhaustive(TRIANGLES, "1 times beta", triangles_are_smooth),
         _case(DEGREES, Largest(one_node, partial(_of_histogram, None))),
+        _case(STARS, Largest(one_node, partial(_of_cut, None))),
     ]
 
 
@@ -128,6 +143,8 @@ def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     people, local = f"{EDGES}, a person who leaves (planted)", f"{TRIANGLES}, common neighbours alone (planted)"
     yield "person", (EDGES, _case(people, Largest(one_node, _of_edges)))
     yield "local", (TRIANGLES, Exhaustive(local, "1 times beta", partial(triangles_are_smooth, _common)))
+    alone = Laplace(1, EPSILON, step=1, on_grid=True)
+    yield "star", (STARS, _case(f"{STARS}, noise for one edge alone (planted)", Largest(one_node, partial(_of_cut, alone))))
     few = Laplace(THETA, EPSILON, step=1, dimension=THETA, on_grid=True)
     yield "theta", (DEGREES, _case(f"{DEGREES}, noise for theta alone (planted)", Largest(one_node, partial(_of_histogram, few))))
 

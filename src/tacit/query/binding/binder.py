@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 
 from tacit.errors import NotAllowed, Refused, WrongType
@@ -13,7 +14,7 @@ from tacit.query.binding.patterns import pattern_condition, pattern_text
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import WRITTEN
-from tacit.query.language.bounds import AGGREGATE, ENDS, PER_GROUP
+from tacit.query.language.bounds import ENDS, PER_GROUP
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     Among,
@@ -40,6 +41,17 @@ def pair_call(function: str, one: Term, other: Term) -> Call:
     if left == right:
         return Call(function, one, other=other)
     return Call(function, replace(one, node=_where(left, right)), other=replace(other, node=_where(right, left)))
+
+
+def model_call(function: str, columns: Sequence[Term], number: Fraction | None) -> Call:
+    """A part of a linear model of the first column on the others, each NULL where one of them is."""
+    nodes = [terms.number_node(column) for column in columns]
+    rows = []
+    for column, node in zip(columns, nodes, strict=True):
+        for other in nodes:
+            node = _where(node, other) if other is not node else node
+        rows.append(replace(column, node=node))
+    return Call(function, rows[0], number, others=tuple(rows[1:]))
 
 
 def _where(row: Row, other: Row) -> Row:
@@ -219,11 +231,6 @@ def has_aggregate(expression: Expression) -> bool:
     if not isinstance(expression, Apply):
         return isinstance(expression, InQuery) and has_aggregate(expression.value)
     return expression.function in WRITTEN or any(has_aggregate(argument) for argument in expression.arguments)
-
-
-def is_bounded(expression: Expression) -> bool:
-    """Whether an aggregate in it bounds what one unit adds to a group."""
-    return isinstance(expression, Apply) and (expression.function in AGGREGATE or any(map(is_bounded, expression.arguments)))
 
 
 def is_column(name: Name, scope: Scope) -> bool:

@@ -15,6 +15,7 @@ from typing import Literal as Choice
 import numpy as np
 
 from tacit.query.intervals.bands import Band, divisor, population, sample_correction
+from tacit.query.intervals.linear_models import MOST_REGRESSORS, model_moments, released_model
 from tacit.query.language.syntax import ONE, TWO, Form
 from tacit.query.plan import Literal, Moment, NumberType, Row, Term, TextColumn
 from tacit.query.question import Call, Question
@@ -41,6 +42,8 @@ class Aggregate:
 
 def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
     """The moments that a call needs; a SUM next to an average of the same term is made from the average's."""
+    if call.others:
+        return model_moments(call)
     if call.other is not None:
         return moments_of_pair(call)
     moments = _aggregate(call, beside).moments(call.over)
@@ -51,12 +54,15 @@ def moments_of(call: Call, beside: tuple[Call, ...]) -> tuple[Moment, ...]:
 
 def finish_call(call: Call, beside: tuple[Call, ...], moments: tuple[Band, ...]) -> Band:
     """The released value of a call, from the released moments."""
+    if call.others:
+        value = released_model(call, {moment: band.value for moment, band in zip(model_moments(call), moments, strict=True)})
+        return Band(value, np.full_like(value, -np.inf), np.full_like(value, np.inf))
     return finished_pair(call, moments) if call.other is not None else _aggregate(call, beside).finish(call.over, moments)
 
 
 def weights_of(call: Call, beside: tuple[Call, ...]) -> tuple[Fraction, ...] | None:
     """The exact factors of a call's moments, if its value is a plain sum of them: counts and sums."""
-    weights = _aggregate(call, beside).weights if call.other is None else None
+    weights = _aggregate(call, beside).weights if call.other is None and not call.others else None
     return weights(call.over) if weights else None
 
 
@@ -306,8 +312,15 @@ PAIRS: dict[str, FinishPair] = {
     "regr_intercept": _intercept,
 }
 
+MODELS = (
+    ("linreg_intercept", 2, "write LINREG_INTERCEPT(y, x1, x2)"),
+    ("linreg_r2", 2, "write LINREG_R2(y, x1, x2)"),
+    ("linreg_slope", 3, "write LINREG_SLOPE(1, y, x1, x2), where 1 is x1"),
+)
+
 WRITTEN: Mapping[str, Form] = {
     **{word: form for row in AGGREGATES.values() for word, form in row.written.items()},
     **dict.fromkeys(PAIRS, TWO),
+    **{word: Form((), least, least + MOST_REGRESSORS - 1, usage) for word, least, usage in MODELS},
 }
 """The words of a question for an aggregate, each with its form."""

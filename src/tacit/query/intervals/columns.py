@@ -38,6 +38,7 @@ from tacit.query.intervals.bands import (
     noises_of,
     settle,
 )
+from tacit.query.intervals.linear_models import model_ends
 from tacit.query.intervals.misses import (
     COVARIANCES,
     REGRESSIONS,
@@ -368,7 +369,9 @@ class Stated:
 
 
 def _regression(call: Call, sums: list[Released], missed: Fraction) -> Ends:
-    """A correlation, a slope or an intercept, in the units of the answer."""
+    """A correlation, a slope, an intercept or a part of a linear model, in the units of the answer."""
+    if call.others:
+        return model_ends(call, sums, missed)
     spreads, node = (spread(call.over), spread(call.other)), row_of(call.other)
     if call.name == "corr":
         return correlation_ends(sums, spreads, missed)

@@ -22,6 +22,7 @@ from typing import Literal
 from tacit.errors import NotAllowed
 from tacit.query.intervals.aggregates import moments_of, row_of, shown_at_most, spread, step_of, weights_of
 from tacit.query.intervals.bands import Asked
+from tacit.query.intervals.linear_models import MODEL_PARTS
 from tacit.query.plan import Moment
 from tacit.query.question import (
     Arithmetic,
@@ -42,7 +43,7 @@ from tacit.query.question import (
 
 SPREADS = frozenset({"var_pop", "var_samp", "stddev_pop", "stddev_samp"})
 COVARIANCES = frozenset({"covar_pop", "covar_samp"})
-REGRESSIONS = frozenset({"corr", "regr_slope", "regr_intercept"})
+REGRESSIONS = frozenset({"corr", "regr_slope", "regr_intercept", *MODEL_PARTS})
 DECLARED = frozenset({"avg"}) | SPREADS | COVARIANCES  # their range follows from the bounds of a column
 Weights = tuple[tuple[Moment, Fraction], ...]
 
@@ -156,7 +157,8 @@ def declared(call: Call) -> tuple[float, float]:
     """The range of a mean, a variance, a deviation or a covariance, whatever the data: from the declared bounds."""
     node, step = row_of(call.over), step_of(call.over)
     if call.name in REGRESSIONS:
-        return (-1.0, 1.0) if call.name == "corr" else (-float("inf"), float("inf"))
+        ranges = {"corr": (-1.0, 1.0), "linreg_r2": (0.0, 1.0)}
+        return ranges.get(call.name, (-float("inf"), float("inf")))
     if call.name == "avg":
         return float(node.low) * step, float(node.high) * step
     widest = spread(call.over) * step

@@ -17,7 +17,7 @@ from sqlglot import exp
 from tacit.errors import InvalidInput, NotAllowed, WrongType
 from tacit.privacy.rounding import is_decimal
 from tacit.query.functions import FORMS
-from tacit.query.language.syntax import Apply, At, Constant, Expression, Query
+from tacit.query.language.syntax import MODEL_WORDS, Apply, At, Constant, Expression, Query
 
 # --- values of parameters and today's date: they become literals -------------------------------------------------------------
 
@@ -120,7 +120,7 @@ CASTS = {
     "DATE": "cast_date", "TEXT": "cast_text", "VARCHAR": "cast_text", "BOOLEAN": "cast_boolean",
 }  # fmt: skip
 DATE_PARTS = frozenset({"year", "quarter", "month", "day", "dayofyear", "dayofweek", "isodow"})
-NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%"}
+NAMED = {"dow": "dayofweek", "doy": "dayofyear", "quantile_cont": "quantile", "mod": "%", **{word: word for word in MODEL_WORDS}}
 
 
 # --- names of constructs in a refusal: the words that people write -----------------------------------------------------------
@@ -262,7 +262,7 @@ _NEAREST: dict[type[exp.Expr], str] = {
     exp.Distinct: "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
     exp.Subquery: "ask the inner question on its own, and write its released number here",
     exp.Union: "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
-    exp.Anonymous: "see: tacit reference sql",
+    exp.Anonymous: "see: tacit reference sql; a column name with parentheses needs double quotes",
 }
 
 

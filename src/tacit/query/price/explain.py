@@ -131,7 +131,7 @@ class _Uses:
         terms: dict[Moment, list[Term | None]] = {}
         for call, each in moments.items():
             for moment in dict.fromkeys(each):
-                terms.setdefault(moment, []).extend((call.over, call.other))
+                terms.setdefault(moment, []).extend((call.over, call.other, *call.others))
         return cls(columns, terms)
 
 

@@ -19,6 +19,7 @@ from tacit.accounting.weighted import Draws, weighted_error
 from tacit.errors import ErrorNotPublic
 from tacit.query.intervals.aggregates import CHOICES, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import Added, Sum
+from tacit.query.intervals.linear_models import MODEL_PARTS
 from tacit.query.intervals.misses import SPREADS, calls_of, declared, missed_for
 from tacit.query.plan import Moment, NumberType
 from tacit.query.price.needs import additive
@@ -257,5 +258,5 @@ def _remedy(out: Out, call: Call, question: Question) -> str:
 def _word(out: Out, call: Call) -> str:
     names = {"avg": "an average", "quantile": "a quantile", "corr": "a correlation"}
     names |= dict.fromkeys(("covar_pop", "covar_samp"), "a covariance")
-    names |= dict.fromkeys(("regr_slope", "regr_intercept"), "a regression")
+    names |= dict.fromkeys(("regr_slope", "regr_intercept", *MODEL_PARTS), "a regression")
     return names.get(call.name, "a variance") if isinstance(out, Result) else "an expression"

@@ -98,9 +98,11 @@ def _stacked(one: Heading, other: Heading) -> Heading:
 
 
 def kind_of(out: Out, question: Question) -> str:
-    """The kind of a column: a key, the aggregate that it shows, "public", "text" or "expression"."""
+    """The kind of a column: a key, the aggregate that it shows, "public", "text", "end" or "expression"."""
     if isinstance(out, KeyValue):
         return "key"
+    if isinstance(out, End):
+        return "end"
     call = question.calls[out.index] if isinstance(out, Result) else None
     if call is not None and call.name in CHOICES:
         return call.name
@@ -222,7 +224,7 @@ def _range_of_key(key: Key) -> tuple[Any, Any]:
 
 
 def _range_of_call(call: Call, out: Out, question: Question) -> tuple[Any, Any]:
-    if call.name in DECLARED or call.name == "corr":
+    if call.name in DECLARED or call.name in ("corr", "linreg_r2"):
         low, high = declared(call)
         return (low, high) if isfinite(low) and isfinite(high) else (None, None)
     if call.name in CHOICES and call.over is not None and isinstance(call.over.type, NumberType | DateType):

@@ -9,12 +9,14 @@ from fractions import Fraction
 from tacit.errors import NeverTrue, NotAllowed, RangeTooLarge, WrongType
 from tacit.query import plan
 from tacit.query.binding import terms
-from tacit.query.binding.binder import Binder, has_aggregate, is_column, pair_call
+from tacit.query.binding.binder import Binder, has_aggregate, is_column, model_call, pair_call
 from tacit.query.binding.comparisons import as_number
 from tacit.query.binding.conditions import always_null
 from tacit.query.binding.scope import Declared, Identity, Source
 from tacit.query.intervals.aggregates import CHOICES, PAIRS, SHARES, WRITTEN
-from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Star
+from tacit.query.intervals.linear_models import MODEL_PARTS
+from tacit.query.language.bounds import AGGREGATE
+from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Select, Star
 from tacit.query.plan import BooleanType, CategoryType, DateType, IsNull, Key, Literal, NumberType, Term, TextColumn
 from tacit.query.question import Call, Fixed, KeyValue, Number, Out, Result
 
@@ -75,6 +77,8 @@ class Asked:
             return self.distinct(expression)
         if function in PAIRS:
             return self.pair(expression)
+        if function in MODEL_PARTS:
+            return self.model(expression)
         if function in CHOICES:
             return self.choice(expression)
         if function == "count" and isinstance(arguments[0], Star):
@@ -107,6 +111,26 @@ class Asked:
             self.check_constant(expression, term)
             self.check_range(expression, term)
         return pair_call(expression.function, *both)
+
+    def model(self, expression: Apply) -> Call:
+        """A coefficient or R2 of a linear model of one number on others, all different."""
+        arguments, number = list(expression.arguments), None
+        if expression.function == "linreg_slope":
+            number = terms.constant_of(self.binder.term(arguments.pop(0)))
+            if number is None or number.denominator != 1 or not 1 <= number < len(arguments):
+                what = f"LINREG_SLOPE begins with the number of a regressor, from 1 to {len(arguments) - 1}"
+                raise WrongType(what, remedy="write LINREG_SLOPE(1, y, x1, x2) for x1", at=expression.at)
+        columns = [as_number(self.binder.term(argument)) for argument in arguments]
+        for term in columns:
+            self.check_possible(expression, term)
+            if not isinstance(term.type, NumberType) or isinstance(term.node, TextColumn):
+                raise WrongType(f"{_call_text(expression)} needs numbers, not {terms.word(term.type)}", at=expression.at)
+            self.check_constant(expression, term)
+            self.check_range(expression, term)
+        if len({terms.number_node(term) for term in columns}) < len(columns):
+            what = f"{_call_text(expression)} of a column and itself has no solution, or one that does not depend on the data"
+            raise NotAllowed(what, remedy="name each column once", at=expression.at)
+        return model_call(expression.function, columns, number)
 
     def choice(self, expression: Apply) -> Call:
         """The most frequent of the values that an expression can have by the catalog."""
@@ -223,6 +247,17 @@ def is_released(expression: Expression) -> bool:
         own = expression.function in WRITTEN or expression.function == "grouping"
         return own or any(map(is_released, expression.arguments))
     return isinstance(expression, Scalar) or has_aggregate(expression)
+
+
+def over_groups(select: Select) -> tuple[Expression, ...]:
+    """The expressions of a question in which released numbers may stand."""
+    tests = [test for test in (select.having, select.qualify) if test is not None]
+    return (*(item.expression for item in select.items), *tests, *(order.expression for order in select.order_by))
+
+
+def is_bounded(expression: Expression) -> bool:
+    """Whether an aggregate in it bounds what one unit adds to a group."""
+    return isinstance(expression, Apply) and (expression.function in AGGREGATE or any(map(is_bounded, expression.arguments)))
 
 
 def _call_text(call: Apply) -> str:

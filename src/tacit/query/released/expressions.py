@@ -15,6 +15,7 @@ from tacit.query.binding.binder import at_place, check_place
 from tacit.query.binding.comparisons import not_declared, those_that_can_be
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import CHOICES, WRITTEN
+from tacit.query.intervals.linear_models import MODEL
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Name, Scalar
 from tacit.query.plan import BooleanType, CategoryType, DateType, NumberType, Type
 from tacit.query.question import (
@@ -115,6 +116,12 @@ class Results:
             raise not_alone(expression.at)
         if isinstance(expression, Apply) and expression.function in WRITTEN:
             return self.asked.result(self.asked.call(expression))
+        if isinstance(expression, Apply) and expression.function == MODEL:
+            raise NotAllowed(
+                "LINREG must be an item of SELECT by itself: it stands for several columns",
+                remedy="use LINREG_SLOPE(1, y, x1, x2), LINREG_INTERCEPT(y, x1, x2) or LINREG_R2(y, x1, x2)",
+                at=expression.at,
+            )
         if isinstance(expression, Scalar):
             return self.asked.beside(expression)
         if isinstance(expression, Apply) and expression.function == "grouping":

@@ -13,10 +13,11 @@ from itertools import chain, count
 
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog
-from tacit.query.binding.binder import Binder, is_bounded
+from tacit.query.binding.binder import Binder
 from tacit.query.binding.relations import Built, Relations
 from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group, source_of
 from tacit.query.intervals.aggregates import CHOICES
+from tacit.query.intervals.linear_models import MODEL, MOST_REGRESSORS
 from tacit.query.language.bounds import ENDS
 from tacit.query.language.reader import MOST_SETS
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Limits, Name, Query, Scalar, Select, Star, unplaced_query
@@ -37,7 +38,7 @@ from tacit.query.question import (
     nodes,
     private,
 )
-from tacit.query.released.calls import Asked, is_released, not_alone
+from tacit.query.released.calls import Asked, is_bounded, is_released, not_alone, over_groups
 from tacit.query.released.contributions import check_limits, per_unit_and_group
 from tacit.query.released.expressions import Results
 
@@ -63,7 +64,8 @@ def stack_parts(select: Select, parts: list[Part]) -> list[Part]:
             "the parts of UNION ALL have different numbers of columns", remedy="select as many in each", at=source_of(select).at
         )
     for place, output in enumerate(first.question.outputs):
-        noisy = {is_noisy(part.question.outputs[place].value) for part in parts}
+        values = [part.question.outputs[place].value for part in parts]
+        noisy = {is_noisy(value) or isinstance(value, End) for value in values}
         kinds = {part.kinds[place] for part in parts} - ANY
         if len(noisy) > 1 or len(kinds) > 1:
             mixed = "a released number in one part and a key or constant in another"
@@ -156,6 +158,36 @@ def _is_plain(query: Select) -> bool:
     )
 
 
+# --- LINREG: one column for each part of a linear model -----------------------------------------------------------------------
+
+
+def with_models(select: Select) -> Select:
+    """The question with a column for each part of a LINREG: the intercept, every slope, and R2."""
+    return replace(select, items=tuple(chain.from_iterable(map(_of_model, select.items))))
+
+
+def _of_model(item: Item) -> tuple[Item, ...]:
+    call = item.expression
+    if not isinstance(call, Apply) or call.function != MODEL:
+        return (item,)
+    if not 2 <= len(call.arguments) <= MOST_REGRESSORS + 1:
+        what = f"LINREG takes a column and 1 to {MOST_REGRESSORS} regressors, not {len(call.arguments)} arguments"
+        raise NotAllowed(what, remedy="write LINREG(y, x1, x2)", at=call.at)
+    begin = f"{item.name}_" if item.name else ""
+    slopes = [
+        Item(
+            Apply("linreg_slope", (Constant(Fraction(place), call.at), *call.arguments), call.at),
+            f"{begin}slope_{each.parts[-1] if isinstance(each, Name) else place}"[:LONGEST_NAME],
+        )
+        for place, each in enumerate(call.arguments[1:], start=1)
+    ]
+    first, last = (
+        Item(Apply(function, call.arguments, call.at), f"{begin}{word}"[:LONGEST_NAME])
+        for function, word in (("linreg_intercept", "intercept"), ("linreg_r2", "r2"))
+    )
+    return (first, *slopes, last)
+
+
 # --- the question ------------------------------------------------------------------------------------------------------------
 
 
@@ -164,6 +196,7 @@ LONGEST_NAME = 60
 
 def qualify(select: Select, catalog: Catalog, public: PublicFacts, rows_of: Callable[[Rows], int]) -> Question:
     """The question with its meaning, before limits and moments."""
+    select = replace(with_models(select), below=tuple(map(with_models, select.below)))
     relations = Relations(catalog, public, rows_of, most=select.limits.rows)
     scalars = Scalars(relations)
     parts = [part for each in (select, *select.below) for part in _parts(each, relations, scalars)]
@@ -194,7 +227,7 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
             raise NotAllowed(
                 "rows of private data are not returned", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at
             )
-    limited = select.limits != Limits() or any(map(is_bounded, select.over_groups))
+    limited = select.limits != Limits() or any(map(is_bounded, over_groups(select)))
     select = per_unit_and_group(select, relations) if limited else select
     built = relations.of(select)
     if built.public or isinstance(built.rows, PublicScan):

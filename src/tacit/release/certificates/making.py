@@ -1,7 +1,7 @@
 """A certificate from a quote, the ledger's entry for the asker, and the released values; nothing else is read.
 
-The public form has the hash of the entry, its event, its price and the cap, all of which follow from the question. It has nothing of
-the accounts, the time and the place in the chain; the auditor's form adds them by the owner's word.
+The public form has the hash of the entry, its event, its price and the cap: functions of the question. The auditor's form adds the
+place in the chain and the sums, by the owner's word.
 """
 
 from __future__ import annotations

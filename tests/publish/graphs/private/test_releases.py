@@ -12,6 +12,7 @@ from tacit.accounting.events import LaplaceNoise
 from tacit.accounting.ledger.ledger import begin_ledger
 from tacit.accounting.ledger.units import Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, WrongRelation
+from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.smooth.bound import SmoothBound
 from tacit.mechanisms.smooth.noise import SmoothMechanism
 from tacit.privacy.catalog import Budget
@@ -22,7 +23,7 @@ from tacit.publish.graphs.network import network_of
 from tacit.publish.graphs.private import result
 from tacit.publish.graphs.private.counting import BOUND, FAILURE, EdgeCount, TriangleCount, TriangleInterval, smooth_bound
 from tacit.publish.graphs.private.degrees import DegreeSequence, distribution, fit_degrees
-from tacit.publish.graphs.private.histogram import DegreeHistogram
+from tacit.publish.graphs.private.histogram import CutCount, DegreeHistogram
 from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import begin_graph_ledger, open_graph_ledger
 from tacit.publish.graphs.private.theta import THETAS, BoughtHistogram, ThetaChoice
@@ -60,7 +61,9 @@ def test_releases_are_paid_and_the_budget_ends(ledgers):
 def test_a_ledger_refuses_other_relations_by_type(ledgers, tmp_path):
     nodes, edges = open_graph_ledger(ledgers["node"]), open_graph_ledger(ledgers["edge"])
     with pytest.raises(WrongRelation, match="remove one node'"):
-        result.release_edges(Unread(), nodes, 1, nodes=10)
+        result.release_triangles(Unread(), nodes, 1, nodes=10)
+    with pytest.raises(WrongRelation, match="remove one edge'"):
+        result.release_stars(Unread(), edges, 1, 10)
     unit = LaplaceNoise(Fraction(1), Fraction(1), Neighbours("add-remove", "unit"))
     for ledger in (nodes, edges):
         with pytest.raises(WrongRelation):
@@ -73,6 +76,35 @@ def test_a_ledger_refuses_other_relations_by_type(ledgers, tmp_path):
         of_units.spend(EdgeCount(10, 1).mechanism.event, "curator", "edges", "")
     with pytest.raises(WrongRelation, match="remove one unit'"):
         open_graph_ledger(file)
+
+
+def test_edges_and_stars_for_one_person_are_paid_and_of_a_cut_graph(ledgers):
+    ledger = open_graph_ledger(ledgers["node"])
+    edges = result.release_edges(GRAPH, ledger, "1/2", theta=40)
+    assert (edges.relation, edges.paid.entry, edges.paid.left.epsilon) == (NODE, 1, Fraction(3, 2))
+    assert "for the graph cut to at most 40 edges of each person" in edges.note
+    assert "one person with all edges" in edges.guarantee
+    stars = result.release_stars(GRAPH, ledger, "1/2", theta="40", points=3)
+    assert "number of stars with 3 edges of a cut graph" in stars.what
+    assert stars.paid.entry == 2
+    for refused in (
+        lambda: result.release_edges(Unread(), ledger, 1),
+        lambda: result.release_edges(Unread(), ledger, 1, nodes=10, theta=3),
+        lambda: result.release_edges(Unread(), ledger, 1, theta=0),
+        lambda: result.release_stars(Unread(), ledger, 1, None),
+        lambda: result.release_stars(Unread(), ledger, 1, 10, points=9),
+        lambda: result.release_edges(Unread(), open_graph_ledger(ledgers["edge"]), 1, nodes=10, theta=3),
+    ):
+        with pytest.raises(InvalidInput):
+            refused()
+    assert open_graph_ledger(ledgers["node"]).left().epsilon == 1, "a refusal costs nothing"
+
+
+def test_the_interval_of_a_cut_count_is_that_of_its_noise():
+    count = CutCount(theta=200, points=1, epsilon=1)
+    exact = [count.exact(GRAPH, np.arange(200), key) for key in (b"a", b"b")]
+    assert exact[0].unseal() == exact[1].unseal() == GRAPH.edges, "no person has more than theta edges"
+    assert count.mechanism.interval(result.CONFIDENCE) == Laplace(200, 1, step=1, on_grid=True).interval(result.CONFIDENCE)
 
 
 def test_a_ledger_keeps_its_budget_and_is_begun_once(ledgers, tmp_path):
@@ -282,8 +314,10 @@ def test_repaired_degrees_belong_to_some_graph(ledgers):
     found = result.release_degrees(GRAPH, ledger, "1/10", nodes=200, repair=True)
     assert is_graphical(found.values["degrees"])
     assert "of some graph" in found.what
-    with pytest.raises(InvalidInput, match="histogram is not repaired"):
-        result.release_degrees(Unread(), open_graph_ledger(ledgers["node"]), 1, theta=3, repair=True)
+    histogram = result.release_degrees(GRAPH, open_graph_ledger(ledgers["node"]), 1, theta=15, repair=True)
+    counts = histogram.values["histogram"]
+    assert is_graphical(np.repeat(np.arange(1, len(counts) + 1), counts))
+    assert "of some graph" in histogram.what
 
 
 def test_a_term_of_the_other_relation_is_refused_before_the_graph_is_read(ledgers):

@@ -8,10 +8,12 @@ from math import exp
 import numpy as np
 import pytest
 
+from tacit.publish.graphs.degree_sequence import is_graphical
 from tacit.publish.graphs.graph import Graph
 from tacit.publish.graphs.private.counting import smooth_bound, triangles_and_shared
 from tacit.publish.graphs.private.degrees import SENSITIVITY, sorted_degrees
-from tacit.publish.graphs.private.histogram import DegreeHistogram, projected_histogram
+from tacit.publish.graphs.private.histogram import CutCount, DegreeHistogram, projected_histogram, stars_in
+from tacit.publish.graphs.private.result import repaired_histogram
 from tacit.publish.graphs.private.theta import ThetaChoice, full_people
 
 PAIRS = list(combinations(range(5), 2))
@@ -236,3 +238,43 @@ def test_sorting_brings_no_two_sequences_further_apart():
     one, two = np.array([3, 1, 2]), np.array([3, 2, 1])
     distance = np.abs(np.sort(one) - np.sort(two)).sum()
     assert all(distance <= np.abs(one - two[list(order)]).sum() for order in permutations(range(3)))
+
+
+def code_without(code, person):
+    """The code of a graph without the edges of one person."""
+    return sum(1 << place for place, pair in enumerate(PAIRS) if code >> place & 1 and person not in pair)
+
+
+def worst_person(measure):
+    known = {code: measure(code) for code in EVERY}
+    return max(abs(known[code] - known[code_without(code, person)]) for code in EVERY for person in range(5))
+
+
+@pytest.mark.parametrize("theta", [1, 2, 3])
+@pytest.mark.parametrize("points", [1, 2, 3])
+def test_one_node_moves_edges_and_stars_of_a_cut_graph_by_what_is_claimed(theta, points):
+    def measure(code):
+        return stars_in(projected_histogram(graph_at(code), np.arange(5), theta, KEY), points)
+
+    moved, claimed = worst_person(measure), CutCount(theta, points, 1).sensitivity
+    assert moved <= claimed
+    if points == 1:
+        assert moved == theta, "no smaller sensitivity would do"
+
+
+def test_planted_counts_for_one_person_are_seen():
+    """The edges of the graph as it is, which a person moves by all of theirs; and the stars of other people forgotten."""
+    assert worst_person(lambda code: len(chosen(code))) == 4 > CutCount(2, 1, 1).sensitivity
+    stars = worst_person(lambda code: stars_in(projected_histogram(graph_at(code), np.arange(5), 3, KEY), 2))
+    assert stars > 3, "C(theta, 2), the stars of the person alone"
+    assert stars <= CutCount(3, 2, 1).sensitivity
+
+
+def test_a_repaired_histogram_is_that_of_a_graph():
+    draw = np.random.default_rng(3)
+    for _ in range(200):
+        counts = draw.integers(0, 6, int(draw.integers(1, 7)))
+        repaired = repaired_histogram(counts)
+        degrees = np.repeat(np.arange(1, len(repaired) + 1), repaired)
+        assert is_graphical(degrees)
+    assert repaired_histogram(np.zeros(3, dtype=np.int64)).tolist() == [0, 0, 0]

@@ -19,6 +19,7 @@ from tacit.publish.tables.adversary.beliefs import (
     ClassIII,
     ClassIV,
     Prior,
+    belief_before,
     belief_with_known,
     beliefs,
     group_counts,
@@ -53,6 +54,22 @@ def test_eight_green_of_twelve(stubbornness, without, ratio):
     assert green.with_row == Fraction(8, 12)
     assert green.without == Fraction(without)
     assert float(green.ratio) == pytest.approx(ratio, abs=5e-4)
+
+
+def test_the_reading_of_the_tutorial_by_listing_the_rows():
+    """Rows without the value are known; of the others one is the target's, and the rest is what the adversary counts."""
+    for counts in ([8, 2, 2], [3, 1, 4], [1, 0, 5], [2, 2, 0]):
+        prior = Prior((Fraction(1, 10), Fraction(3, 10), Fraction(6, 10)), Fraction(10))
+        for known in range(sum(counts)):
+            rows = sorted((value for value, count in enumerate(counts) for _ in range(count)), key=lambda value: value == 0)
+            unknown = rows[known:]
+            held = belief_before(counts, prior, 0, known)
+            assert held.with_row == Fraction(unknown.count(0), len(unknown))
+            rest = unknown[:-1] if counts[0] else unknown[1:]
+            assert held.without == (rest.count(0) + 1) / (len(rest) + Fraction(10))
+    assert belief_before([8, 2, 2], prior, 0, 11).without == Fraction(1, 10), "p*"
+    assert belief_before([8, 2, 2], Prior(prior.shape, inf), 0, 4).without == Fraction(1, 10)
+    assert belief_before([8, 2, 2], Prior(prior.shape, Fraction(0)), 0, 11).without == Fraction(1, 10)
 
 
 def test_independent_entries_do_not_learn_from_the_row_left_out():

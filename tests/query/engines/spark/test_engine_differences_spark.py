@@ -37,6 +37,7 @@ DIFFERENCES = {
     "LIKE": "SELECT note, MEDIAN(small) FROM t WHERE note LIKE '%e%' OR note LIKE '_' GROUP BY note",
     "LIKE and signs": "SELECT COUNT(*) FROM t WHERE note LIKE '%''%' OR note LIKE '%${%}%' OR note NOT LIKE '%_%[%'",
     "margins": "SELECT code, flag, COUNT(*), AVG(cents) FROM t GROUP BY ROLLUP (code, flag)",
+    "models": "SELECT LINREG(cents, small, signed), LINREG_SLOPE(2, wide, millions, below) FROM t",
     "products": "SELECT CORR(wide, millions), REGR_SLOPE(cents, small), COVAR_POP(wide, below) FROM t",
 }
 QUICK = ("integer overflow", "clip", "dates", "text collation", "LIKE")

@@ -338,6 +338,13 @@ def _print(report: GroupReport) -> None:
     rows_known = f", {counted(report.known, 'row')} known" if report.known else ""
     screen.print(f"Belief in the first value of a group with counts {', '.join(map(str, report.counts))}{rows_known}")
     screen.print(rows)
+    for line, before in zip(report.lines, report.before(), strict=True) if report.known else ():
+        ratio = number_text(before.ratio) if before.ratio == float("inf") else f"{float(before.ratio):.3f}"
+        screen.print(
+            f"As in the tutorial, where known rows tell nothing of the target: {before.without} = {float(before.without):.3f} "
+            f"without the release, ratio {ratio} (stubbornness {number_text(line.stubbornness)})",
+            soft_wrap=True,
+        )
     for name, verdict in report.verdicts().items():
         screen.print(
             f"{name}, ratio {number_text(report.ratio)}: {'passes' if verdict.passes else 'fails'} ({verdict.needs})",

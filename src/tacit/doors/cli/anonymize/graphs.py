@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     pass
 
-PRIVATE = ("dp-degrees", "dp-edges", "dp-triangles")
+PRIVATE = ("dp-degrees", "dp-edges", "dp-triangles", "dp-stars")
 TAKEN_BY: Mapping[str, tuple[str, ...]] = {
     "k": ("k-degree", "k-neighbourhood", "grouping", "bipartite"),
     "l": ("bipartite",),
@@ -38,7 +38,8 @@ TAKEN_BY: Mapping[str, tuple[str, ...]] = {
     "epsilon": PRIVATE,
     "nodes": PRIVATE,
     "ledger": PRIVATE,
-    "theta": ("dp-degrees",),
+    "theta": ("dp-degrees", "dp-edges", "dp-stars"),
+    "points": ("dp-stars",),
     "repair": ("dp-degrees",),
 }
 """Names of options, and the methods that look at them. --seed has a refusal of its own where noise is private."""
@@ -163,11 +164,12 @@ Epsilon = Annotated[str | None, typer.Option("--epsilon", help="dp-...: privacy 
 Nodes = Annotated[int | None, typer.Option("--nodes", help="dp-... with a ledger of edges: number of people, which is public.")]
 Theta = Annotated[
     str | None,
-    typer.Option("--theta", help="dp-degrees with a ledger of nodes: most edges of a person that count; auto buys it."),
+    typer.Option(
+        "--theta", help="dp-degrees, dp-edges and dp-stars with a ledger of nodes: most edges of a person that count; auto buys it."
+    ),
 ]
-Repair = Annotated[
-    bool, typer.Option("--repair", help="dp-degrees with a ledger of edges: release the nearest degrees that some graph has.")
-]
+Points = Annotated[int, typer.Option("--points", min=2, max=5, help="dp-stars: edges of a star.")]
+Repair = Annotated[bool, typer.Option("--repair", help="dp-degrees: release the nearest degrees that some graph has.")]
 LedgerFile = Annotated[Path | None, typer.Option("--ledger", help="dp-...: ledger, from tacit ledger begin --relation edge|node.")]
 
 
@@ -180,6 +182,7 @@ class PrivateTerms:
     theta: str | None = None
     ledger: Path | None = None
     repair: bool = False
+    points: int = 2
 
     def opened(self) -> tuple[Ledger, str]:
         """The ledger, and the epsilon; refused if one is missing."""
@@ -205,19 +208,26 @@ def private_edges(asked: Asked) -> Result:
     """The number of edges."""
     from tacit.publish.graphs.private.result import release_edges
 
-    return _private_count(asked, release_edges)
+    ledger, epsilon = asked.private.opened()
+    return release_edges(_source(asked), ledger, epsilon, asked.private.nodes, asked.private.theta)
+
+
+def private_stars(asked: Asked) -> Result:
+    """The number of stars in a graph that is cut to at most theta edges of each person."""
+    from tacit.publish.graphs.private.result import release_stars
+
+    ledger, epsilon = asked.private.opened()
+    if asked.private.nodes is not None:
+        raise InvalidInput("the number of people is private with a ledger of nodes; leave out --nodes")
+    return release_stars(_source(asked), ledger, epsilon, asked.private.theta, asked.private.points)
 
 
 def private_triangles(asked: Asked) -> Result:
     """The number of triangles."""
     from tacit.publish.graphs.private.result import release_triangles
 
-    return _private_count(asked, release_triangles)
-
-
-def _private_count(asked: Asked, release: Callable[..., Result]) -> Result:
     ledger, epsilon = asked.private.opened()
-    return release(_source(asked), ledger, epsilon, asked.private.nodes)
+    return release_triangles(_source(asked), ledger, epsilon, asked.private.nodes)
 
 
 def _source(asked: Asked) -> Path:
@@ -285,6 +295,7 @@ METHODS: Mapping[str, Callable[[Asked], Result]] = {
     "dp-degrees": private_degrees,
     "dp-edges": private_edges,
     "dp-triangles": private_triangles,
+    "dp-stars": private_stars,
 }
 
 
@@ -306,6 +317,7 @@ def graph(
     nodes: Nodes = None,
     theta: Theta = None,
     repair: Repair = False,
+    points: Points = 2,
     ledger: LedgerFile = None,
     out: Annotated[Path | None, typer.Option("--out", help="File for what is published; compressed if it ends in .gz.")] = None,
     report: Annotated[
@@ -326,7 +338,7 @@ def graph(
     if out is not None:
         check_out(out, edges, paid=method in PRIVATE)
     around = NeighbourhoodTerms(only, labels, hierarchy, max_neighbourhood)
-    terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger, repair), around
+    terms = GroupTerms(effort, example), PrivateTerms(epsilon, nodes, theta, ledger, repair, points), around
     with bar("reading") as told:
         made = _make(method, Asked(edges, k, l, seed, greedy, delete, told, *terms))
         if told is not None:

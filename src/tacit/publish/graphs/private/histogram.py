@@ -1,4 +1,4 @@
-"""The degree histogram under node differential privacy, by a projection that adds edges.
+"""The degree histogram, and the numbers of edges and of stars, under node differential privacy, by a projection that adds edges.
 
 Day, Li and Lyu 2016: start without edges, walk the edges in an order that depends on their two ends alone, and add an edge if
 both ends still have fewer than theta. One person changes the histogram by at most 2 theta + 1 (private.md). Removing edges in a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tacit.publish.graphs.graph import Graph, Integers
 from tacit.publish.graphs.private.relations import NODE
 
 MOST_THETA = 100_000
+MOST_POINTS = 5  # edges of a star: its noise grows as theta to that power
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,7 @@ class DegreeHistogram:
     epsilon: Number
 
     def __post_init__(self) -> None:
-        if isinstance(self.theta, bool) or not isinstance(self.theta, int) or not 1 <= self.theta <= MOST_THETA:
-            raise InvalidInput(
-                f"theta must be a whole number from 1 to {MOST_THETA:,}, chosen without the data; give for example 20",
-                argument="theta",
-            )
+        _check_theta(self.theta)
 
     @property
     def mechanism(self) -> Laplace:
@@ -59,6 +57,61 @@ class DegreeHistogram:
         """Whole numbers of at least 0; the key of the order is drawn afresh."""
         noisy = self.mechanism.release_units(self.exact(graph, names, bits.random_bytes(16)))
         return np.maximum(np.atleast_1d(np.asarray(noisy, dtype=np.int64)), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CutCount:
+    """The number of stars with `points` edges after the same projection: of edges if it is 1, of pairs of edges at a person if 2.
+
+    A person with d edges is the center of C(d, points) stars. Theta is public.
+
+    >>> CutCount(theta=10, points=1, epsilon=1).mechanism.sensitivity, CutCount(theta=10, points=2, epsilon=1).mechanism.sensitivity
+    (Fraction(10, 1), Fraction(135, 1))
+    """
+
+    theta: int
+    points: int
+    epsilon: Number
+
+    def __post_init__(self) -> None:
+        _check_theta(self.theta)
+        if isinstance(self.points, bool) or not isinstance(self.points, int) or not 1 <= self.points <= MOST_POINTS:
+            raise InvalidInput(f"a star has 1 to {MOST_POINTS} edges, not {self.points!r}; give for example 2", argument="points")
+
+    @property
+    def sensitivity(self) -> int:
+        """What one person moves: theta edges, or (points + 1) C(theta, points) stars."""
+        return self.theta if self.points == 1 else max(1, (self.points + 1) * comb(self.theta, self.points))
+
+    @property
+    def mechanism(self) -> Laplace:
+        """The noise on the number."""
+        return Laplace(self.sensitivity, self.epsilon, step=1, on_grid=True, neighbours=NODE)
+
+    def exact(self, graph: Graph, names: Any, key: bytes) -> Sealed[int]:
+        """The number in the projection."""
+        return Sealed(stars_in(projected_histogram(graph, names, self.theta, key), self.points))
+
+    def release(self, graph: Graph, names: Any) -> int:
+        """A whole number of at least 0; the key of the order is drawn afresh."""
+        return max(int(self.mechanism.release_units(self.exact(graph, names, bits.random_bytes(16)))), 0)
+
+
+def stars_in(histogram: Any, points: int) -> int:
+    """The number of stars with `points` edges, from the number of people with each degree; an edge is counted once.
+
+    >>> stars_in([0, 3, 0, 1], 1), stars_in([0, 3, 0, 1], 2)
+    (3, 3)
+    """
+    ends = sum(int(people) * comb(degree, points) for degree, people in enumerate(histogram))
+    return ends // 2 if points == 1 else ends
+
+
+def _check_theta(theta: int) -> None:
+    if isinstance(theta, bool) or not isinstance(theta, int) or not 1 <= theta <= MOST_THETA:
+        raise InvalidInput(
+            f"theta must be a whole number from 1 to {MOST_THETA:,}, chosen without the data; give for example 20", argument="theta"
+        )
 
 
 def projected_histogram(graph: Graph, names: Any, theta: int, key: bytes) -> Integers:

@@ -10,17 +10,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+
 from tacit.accounting.composition import loss
 from tacit.accounting.events import Event
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.errors import InvalidInput, WrongRelation
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import as_text
+from tacit.publish.graphs.graph import Integers
 from tacit.publish.graphs.network import Network, network_of
 from tacit.publish.graphs.private.counting import BOUND, EdgeCount, TriangleInterval
 from tacit.publish.graphs.private.degrees import DegreeSequence, distribution
 from tacit.publish.graphs.private.graphical import nearest_graphical
-from tacit.publish.graphs.private.histogram import DegreeHistogram
+from tacit.publish.graphs.private.histogram import CutCount, DegreeHistogram
 from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import Paid, relation_of, sell_release
 from tacit.publish.graphs.private.theta import BoughtHistogram
@@ -119,25 +122,56 @@ def release_degrees(
     `theta="auto"` buys theta with a quarter of epsilon. `repair` releases the nearest degrees that some graph has.
     """
     if relation_of(ledger) == EDGE:
-        if theta is not None:
-            raise InvalidInput("theta belongs to a ledger of nodes, and this one counts for edges; leave out --theta")
+        _refuse_theta(theta)
         return _sequence(source, ledger, epsilon, nodes, repair)
     if nodes is not None:
         raise InvalidInput("the number of people is private with a ledger of nodes; leave out --nodes")
-    if repair:
-        raise InvalidInput("a histogram is not repaired; use a ledger of edges, or leave out --repair")
-    return _histogram_with_choice(source, ledger, epsilon) if theta == AUTO else _histogram(source, ledger, epsilon, theta)
+    if theta == AUTO:
+        return _histogram_with_choice(source, ledger, epsilon, repair)
+    return _histogram(source, ledger, epsilon, theta, repair)
 
 
-def release_edges(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
-    """The number of edges."""
-    _require_edges(ledger, "number of edges")
+def release_edges(
+    source: Any, ledger: Ledger, epsilon: Any, nodes: int | None = None, theta: int | str | None = None
+) -> PrivateRelease:
+    """The number of edges; from a ledger of nodes, that of the graph cut to at most `theta` edges of each person."""
+    if relation_of(ledger) == NODE:
+        return _cut(source, ledger, epsilon, nodes, theta, points=1)
+    _refuse_theta(theta)
     count = EdgeCount(_require_nodes(nodes), epsilon)
     within = count.mechanism.interval(CONFIDENCE)
     note = f"95 % interval: {within}"
     return _release(
         source, ledger, count.mechanism.event, ("number of edges", note), lambda net: {"edges": count.release(net.graph)}
     )
+
+
+def release_stars(source: Any, ledger: Ledger, epsilon: Any, theta: int | str | None, points: int = 2) -> PrivateRelease:
+    """The number of stars with `points` edges in the graph cut to at most `theta` edges of each person, from a ledger of nodes."""
+    if relation_of(ledger) != NODE:
+        raise WrongRelation(
+            f"the number of stars is priced for '{NODE}', and this ledger counts for '{relation_of(ledger)}'; give a ledger that "
+            "was begun with --relation node"
+        )
+    return _cut(source, ledger, epsilon, None, theta, points)
+
+
+def _cut(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None, theta: int | str | None, points: int) -> PrivateRelease:
+    """A number of edges or of stars, for one person."""
+    if nodes is not None:
+        raise InvalidInput("the number of people is private with a ledger of nodes; leave out --nodes")
+    count = CutCount(_given_theta(theta), points, epsilon)
+    within = count.mechanism.interval(CONFIDENCE)
+    what, name = ("number of edges", "edges") if points == 1 else (f"number of stars with {points} edges", "stars")
+    note = (
+        f"95 % interval: {within}, for the graph cut to at most {count.theta} edges of each person; that is the graph itself if no "
+        "person has more"
+    )
+
+    def run(network: Network) -> dict[str, Any]:
+        return {name: count.release(network.graph, network.names)}
+
+    return _release(source, ledger, count.mechanism.event, (f"{what} of a cut graph", note), run)
 
 
 def release_triangles(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None) -> PrivateRelease:
@@ -170,29 +204,50 @@ def _sequence(source: Any, ledger: Ledger, epsilon: Any, nodes: int | None, repa
     return _release(source, ledger, degrees.mechanism.event, (what, note), run)
 
 
-def _histogram(source: Any, ledger: Ledger, epsilon: Any, theta: int | str | None) -> PrivateRelease:
-    if theta is None:
-        raise InvalidInput(
-            "missing theta: the most edges of a person that count, chosen without the data; give for example --theta 20, or "
-            "--theta auto"
-        )
-    histogram = DegreeHistogram(_whole(theta), epsilon)
+def _histogram(source: Any, ledger: Ledger, epsilon: Any, theta: int | str | None, repair: bool) -> PrivateRelease:
+    histogram = DegreeHistogram(_given_theta(theta, " or --theta auto"), epsilon)
     note = _projection_note(histogram)
 
     def run(network: Network) -> dict[str, Any]:
-        return {"histogram": histogram.release(network.graph, network.names).tolist()}
+        counts = histogram.release(network.graph, network.names)
+        return {"histogram": (repaired_histogram(counts) if repair else counts).tolist()}
 
-    return _release(source, ledger, histogram.mechanism.event, ("degree histogram", note), run)
+    what = "degree histogram of some graph" if repair else "degree histogram"
+    return _release(source, ledger, histogram.mechanism.event, (what, note), run)
 
 
-def _histogram_with_choice(source: Any, ledger: Ledger, epsilon: Any) -> PrivateRelease:
+def repaired_histogram(counts: Integers) -> Integers:
+    """The histogram, from degree 1, of the degrees of some graph that are nearest to those that the counts list.
+
+    A released histogram may belong to no graph, if only because its degrees have an odd sum. Post-processing.
+
+    >>> repaired_histogram(np.array([1, 0, 2])).tolist(), repaired_histogram(np.array([3, 0, 1])).tolist()
+    ([2, 1], [3, 0, 1])
+    """
+    degrees = np.repeat(np.arange(len(counts), 0, -1), counts[::-1])
+    return np.bincount(nearest_graphical(degrees))[1:] if len(degrees) else counts
+
+
+def _given_theta(theta: int | str | None, also: str = "") -> int:
+    if theta is None:
+        what = "missing theta: the most edges of a person that count, chosen without the data; give for example --theta 20"
+        raise InvalidInput(f"{what},{also}" if also else what)
+    return _whole(theta)
+
+
+def _refuse_theta(theta: int | str | None) -> None:
+    if theta is not None:
+        raise InvalidInput("theta belongs to a ledger of nodes, and this one counts for edges; leave out --theta")
+
+
+def _histogram_with_choice(source: Any, ledger: Ledger, epsilon: Any, repair: bool) -> PrivateRelease:
     """The histogram with a theta that is bought; the note about its noise follows from the released theta."""
     histogram, notes = BoughtHistogram(epsilon), list[str]()
 
     def run(network: Network) -> dict[str, Any]:
         made, counts = histogram.release(network.graph, network.names)
         notes.append(_projection_note(made) + (SMALL if made.theta <= FEW else ""))
-        return {"theta": made.theta, "histogram": counts.tolist()}
+        return {"theta": made.theta, "histogram": (repaired_histogram(counts) if repair else counts).tolist()}
 
     released = _release(source, ledger, histogram.event, ("degree histogram with a bought theta", ""), run)
     return replace(released, note=notes[0])
@@ -229,7 +284,7 @@ def _require_edges(ledger: Ledger, what: str) -> None:
     if relation_of(ledger) != EDGE:
         raise WrongRelation(
             f"the {what} is priced for '{EDGE}', and this ledger counts for '{relation_of(ledger)}'; give a ledger that was begun "
-            "with --relation edge, or release dp-degrees with --theta"
+            "with --relation edge, or release dp-degrees, dp-edges or dp-stars with --theta"
         )
 
 

@@ -107,10 +107,17 @@ class SyntheticContingency:
 
 
 def synthesize_contingency(
-    data: DataSet, table: str, columns: Sequence[str], *, epsilon: Number, rows: int, analyst: str | None = None
+    data: DataSet,
+    table: str,
+    columns: Sequence[str],
+    *,
+    epsilon: Number,
+    rows: int,
+    bins: int | None = None,
+    analyst: str | None = None,
 ) -> SyntheticContingency:
     """`rows` synthetic rows of the named columns: pure epsilon for each unit, under the catalog's relation."""
-    chosen, number = chosen_columns(data.as_prepared, table, columns), read_rows(rows)
+    chosen, number = chosen_columns(data.as_prepared, table, columns, bins), read_rows(rows)
     if number is None:
         raise InvalidInput("missing number of rows: resampling needs a public one; give for example rows=1000", argument="rows")
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours

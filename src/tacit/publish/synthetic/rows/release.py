@@ -146,14 +146,17 @@ def synthesize_table(
     delta: Number = 0,
     rows: int | None = None,
     columns: Sequence[str] | None = None,
+    bins: int | None = None,
     analyst: str | None = None,
     told: Told | None = None,
 ) -> SyntheticTable:
     """Synthetic rows whose columns and chosen pairs of columns resemble the real table's; (epsilon, delta) for each unit.
 
-    McKenna, Miklau and Sheldon 2021. `rows` defaults to the noisy total. The price is under the catalog's relation.
+    McKenna, Miklau and Sheldon 2021. `rows` defaults to the noisy total. The price is under the catalog's relation. `bins` is a
+    number of even bins for columns of many values that have none in the catalog.
     """
-    return _synthesize(tree_designs, data.session(analyst), _read_request(data, table, epsilon, delta, rows, columns), told)
+    asked = _read_request(data, table, epsilon, delta, rows, columns, bins)
+    return _synthesize(tree_designs, data.session(analyst), asked, told)
 
 
 def synthesize_independent(
@@ -180,11 +183,18 @@ class Asked:
 
 
 def _read_request(
-    data: DataSet, table: str, epsilon: Number | None, delta: Number, rows: int | None, columns: Sequence[str] | None
+    data: DataSet,
+    table: str,
+    epsilon: Number | None,
+    delta: Number,
+    rows: int | None,
+    columns: Sequence[str] | None,
+    bins: int | None = None,
 ) -> Asked:
     if epsilon is None:
         raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1", argument="epsilon")
-    return Asked(chosen_columns(data.as_prepared, table, columns), request(epsilon=epsilon, delta=delta), read_rows(rows))
+    chosen = chosen_columns(data.as_prepared, table, columns, bins)
+    return Asked(chosen, request(epsilon=epsilon, delta=delta), read_rows(rows))
 
 
 def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told | None) -> SyntheticTable:

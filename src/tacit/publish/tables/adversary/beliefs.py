@@ -138,6 +138,22 @@ def belief_with_known(counts: Sequence[int], prior: Prior, value: int, rows_know
     return Belief(min(Fraction(counts[value], unknown), Fraction(1)), seen.without)
 
 
+def belief_before(counts: Sequence[int], prior: Prior, value: int, rows_known: int) -> Belief:
+    """The same by the reading of the tutorial: without the release, known rows tell nothing of the target's value.
+
+    Then the belief of an adversary who knows all rows but one is the prior share.
+
+    >>> prior = Prior((Fraction(1, 10), Fraction(9, 10)), Fraction(10))
+    >>> [str(belief_before([8, 4], prior, 0, known).without) for known in (0, 4, 10, 11)]
+    ['8/21', '8/17', '2/11', '1/10']
+    """
+    held = belief_with_known(counts, prior, value, rows_known).with_row
+    unknown = group_size(counts) - rows_known
+    others = max(min(counts[value], unknown) - 1, 0)
+    alone = unknown == 1 and not prior.stubbornness  # nothing is known, and nothing was seen before
+    return Belief(held, prior.shape[value] if alone else _without(others, unknown - 1, prior.shape[value], prior))
+
+
 # --- classes of adversaries, and whether a group is private against all of a class -------------------------------------------
 
 

@@ -22,6 +22,7 @@ from tacit.publish.tables.adversary.beliefs import (
     Extended,
     Prior,
     Verdict,
+    belief_before,
     belief_with_known,
     beliefs,
     group_size,
@@ -191,6 +192,10 @@ class GroupReport:
     known: int
     lines: tuple[Line, ...]
 
+    def before(self) -> tuple[Belief, ...]:
+        """The beliefs in the first value by the reading of the tutorial, in which known rows tell nothing of the target."""
+        return tuple(belief_before(self.counts, Prior(self.shape, line.stubbornness), 0, self.known) for line in self.lines)
+
     @property
     def data_share(self) -> Fraction:
         """The share of the first value in the group, which is the belief that the data gives."""
@@ -248,8 +253,9 @@ class GroupReport:
                     "without": str(line.belief.without),
                     "ratio": _number(line.belief.ratio),
                     "other_ratio": _number(line.belief.other_ratio),
+                    "as_in_the_tutorial": {"without": str(before.without), "ratio": _number(before.ratio)},
                 }
-                for line in self.lines
+                for line, before in zip(self.lines, self.before(), strict=True)
             ],
             "data_share": str(self.data_share),
             "ratio_limit": str(self.ratio),
