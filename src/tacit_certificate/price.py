@@ -178,7 +178,8 @@ class Released:
 
 def mechanism(released: Released) -> str:
     """What was checked of a mechanism, in words; raises if its noise is too small for its price."""
-    change = "change-one" if released.reach.change else "add-remove"
+    restated = released.node["kind"] == "smooth-quantile"  # priced for a unit that comes or goes, whatever the release is for
+    change = "change-one" if released.reach.change and not restated else "add-remove"
     if any(event["neighbours"] != f"{change} unit" for event in released.events):
         raise Wrong(f"an event counts for another relation than {change} unit")
     checks = MECHANISMS.get(released.node["kind"])

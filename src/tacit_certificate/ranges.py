@@ -203,7 +203,7 @@ class Ranges:
     def _piece_by_piece(self, node: Node, found: Range) -> Range:
         """The range of an expression of one column, over halves of its range, halved again where that shows too little."""
         columns, number = {self.names.of(each) for each in _columns(node)}, self.names.of(node)
-        if len(columns) != 1:
+        if len(columns) != 1 or number in columns:
             return found
         column = columns.pop()
         if column in self.narrowed:

@@ -293,6 +293,7 @@ def test_a_sum_of_zeros_is_refused_in_its_own_words(place: World, text: str) -> 
         place.plan(text)
 
 
+@pytest.mark.usefixtures("disagreeing")
 def test_no_question_costs_nothing(place: World) -> None:
     """Whatever a plan holds: one whose moments nobody can move is not priced."""
     from tacit.query.plan import Moment
