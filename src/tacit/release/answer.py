@@ -352,6 +352,8 @@ def cell_text(column: Column, at: int) -> str:
         number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         text = f"{value:,}" if number else "NULL" if value is None else str(value)
         return f"{for_terminal(text, LONGEST_CELL)} (noisy)"
+    if column.kind == END and isinstance(value, int | float | Decimal):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.12g}"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(column.label(at)), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
