@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.ledger.caps import at_most
-from tacit.accounting.ledger.selling import Bearer, Sale
+from tacit.accounting.ledger.selling import Bearer, Granted, Sale
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.store import swept
 from tacit.data_set import Opened
@@ -22,24 +22,27 @@ from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
-from tacit.query.free import free_columns
+from tacit.query.free import free_columns, may_select_from_answers
 from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
-from tacit.query.offers import Asker, Offer, Seen, explained, free_explanation, offered, plan_without_rows
+from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, plan_without_rows, share_of
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
-from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
+from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record, recorded, with_names
+from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
-from tacit.release.once import Form, Sold, once, one_exit
+from tacit.release.once import Form, Sold, all_once, once, one_exit
 from tacit.release.tabulate import answer, free_answer, labels_of, without_rows
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
+    from tacit.query.answers.plan import Derivation
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
     from tacit.release.bounds import BoundsProposal
+    from tacit.release.certificates.certificate import Certificate
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -101,6 +104,8 @@ class Session:
         if (columns := free_columns(asked, self.data.catalog, lambda: self.data.public)) is not None:
             return free_answer(columns)
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
+        if may_select_from_answers(asked) and (derivation := self._derivation(asked)) is not None:
+            return self._derived(derivation, asked, budget, text)
         tidy, priced = (
             truth_of(budget.get("tidy", False), "tidy"),
             {name: value for name, value in budget.items() if name != "tidy"},
@@ -111,6 +116,53 @@ class Session:
         answer = self.answer(asked, request_of(asked.options, priced), text)
         return answer.tidy() if tidy else answer
 
+    def _derivation(self, asked: Select) -> Derivation | None:
+        """The plan of a SELECT from answers; None for a question by itself."""
+        from tacit.query.answers.levels import derivation_of
+
+        return derivation_of(asked, self.data.as_prepared, self.data.public)
+
+    def _derived(self, derivation: Derivation, asked: Select, budget: Mapping[str, Any], text: str | None) -> Answer:
+        """The answer to a SELECT from answers: its questions share the budget, and are admitted in one transaction."""
+        from tacit.release.derived import Deriving, derived_answer, empty_answer, together
+
+        tidy, priced = truth_of(budget.get("tidy", False), "tidy"), {name: each for name, each in budget.items() if name != "tidy"}
+        if asked.limit == 0:
+            return empty_answer(derivation, request_of(asked.options, or_one(asked.options, priced)))
+        wanted = request_of(asked.options, priced)
+        share = share_of(wanted, derivation)
+        released, receipt = together(self._parts_sold(derivation, share), self.data.version)
+        answer = derived_answer(derivation, Deriving(released, wanted), receipt)
+        answer = replace(answer, asked=text or "")
+        return answer.tidy() if tidy else answer
+
+    def _parts_sold(self, derivation: Derivation, share: Request) -> list[tuple[Offer, Sale, Sold[Answer]]]:
+        """The questions of a statement, all admitted or none, with the entries that this analyst paid for them."""
+        data, number = self.data, len(derivation.questions)
+        data.runner.start()
+        texts = [written(select) for select in derivation.questions]
+        offers = [self._offer(select, share, text) for select, text in zip(derivation.questions, texts, strict=True)]
+        till = replace(data.till, ready=data.runner.open)
+        try:
+            asked = zip(offers, texts, strict=True)
+            sales = [till.under(self._sale(offer, share, text, number), offer.older) for offer, text in asked]
+
+            def run(place: int, granted: Granted) -> Answer:
+                data.runner.open()  # again: a question before it may have ended the process that answers
+                return self._release(offers[place].quotes[granted.offer], Paid(texts[place], granted.entry.number))
+
+            return list(zip(offers, sales, all_once(till, sales, run, KEPT), strict=True))
+        finally:
+            data.runner.free()
+
+    def _sale(self, offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
+        """The sale of a question: its price, and who pays."""
+        version, question = self.data.version, text + weights_comment(asked)
+        sale = Sale(offer.events, self.analyst, question, version, offer.key, offer.tables, self._request, among=among)
+        if self._bearer is not None:
+            sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
+        return sale
+
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
         """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
@@ -118,10 +170,7 @@ class Session:
         self.data.runner.start()
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
-        quotes, version = offer.quotes, self.data.version
-        sale = Sale(offer.events, self.analyst, text + weights_comment(asked), version, offer.key, offer.tables, self._request)
-        if self._bearer is not None:
-            sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in quotes)))
+        quotes, sale = offer.quotes, self._sale(offer, asked, text)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
@@ -130,7 +179,10 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        released = replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text)
+        certified = Later(partial(self.data.certified, sold.entry, self.analyst, quotes[sold.offer]))
+        released = replace(
+            sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text, certified=certified, requested=None
+        )
         return with_names(released, names, labels_of(offer.question))
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
@@ -141,7 +193,9 @@ class Session:
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
     def _release(self, quote: Quote, paid: Paid) -> Answer:
-        return answer(quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES])
+        noisy = self.data.runner.noisy(quote, paid)
+        made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
+        return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
 
     def _receipt(self, sold: Sold[Answer]) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
@@ -164,12 +218,16 @@ class Session:
             asked = question if isinstance(question, Select) else self._read(question, values).statement
             remembered = self.data.remembered  # read before the catalog, as in _offer
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
-            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public, short)
+            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, short)
             explanation = explained(asked, budget, asker, self._ledger_view)
             return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
 
     def _ledger_view(self) -> Seen:
-        """The ledger as this analyst may see it."""
+        """The ledger as this analyst may see it; before it begins, nothing is spent and nothing is promised."""
+        if not self.data.has_ledger:
+            from tacit.query.price.planned import NO_LEDGER
+
+            return NO_LEDGER
         door = self.data.door
         standing = door.seen(self.data.ledger.standing(self.analyst))
         left = self.within_tokens(door.balance(standing))
@@ -199,6 +257,11 @@ class Session:
         from tacit.accounting.ledger.statement import whole_history
 
         return whole_history(self.data.ledger, self.analyst, whole_of(last, "last", 1, MOST_ENTRIES))
+
+    @one_exit
+    def certificate(self, entry: int) -> Certificate:
+        """The certificate of an answer that this analyst has paid for, by its entry in the ledger."""
+        return self.data.certified(whole_of(entry, "entry", 0, MOST_ENTRIES), self.analyst)
 
     def tables(self) -> list[dict[str, Any]]:
         """The declarations of each table: columns, units and limits."""
@@ -240,6 +303,20 @@ class DataSet(Opened):
         budget = request(epsilon, 0).epsilon or 0
         paying = Sale((), self.session(analyst).analyst, "", self.source_version)
         return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, paying)
+
+    def certified(self, entry: int, analyst: str, quote: Quote | None = None) -> Certificate:
+        """The certificate of an analyst's entry; `quote` is what was run, where it is known."""
+        from tacit.release.certificates.answers import certified
+
+        self.refresh()
+        return certified(self, entry, analyst, quote)
+
+    def certificate(self, entry: int, *, auditor: bool = False) -> Certificate:
+        """The certificate of any paid entry; for an auditor with its place in the ledger and the sums of the data set."""
+        from tacit.release.certificates.answers import of_entry
+
+        self.refresh()
+        return of_entry(self, whole_of(entry, "entry", 0, MOST_ENTRIES), truth_of(auditor, "auditor"))
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""

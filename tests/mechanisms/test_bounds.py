@@ -25,8 +25,10 @@ def test_every_value_is_covered_by_its_bin(value):
 
 def test_the_bins_and_the_chance_are_those_of_the_page():
     powers = [Fraction(2) ** exponent for exponent in range(-6, 32)]
-    assert list(BEGINS) == [-(2**32), *(-each for each in reversed(powers)), 0, *powers]
-    assert (2**32, 78, Fraction(1, 1000)) == (LARGEST, BINS, bounds.CHANCE)
+    assert list(bounds.BEGINS) == [-(2**32), *(-each for each in reversed(powers)), 0, *powers]
+    assert [bounds.bin_of(each) for each in bounds.BEGINS] == list(range(78))
+    assert (2**32, 78, Fraction(1, 1000)) == (bounds.LARGEST, bounds.BINS, bounds.CHANCE)
+    assert bounds.ProposedBounds(1, Fraction(1, 10**5)).threshold == math.ceil(10**5 * math.log(78_000))
 
 
 @pytest.mark.parametrize("rows", [0, 2**53 + 1, 1.5, True])

@@ -6,16 +6,12 @@ tests/queries/hospital, which says what comes in full.
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from guide import outcome
+from guide import ENTRY, MARKED, outcome
 from pages import ROOT
 
-LIST, GOLDEN = ROOT.parent / "shared" / "questions.sql", ROOT / "tests" / "queries" / "hospital"
-ENTRY = re.compile(r"^-- (answered|free|refused): (\d+)(?: .*)?\n(.+);$", re.MULTILINE)
-MARKED = ENTRY.findall(LIST.read_text("utf-8")) if LIST.exists() else []
+GOLDEN = ROOT / "tests" / "queries" / "hospital"
 
 
 @pytest.mark.parametrize(("mark", "number", "question"), MARKED, ids=[f"{mark} {number}" for mark, number, _ in MARKED])

@@ -63,6 +63,11 @@ REPEATING = [
     "SELECT COUNT(*) FROM visits a LEFT JOIN visits b ON a.person = b.person AND YEAR(a.day) = YEAR(b.day)",
     "SELECT SUBSTRING(code, 2, 1) AS k, SUM(LENGTH(code)) FROM visits WHERE code > 'c0100' GROUP BY k",
     "SELECT COUNT(*) FROM visits v WHERE SUBSTRING(code, 3, 1) IN (SELECT SUBSTRING(place, 3, 1) FROM wards)",
+    "SELECT ward, SUM(cost, contribution_bounds_per_group => (0, 1)), COUNT(*, contribution_bounds_per_group => (0, 1)) "
+    "FROM visits GROUP BY ward",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 2) ward, COUNT(*) FROM visits GROUP BY ward",
+    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (max_groups_contributed = 1) a.ward, YEAR(b.day) AS y, COUNT(*), SUM(a.cost) "
+    "FROM visits a JOIN visits b ON a.person = b.person WHERE b.age > 3 GROUP BY a.ward, y",
 ]
 
 

@@ -158,6 +158,14 @@ def test_a_number_is_shown_with_as_many_digits_as_its_bar_allows(released: tuple
     assert cell(*released) == text
 
 
+def test_a_quantile_of_whole_values_has_no_decimals() -> None:
+    """It is a value of the grid; an average that is whole by chance keeps the digits of its error."""
+    assert cell(49.0, 48.0, 51.0, "quantile") == "49 [48, 51]"
+    assert cell(49.0, 49.0, 49.0, "quantile") == "49 ± 0"
+    assert cell(49.5, 49.0, 50.0, "quantile") == "49.50 ± 0.50"
+    assert cell(49.0, 48.0, 50.0, "avg") == "49.0 ± 1.0"
+
+
 def test_the_table_says_what_it_cost_and_what_its_bars_mean() -> None:
     assert (
         str(ANSWER).splitlines()[-1] == "95 % intervals (per value). Spent: epsilon 0.5, delta 1e-06. Remaining: epsilon 6.33333."

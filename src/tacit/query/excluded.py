@@ -411,3 +411,18 @@ def _both(one: Outcome, other: Outcome) -> Outcome:
 
 def _not(outcome: Outcome) -> Outcome:
     return Outcome(outcome.false, outcome.true, outcome.unknown)
+
+
+# --- values at single points -------------------------------------------------------------------------------------------------
+
+
+def values_at(node: Row, columns: Sequence[Column], points: Sequence[Sequence[int | None]]) -> list[int | None] | None:
+    """The values of an expression at given values of its columns; None if they do not follow from those alone."""
+    if not points:
+        return []
+    corners = np.array([[column.high + 1 if value is None else value for column, value in zip(columns, point, strict=True)]
+                        for point in points], dtype=np.int64).reshape(len(points), len(columns)).T  # fmt: skip
+    ends: Ends = Boxes.over(list(map(_name, columns)), corners, corners, {}).last(_inside_first(node, {}))
+    if not bool((ends.null | (ends.low == ends.high)).all()) or bool((ends.null & ends.known).any()):
+        return None
+    return [None if null else int(low) for null, low in zip(ends.null.tolist(), ends.low.tolist(), strict=True)]

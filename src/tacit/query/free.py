@@ -20,9 +20,9 @@ from typing import Any, Protocol
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.privacy.rounding import as_text, decimal_text
-from tacit.query.binding.scope import PublicFacts, source_of
+from tacit.query.binding.scope import IN_SCHEMA, PublicFacts, declared_names, source_of
 from tacit.query.functions import FUNCTIONS
-from tacit.query.intervals.aggregates import PUBLIC
+from tacit.query.intervals.aggregates import PUBLIC, WRITTEN
 from tacit.query.language.syntax import (
     Apply,
     Constant,
@@ -32,7 +32,9 @@ from tacit.query.language.syntax import (
     Item,
     Limits,
     Name,
+    Nested,
     Ordering,
+    Scalar,
     Select,
     ShowTables,
     Star,
@@ -79,6 +81,20 @@ def free_columns(asked: Statement, catalog: Catalog, public: Callable[[], Facts]
         return constants
     text = written(check_free(asked, tables, public()))
     return public().answered(text, [table.name for table in tables])
+
+
+def may_select_from_answers(select: Select) -> bool:
+    """Whether a statement may select from an answer, by its form: FROM holds an aggregate in parentheses, or it has no FROM."""
+    if select.table is None:
+        return any(isinstance(node, Scalar) for item in select.items for node in nodes_in(item.expression))
+    sources = [source for each in (select, *select.below) for source in sources_of(each)]
+    inside = (node for source in sources if isinstance(source, Nested) for node in nodes_in(source.query))
+    return any(isinstance(node, Apply) and node.function in WRITTEN for node in inside)
+
+
+def sources_of(select: Select) -> list[From | Nested]:
+    """The items of FROM."""
+    return [] if select.table is None else [select.table, *(joined.table for joined in select.joins)]
 
 
 def nodes_in(value: object) -> Iterator[object]:
@@ -191,7 +207,7 @@ def _check_names(select: Select, tables: list[Table], public: PublicFacts) -> No
     for node in nodes_in(select):
         if isinstance(node, Name) and node.parts[-1].lower() not in names:
             what = f"unknown column {node.parts[-1][:60]!r}"
-            remedy = f"declared are: {', '.join(sorted(columns)[:20])}" if tables else "add FROM and a declared table"
+            remedy = declared_names(columns) if tables else "add FROM and a declared table"
             raise UnknownName(what, remedy=remedy, at=node.at)
 
 
@@ -324,8 +340,7 @@ def describe(asked: Describe, catalog: Catalog, public: Callable[[], PublicFacts
     """DESCRIBE table: the columns that may be asked about, and what is declared of them; of a public table, what it holds."""
     table = tables_by_name(catalog).get(asked.table.lower())
     if table is None:
-        tables = ", ".join(sorted(catalog.tables)[:20]) or "none"
-        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=f"declared are: {tables}", at=asked.at)
+        raise UnknownName(f"unknown table {asked.table[:60]!r}", remedy=declared_names(catalog.tables, IN_SCHEMA), at=asked.at)
     held = public().columns(table.name) if table.public else table.columns
     columns = list(held.values())
     return (

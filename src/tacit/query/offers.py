@@ -11,18 +11,19 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.events import Event
-from tacit.errors import InvalidInput, NeverTrue
+from tacit.errors import InvalidInput, NeverTrue, NotAllowed
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
-from tacit.query.free import Facts, free_columns
+from tacit.query.free import Facts, free_columns, may_select_from_answers
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
-from tacit.query.plan import UnitJoin
+from tacit.query.plan import PerUnit, UnitJoin
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
@@ -32,6 +33,7 @@ from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import below, canonical_text
 
 if TYPE_CHECKING:
+    from tacit.query.answers.plan import Derivation
     from tacit.query.price.explanation import Explanation
 
 MOST = 256  # of all analysts together
@@ -114,7 +116,7 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
     tables = tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group)))
     key = key_of(quotes[0], version)
     requests = dict.fromkeys((wanted, asked))
-    plans = (question, *(() if not _joins(question) else _earlier(select, catalog, public)))
+    plans = (question, *(() if not _was_another(question) else _earlier(select, catalog, public)))
     every = dict.fromkeys(each for plan in plans for each in (plan, _with_all_groups(plan)))
     keys = (key_of(replace(quotes[0], question=plan, request=each), version) for plan in every for each in requests)
     older = tuple(dict.fromkeys(each for each in keys if each != key))
@@ -133,9 +135,9 @@ def _with_all_groups(question: Question) -> Question:
     return replace(whole(question), beside=beside, below=below)
 
 
-def _joins(question: Question) -> bool:
-    """Whether private tables are joined, so that the plan may have been another once."""
-    return any(isinstance(step, UnitJoin) for part in question.parts for step in below(part.group))
+def _was_another(question: Question) -> bool:
+    """Whether the plan may have been another once: private tables are joined, or a sub-query groups by the unit."""
+    return any(isinstance(step, UnitJoin | PerUnit) for part in question.parts for step in below(part.group))
 
 
 def _earlier(select: Select, catalog: Catalog, public: PublicFacts) -> tuple[Question, ...]:
@@ -153,6 +155,46 @@ def key_of(quote: Quote, version: str) -> str:
     if quote.request.error is not None and any(has_forecast(call, quote.question) for call in quote.question.calls):
         parts = (*parts, declared_rows(quote.question))  # what can be forecast is priced by it
     return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
+
+
+# --- a request as plain values, which the ledger keeps with an answer -------------------------------------------------------------
+
+
+def asked_json(asked: Request) -> dict[str, Any]:
+    """A request as plain values, and back with `asked_from`."""
+    amounts = {name: _text(getattr(asked, name)) for name in ("epsilon", "delta", "error", "confidence")}
+    weights = [[name, str(weight)] for name, weight in asked.weights]
+    return {**amounts, "simultaneous": asked.simultaneous, "interval": asked.interval, "weights": weights}
+
+
+def asked_from(document: Mapping[str, Any]) -> Request:
+    """The request of plain values."""
+    epsilon, error = (None if document[name] is None else Fraction(document[name]) for name in ("epsilon", "error"))
+    weights = tuple((str(name), Fraction(weight)) for name, weight in document["weights"])
+    delta, confidence = Fraction(document["delta"]), Fraction(document["confidence"])
+    return Request(epsilon, delta, error, confidence, bool(document["simultaneous"]), None, bool(document["interval"]), weights)
+
+
+def asked_by_place(quote: Quote) -> dict[str, Any]:
+    """The same with the places of columns in place of names: what two questions have in common that share an answer."""
+    by_place = sorted(placed(quote.request.weights, quote.question).items())
+    return {**asked_json(quote.request), "weights": [[place, str(weight)] for place, weight in by_place]}
+
+
+def _text(amount: Fraction | None) -> str | None:
+    return None if amount is None else str(amount)
+
+
+def share_of(asked: Request, derivation: Derivation) -> Request:
+    """The budget of each question of a statement that selects from answers: an equal share."""
+    number = len(derivation.questions)
+    if asked.error is not None:
+        raise NotAllowed(
+            "an error cannot be asked of what is made of answers", remedy="give epsilon, or ask the question itself with error"
+        )
+    if asked.weights and number > 1:
+        raise NotAllowed("weights are those of one question, and the statement has several", remedy="leave out weights")
+    return replace(asked, epsilon=None if asked.epsilon is None else asked.epsilon / number, delta=asked.delta / number)
 
 
 # --- explained, and asked for no row -----------------------------------------------------------------------------------------
@@ -213,14 +255,41 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
     if (columns := free_columns(asked, asker.catalog, asker.public)) is not None:
         return free_explanation(dict(columns), seen().left)
     assert isinstance(asked, Select)  # noqa: S101  # all else is free
+    if may_select_from_answers(asked) and (derivation := _derivation(asked, asker)) is not None:
+        return _derivation_explained(derivation, asked, given, asker, seen, assumed)
     if asked.limit == 0:
         return explained_without_rows(plan_without_rows(asked, asker.catalog, asker.public()), seen().left)
-    budgets = [{**given, "epsilon": epsilon} for epsilon in assumed.epsilons] or [or_one(asked.options, given)]
-    requests = [request_of(asked.options, {"groups": MOST_CELLS, **each}) for each in budgets]
+    requests = requests_of(asked, given, assumed)
     explanations = [_price_explained(asked, wanted, asker, seen, assumed.group_rows) for wanted in requests]
     if not assumed.epsilons:
         return explanations[0]
     return replace(explanations[0], budgets=tuple(AtBudget(each.epsilon, each.delta, each.errors) for each in explanations))
+
+
+def _derivation(asked: Select, asker: Asker) -> Derivation | None:
+    from tacit.query.answers.levels import derivation_of
+
+    return derivation_of(asked, asker.catalog, asker.public())
+
+
+def _derivation_explained(
+    derivation: Derivation, asked: Select, given: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen], assumed: Assumed
+) -> Explanation:
+    """The explanation of a SELECT from answers: that of its questions."""
+    from tacit.query.answers.explained import explained_derivation, explained_without_rows
+
+    if asked.limit == 0:
+        return explained_without_rows(derivation, seen().left)
+    requests = [share_of(wanted, derivation) for wanted in requests_of(asked, given, assumed)]
+    return explained_derivation(
+        derivation, requests, lambda select, wanted: _price_explained(select, wanted, asker, seen, assumed.group_rows)
+    )
+
+
+def requests_of(asked: Select, given: Mapping[str, Any], assumed: Assumed) -> list[Request]:
+    """The requests that are explained: one for each of several epsilons, else that of the budget, or of epsilon 1."""
+    budgets = [{**given, "epsilon": epsilon} for epsilon in assumed.epsilons] or [or_one(asked.options, given)]
+    return [request_of(asked.options, {"groups": MOST_CELLS, **each}) for each in budgets]
 
 
 def free_explanation(columns: Mapping[str, Sequence[Any]], left: str) -> Explanation:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,14 +26,17 @@ from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidy_answer
 from tacit.untrusted import LONGEST_CELL, csv_text, for_json, for_terminal, table_for_html, width
 
 if TYPE_CHECKING:
+    from tacit.release.certificates.certificate import Certificate
     from tacit.release.charts import Picture
 
+END = "end"  # the kind of a column with an end of the interval of another one
 PUBLIC = "public"  # the kind of a column that is exact: of public tables, or of the catalog
 FREE = "Exact, from public tables or the catalog. Nothing was spent."
 NO_ROWS = "LIMIT 0 returns the columns only. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
+UNKNOWN = "of a number whose error is unbounded, nothing is known: released numbers decided what it was made of"
 NO_INTERVAL = "quantiles were released without intervals: all of their epsilon went to their values"
 NO_QUANTILE = "leaving out intervals had no effect: only quantiles can be released without them, and this question has none"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
@@ -47,9 +50,10 @@ MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves 
 class Column:
     """A column of an answer: `kind` is "key", the aggregate it shows, or "expression".
 
-    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, and what
-    is made from quantiles that were asked for without one. `bounds` is the range that an aggregate has whatever the data; an
-    interval that is all of it says that nothing is known. `labels` are the declared words for values; no kept answer has them.
+    These have no interval: "public", in which nothing is private, "text", made from noisy numbers, "mode", a chosen value, "end",
+    that of an interval of another column, and what is made from quantiles that were asked for without one. `bounds` is the range
+    that an aggregate has whatever the data; an interval that is all of it says that nothing is known. `labels` are the declared
+    words for values; no kept answer has them.
     """
 
     name: str
@@ -73,7 +77,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Whether it is a released number."""
-        return self.kind not in ("key", PUBLIC, "text", "mode")
+        return self.kind not in ("key", PUBLIC, "text", "mode", END)
 
     def is_unknown(self, at: int) -> bool:
         """Whether the interval of a number is the whole declared range."""
@@ -103,6 +107,19 @@ class Receipt:
     again: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Makes the certificate of a release when it is asked for. It does not leave the process: a copy of an answer has none."""
+
+    make: Callable[[], Certificate]
+
+    def __call__(self) -> Certificate:
+        return self.make()
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """The released table; `limits` are the public facts, other than the noise, that shaped its numbers."""
@@ -116,6 +133,9 @@ class Answer:
     totals: Totals | None = field(default=None, repr=False)
     tidied: bool = False
     asked: str = field(default="", repr=False, compare=False)  # the question, where it is known: a picture states its filter
+    certified: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)  # makes it when it is asked for
+    requested: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)  # of all who share it: for certificates
+    parts: str | None = field(default=None, repr=False, compare=False)  # the released numbers that it was made of (derived.py)
 
     def __len__(self) -> int:
         return len(self.columns[0].values) if self.columns else 0
@@ -130,6 +150,15 @@ class Answer:
             if column.name == name:
                 return column
         raise InvalidInput(f"unknown column {name!r}; the answer has {', '.join(column.name for column in self.columns)}")
+
+    @property
+    def certificate(self) -> Certificate:
+        """Why the price of the answer is right, signed: for whoever checks it without the data."""
+        if self.certified is None:
+            raise InvalidInput(
+                "this answer has no certificate of its own: nothing was spent for it, or it was made of other answers"
+            )
+        return self.certified()
 
     def tidy(self) -> Answer:
         """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
@@ -250,7 +279,7 @@ class Answer:
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
-        if self.columns and all(column.kind == PUBLIC for column in self.columns):
+        if self.receipt.entry is None and self.columns and all(column.kind == PUBLIC for column in self.columns):
             return FREE
         if not self.receipt.epsilon and self.receipt.entry is None:
             return NO_ROWS
@@ -276,7 +305,7 @@ class Answer:
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""
         more = [f"{MOST_SHOWN} of {len(self):,} rows are shown; CSV, JSON and Parquet have all"] if len(self) > MOST_SHOWN else []
-        printed = (NOT_SHOWN, NO_INTERVAL, NO_QUANTILE, TIDIED, NOT_TIDIED)
+        printed = (NOT_SHOWN, UNKNOWN, NO_INTERVAL, NO_QUANTILE, TIDIED, NOT_TIDIED)
         missing = [for_terminal(note) for note in self.notes if note.startswith(printed)]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
@@ -323,6 +352,8 @@ def cell_text(column: Column, at: int) -> str:
         number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         text = f"{value:,}" if number else "NULL" if value is None else str(value)
         return f"{for_terminal(text, LONGEST_CELL)} (noisy)"
+    if column.kind == END and isinstance(value, int | float | Decimal):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.12g}"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(column.label(at)), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
@@ -330,6 +361,8 @@ def cell_text(column: Column, at: int) -> str:
         return f"{value:,.6g} (error unbounded)" if isinstance(value, int | float | Decimal) else str(value)
     if isinstance(value, str) or isinstance(low, str) or isinstance(high, str):
         return f"{'unknown' if column.is_unknown(at) else value} [{low}, {high}]"
+    if column.kind == "quantile" and all(float(number).is_integer() for number in (value, low, high)):
+        value, low, high = int(value), int(low), int(high)  # values of the declared grid, not estimates between its steps
     below, above = value - low, high - value
     whole = all(isinstance(number, int) for number in (value, low, high))
     form = "," if whole else f",.{_decimals(float(max(below, above)))}f"
@@ -408,6 +441,8 @@ def record(answer: Answer) -> str:
         "notes": answer.notes,
         "limits": answer.limits,
         **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
+        **({} if answer.requested is None else {"asked": answer.requested}),
+        **({} if answer.parts is None else {"parts": answer.parts}),
     }
     return for_json(kept, other=_written_decimal)
 
@@ -435,7 +470,8 @@ def recorded(text: str) -> Answer:
     epsilon, delta = map(Fraction, kept["amounts"])
     notes, limits = tuple(kept["notes"]), tuple(kept["limits"])
     made = Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
-    return replace(made, totals=_totals(*kept["totals"])) if "totals" in kept else made
+    totals = _totals(*kept["totals"]) if "totals" in kept else None
+    return replace(made, totals=totals, parts=kept.get("parts"))
 
 
 def _totals(parts: list[int], margins: list[list[int]], columns: list[int]) -> Totals:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 
 from tacit.chart import width_of
 
@@ -20,6 +21,8 @@ LARGEST = 1e300  # beyond it sums of floats overflow
 
 def number(value: float) -> float:
     """The number within what can be drawn."""
+    if -LARGEST <= value <= LARGEST:
+        return float(value)
     return min(max(float(min(max(value, -(10**300)), 10**300)), -LARGEST), LARGEST)
 
 
@@ -84,7 +87,7 @@ def scale_of(values: Sequence[float], zero: bool, dates: bool) -> Scale:
     """A scale with round ticks over all values; from or to zero if `zero`."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     if dates:
-        return _scale_of_dates(low, high)
+        return _scale_of_dates(low, high, all(_day(value).day == 1 for value in values))
     low, high = (min(low, 0.0), max(high, 0.0)) if zero else (low, high)
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         low, high = (low - 0.5, high + 0.5) if low and abs(low) < 1e12 else (min(low, 0.0), max(high, 1.0))
@@ -107,16 +110,24 @@ def _format(step: float) -> Format:
     return lambda value: f"{value:,.{digits}f}".replace("-0", "0") if value == 0 else f"{value:,.{digits}f}"
 
 
-def _scale_of_dates(low: float, high: float) -> Scale:
-    """Ticks at beginnings of years or months, or at days; the scale ends at the first and the last value."""
-    first, last = (date.fromordinal(int(min(max(end, 1), date.max.toordinal()))) for end in (low, high))
-    ticks = next(found for ticks in _calendars(first, last) if len(found := list(ticks)) <= TICKS + 2)
+DAYS_APART = (1, 2, 7, 14)
+
+
+def _day(value: float) -> date:
+    return date.fromordinal(int(min(max(value, 1), date.max.toordinal())))
+
+
+def _scale_of_dates(low: float, high: float, months: bool) -> Scale:
+    """Ticks at beginnings of years or months, or at days unless all values are `months`; it ends at its first and last value."""
+    first, last = _day(low), _day(high)
+    calendars = islice(_calendars(first, last), len(DAYS_APART) if months and first < last else 0, None)
+    ticks = next(found for ticks in calendars if len(found := list(ticks)) <= TICKS + 2)
     room = 0.5 if first == last else 0.0
     return Scale(first.toordinal() - room, last.toordinal() + room, tuple((float(day.toordinal()), words) for day, words in ticks))
 
 
 def _calendars(first: date, last: date) -> Iterator[Iterator[tuple[date, str]]]:
-    for days in (1, 2, 7, 14):
+    for days in DAYS_APART:
         yield (
             (first + timedelta(at), (first + timedelta(at)).isoformat())
             for at in range(0, min((last - first).days + 1, 15 * days), days)

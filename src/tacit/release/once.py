@@ -20,10 +20,10 @@ import errno
 import os
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Generic, ParamSpec, Protocol, TypeVar, cast
 
@@ -109,6 +109,39 @@ def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Val
         return Sold(form.read(decision.text), decision.offer, decision.entry, till.ledger.left(sale.analyst), repeated=decision.own)
     value = _paid_for(till, decision, run, form if sale.key else None)
     return Sold(value, decision.offer, decision.entry.number, till.ledger.left(sale.analyst))
+
+
+def all_once(till: Till, sales: Sequence[Sale], run: Callable[[int, Granted], Value], form: Form[Value]) -> list[Sold[Value]]:
+    """The values of several sales, each as `once` has it; all that are not paid for are admitted together, or none is.
+
+    Each that was granted runs, also after another one has failed: what was paid for is kept, and the first error is raised then.
+    """
+    till.check()
+    decisions: list[Granted | Recalled | None] = [till.ledger.recalled(sale) for sale in sales]
+    if unpaid := [sale for sale, decision in zip(sales, decisions, strict=True) if decision is None]:
+        till.ready()
+        till.check()
+        decided = iter(till.ledger.reserve_all(unpaid))
+        decisions = [next(decided) if decision is None else decision for decision in decisions]
+    sold, failed = [], list[TacitError]()
+    with ExitStack() as leases:
+        for granted in decisions:
+            if isinstance(granted, Granted):
+                leases.enter_context(till.ledger.held(granted))
+        for number, decision in enumerate(decisions):
+            try:
+                if isinstance(decision, Granted):
+                    sold.append(
+                        (_paid_for(till, decision, partial(run, number), form), decision.offer, decision.entry.number, False)
+                    )
+                elif decision is not None:
+                    sold.append((form.read(decision.text), decision.offer, decision.entry, decision.own))
+            except TacitError as error:
+                failed.append(alone(error))
+    if failed:
+        raise failed[0]
+    left = till.ledger.left(sales[0].analyst)
+    return [Sold(value, offer, entry, left, again) for value, offer, entry, again in sold]
 
 
 def _reserve(till: Till, sale: Sale) -> Granted | Recalled:

@@ -33,7 +33,7 @@ from tacit.query.price.price import Quote
 from tacit.query.price.quote import Request, candidates
 from tacit.query.question import End, KeyValue, Out, Output, Question, Result, key_value, private
 from tacit.query.trees import below
-from tacit.release.answer import CHOSEN, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
+from tacit.release.answer import CHOSEN, END, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals
 
 Parts = Sequence[tuple[Quote, Noisy]]
@@ -42,7 +42,7 @@ Parts = Sequence[tuple[Quote, Noisy]]
 def answer(quote: Quote, noisy: Noisy, receipt: Receipt, notes: Sequence[str] = ()) -> Answer:
     """The answer to a question: outputs, then HAVING, QUALIFY, ORDER BY and LIMIT, all on released values."""
     parts = list(zip((quote, *quote.below), (noisy, *noisy.below), strict=True))
-    rows = _kept_rows(parts)
+    rows = kept_rows(parts)
     columns = tuple(_stack(place, parts, rows) for place in range(len(quote.question.outputs)))
     told = [
         *notes,
@@ -91,7 +91,7 @@ def _column(output: Output, quote: Quote, noisy: Noisy, kept: Sequence[int]) -> 
     if isinstance(output.value, End):
         column = _column(quote.question.outputs[output.value.place], quote, noisy, kept)
         ends = column.low if output.value.side == "low" else column.high
-        return Column(output.name, "expression", ends if ends is not None else (None,) * len(kept))
+        return Column(output.name, END, ends if ends is not None else (None,) * len(kept))
     call = quote.question.calls[output.value.index] if isinstance(output.value, Result) else None
     if call is not None and call.over is not None and call.name in CHOICES:
         values = [key_value(call.over, value) for value in candidates(call)]
@@ -130,7 +130,7 @@ def _range(out: Out, quote: Quote) -> tuple[Any, Any] | None:
     return least, most
 
 
-def _kept_rows(parts: Parts) -> list[tuple[int, int]]:
+def kept_rows(parts: Parts) -> list[tuple[int, int]]:
     """The rows that are shown, in their order: for each its part, and the place of its group there."""
     question = parts[0][0].question
     rows: list[tuple[int, int]] = []
@@ -400,7 +400,7 @@ def without_rows(question: Question, asked: Request) -> Answer:
 def _empty(output: Output, question: Question, interval: bool) -> Column:
     """A column without a value, of the kind that it has in any answer (query/price/header.py)."""
     kind = kind_of(output.value, question)
-    if kind in ("key", PUBLIC, "text", *CHOICES) or isinstance(output.value, End):
+    if kind in ("key", PUBLIC, "text", END, *CHOICES):
         return Column(output.name, kind, ())
     if not interval and of_quantiles(output.value, question, question.beside):
         return Column(output.name, kind, ())

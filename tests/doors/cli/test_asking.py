@@ -7,7 +7,7 @@ import pytest
 
 from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.draft import draft
-from tacit.data.catalog.suggest import suggest_column
+from tacit.data.catalog.suggest import Suggestion, suggest_column
 from tacit.data.declaration import Wrong
 from tacit.data.files.kinds import Field, Found
 from tacit.doors.cli.asking import Asker, Dialogue, read_range, read_size, read_values, shown
@@ -55,6 +55,26 @@ def test_enter_takes_every_suggestion():
     assert parse_catalog(draft([PEOPLE], dialogue.answers, dialogue.budget)).tables["people"].rows_at_most == 1_000_000
 
 
+def test_bounds_that_are_typed_keep_how_the_values_are_written():
+    found = {"step": Decimal("0.01"), "decimal": ",", "thousands": "."}
+    suggested = Suggestion({"bounds": "?", **found}, "its values fit")
+    table = Found("bills", "bills.csv", (Field("a"), Field("b"), Field("c"), Field("d"), Field("e")))
+    terminal = Terminal(
+        "row", "", "0..500", "", "number", "0..9", "", "0..5 by 1", "", "F, M", "", "", "2020-01-01..2024-12-31", ""
+    )
+    dialogue = Dialogue([table], lambda *_: suggested, {})
+    with contextlib.suppress(EOFError):
+        Asker(terminal.read, terminal.lines.append).run(dialogue)
+    assert terminal.prompts[2] == "1/5 a [number by 0.01]: "
+    assert dialogue.answers[0].columns == {
+        "a": {"bounds": [0, 500], **found},
+        "b": {"bounds": [0, 9], **found},
+        "c": {"bounds": [0, 5], **found, "step": 1},
+        "d": {"values": ["F", "M"]},
+        "e": {"type": "date", "bounds": ["2020-01-01", "2024-12-31"]},
+    }
+
+
 def test_a_column_in_steps_asks_for_bounds_list_missing_and_unknown():
     typed = ["row", "10^5", "number", "0..99", "drop", "list", "f, m", "other", "keep", "skip", "d", "2020-01-01..2024-12-31", ""]
     dialogue, terminal = talk([PEOPLE], *typed, "text", "drop", "8", "0")
@@ -69,6 +89,24 @@ def test_a_column_in_steps_asks_for_bounds_list_missing_and_unknown():
     assert "  missing values: keep, drop, or a value [drop]: " in terminal.prompts, "the last answer is the default"
 
 
+def test_a_column_without_known_bounds_or_values_can_be_left_open_or_out():
+    typed = ["row", "", "number", "skip", "list", "text", "number", "?", "present", "list", "skip", "d", "-", "1", ""]
+    dialogue, terminal = talk([PEOPLE], *typed)
+    assert dialogue.answers[0].columns == {"age": None, "sex": {"keys": "private"}, "salary": {}, "x17": None, "email": None}
+    assert any("`tacit bounds` can propose some" in line for line in terminal.lines)
+    assert parse_catalog(draft([PEOPLE], dialogue.answers, dialogue.budget)).tables["people"].columns.keys() == {"sex", "salary"}
+
+
+def test_a_whole_table_can_be_left_out():
+    dialogue, _ = talk([PATIENTS, VISITS], "row", "10^5", "take all", "skip", "8", "")
+    assert [each.left_out for each in dialogue.answers] == [False, True]
+    assert dialogue.budget["delta"] == Decimal("1e-6"), "by the tables that are left"
+    catalog = parse_catalog(draft([PATIENTS, VISITS], dialogue.answers, dialogue.budget))
+    assert list(catalog.tables) == ["patients"]
+    public, _ = talk([PATIENTS, VISITS], "public", "skip", "8")
+    assert public.budget == {"epsilon": 8}, "no delta where nothing private is left"
+
+
 def test_the_way_back_asks_the_question_before_again():
     dialogue, terminal = talk([PEOPLE], "<", "row", "<", "email", "<", "row", "10^7", "0..5", "", "<", "<", "0..6", "")
     assert terminal.lines.count("this is the first question") == 1
@@ -81,7 +119,7 @@ def test_help_and_mistakes_ask_again():
     shown_lines = "\n".join(terminal.lines)
     assert "The answer decides what is protected" in shown_lines
     assert "please type an answer; ? is help" in shown_lines
-    assert '"persons" is not a column of people; type row, public or the name of a column' in shown_lines
+    assert '"persons" is not a column of people; type row, public, skip or the name of a column' in shown_lines
     assert '"many" is not a whole number of at least 1' in shown_lines
     assert '"abc" is not a kind of column; type number, date, list' in shown_lines
     assert "bounds is [5, 1]; the lower bound stands first" in shown_lines
@@ -117,7 +155,7 @@ def test_tables_that_refer_to_each_other():
         "",
     ]
     dialogue, terminal = talk([PATIENTS, VISITS], *typed, "8", "")
-    assert "whose is a row: row, a column, or public [patient_id -> patients.id]: " in terminal.prompts
+    assert "whose is a row: row, a column, public or skip [patient_id -> patients.id]: " in terminal.prompts
     catalog = parse_catalog(draft([PATIENTS, VISITS], dialogue.answers, dialogue.budget))
     assert catalog.tables["visits"].unit.references == ("patients", "id")
     assert (catalog.tables["visits"].max_rows, catalog.tables["visits"].rows_at_most) == (4, 10**6)

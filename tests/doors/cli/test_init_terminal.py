@@ -38,7 +38,7 @@ def test_the_community_survey_with_its_dictionary(tmp_path):
         pytest.skip(f"{ACS} is missing")
     for name in ("ma2019.csv.gz", "data_dictionary.json"):
         shutil.copy(ACS / name, tmp_path)
-    talk = [("or public: ", "row"), ("[10^6]: ", "10^5"), ("1/24 PUMA", ""), ("2/24 AGEP, Person's age [0..99]: ", "take all")]
+    talk = [("or skip: ", "row"), ("[10^6]: ", "10^5"), ("1/24 PUMA", ""), ("2/24 AGEP, Person's age [0..99]: ", "take all")]
     talk += [("ever released: ", "8"), ("delta [1e-6]: ", "")]
     question = "SELECT HOUSING_TYPE, COUNT(*) AS people, AVG(AGEP) AS age FROM ma2019 GROUP BY HOUSING_TYPE"
     run_all(
@@ -55,11 +55,16 @@ def test_the_community_survey_with_its_dictionary(tmp_path):
 
 def test_a_german_file_in_windows_1252(tmp_path):
     (tmp_path / "umsatz.csv").write_bytes("\r\n".join(["Nr;Alter;Wohnort;Datum;Umsatz", *SHOPS, ""]).encode("cp1252"))
-    talk = [("or public: ", "row"), ("[10^6]: ", "10^5"), ("1/5 Nr [number]: ", "skip"), ("2/5 Alter [0..120]: ", "")]
+    talk = [("or skip: ", "row"), ("[10^6]: ", "10^5"), ("1/5 Nr [number]: ", "skip"), ("2/5 Alter [0..120]: ", "")]
     talk += [("3/5 Wohnort [text]: ", ""), ("4/5 Datum [1900-01-01..2099-12-31]: ", "2024-01-01..2024-12-31")]
-    talk += [("missing values", ""), ("5/5 Umsatz [number]: ", ""), ("by 0.01: ", "0..10000 by 0.01"), ("missing values", "drop")]
+    talk += [
+        ("missing values", ""),
+        ("5/5 Umsatz [number by 0.01]: ", ""),
+        ("by 0.01: ", "0..10000 by 0.01"),
+        ("missing values", "drop"),
+    ]
     talk += [("ever released: ", "8"), ("delta [1e-6]: ", "")]
-    question = "SELECT Wohnort, AVG(Umsatz) AS umsatz FROM umsatz GROUP BY Wohnort"
+    question = "SELECT Wohnort, AVG(Umsatz) AS umsatz FROM umsatz WHERE Alter >= 18 GROUP BY Wohnort"
     said = run_all(
         tmp_path,
         (["init", "umsatz.csv", "--kinds"], talk),
@@ -69,13 +74,13 @@ def test_a_german_file_in_windows_1252(tmp_path):
     assert all(town in said for town in TOWNS)
     assert is_chart(tmp_path / "umsatz.svg")
     text = (tmp_path / "tacit.toml").read_text()
-    assert 'encoding = "windows-1252"\ndecimal = ","\nformat = "%d.%m.%Y"\n' in text
+    assert 'encoding = "windows-1252"\ndecimal = ","\nthousands = "."\nformat = "%d.%m.%Y"\n' in text
 
 
 @pytest.mark.parametrize(("key", "code", "written"), [("\x03", 130, False), ("\x04", 0, True)])
 def test_ctrl_c_writes_nothing_and_ctrl_d_keeps_a_draft(tmp_path, key, code, written):
     (tmp_path / "people.csv").write_text("age,sex\n")
-    talk = [("or public: ", "row"), ("[10^6]: ", ""), ("1/2 age [0..120]: ", ""), ("2/2 sex", key)]
+    talk = [("or skip: ", "row"), ("[10^6]: ", ""), ("1/2 age [0..120]: ", ""), ("2/2 sex", key)]
     ended, said = type_into(tmp_path, ["init", "people.csv"], talk)
     assert (ended, (tmp_path / "tacit.toml").exists()) == (code, written)
     assert ("nothing was written" in said) == (not written)
@@ -113,7 +118,7 @@ def test_three_tables_of_postgresql_with_keys(tmp_path, postgres_url):
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(SCHEMA)
     talk = [("[stay_id -> stays.id]: ", ""), ("[8]: ", "8"), ("[10^6]: ", ""), ("1/2 stay_id [present]: ", "")]
-    talk += [("2/2 mg [0..1000]: ", ""), ("or public [row]: ", ""), ("[10^6]: ", "10^5"), ("1/3 id [key]: ", "take all")]
+    talk += [("2/2 mg [0..1000]: ", ""), ("or skip [row]: ", ""), ("[10^6]: ", "10^5"), ("1/3 id [key]: ", "take all")]
     talk += [("[patient_id -> patients.id]: ", ""), ("[8]: ", "4"), ("[10^6]: ", ""), ("1/4 id [key]: ", "")]
     talk += [("2/4 patient_id [present]: ", ""), ("3/4 ward [north, south]: ", "")]
     talk += [("4/4 cost, Cost in euros [0..5000 by 0.01]: ", ""), ("ever released: ", "8"), ("delta [1e-7]: ", "")]

@@ -39,10 +39,7 @@ def outcome_of(session: Session, sql: str) -> tuple[str, str]:
 @pytest.mark.parametrize("case", CASES)
 def test_a_statement_has_its_outcome(ana: Session, case: dict[str, str]) -> None:
     outcome, code = outcome_of(ana, case["sql"])
-    if case["outcome"] == "from an answer":  # a SELECT from released numbers: priced where that is supported
-        assert (outcome, code) in (("priced", ""), ("refused", case["code"]))
-    else:
-        assert (outcome, code) == (case["outcome"], case.get("code", ""))
+    assert (outcome, code) == (case["outcome"], case.get("code", ""))
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.values[0]["outcome"] == "free"])  # type: ignore[index, call-overload]
@@ -61,4 +58,4 @@ def test_every_statement_names_its_origin() -> None:
         assert described["version"]
         for each in described["statements"]:
             assert each["origin"].split(",")[0].split(" ")[0].endswith((".py", ".clj"))
-            assert each["outcome"] in ("free", "priced", "refused", "from an answer")
+            assert each["outcome"] in ("free", "priced", "refused")

@@ -361,3 +361,16 @@ def test_records_without_narrow_tokens_open_and_a_number_is_never_used_twice(hos
     assert ana is not None
     assert accounts.who(second["token"]) is None
     assert make(accounts, ana, Wanted(), hospital.data.ledger.last_token("ana")).number == 3
+
+
+def test_a_statement_of_two_questions_counts_both_and_is_admitted_as_a_whole(hospital):
+    """`most` admits one half of the statement, and so nothing of it."""
+    narrow = made(hospital, most="0.3")
+    hospital.tokens["narrow"] = narrow["token"]
+    total = "SELECT (SELECT COUNT(*) FROM visits) / (SELECT COUNT(*) FROM patients) AS per"
+    before = hospital.data.ledger.head.number
+    refused = hospital.call("ask", by="narrow", sql=total, epsilon="0.4")
+    assert error(refused)[0] == "budget_exceeded"
+    assert hospital.data.ledger.head.number == before
+    assert hospital.call("ask", by="narrow", sql=total, epsilon="0.3").status == 200
+    assert error(hospital.call("ask", by="narrow", sql=COUNT, epsilon="0.1"))[0] == "budget_exceeded"

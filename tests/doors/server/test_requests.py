@@ -16,6 +16,7 @@ from sqlalchemy import event
 
 from served import Served, served
 from tacit.accounting.ledger.connections import REASONS
+from tacit.accounting.ledger.selling import Sale
 from tacit.doors.server import analysts, requests
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.desk import desk
@@ -114,6 +115,37 @@ def test_a_crash_anywhere_is_one_debit(tmp_path, monkeypatch, where):
         assert later.data.ledger.verify().whole
         later.office.records.close()
         later.data.close()
+
+
+TOTAL = f"SELECT a.n + b.n AS s FROM ({COUNT}) a, (SELECT COUNT(*) AS n FROM patients) b"
+
+
+@pytest.mark.parametrize("where", ["before the answer is made", "before the reply is kept", "after the reply is kept"])
+def test_a_crash_in_a_statement_of_two_questions_is_one_debit_of_each(tmp_path, monkeypatch, where):
+    with served(tmp_path) as found:
+        with monkeypatch.context() as patch:
+            crashing(patch, *CRASHES[where])
+            with pytest.raises(Crash):
+                found.call("ask", key="k", sql=TOTAL, epsilon="0.2")
+        later = restarted(found)
+        reply = later.call("ask", key="k", sql=TOTAL, epsilon="0.2")
+        assert spends(later) == 2
+        assert later.call("ask", key="k", sql=TOTAL, epsilon="0.2") == reply
+        if where == "before the answer is made":
+            assert (reply.status, code(reply)) == (504, "timed_out"), "both were paid for, and have no answer"
+        else:
+            assert reply.status == 200
+            assert [column["name"] for column in json.loads(reply.body)["columns"]] == ["s"], "never the answer to a part of it"
+            assert json.loads(reply.body)["price"]["epsilon"] == "0.2"
+        later.office.records.close()
+        later.data.close()
+
+
+def test_a_part_of_a_statement_as_its_reply_is_caught(tmp_path, monkeypatch):
+    """Planted: the entries do not say that they are of a statement with several questions."""
+    monkeypatch.setattr(Sale, "details", property(lambda sale: {"request": sale.request} if sale.request else {}))
+    with pytest.raises(AssertionError):
+        test_a_crash_in_a_statement_of_two_questions_is_one_debit_of_each(tmp_path, monkeypatch, "before the reply is kept")
 
 
 def test_a_desk_that_asks_again_after_a_crash_is_caught(tmp_path, monkeypatch):

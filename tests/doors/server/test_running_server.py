@@ -39,6 +39,22 @@ def test_questions_are_answered_and_paid_for(server):
     assert server.ask("SELECT floor, COUNT(*) AS n FROM wards GROUP BY floor")[1]["price"]["epsilon"] == "0"
 
 
+def test_a_select_from_answers_is_answered_by_the_clerk_and_paid_for_once(server):
+    """The engines price and run the questions inside; what is made of them crosses no sandbox."""
+    inner = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+    status, told = server.ask(f"SELECT t.ward, w.floor, t.n, t.n / SUM(t.n) OVER () AS share FROM ({inner}) t "
+                              "JOIN wards w ON t.ward = w.ward", epsilon="0.004")  # fmt: skip
+    assert status == 200, told
+    assert [column["name"] for column in told["columns"]] == ["ward", "floor", "n", "share"]
+    assert entries(server)[told["entry"]].question == inner
+    last = max(entries(server))
+    again = server.ask(f"SELECT MAX(n) AS most FROM ({inner}) t", epsilon="0.004")[1]
+    assert (again["entry"], max(entries(server))) == (told["entry"], last)
+    status, both = server.ask(f"SELECT (SELECT MAX(n) FROM ({inner}) t) / (SELECT COUNT(*) FROM patients) AS r", epsilon="0.006")
+    assert (status, both["price"]["epsilon"]) == (200, "0.006")
+    assert server.ask(f"SELECT COUNT(*) AS n FROM visits v JOIN ({inner}) t ON v.ward = t.ward")[0] == 422
+
+
 def each_thread(process: int) -> Iterator[dict[str, str]]:
     """What the system says of every thread of a process; one that has just ended is left out."""
     for task in Path(f"/proc/{process}/task").iterdir():

@@ -199,7 +199,7 @@ SELECT month, AVG(total) AS spent FROM (SELECT patient_id, DATE_TRUNC('month', d
 --     one row per unit and an expression of day: at most 8 rows per unit
 --       keep at most 8 rows per unit
 --         scan visits
---   groups: 61, all of them public; one unit touches at most 8, with at most 8 rows in each
+--   groups: 61, all of them public; one unit touches at most 8, with at most 1 row in each
 --   count: Laplace, sensitivity 8 (l1), scale 10.9589, pure epsilon 0.73 (add or remove one unit)
 --       73 % of epsilon, for spent
 --   sum of total cost per unit: Laplace, sensitivity 40000 (l1), scale 148148, pure epsilon 0.27 (add or remove one unit)
@@ -357,7 +357,7 @@ SELECT ward, MEDIAN(n) AS half FROM (SELECT patient_id, ward, COUNT(*) AS n FROM
 --     one row per unit and ward: at most 5 rows per unit
 --       keep at most 8 rows per unit
 --         scan visits
---   groups: 5, all of them public; one unit touches at most 5, with at most 5 rows in each
+--   groups: 5, all of them public; one unit touches at most 5, with at most 1 row in each
 --   quantile 0.5: exponential mechanism, one draw of both ends, and one of the value for few rows, sensitivity 2.5 ranks, scale 35 ranks to each end, pure epsilon 1 (add or remove one unit)
 --       few rows: below about 140, which a draw of its own tells; the interval comes from the draws
 --   half: not known in advance; it is reported with the answer
@@ -384,9 +384,9 @@ SELECT COUNT(*) FROM patients p FULL JOIN visits v ON v.patient_id = p.id;
 SELECT COUNT(*) FROM patients WHERE age < 18 OR id IN (SELECT patient_id FROM visits);
 --   not_allowed: line 1, column 49: a sub-query is answered only as a condition of its own in WHERE, joined with AND; write WHERE ... AND EXISTS (...), or WHERE ... AND id IN (SELECT ...)
 
--- refused: 70 an aggregate over everybody inside
-SELECT MAX(n) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t;
---   not_allowed: line 1, column 53: the sub-query puts rows of different people together before any noise is added; add patient_id to its GROUP BY, or ask for the aggregate directly
+-- refused: 70 released numbers beside private rows
+SELECT COUNT(*) FROM visits v JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t ON v.ward = t.ward;
+--   not_allowed: line 1, column 22: released numbers cannot be joined with the private rows of 'v': noise would meet rows of people one by one; put the aggregate of those rows into a sub-query of its own, or join public tables only
 
 -- refused: 71 a condition on the left side in the ON of a LEFT JOIN
 SELECT COUNT(*) FROM patients p LEFT JOIN visits v ON v.patient_id = p.id AND p.age > 65;

@@ -30,7 +30,7 @@ OF_SQL = {
     "LEFT", "INNER", "ON", "USING", "CASE", "CAST", "DATE", "INTERVAL", "HAVING", "ORDER", "LIMIT", "EXISTS", "IN", "NOT",
     "AND", "OR", "NULL", "IS", "TRUE", "FALSE", "BETWEEN", "LIKE", "WITH", "FLOOR", "COALESCE", "EXTRACT", "FILTER", "ROUND",
     "DAY", "EXCEPT", "TABLE", "STRFTIME", "SUBSTRING", "INSERT", "DESCRIBE", "SHOW", "TABLES", "POWER", "DIV", "ESCAPE",
-    *WORDS, *map(str.upper, FUNCTIONS),
+    "GROUPING", *WORDS, *map(str.upper, FUNCTIONS),
 }  # fmt: skip
 
 

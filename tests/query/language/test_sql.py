@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,11 +15,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from questions import clinic_questions
+from stored import catalog, number, table
 from tacit import errors
 from tacit.errors import InvalidInput, InvalidSQL, NotAllowed, Refused
 from tacit.query.language.sql import LONGEST_TEXT, parse, parse_expression, parse_item
 from tacit.query.language.syntax import Apply, Constant, Name
 from tacit.query.price.price import price, request
+from tacit.query.question import canonical_plan
 from worlds import PUBLIC, World, clinic, world_in_memory
 
 LENGTHS = pytest.mark.parametrize("examples", [500, pytest.param(30_000, marks=pytest.mark.slow)])
@@ -290,6 +293,7 @@ def test_a_refusal_points_at_its_place(place: World) -> None:
     [
         ("SELECT COUNT(*) FROM visits WHERE csot > 5", "did you mean cost?"),
         ("SELECT COUNT(*) FROM vsits", "declared are: visits, wards"),
+        ("SELECT AVG(cost (eur)) FROM visits", "a column name with parentheses needs double quotes"),
         ("SELECT SUM(scan) FROM visits", "scan = { bounds = [0, 100] }"),
         ("SELECT MAX(cost) OVER () FROM visits", "GROUP BY"),
         ("SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis", "delta=1e-7"),
@@ -479,6 +483,28 @@ def test_comments_and_case_change_nothing() -> None:
     assert bare(parse("SELECT SUM(cost) FROM visits WHERE age > 1")) == bare(
         parse("select /* x */ sum(cost) -- y\nfrom visits where age>1;")
     )
+
+
+def test_a_column_may_be_called_alter_and_the_statement_is_refused() -> None:
+    """The German word for age."""
+    asked = parse("SELECT Alter, AVG(t.alter) AS mean FROM t WHERE alter > 17 GROUP BY Alter ORDER BY Alter")
+    assert asked.items[0].expression == Name(("Alter",), at=(1, 8))
+    assert asked.where is not None
+    with pytest.raises(NotAllowed, match="ALTER is not supported"):
+        parse("ALTER TABLE t ADD COLUMN x INT")
+
+
+def test_a_table_may_be_declared_under_its_schema() -> None:
+    """As `tacit init` writes it for a PostgreSQL schema that is not public."""
+    people = table("clinic.people", Path("p.csv"), number("age", 0, 9))
+    with world_in_memory(catalog(Path(), people), {"clinic.people": []}) as made:
+        asked = ["clinic.people", "Clinic.People p", '"clinic.people"', "`clinic.people`"]
+        plans = {canonical_plan(made.plan(f"SELECT SUM(age) AS s FROM {name} WHERE age > 3")) for name in asked}
+        assert len(plans) == 1
+        assert made.plan("SELECT SUM(people.age) AS s FROM clinic.people").parts
+        for wrong in ("people", "ward.people"):
+            assert refusal(made, f"SELECT COUNT(*) FROM {wrong}").remedy == "write clinic.people"
+        assert "a schema 'clinic' before a column" in refusal(made, "SELECT SUM(clinic.people.age) FROM clinic.people").message
 
 
 # --- expressions of the builder --------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ REFUSED = [
     ("DATE_FORMAT(day, '%M')", "%M in a date format", "%m"),
     ("DATE_FORMAT(day, 'yyyy-mm')", "'mm' in a date format", "MM"),
     ("NOW()", "time of day", "CURRENT_DATE"),
-    ("other.t.a", "unknown schema 'other'", "write t.a"),
+    ("other.t.a", "a schema 'other' before a column is not supported", "write t.a"),
 ]
 
 

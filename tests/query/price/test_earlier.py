@@ -54,6 +54,9 @@ JOINED = "customers c JOIN orders o ON o.customer = c.id JOIN lines l ON l.order
 REVENUE = f"SELECT SUM(l.price) AS revenue FROM {JOINED}"  # the plan is the same, the price is less
 GROUPED = f"SELECT c.region, COUNT(*) AS n FROM {JOINED} GROUP BY c.region"  # the limit in a group counts now
 TOTALS = f"SELECT SUM(t.total) AS total FROM (SELECT c.id, SUM(l.price) AS total FROM {JOINED} GROUP BY c.id) t"  # other ranges
+COUNTED = (
+    "SELECT state, SUM(n) AS n FROM (SELECT customer, state, COUNT(*) AS n FROM orders GROUP BY customer, state) t GROUP BY state"
+)
 UNTOUCHED = "SELECT SUM(l.price) FROM lines l JOIN orders o ON l.order_id = o.id"
 
 
@@ -83,8 +86,9 @@ def numbers(answer: Any) -> list[Any]:
     return [(column.values, column.low, column.high) for column in answer.columns]
 
 
+@pytest.mark.usefixtures("otherwise_priced")
 @pytest.mark.parametrize("budget", [{"epsilon": 0.5}, {"error": 100_000}], ids=["epsilon", "error"])
-@pytest.mark.parametrize("text", [REVENUE, GROUPED, TOTALS, UNTOUCHED])
+@pytest.mark.parametrize("text", [REVENUE, GROUPED, TOTALS, COUNTED, UNTOUCHED])
 def test_a_kept_answer_stays_free_and_as_it_was(ana: Session, text: str, budget: dict[str, float]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         as_before(patch)

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import tacit
 from stored import write_csv
 from tacit.doors.cli import app
+from tacit.errors import StoreUnusable
 
 CATALOG = """\
 budget = { epsilon = 8, delta = 1e-7 }
@@ -69,6 +70,30 @@ def test_errors_are_those_of_explain_and_need_no_data(folder: Path) -> None:
     assert [float(one) / float(other) for one, other in zip(widths(plan, 1, None), widths(plan, 1, 1), strict=True)] == [8, 8]
     refused = [row for row in plan["errors"] if row["question"] == 5]
     assert all("unknown table" in row["refused"] for row in refused)
+
+
+def test_explain_needs_the_catalog_alone_too(folder: Path) -> None:
+    """Before there is a store or a ledger; with them, the explanation adds what remains, and nothing else changes."""
+    texts = [*QUESTIONS.split(";")[:4], "SELECT DISTINCT ward FROM visits", "SELECT COUNT(*) AS n FROM visits LIMIT 0"]
+    with tacit.open(folder / "tacit.toml", own_process=False) as data:
+        before = [data.session().explain(text).to_dict() for text in texts]
+    assert not (folder / ".tacit").exists()
+    write_csv(folder / "visits.csv", ["person", "cost", "ward"], [[1, 5, "a"]])
+    with tacit.open(folder / "tacit.toml", own_process=False) as data:
+        data.prepare()
+        data.begin_scratch("a test")
+        after = [data.session().explain(text).to_dict() for text in texts]
+    assert [{**each, "left": ""} for each in after] == [{**each, "left": ""} for each in before]
+    assert all(each.get("left") for each in after)
+
+
+def test_a_public_table_that_was_not_prepared_is_not_explained(folder: Path) -> None:
+    public = '[tables.wards]\nsource = "wards.csv"\npublic = true\n'
+    (folder / "tacit.toml").write_text(CATALOG + public)
+    with tacit.open(folder / "tacit.toml", own_process=False) as data:
+        for text in ("SELECT * FROM wards", "SELECT COUNT(*) FROM visits JOIN wards ON visits.ward = wards.ward"):
+            with pytest.raises(StoreUnusable, match="has not been prepared"):
+                data.session().explain(text)
 
 
 def test_the_split_levels_relative_errors_within_the_budget(folder: Path) -> None:

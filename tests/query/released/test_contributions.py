@@ -350,6 +350,18 @@ def test_a_narrower_bound_is_another_question(place: World) -> None:
         assert canonical_plan(made.plan(one)) == canonical_plan(made.plan(other)), other
 
 
+def test_what_is_made_of_bounded_numbers_is_free(place: World) -> None:
+    """Windows, HAVING and ORDER BY read the same released number, by its name or written again."""
+    bounded = "COUNT(*, contribution_bounds_per_group => (0, 1))"
+    text = (
+        f"SELECT ward, {bounded} AS n, SUM({bounded}) OVER () AS whole, RANK() OVER (ORDER BY {bounded} DESC) AS place "
+        f"FROM visits GROUP BY ward HAVING n > 3 AND {bounded} < 100 ORDER BY {bounded} DESC, ward LIMIT 2"
+    )
+    question = with_units(place, []).plan(text)
+    assert (len(question.calls), len(question.group.moments)) == (1, 1)
+    assert [output.name for output in question.outputs] == ["ward", "n", "whole", "place"]
+
+
 def test_a_kept_answer_is_that_of_the_same_bounds(ana: Session) -> None:
     text = "SELECT SUM(cost, contribution_bounds_per_group => (0, {})) AS x FROM visits"
     first = ana.sql(text.format(100), epsilon=0.1)
@@ -437,6 +449,15 @@ def test_an_end_is_that_of_the_interval_that_is_printed(ana: Session) -> None:
     _, n, cost, low, most = answer.columns
     assert (low.values, most.values) == (n.low, cost.high)
     assert (low.low, low.high, most.low) == (None, None, None)
+    assert (low.kind, most.kind, n.kind) == ("end", "end", "count")
+    assert "(noisy)" not in str(answer) and not any("quantile" in note for note in answer.notes)  # noqa: PT018
+    whole = ana.sql(
+        "SELECT COUNT(*, contribution_bounds_per_group => (0, 1)) AS n, DP_INTERVAL_LOW(n) AS low FROM visits", epsilon=0.2
+    )
+    assert f"{int(whole.columns[1].values[0]):,}" in str(whole)  # a whole number is printed as one
+    assert ".0" not in str(whole).split("95 %")[0]
+    empty = ana.sql(f"{text} LIMIT 0", epsilon=0.2)
+    assert [column.kind for column in empty.columns] == [column.kind for column in answer.columns]
     one, other = (str(ana.explain(each, epsilon=0.2)).splitlines() for each in (text, text.replace(ends, "")))
     assert [line for line in one if "sensitivity" in line] == [line for line in other if "sensitivity" in line]
 
@@ -453,6 +474,7 @@ def test_an_end_is_that_of_the_interval_that_is_printed(ana: Session) -> None:
         ("SELECT MODE(ward) AS w, DP_INTERVAL_LOW(w) FROM visits", "has no interval"),
         ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) AS a, DP_INTERVAL_HIGH(a) FROM visits", "has no interval"),
         ("SELECT COUNT(*) FROM visits WHERE DP_INTERVAL_LOW(cost) > 5", "items of SELECT by themselves"),
+        ("SELECT COUNT(*) AS n, DP_INTERVAL_LOW(n) FROM visits UNION ALL SELECT COUNT(*), 5 FROM visits", "released number in one"),
     ],
 )
 def test_an_end_stands_beside_its_number(place: World, text: str, match: str) -> None:

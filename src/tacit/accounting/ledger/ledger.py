@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import takewhile
+from pathlib import Path
 from threading import Event as Done
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
@@ -71,6 +72,30 @@ def begin_ledger(address: str, policy: Policy, identity: str, reason: str = "") 
     return Ledger(store, policy)
 
 
+class Awaited(Exception):
+    """Another process is answering one of the questions: nothing of the transaction stays."""
+
+
+def decide_sales(page: Page, sales: Sequence[Sale], caps: Admission) -> list[Granted | Recalled] | int:
+    """The outcome of several sales as the ledger stands, each after those before it; a refusal of one undoes all.
+
+    A number if lost questions were counted: then nothing else is decided in this transaction, since a refusal would undo it.
+    Raises Awaited while another process is answering the same question.
+    """
+    for_events = replace(caps, for_events=page.books.last.for_events)
+    if len(sales) > 1 and (counted := sum(selling.count_lost(page, for_events, sale.key) for sale in sales)):
+        return counted
+    decided: list[Granted | Recalled] = []
+    for sale in sales:
+        outcome = selling.decide_sale(page, sale, replace(caps, for_events=page.books.last.for_events))
+        if isinstance(outcome, int):
+            return outcome
+        if outcome is None:
+            raise Awaited
+        decided.append(outcome)
+    return decided
+
+
 class Ledger:
     """One ledger under one policy. Many processes and threads may hold one on the same database."""
 
@@ -98,18 +123,24 @@ class Ledger:
         a transaction of their own. The same question at once from elsewhere is waited
         for, `patience` seconds at most.
         """
+        (decision,) = self.reserve_all([sale], patience)
+        return decision
+
+    def reserve_all(self, sales: Sequence[Sale], patience: float = LEASE) -> list[Granted | Recalled]:
+        """The decision on each of several sales, in one transaction: all of them are admitted, or none is and nothing is spent."""
         end = time.monotonic() + patience
         while True:
-            outcome = self._write(
-                lambda page: selling.decide_sale(page, sale, replace(self.caps, for_events=page.books.last.for_events))
-            )
-            if isinstance(outcome, int):  # lost questions were counted; the sale is decided after them
+            try:
+                outcome = self._write(lambda page: decide_sales(page, sales, self.caps))
+            except Awaited:
+                if time.monotonic() >= end:
+                    raise StoreUnusable(
+                        "the same question is being answered for somebody else", remedy="ask again in a minute"
+                    ) from None
+                time.sleep(PAUSE)
                 continue
-            if outcome is not None:
+            if not isinstance(outcome, int):  # else lost questions were counted; the sales are decided after them
                 return outcome
-            if time.monotonic() >= end:
-                raise StoreUnusable("the same question is being answered for somebody else", remedy="ask again in a minute")
-            time.sleep(PAUSE)
 
     def recalled(self, sale: Sale) -> Recalled | None:
         """The answer if this analyst has paid for it before: read only, without a turn. None if there is more to decide."""
@@ -199,6 +230,11 @@ class Ledger:
         self._write(lambda page: selling.note_public(page, self.policy))
 
     # --- reading -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the ledger; None for one on a server."""
+        return self._store.file
 
     @property
     def head(self) -> Head:

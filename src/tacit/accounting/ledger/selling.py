@@ -77,11 +77,13 @@ class Sale:
     tables: tuple[str, ...] = ()
     request: str = ""
     bearer: Bearer | None = None
+    among: int = 0  # questions of the statement that selects from its answer; 0 if it is asked by itself
 
     @property
     def details(self) -> dict[str, str]:
         """The details of the entry, beside its sums."""
-        return {"request": self.request} if self.request else {}
+        among = {"among": str(self.among)} if self.among else {}
+        return {"request": self.request, **among} if self.request else {}
 
 
 @dataclass(frozen=True, slots=True)

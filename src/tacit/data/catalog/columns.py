@@ -224,7 +224,7 @@ def _bins(column: Column, declared: Any) -> tuple[Fraction, ...]:
     if not isinstance(declared, list):
         if declared > column.points:
             raise Wrong("bins", f"is {declared}, and the column has {column.points} values", "take fewer bins")
-        return tuple(low + step * (place * column.points // declared) for place in range(declared))
+        return even_bins(column, declared)
     begins = (low, *(_border(column, border) for border in declared))
     if any(one >= other for one, other in pairwise(begins)) or begins[-1] > high:
         within = "each further bin begins above the one before it, the first above the lower bound, the last within the bounds"
@@ -232,6 +232,12 @@ def _bins(column: Column, declared: Any) -> tuple[Fraction, ...]:
     if any(((border - low) / step).denominator != 1 for border in begins):
         raise Wrong("bins", f"is {value_text(declared)}, where a bin begins between two steps", "let bins begin at values")
     return begins
+
+
+def even_bins(column: Column, number: int) -> tuple[Fraction, ...]:
+    """The lower edges of `number` bins of nearly equal width over the declared range: a function of the declaration alone."""
+    low, step = (column.bounds or (Fraction(0),))[0], column.step or Fraction(1)
+    return tuple(low + step * (place * column.points // number) for place in range(number))
 
 
 def _border(column: Column, border: Any) -> Fraction:

@@ -55,11 +55,13 @@ COLUMNS = """\
 class Answers:
     """The answers of the data owner about one table: keys of `[tables.NAME]`, and columns by their names in the source.
 
-    A column that is None is left out. A column that is missing is still open, with the suggestion of its name in a comment.
+    A column that is None is left out, and so is a table that is `left_out`. A column that is missing is still open, with the
+    suggestion of its name in a comment.
     """
 
     keys: Mapping[str, object] = field(default_factory=dict)
     columns: Mapping[str, Declaration | None] = field(default_factory=dict)
+    left_out: bool = False
 
 
 def draft(listed: Iterable[Found], answers: Sequence[Answers] = (), budget: Mapping[str, object] | None = None) -> str:
@@ -81,7 +83,7 @@ def draft(listed: Iterable[Found], answers: Sequence[Answers] = (), budget: Mapp
     given = [*answers, *([Answers()] * (len(tables) - len(answers)))]
     own = "".join(f"{key} = {whole_text(value)}\n" for key, value in (budget or {}).items())
     head = HEAD + (own or NO_BUDGET) + ANALYSTS
-    bodies = ("\n".join(_table(table, tables, each)) for table, each in zip(tables, given, strict=True))
+    bodies = ("\n".join(_table(table, tables, each)) for table, each in zip(tables, given, strict=True) if not each.left_out)
     return "\n".join([head, COLUMNS, *bodies])
 
 

@@ -130,20 +130,22 @@ def likely_cause(column: Column, fate: str, value: str) -> str:
         return _unknown(column, value)
     if not DIGITS.search(value):
         return f"is it written where a value is missing? missing = [{whole_text(value)}]"
-    return _day(value) if column.kind == "date" else _number(column, fate, value)
+    return _day(column, value) if column.kind == "date" else _number(column, fate, value)
 
 
 def _unknown(column: Column, value: str) -> str:
     same = [each for each in column.values if str(each).casefold() == value.casefold()]
     if same:
-        return f"case counts: it is declared as {whole_text(same[0])}"
+        return f"case counts: it is declared as {whole_text(same[0])}; add it to values, and group by the LOWER of this column"
     return f"is it one of the values, or written where a value is missing? missing = [{whole_text(value)}]"
 
 
 def _number(column: Column, fate: str, value: str) -> str:
     if fate == "rounded":
         grouped = POINTS.fullmatch(value) is not None and column.notation.decimal == "."
-        return 'does the point part thousands? thousands = "."' if grouped else "is a smaller step meant?"
+        decimals = re.fullmatch(rf"[^eE]*{re.escape(column.notation.decimal)}([0-9]{{1,6}})", value)
+        smaller = f" step = 0.{'1':0>{len(decimals[1])}}" if decimals else ""
+        return 'does the point part thousands? thousands = "."' if grouped else f"is a smaller step meant?{smaller}"
     if COMMA.fullmatch(value) and GROUPED[","].fullmatch(value):
         return 'does the comma part thousands, or is it the decimal sign? thousands = ",", or decimal = ","'
     if COMMA.fullmatch(value):
@@ -155,7 +157,7 @@ def _number(column: Column, fate: str, value: str) -> str:
     return f"are digits parted in groups? {declared}" if declared else "is there more beside the number, such as a unit?"
 
 
-def _day(value: str) -> str:
+def _day(column: Column, value: str) -> str:
     parts = DAY.fullmatch(value)
     if parts is None:
         return 'is it written in another way? format = "%Y%m%d"' if re.fullmatch("[0-9]{8}", value) else "is it a date?"
@@ -166,6 +168,8 @@ def _day(value: str) -> str:
         forms = forms[:1]
     elif int(second) > 12:
         forms = forms[1:]
+    if column.notation.format is not None and f'format = "{column.notation.format}"' in forms:
+        return f"not a day of the calendar; is it written where a value is missing? missing = [{whole_text(value)}]"
     return f"does the year stand last? {', or '.join(forms)}"
 
 

@@ -22,9 +22,11 @@ from tacit.privacy.rounding import counted
 
 WELCOME = "Enter takes what is in [ ]. ? is help, < goes back, Ctrl-C stops and writes nothing, Ctrl-D keeps a draft."
 SKIP_ALL, TAKE_ALL = "skip all", "take all"
+SKIP = ("skip", "-", "s")
 LADDER = "10^5, 10^6, 10^7 ..."
 LONGEST_SHOWN = 48
 LONGEST_ABOUT = 60
+WRITTEN = ("step", "decimal", "thousands", "format", "missing", "nulls")  # by the values, the source or a code book
 
 OF_A_COLUMN = """\
   number          a number; its bounds are asked next. Or type them: 0..120, or 0..5000 by 0.01
@@ -42,6 +44,7 @@ OF_A_UNIT = """\
   row             each row is one person
   a column        its value names the person: patient_id. Where that is looked up in another table: patient_id -> patients.id
   public          anybody may know every row of this table
+  skip            leave the whole table out, for example a view of others
 The answer decides what is protected: all rows of one unit together."""
 OF_MAX_ROWS = """\
 The most rows of one unit that any answer uses; further rows of that unit are left out. Fewer rows mean less noise.
@@ -51,10 +54,17 @@ The most rows that the table can ever have: {LADDER}. tacit computes the worst c
 Take it from public knowledge (the number of inhabitants, the size of a register) and round up. The number of rows in the file
 is private: do not use it."""
 OF_BOUNDS = (
-    "Two numbers, for example 0..120, or 0..5000 by 0.01 with a step. From public knowledge: the form, a code book, the law."
+    "Two numbers, for example 0..120, or 0..5000 by 0.01 with a step. From public knowledge: the form, a code book, the law.\n"
+    "If you know none: present (then `tacit bounds` can propose some privately), or skip to leave the column out."
 )
-OF_DAYS = "Two days, for example 2020-01-01..2024-12-31. From public knowledge: when the register began, until when it may run."
-OF_VALUES = "All values with commas between them: north, south; or with labels: 1=male, 2=female. From a form or a code book."
+OF_DAYS = (
+    "Two days, for example 2020-01-01..2024-12-31. From public knowledge: when the register began, until when it may run.\n"
+    "If you know none: present, or skip to leave the column out."
+)
+OF_VALUES = (
+    "All values with commas between them: north, south; or with labels: 1=male, 2=female. From a form or a code book.\n"
+    "If you know none: text (groups appear only with enough people), present, or skip to leave the column out."
+)
 OF_MISSING = """\
   keep            a missing value stays missing (NULL)
   drop            rows without a value are left out of every answer
@@ -249,10 +259,10 @@ def shown(declaration: Declaration | None) -> str:
 
 def _main(declaration: Declaration) -> str:
     bounds, values = declaration.get("bounds"), declaration.get("values")
+    step = f" by {declaration['step']}" if declaration.get("step", 1) not in (1, PLACEHOLDER) else ""
     if bounds == PLACEHOLDER or values == PLACEHOLDER:
-        return "list" if values else "date" if declaration.get("type") == "date" else "number"
+        return "list" if values else "date" if declaration.get("type") == "date" else f"number{step}"
     if isinstance(bounds, Sequence):
-        step = f" by {declaration['step']}" if declaration.get("step", 1) != 1 else ""
         return f"{bounds[0]}..{bounds[1]}{step}"
     if isinstance(values, Sequence):
         text = "yes/no" if values == [False, True] else ", ".join(map(str, values))
@@ -282,16 +292,16 @@ class Dialogue:
             self._ask_table(asker, table)
         asker.tell("")
         self.budget = {"epsilon": asker.ask(Question("budget: epsilon over everything ever released", _epsilon, OF_EPSILON))}
-        if not all(each.keys.get("public") for each in self.answers):
-            default = _delta_for([each.keys.get("rows_at_most") for each in self.answers])
+        if sizes := [each.keys.get("rows_at_most") for each in self.answers if not each.left_out and "public" not in each.keys]:
+            default = _delta_for(sizes)
             read = lambda text: _delta(text or default)  # noqa: E731
             if delta := asker.ask(Question("budget: delta", read, OF_DELTA, default)):
                 self.budget["delta"] = delta
 
     def _ask_table(self, asker: Asker, table: Found) -> None:
         unit = _ask_unit(asker, table, self.tables)
-        if unit == "public":
-            self.answers.append(Answers({"public": True}))
+        if unit in ("public", "skip"):
+            self.answers.append(Answers({"public": True}) if unit == "public" else Answers(left_out=True))
             return
         keys: dict[str, object] = {**self.notes.get(table.name, {}), "unit": unit}
         if isinstance(unit, Mapping):
@@ -314,15 +324,17 @@ def _ask_unit(asker: Asker, table: Found, tables: Sequence[Found]) -> Any:
 
     def read(text: str) -> object:
         column, _, references = (part.strip() for part in (text or default or "").partition("->"))
-        if column.lower() in ("row", "public") and not references:
+        if column.lower() in ("row", "public", "skip") and not references:
             return column.lower()
         if folded(column) not in names:
-            raise Wrong("", f"{value_text(column)} is not a column of {table.name}", "type row, public or the name of a column")
+            raise Wrong(
+                "", f"{value_text(column)} is not a column of {table.name}", "type row, public, skip or the name of a column"
+            )
         if not references and isinstance(likely, Mapping) and likely["column"] == folded(column):
             return likely
         return {"column": folded(column)} | ({"references": references} if references else {})
 
-    return asker.ask(Question("whose is a row: row, a column, or public", read, OF_A_UNIT, default))
+    return asker.ask(Question("whose is a row: row, a column, public or skip", read, OF_A_UNIT, default))
 
 
 def _ask_columns(asker: Asker, table: Found, suggest: Callable[[Field], Suggestion]) -> Iterator[dict[str, Declaration | None]]:
@@ -359,14 +371,25 @@ def _about(place: int, table: Found, field: Field, suggestion: Suggestion) -> Qu
         word = text.lower()
         if not text:
             return suggestion.declaration
-        if word in ("skip", "-", "s"):
+        if word in SKIP:
             return None
         if word in (SKIP_ALL, TAKE_ALL):
             return word
-        return KINDS[word] if word in KINDS else _spelled(field.name, text)
+        return _in_form(suggestion.declaration, KINDS[word] if word in KINDS else _spelled(field.name, text))
 
     why = f"{suggestion.why[:1].upper()}{suggestion.why[1:]}: {shown(suggestion.declaration)}\n" if suggestion.why else ""
     return Question(f"{number} {field.name}{about}", read, why + OF_A_COLUMN, shown(suggestion.declaration))
+
+
+def _in_form(suggested: Declaration | None, typed: Declaration) -> Declaration:
+    """A typed declaration with how the values are written, if the suggestion is of the same kind and says it.
+
+    >>> _in_form({"bounds": "?", "step": Decimal("0.01"), "thousands": "."}, {"bounds": [0, 5000]})
+    {'bounds': [0, 5000], 'step': Decimal('0.01'), 'thousands': '.'}
+    """
+    if not suggested or "bounds" not in suggested or "bounds" not in typed or suggested.get("type") != typed.get("type"):
+        return typed
+    return {**typed, **{key: value for key, value in suggested.items() if key in WRITTEN and key not in typed}}
 
 
 def _spelled(name: str, text: str) -> Declaration:
@@ -384,13 +407,16 @@ def _checked(name: str, declaration: Declaration) -> Declaration:
     return declaration
 
 
-def _complete(asker: Asker, field: Field, answer: Declaration, habits: dict[str, str]) -> Declaration:
-    """A declaration with its open places asked for, then what happens to missing and unknown values."""
+def _complete(asker: Asker, field: Field, answer: Declaration, habits: dict[str, str]) -> Declaration | None:
+    """A declaration with its open places asked for, then what happens to missing and unknown values; None to leave it out."""
     declared = dict(answer)
-    if declared.get("bounds") == PLACEHOLDER:
-        declared |= _ask_bounds(asker, field.name, declared)
-    if declared.get("values") == PLACEHOLDER:
-        declared |= asker.ask(Question("  values", lambda text: _checked(field.name, read_values(text)), OF_VALUES))
+    if PLACEHOLDER in (declared.get("bounds"), declared.get("values")):
+        of_values = Question("  values", lambda text: _checked(field.name, read_values(text)), OF_VALUES)
+        asked = _bounds_question(field.name, declared) if "bounds" in declared else of_values
+        given = asker.ask(replace(asked, read=_or_without(asked.read)))
+        if given is None or not given.keys() & {"bounds", "values"}:
+            return given  # type: ignore[no-any-return]
+        declared |= given
     if "values" in declared and "unknown" not in declared and declared["values"] != [False, True]:
         habits["unknown"] = asker.ask(_choice(field.name, declared, "unknown", habits["unknown"]))
         declared |= {"unknown": habits["unknown"]} if habits["unknown"] != "null" else {}
@@ -401,7 +427,13 @@ def _complete(asker: Asker, field: Field, answer: Declaration, habits: dict[str,
     return declared
 
 
-def _ask_bounds(asker: Asker, name: str, declared: Declaration) -> Declaration:
+def _or_without(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads bounds or a list, or a word for a column that is declared without them."""
+    without = {**dict.fromkeys(SKIP), **{word: KINDS[word] for word in ("present", "p", "text", "t")}}
+    return lambda text: without[text.lower()] if text.lower() in without else read(text)
+
+
+def _bounds_question(name: str, declared: Declaration) -> Question:
     is_date = declared.get("type") == "date"
     rest = {key: value for key, value in declared.items() if value != PLACEHOLDER}
 
@@ -412,7 +444,7 @@ def _ask_bounds(asker: Asker, name: str, declared: Declaration) -> Declaration:
         return _checked(name, {**rest, **given})
 
     example = "2020-01-01..2024-12-31" if is_date else f"0..5000 by {rest['step']}" if "step" in rest else "0..120"
-    return asker.ask(Question(f"  bounds, such as {example}", read, OF_DAYS if is_date else OF_BOUNDS))  # type: ignore[no-any-return]
+    return Question(f"  bounds, such as {example}", read, OF_DAYS if is_date else OF_BOUNDS)
 
 
 def _choice(name: str, declared: Declaration, what: str, habit: str) -> Question:

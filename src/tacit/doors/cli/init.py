@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STOPPED = 130
 FOR_THE_OWNER = "Rows were read to see which forms fit nearly all values: this is for the data owner only."
-HOISTED = ("decimal", "format")  # said once for the table if all columns agree
+HOISTED = {"decimal": "number", "thousands": "number", "format": "date"}  # said once for the table if its columns of a kind agree
 
 
 def init(
@@ -160,7 +160,9 @@ def _report(out: Path, tables: Sequence[Found], answers: Sequence[Answers], text
         return
     rest = f'{counted(places, "place")} marked "?" to fill in' if places else "nothing left to fill in"
     skipped = f", {left_out} left out" if left_out else ""
-    say(f"{out}: {counted(len(tables), 'table')}, {counted(columns, 'column')}{skipped}, {rest}")
+    without = sum(each.left_out for each in answers)
+    whole = f" ({without} left out)" if without else ""
+    say(f"{out}: {counted(len(tables), 'table')}{whole}, {counted(columns, 'column')}{skipped}, {rest}")
     if places:
         say("then `tacit check` says what is left, and `tacit prepare` reads the data")
     else:
@@ -207,7 +209,7 @@ class Advice:
             return {}
         fits = self.fits[table.name]
         keys: dict[str, object] = {"encoding": fits.encoding} if fits.encoding and "encoding" not in table.declared else {}
-        for key, kind in zip(HOISTED, ("number", "date"), strict=True):
+        for key, kind in HOISTED.items():
             relevant = [fit for fit in fits.columns.values() if fit.kind == kind and (fit.step or fit.notation)]
             signs = {fit.notation.get(key) for fit in relevant}
             if len(signs) == 1 and (sign := signs.pop()) is not None:

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.doors.cli.ask import AsJson, Delta
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
-from tacit.errors import InvalidInput, StoreUnusable
+from tacit.errors import InvalidInput
 from tacit.privacy.rounding import as_text, decimal_text
 
 if TYPE_CHECKING:
     from tacit.query.price.explanation import Expected
     from tacit.query.price.planned import Row, Share
-    from tacit.session import DataSet
 
 LONGEST = 60  # characters of a question in a table
 MOST_LIMITS = 10
@@ -60,7 +59,7 @@ def plan(
     with closing(open_data(find_catalog(catalog))) as data:
         total = _total(split, data.catalog.budget.epsilon)
         budget = {name: value for name, value in {"delta": delta, "group_rows": group_rows}.items() if value is not None}
-        asking = Asking(data.as_prepared, lambda: _public(data), budget)
+        asking = Asking(data.as_prepared, lambda: data.public_if_prepared, budget)
         asked = [read(text).statement for text in texts]
         rows, (shares, left_out) = errors_of(asked, asking, steps, limits), levelled(asked, asking, total)
     if as_json:
@@ -85,16 +84,6 @@ def _total(given: str | None, declared: Fraction) -> Fraction:
     from tacit.query.price.quote import request
 
     return declared if given is None else request(epsilon=given).epsilon or declared
-
-
-def _public(data: DataSet) -> Any:
-    """The facts about public tables; none before anything is prepared."""
-    from tacit.query.price.planned import Unprepared
-
-    try:
-        return data.public
-    except StoreUnusable:
-        return Unprepared()
 
 
 def _print_errors(texts: Sequence[str], rows: Sequence[Row], epsilons: Sequence[str]) -> None:

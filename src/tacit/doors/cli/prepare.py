@@ -75,7 +75,7 @@ def prepare(
         print_json(_as_json(prepared, accepted))
     else:
         _print(prepared, accepted)
-        if not has_ledger:
+        if accepted and not has_ledger:
             console().print(NO_LEDGER)
     if not accepted:
         raise typer.Exit(1)
@@ -167,7 +167,8 @@ def _alike_line(column: str, counts: Mapping[str, int]) -> str:
     rules = {"blanks": "trim = true", "case": 'case = "lower"', "zeros before a number": "zeros = true"}
     told = ", ".join(f"{counted(count, 'key')} in {what} only" for what, count in counts.items())
     declared = ", ".join(rules[what] for what in counts)
-    return f"{column}: differing from another: {told}; if these are the same people, declare on both sides: {declared}"
+    where = "in unit, or in key; on both sides of a reference"
+    return f"{column}: differing from another: {told}; if these are the same people, declare ({where}): {declared}"
 
 
 def _cleaning_lines(column: ColumnReport) -> list[str]:

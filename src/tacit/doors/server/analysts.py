@@ -97,14 +97,27 @@ def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
     """The reply to a request whose reply was lost with its process: the ledger decides. None if nothing was spent for it."""
     entry = office.data.ledger.requested(begun.key, begun.head)
     row = None if entry is None else office.data.ledger.paid_by(entry.number, session.analyst)
-    if row is None:
+    if entry is None or row is None:
         return None
     answer = answer_of(office, *row)
-    if answer is None:
+    if entry.details.get("among") and _is_whole(office, session, begun, entry):
+        return None  # all that it is made of was answered: it is made again, and nothing is paid
+    if answer is None or entry.details.get("among"):
         return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), row[0].number)
     left = office.balance_of(session)
     receipt = replace(answer.receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(replace(answer, receipt=receipt)), row[0].number)
+
+
+def _is_whole(office: Office, session: Session, begun: Begun, first: Entry) -> bool:
+    """Whether every question that was paid for with a request has its answer, from the data as it is now."""
+    ledger, after = office.data.ledger, begun.head
+    while (entry := ledger.requested(begun.key, after)) is not None:
+        row = ledger.paid_by(entry.number, session.analyst)
+        if row is None or row[1] is None or entry.data_version != office.data.version:
+            return False
+        after = entry.number
+    return after >= first.number
 
 
 def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | None:
@@ -162,6 +175,7 @@ def _receipt_text(answer: Answer) -> str:
 MOST_DRAWN = 2_000  # rows of a picture
 RECEIPT = "Tacit-Receipt"  # the header of a reply that is a table
 CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
+CERTIFICATE = "application/vnd.tacit.certificate+json"
 
 
 def as_json(content: Mapping[str, Any]) -> Reply:
@@ -188,8 +202,20 @@ def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Re
     kept = None if row is None else answer_of(office, *row)
     if kept is None:
         return problem("not_found")
-    with office.suspects.at_work(digest_of("answer", account.name, str(wanted.entry), wanted.form)):
+    work = office.suspects.at_work(digest_of("answer", account.name, str(wanted.entry), wanted.form))
+    if wanted.form == "certificate":
+        with office.seats.seat(), work:
+            return _certificate(office, account, wanted.entry)
+    with work:
         return FORMS[wanted.form](kept)
+
+
+def _certificate(office: Office, account: Account, entry: int) -> Reply:
+    """The certificate of an answer, byte for byte as its file."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    return Reply(DONE, f"{session.certificate(entry).to_json()}\n".encode("ascii"), CERTIFICATE)
 
 
 def _arrow(answer: Answer) -> Reply:

@@ -14,7 +14,7 @@ from tacit.query.binding.patterns import pattern_condition, pattern_text
 from tacit.query.binding.scope import Declared, Scope
 from tacit.query.functions import FUNCTIONS
 from tacit.query.intervals.aggregates import WRITTEN
-from tacit.query.language.bounds import AGGREGATE, ENDS, PER_GROUP
+from tacit.query.language.bounds import ENDS, PER_GROUP
 from tacit.query.language.syntax import Apply, At, Constant, Exists, Expression, InQuery, Name, Scalar, Star
 from tacit.query.plan import (
     Among,
@@ -231,11 +231,6 @@ def has_aggregate(expression: Expression) -> bool:
     if not isinstance(expression, Apply):
         return isinstance(expression, InQuery) and has_aggregate(expression.value)
     return expression.function in WRITTEN or any(has_aggregate(argument) for argument in expression.arguments)
-
-
-def is_bounded(expression: Expression) -> bool:
-    """Whether an aggregate in it bounds what one unit adds to a group."""
-    return isinstance(expression, Apply) and (expression.function in AGGREGATE or any(map(is_bounded, expression.arguments)))
 
 
 def is_column(name: Name, scope: Scope) -> bool:

@@ -33,7 +33,17 @@ from tacit.query.binding.conditions import (
     tie,
     ties_in,
 )
-from tacit.query.binding.scope import Identity, PublicFacts, Scope, Source, declared_columns, source_of
+from tacit.query.binding.scope import (
+    IN_SCHEMA,
+    Identity,
+    PublicFacts,
+    Scope,
+    Source,
+    declared_columns,
+    declared_names,
+    source_of,
+    spelled,
+)
 from tacit.query.language.syntax import Apply, At, Exists, Expression, From, InQuery, Joined, Name, Nested, Select
 from tacit.query.plan import (
     Bound,
@@ -239,9 +249,9 @@ class Relations:
     def _table(self, written: From) -> Table:
         found = {name.lower(): table for name, table in self.catalog.tables.items()}.get(written.table.lower())
         if found is None:
-            last = written.table.rsplit(".", 1)[-1]  # of a whole path in backticks
-            known = ", ".join(sorted(self.catalog.tables)[:20]) or "none"
-            remedy = f"write {last}" if last.lower() in self.catalog.tables else f"declared are: {known}"
+            last = written.table.rsplit(".", 1)[-1].lower()  # of a whole path in backticks, or under another schema
+            near = next((name for name in self.catalog.tables if name.rsplit(".", 1)[-1].lower() == last), None)
+            remedy = f"write {spelled(near, IN_SCHEMA)}" if near else declared_names(self.catalog.tables, IN_SCHEMA)
             raise UnknownName(f"unknown table {written.table[:60]!r}", remedy=remedy, at=written.at)
         return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Protocol
@@ -254,6 +254,10 @@ def _no_bounds(source: Source, column: catalog.Column, at: At) -> NoBounds:
     )
 
 
+PLAIN = r"[^\W\d]\w*"
+IN_SCHEMA = rf"{PLAIN}(\.{PLAIN})?"  # a table, perhaps with its schema before it
+
+
 def _quoted(name: str, words: Sequence[str]) -> str:
     """The hint to quote a name that SQL reads as a difference; empty if no column begins like that.
 
@@ -261,16 +265,29 @@ def _quoted(name: str, words: Sequence[str]) -> str:
     'write names with other signs in double quotes: "hours-per-week"'
     """
     longer = [word for word in words if re.match(re.escape(name) + r"[^\w]", word, re.IGNORECASE)]
-    spelled = longer[0].replace('"', '""') if longer else ""
-    return f'write names with other signs in double quotes: "{spelled}"' if longer else ""
+    return f"write names with other signs in double quotes: {spelled(longer[0])}" if longer else ""
+
+
+def spelled(name: str, plain: str = PLAIN) -> str:
+    """A name as a query spells it: in double quotes if it has signs that no plain name has."""
+    return name if re.fullmatch(plain, name) else '"' + name.replace('"', '""') + '"'
+
+
+def declared_names(names: Iterable[str], plain: str = PLAIN) -> str:
+    """The remedy for a name that is not known: at most twenty declared ones, as a query spells them.
+
+    >>> declared_names(["visits", "cases 2023"]), declared_names(["clinic.labs"], IN_SCHEMA)
+    ('declared are: "cases 2023", visits', 'declared are: clinic.labs')
+    """
+    return f"declared are: {', '.join(spelled(name, plain) for name in sorted(names)[:20]) or 'none'}"
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(name.lower(), [word.lower() for word in names], n=1)
-    spelled = next((word for word in names if close and word.lower() == close[0]), None)
-    if spelled:
-        return f"did you mean {spelled}?"
-    return f"declared are: {', '.join(sorted(names)[:20])}" if names else "nothing is declared there"
+    near = next((word for word in names if close and word.lower() == close[0]), None)
+    if near:
+        return f"did you mean {spelled(near)}?"
+    return declared_names(names) if names else "nothing is declared there"
 
 
 # --- names of columns, and the expression that GROUP BY means ----------------------------------------------------------------

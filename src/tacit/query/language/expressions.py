@@ -168,7 +168,7 @@ class Expressions(Values):
     def column(self, node: exp.Expr) -> Expression:
         self.only(node, "this", "table", "db")
         if node.args.get("db") and node.args["db"].name.lower() not in SCHEMAS:
-            what = f"unknown schema {node.args['db'].name[:60]!r}: the catalog's tables have none"
+            what = f"a schema {node.args['db'].name[:60]!r} before a column is not supported"
             raise NotAllowed(what, remedy=f"write {node.args['table'].name[:60]}.{node.name[:60]}", at=self.at(node))
         if not node.args.get("table") and node.name.startswith("$") and not node.this.args.get("quoted"):
             return self.literal_of(node.name[1:], node)

@@ -262,7 +262,7 @@ _NEAREST: dict[type[exp.Expr], str] = {
     exp.Distinct: "use GROUP BY for the different values, or COUNT(DISTINCT ...) of the unit",
     exp.Subquery: "ask the inner question on its own, and write its released number here",
     exp.Union: "use UNION ALL in a sub-query over tables of the same unit, or ask the questions one by one",
-    exp.Anonymous: "see: tacit reference sql",
+    exp.Anonymous: "see: tacit reference sql; a column name with parentheses needs double quotes",
 }
 
 

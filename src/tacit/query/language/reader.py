@@ -276,9 +276,8 @@ class Reader(Expressions):
         if node.args.get("alias"):
             self.only(node.args["alias"], "this")
         schema = node.args["db"].name.lower() if node.args.get("db") else None
-        if schema not in SCHEMAS:
-            what = f"unknown schema {node.args['db'].name[:60]!r}: the catalog's tables have none"
-            raise NotAllowed(what, remedy=f"write {node.name[:60]}", at=self.at(node))
+        if schema not in SCHEMAS:  # of a table that was declared under the name that it has in PostgreSQL
+            return From(f"{node.args['db'].name}.{node.name}", node.alias or node.name, self.at(node))
         named = self.named_queries.get(node.name.lower()) if schema is None else None
         if named is not None:
             return Nested(named, node.alias or node.name, self.at(node))

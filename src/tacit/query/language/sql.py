@@ -94,6 +94,7 @@ class Ordinary(Dialect):
         Options after SELECT are a node of their own, and so is an aggregate that bounds what one unit adds to it.
         """
 
+        ID_VAR_TOKENS = parser.Parser.ID_VAR_TOKENS | {TokenType.ALTER}  # a column of many German files: the age
         FUNCTIONS = {name: build for name, build in parser.Parser.FUNCTIONS.items() if name not in AS_WRITTEN}  # noqa: RUF012
         RANGE_PARSERS = {  # noqa: RUF012
             **parser.Parser.RANGE_PARSERS,
@@ -172,7 +173,7 @@ def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
         reader = Reader(text)
         reader.only(tree, "this", *(["kind"] if tree.args.get("kind") == "TABLE" else []))
         named = reader.source(tree.this)
-        if isinstance(named, From) and named.alias == named.table:
+        if isinstance(named, From) and not tree.this.args.get("alias"):
             return Describe(named.table, named.at)
     rest = tree.args.get("expression")
     words = f"{tree.name} {rest.name if isinstance(rest, exp.Expr) else rest}".upper().split()

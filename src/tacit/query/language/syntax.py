@@ -151,12 +151,6 @@ class Select:
     qualify: Expression | None = None
     limits: Limits = Limits()
 
-    @property
-    def over_groups(self) -> tuple[Expression, ...]:
-        """The expressions in which released numbers may stand."""
-        tests = [test for test in (self.having, self.qualify) if test is not None]
-        return (*(item.expression for item in self.items), *tests, *(order.expression for order in self.order_by))
-
 
 @dataclass(frozen=True, slots=True)
 class UnionAll:

@@ -1,7 +1,8 @@
-"""How the rows of a unit were counted before joins cost the same in any order: for the keys of answers that were kept then.
+"""How the rows of a unit were counted before joins cost the same in any order, and counts of a unit were priced together.
 
-No price follows from it. A question whose plan was another by these rules is looked for under that plan, too, so that whoever paid
-for its answer has it back, and is not charged for another (`offers.older_keys`).
+No price follows from it: it is for the keys of answers that were kept then. A question whose plan was another by these rules is
+looked for under that plan, too, so that whoever paid for its answer has it back, and is not charged for another
+(`offers.older_keys`).
 """
 
 from __future__ import annotations

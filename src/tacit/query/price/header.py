@@ -98,9 +98,11 @@ def _stacked(one: Heading, other: Heading) -> Heading:
 
 
 def kind_of(out: Out, question: Question) -> str:
-    """The kind of a column: a key, the aggregate that it shows, "public", "text" or "expression"."""
+    """The kind of a column: a key, the aggregate that it shows, "public", "text", "end" or "expression"."""
     if isinstance(out, KeyValue):
         return "key"
+    if isinstance(out, End):
+        return "end"
     call = question.calls[out.index] if isinstance(out, Result) else None
     if call is not None and call.name in CHOICES:
         return call.name

@@ -6,6 +6,7 @@ Everything follows from the questions, the catalog and an assumed size of a grou
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from tacit.errors import InvalidInput, Refused, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
 from tacit.privacy.rounding import decimal_text
-from tacit.query.free import Facts
+from tacit.query.free import Columns, Facts
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.offers import Asker, Seen, explained
 from tacit.query.passes import rewrite
@@ -41,6 +42,10 @@ class Unprepared:
     def size(self, table: str) -> int:
         """No fact is known."""
         raise StoreUnusable(f"{table} is public, and has not been prepared", remedy="run: tacit prepare")
+
+    def answered(self, text: str, tables: Sequence[str]) -> Columns:
+        """No public row is known."""
+        raise StoreUnusable(f"{tables[0]} is public, and has not been prepared", remedy="run: tacit prepare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +194,8 @@ def _sizes(explanation: Explanation, asked: Statement, asking: Asking) -> dict[s
             sizes[heading.name] = Fraction(rows)
     if rows and isinstance(asked, Select):
         summed = [heading.name for heading in explanation.columns if heading.kind == "sum"]
-        sizes |= dict(zip(summed, _largest_sums(rewrite(asked, asking.catalog, asking.public()), rows), strict=False))
+        with suppress(Refused):  # a SELECT from answers: its sums are those of a question inside it
+            sizes |= dict(zip(summed, _largest_sums(rewrite(asked, asking.catalog, asking.public()), rows), strict=False))
     return sizes
 
 

@@ -15,7 +15,8 @@ from tacit.query.binding.conditions import always_null
 from tacit.query.binding.scope import Declared, Identity, Source
 from tacit.query.intervals.aggregates import CHOICES, PAIRS, SHARES, WRITTEN
 from tacit.query.intervals.linear_models import MODEL_PARTS
-from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Star
+from tacit.query.language.bounds import AGGREGATE
+from tacit.query.language.syntax import Apply, At, Constant, Expression, Name, Scalar, Select, Star
 from tacit.query.plan import BooleanType, CategoryType, DateType, IsNull, Key, Literal, NumberType, Term, TextColumn
 from tacit.query.question import Call, Fixed, KeyValue, Number, Out, Result
 
@@ -246,6 +247,17 @@ def is_released(expression: Expression) -> bool:
         own = expression.function in WRITTEN or expression.function == "grouping"
         return own or any(map(is_released, expression.arguments))
     return isinstance(expression, Scalar) or has_aggregate(expression)
+
+
+def over_groups(select: Select) -> tuple[Expression, ...]:
+    """The expressions of a question in which released numbers may stand."""
+    tests = [test for test in (select.having, select.qualify) if test is not None]
+    return (*(item.expression for item in select.items), *tests, *(order.expression for order in select.order_by))
+
+
+def is_bounded(expression: Expression) -> bool:
+    """Whether an aggregate in it bounds what one unit adds to a group."""
+    return isinstance(expression, Apply) and (expression.function in AGGREGATE or any(map(is_bounded, expression.arguments)))
 
 
 def _call_text(call: Apply) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from tacit.errors import NotAllowed
-from tacit.query.binding.binder import Binder, has_aggregate, is_bounded
+from tacit.query.binding.binder import Binder, has_aggregate
 from tacit.query.binding.relations import Built, Relations
 from tacit.query.binding.scope import Scope, keys_of, name_of, of_group, plain, source_of
 from tacit.query.language.bounds import AGGREGATE, GROUP
@@ -31,6 +31,7 @@ from tacit.query.language.syntax import (
 )
 from tacit.query.plan import Key, PublicScan, TextColumn
 from tacit.query.question import size
+from tacit.query.released.calls import is_bounded, over_groups
 
 ROWS, UNIT = "rows of one unit", "the unit"
 SEPARATE = "ask for it in a question of its own"
@@ -38,7 +39,7 @@ SEPARATE = "ask for it in a question of its own"
 
 def per_unit_and_group(select: Select, relations: Relations) -> Select:
     """The question with its bounds per group, and its limit of groups, as a sub-query; the same one where neither narrows it."""
-    bounded = any(map(is_bounded, select.over_groups))
+    bounded = any(map(is_bounded, over_groups(select)))
     if not bounded and select.limits.groups is None:
         return select
     built = relations.aside().of(select)
@@ -186,13 +187,17 @@ class _Rewriting:
             return expression
         if expression.function in AGGREGATE:
             return self._bounded(expression)
+        if expression.function == "over":  # its own function is one over released numbers
+            call, *rest = expression.arguments
+            call = replace(call, arguments=tuple(map(self.written, call.arguments))) if isinstance(call, Apply) else call
+            return replace(expression, arguments=(call, *map(self.written, rest)))
         if expression.function in ("count", "sum"):
             return self._over("sum", self._total(expression.function, expression.arguments[0], expression.at), expression.at)
         if expression.function == "count_distinct" and len(expression.arguments) == 1:
             (counted,) = expression.arguments
             if isinstance(counted, Name) and self._is_unit(counted):
                 return replace(expression, arguments=(Name((UNIT,), counted.at),))
-        if expression.function != "over" and has_aggregate(replace(expression, arguments=())):
+        if has_aggregate(replace(expression, arguments=())):
             raise NotAllowed(
                 f"{expression.function.upper().replace('_DISTINCT', '(DISTINCT ...)')} cannot stand beside limits of contributions "
                 "per group: beside them stand COUNT, SUM, and AVG with bounds",

@@ -13,7 +13,7 @@ from itertools import chain, count
 
 from tacit.errors import NotAllowed, TooMuchWork, UnknownName, WrongType
 from tacit.privacy.catalog import Catalog
-from tacit.query.binding.binder import Binder, is_bounded
+from tacit.query.binding.binder import Binder
 from tacit.query.binding.relations import Built, Relations
 from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group, source_of
 from tacit.query.intervals.aggregates import CHOICES
@@ -38,7 +38,7 @@ from tacit.query.question import (
     nodes,
     private,
 )
-from tacit.query.released.calls import Asked, is_released, not_alone
+from tacit.query.released.calls import Asked, is_bounded, is_released, not_alone, over_groups
 from tacit.query.released.contributions import check_limits, per_unit_and_group
 from tacit.query.released.expressions import Results
 
@@ -64,7 +64,8 @@ def stack_parts(select: Select, parts: list[Part]) -> list[Part]:
             "the parts of UNION ALL have different numbers of columns", remedy="select as many in each", at=source_of(select).at
         )
     for place, output in enumerate(first.question.outputs):
-        noisy = {is_noisy(part.question.outputs[place].value) for part in parts}
+        values = [part.question.outputs[place].value for part in parts]
+        noisy = {is_noisy(value) or isinstance(value, End) for value in values}
         kinds = {part.kinds[place] for part in parts} - ANY
         if len(noisy) > 1 or len(kinds) > 1:
             mixed = "a released number in one part and a key or constant in another"
@@ -226,7 +227,7 @@ def _parts(select: Select, relations: Relations, scalars: Scalars) -> list[Part]
             raise NotAllowed(
                 "rows of private data are not returned", remedy="ask for an aggregate, such as COUNT(*)", at=item.expression.at
             )
-    limited = select.limits != Limits() or any(map(is_bounded, select.over_groups))
+    limited = select.limits != Limits() or any(map(is_bounded, over_groups(select)))
     select = per_unit_and_group(select, relations) if limited else select
     built = relations.of(select)
     if built.public or isinstance(built.rows, PublicScan):

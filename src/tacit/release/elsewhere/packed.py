@@ -7,6 +7,7 @@ stays isolated from the asking one, which takes the shape of its own quote and n
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, pairwise, product
@@ -23,6 +24,7 @@ from tacit.query.plan import Group
 from tacit.query.price.quote import Quote
 from tacit.query.question import domain, size
 from tacit.release.elsewhere.frames import FAILED, FINGERPRINT, NUMBERS, Line, Malformed
+from tacit.release.elsewhere.quotes import fingerprint_of
 from tacit.release.noisy import ran, released, together
 
 KEYS = (str, int, float, type(None))  # the types of a group's key
@@ -149,3 +151,26 @@ def _read(kind: str, data: bytes, cells: int) -> Integers:
     if len(array) != cells:
         raise ValueError("numbers of another question")
     return array
+
+
+# --- as text, kept with an answer, so that more can be made of its numbers later ---------------------------------------------
+
+
+MOST_KEPT = 50_000  # released numbers
+LENGTH = 64  # characters of a fingerprint
+
+
+def parts_text(quote: Quote, noisy: Noisy, version: str) -> str | None:
+    """The released numbers of an answer as text, behind the fingerprint of their quote; None if they are too many."""
+    size = sum(len(part.groups) * (len(part.sums) + 3 * len(part.ranks)) for part in noisy.parts)
+    return None if size > MOST_KEPT else fingerprint_of(quote, version) + b64encode(packed(quote, noisy)).decode()
+
+
+def parts_read(quote: Quote, text: str | None, version: str) -> Noisy | None:
+    """The numbers that `parts_text` wrote for the same quote; None without such a text."""
+    if text is None or text[:LENGTH] != fingerprint_of(quote, version):
+        return None
+    try:
+        return unpacked(quote, b64decode(text[LENGTH:]))
+    except (InvalidValue, ValueError):
+        return None

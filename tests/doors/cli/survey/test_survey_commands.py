@@ -42,6 +42,22 @@ def failed(*words, code=2):
     return printed
 
 
+# --- init -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("title", ["How we get to work", 'a "quoted" \\ {title}', "???", "Wie wir zur Arbeit kommen " * 9])
+def test_a_draft_is_a_survey_that_can_be_planned_and_handed_out(title):
+    assert "next: tacit survey plan mine.toml" in told("init", "--out", "mine.toml", "--title", title)
+    asked = read_survey("mine.toml")
+    assert asked.title == title
+    assert {each.kind for each in asked.questions} == {"yes/no", "choice", "number"}
+    told("plan", "mine.toml", "--n", "2000")
+    told("form", "mine.toml")
+    assert "mine.toml already exists" in failed("init", "--out", "mine.toml")
+    told("init", "--out", "mine.toml", "--force")
+    assert read_survey("mine.toml").title == "Our survey"
+
+
 # --- simulate ----------------------------------------------------------------------------------------------------------------
 
 

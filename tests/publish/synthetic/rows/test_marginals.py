@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from cohort import NAMES, Heard, cohort_catalog, listening, moved, people
 from tacit.accounting.composition import cost_under
 from tacit.accounting.filter import NOTHING_SPENT, Filter
-from tacit.errors import InvalidBudget, NoBounds, NoBudget, NotAllowed, TooManyGroups, UnknownName, WrongType
+from tacit.data.catalog.columns import even_bins
+from tacit.errors import InvalidBudget, InvalidInput, NoBounds, NoBudget, NotAllowed, TooManyGroups, UnknownName, WrongType
 from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.catalog import Catalog, Column, Table
@@ -122,6 +123,21 @@ def test_values_of_a_bin_lie_in_it_and_null_stays_null(place: World) -> None:
         assert len(set(drawn)) > 10, "all values of the bin are drawn, not its middle"
     # All 20 values of the first bin are equally likely: among 4,000 draws one is missing with a chance of 20 * 0.95^4000 < 1e-80.
     assert len(set(cost.fill(np.zeros(4000, dtype=np.int64)).to_pylist())) == 20
+
+
+def test_even_bins_are_for_columns_that_have_none(place: World) -> None:
+    """They follow from the declared range alone, as `bins` of the catalog does, and leave declared bins as they are."""
+    wide = Column("wealth", "number", (Fraction(0), Fraction(10**6)), Fraction(1))
+    visits = place.catalog.tables["visits"]
+    more = replace(place.catalog, tables={"visits": replace(visits, columns={**visits.columns, "wealth": wide})})
+    binned = {axis.name: axis for axis in chosen_columns(more, "visits", bins=20).axes}
+    declared = {axis.name: axis for axis in chosen_columns(place.catalog, "visits").axes}
+    assert declared == {name: axis for name, axis in binned.items() if name != "wealth"}
+    assert binned["wealth"] == Axis.of(replace(wide, bins=even_bins(wide, 20)))
+    assert len(binned["wealth"].begins) == 20
+    for wrong in (0, 101, True, 2.5, "20"):
+        with pytest.raises(InvalidInput, match="whole number from 1 to 100"):
+            chosen_columns(more, "visits", bins=wrong)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_counted_in_public_cells_is_refused_by_the_catalog_alone(place: World) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,66 @@ survey = typer.Typer(
 
 SurveyArgument = Annotated[Path, typer.Argument(metavar="SURVEY", help="Survey declaration, such as survey.toml.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+DRAFT = """\
+# A survey with local differential privacy: each browser randomizes the answers before they leave it. Change the words, the
+# options and the bounds; take away the questions that you do not need. Then:
+#
+#   tacit survey plan {name} --n 2000       the half-width of each estimate
+#   tacit survey form {name}                one page to hand out; it works offline
+
+id = "{id}"  # part of every report: letters, digits and hyphens; choose another one for another survey
+title = {title}
+about = "Who asks, and what for. No one, not even we, can be sure from a report what you answered."
+language = "en"
+closes = {closes}
+epsilon = 4  # the privacy loss of one respondent: 1 is strict, 8 is loose
+share = "split"  # each respondent answers every question with a part of epsilon; "sample" draws one question for each
+
+[questions.member]
+ask = "Are you a member?"
+kind = "yes/no"
+
+[questions.way]
+ask = "Which of these describes you best?"
+kind = "choice"
+options = ["One", "Two", "Three"]
+
+[questions.hours]
+ask = "How many hours a week?"
+kind = "number"
+bounds = [0, 40]  # from common knowledge; answers beyond them count as the nearest one
+step = 1
+unit = "hours"
+"""
+DAYS_OPEN, LONGEST_ID = 30, 40
+
+
+def init(
+    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Output path of the survey.")] = Path("survey.toml"),
+    title: Annotated[str, typer.Option("--title", help="Title that respondents read.")] = "Our survey",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Draft a survey to change: one question of each common kind, open for 30 days.
+
+    Example: tacit survey init --title "How we get to work" --out survey.toml
+    """
+    from tacit.data.declaration import whole_text
+    from tacit.publish.local.survey.reading import parse_survey
+
+    if out.exists() and not force:
+        raise InvalidInput(f"{out} already exists; overwrite it with --force, or choose another file with --out")
+    name = re.sub("[^a-z0-9]+", "-", title.lower()).strip("-")[:LONGEST_ID].strip("-") or "survey"
+    closes = datetime.now(UTC).date() + timedelta(days=DAYS_OPEN)
+    text = DRAFT.format(name=out.name, id=name, title=whole_text(title), closes=closes)
+    asked = parse_survey(text)
+    write(out, text.encode("utf-8"), force=force)
+    if as_json:
+        print_json({"survey": str(out), "id": asked.id, "questions": [each.id for each in asked.questions]})
+        return
+    say(f"{out}: {len(asked.questions)} questions to change, open until {closes}\nnext: tacit survey plan {out.name} --n 2000")
 
 
 def form(
@@ -156,6 +217,7 @@ def _show_questions(asked: Survey, heads: tuple[str, ...], rows: Sequence[tuple[
 
 
 COMMANDS: Mapping[str, Callable[..., None]] = {
+    "init": init,
     "form": form,
     "plan": plan,
     "collect": collect,

@@ -38,6 +38,9 @@ def table(
     columns: Annotated[
         str | None, typer.Option("--columns", help="Columns, comma-separated; all supported columns if omitted.")
     ] = None,
+    bins: Annotated[
+        int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
+    ] = None,
     method: Annotated[
         Method, typer.Option(help="Noisy marginals along a tree, or Dirichlet resampling of the full table (few cells only).")
     ] = Method.marginals,
@@ -65,7 +68,7 @@ def table(
     if report is not None:
         check_report(curators_place(report, out))
     named = None if columns is None else [part.strip() for part in columns.split(",") if part.strip()]
-    asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "analyst": analyst}
+    asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "bins": bins, "analyst": analyst}
     with open_data(find_catalog(catalog)) as data:
         check_apart(data.catalog, out)
         if method is Method.dirichlet:

@@ -40,7 +40,7 @@ def read_survey(path: str | Path) -> Survey:
     try:
         return parse_survey(file.read_text("utf-8-sig"), file.name)
     except FileNotFoundError:
-        raise SurveyUnusable(f"survey declaration not found: {path}; start from examples/survey.toml") from None
+        raise SurveyUnusable(f"survey declaration not found: {path}; draft one: tacit survey init") from None
     except OSError as error:
         raise SurveyUnusable(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:

@@ -7,14 +7,16 @@ are few and no bins are declared. Every column that may be NULL has one more cel
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.data.catalog.columns import even_bins
 from tacit.errors import NoBounds, NotAllowed, TooManyGroups, UnknownName, WrongType
 from tacit.mechanisms.noise.choice import uniform_integers
+from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
 from tacit.query import plan
 
@@ -144,10 +146,11 @@ class Chosen:
     left_out: Mapping[str, str]
 
 
-def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None = None) -> Chosen:
+def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None = None, bins: int | None = None) -> Chosen:
     """The columns of the synthetic rows: the named ones, else all that have public values or bounds.
 
-    Refuses, from the catalog alone, columns that cannot be counted in public cells.
+    `bins` is a number of even bins for each column of many values that has none in the catalog. Refuses, from the catalog alone,
+    columns that cannot be counted in public cells.
     """
     declared = catalog.tables.get(table.lower())
     if declared is None:
@@ -159,6 +162,9 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
         kept = [each for name, each in declared.columns.items() if name not in left_out]
     else:
         left_out, kept = {}, [_column_named(declared, name) for name in columns]
+    if bins is not None:
+        number = whole_of(bins, "bins", 1, MOST_POINTS)
+        kept = [replace(each, bins=even_bins(each, number)) if _lacks_bins(each) else each for each in kept]
     _check_bins(declared, kept)
     axes = tuple(Axis.of(column) for column in kept)
     _check_sizes(declared, axes)
@@ -176,14 +182,19 @@ def _column_named(table: Table, name: str) -> Column:
 
 def _check_bins(table: Table, columns: Sequence[Column]) -> None:
     """Refuse columns of many values without bins, all of them at once."""
-    many = [column for column in columns if column.kind != "category" and not column.bins and column.points > MOST_POINTS]
+    many = [column for column in columns if _lacks_bins(column)]
     if many:
         listed = ", ".join(f"{table.name}.{column.name} ({column.points:,} values)" for column in many)
         names = ", ".join(column.name for column in many)
         raise NoBounds(
             f"no bins for {listed}; marginals need public cells",
-            remedy=f"add for example bins = 20 to {names} in tacit.toml, or leave them out by naming the other columns",
+            remedy=f"give for example bins=20 for all of them, add bins to {names} in tacit.toml, or name the other columns",
+            argument="bins",
         )
+
+
+def _lacks_bins(column: Column) -> bool:
+    return column.kind != "category" and not column.bins and column.points > MOST_POINTS
 
 
 def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
