@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 QUICK  := .venv-quick
+PAGES  := src/tacit/doors/server/pages/static
 # The heart of each chapter, as far as it runs without Spark, JAX, Numba and a browser, which `make quick` does not install.
 HEART  := tests/test_layers.py tests/test_style.py tests/privacy/test_loss.py tests/accounting/test_filter.py tests/accounting/ledger/test_units.py \
           tests/mechanisms/test_laplace.py tests/data/catalog/test_catalog.py tests/data/prepare/test_verdict.py tests/query/test_golden.py \
@@ -16,7 +17,7 @@ SHELL  := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-spark quick check proofs verify theorems kills mutants everything bench docs clean
+.PHONY: help setup demo test test-spark quick check console proofs verify theorems kills mutants everything bench docs clean
 
 help:  ## list the recipes
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +41,11 @@ check: $(STAMPS)/all  ## formatting, lint and types
 	$(BIN)/ruff format --check src tests benchmarks proofs
 	$(BIN)/ruff check src tests benchmarks proofs
 	$(BIN)/mypy
+
+console:  ## bundle the editor of the console (Node 18 or newer), from the packages of console/package-lock.json
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 18 ? 1 : 0)' 2> /dev/null \
+	  || { echo "make console needs Node 18 or newer, with npm"; exit 2; }
+	cd console && npm ci --ignore-scripts --no-audit --no-fund --silent && node build.js ../$(PAGES)
 
 proofs: $(STAMPS)/all  ## proofs whose code has changed; ACCEPT="PAGE ..." after reading them again
 	@$(BIN)/python tests/support/fingerprints.py $(ACCEPT)
@@ -70,7 +76,7 @@ docs: $(STAMPS)/all  ## build the documentation into site/
 	@echo "open site/index.html; its search box needs a server: $(BIN)/python -m http.server --directory site"
 
 clean:  ## remove the environment and what was built
-	rm -rf $(VENV) $(QUICK) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf console/node_modules $(PAGES)/editor.* $(VENV) $(QUICK) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/bin/python $(QUICK)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \

@@ -16,7 +16,14 @@ import pytest
 from sources import MODULES, ROOT, SOURCE, nodes, tree_of
 
 # Answers are kept with their released numbers, packed behind the fingerprint of their quote: two files on each road of a question.
-LIMITS = {"count": 84, "grouped mean": 89, "prepare": 46, "request": 98, "graph": 19}
+# A request passes the file that tells the API from the console.
+LIMITS = {
+    "count": 84,
+    "grouped mean": 89,
+    "prepare": 46,
+    "request": 99,
+    "graph": 19,
+}  # a request passes the file that tells the API from the console
 MOST_LONELY = 10  # modules of fewer than SMALL lines whose only user stands beside them
 SMALL = 100
 LEAST_IN_A_FOLDER = 3  # modules, its own `__init__.py` among them, and folders

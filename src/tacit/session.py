@@ -185,6 +185,16 @@ class Session:
         )
         return with_names(released, names, labels_of(offer.question))
 
+    @one_exit
+    def is_paid(self, question: str, **budget: Any) -> bool:
+        """Whether this analyst has paid for the answer, which is then free; another analyst's answer makes no difference."""
+        with pointing(question):
+            asked = self._read(question, None).statement
+            if not isinstance(asked, Select) or free_columns(asked, self.data.catalog, lambda: self.data.public) is not None:
+                return False
+            offer = self._offer(asked, request_of(asked.options, budget), question)
+            return self.data.ledger.is_paid((offer.key, *offer.older), self.analyst)
+
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""
         remembered = self.data.remembered  # read before the catalog: what an older one says is never put into a newer memory

@@ -18,8 +18,10 @@ from urllib.request import Request, urlopen
 from typer.testing import CliRunner
 
 from hospital import files
-from served import desk, listening
+from served import InProcess, desk, listening
 from sources import MODULES, SOURCE
+from tacit.doors.server.pages.console import with_console
+from tacit.doors.server.settings import Settings
 
 COUNT = "SELECT COUNT(*) AS n FROM visits"
 MEAN = "SELECT ward, AVG(cost) AS cost FROM visits GROUP BY ward"
@@ -99,8 +101,10 @@ def request(folder: Path) -> list[str]:
         place = desk(data)
         token = place.office.accounts.add("ana", "analyst", declared=data.catalog.analysts).token
 
+        made = with_console(InProcess(place), Settings())  # as the process makes it when it starts
+
         def ask() -> None:
-            with listening(place) as url:
+            with listening(place, made=made) as url:
                 post(f"{url}/v1/questions", token, {"sql": MEAN, "epsilon": "0.2"})
 
         found = files_of(ask)

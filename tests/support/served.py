@@ -24,8 +24,8 @@ from cryptography.x509.oid import NameOID
 from hospital import files
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import Desk, desk
-from tacit.doors.server.front import app
 from tacit.doors.server.gate import configured
+from tacit.doors.server.pages.console import with_console
 from tacit.doors.server.settings import Settings
 from tacit.session import open as open_data
 
@@ -91,12 +91,15 @@ class InProcess:
 
 
 @contextmanager
-def listening(place: Desk, certificate: tuple[Path, Path] | None = None) -> Iterator[str]:
-    """The URL of a real Uvicorn in a thread, in front of a desk; with TLS if there is a certificate and its key."""
+def listening(place: Desk, certificate: tuple[Path, Path] | None = None, made: Any = None) -> Iterator[str]:
+    """The URL of a real Uvicorn in a thread, in front of a desk; with TLS if there is a certificate and its key.
+
+    `made` is the application, if it was made before.
+    """
     files = {} if certificate is None else {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]}
     line, handshake = socket.create_server(("127.0.0.1", 0)), asyncio.constants.SSL_HANDSHAKE_TIMEOUT
     named = {} if certificate is None else {"certificate": certificate[0], "key": certificate[1]}
-    server = uvicorn.Server(configured(app(InProcess(place), Settings(**named)), **files))
+    server = uvicorn.Server(configured(made or with_console(InProcess(place), Settings(**named)), **files))
     server.config.timeout_keep_alive = 600  # seconds: a busy machine may take its time between two requests
     thread = threading.Thread(target=server.run, args=([line],))
     thread.start()

@@ -47,6 +47,10 @@ def test_data_among_the_programs_is_not_served(place, monkeypatch):
     assert "folder of programs" in refused(place)
 
 
+def test_the_page_is_opened_for_the_demonstration_alone(place):
+    assert "give --demo too" in refused(place, "--open")
+
+
 def test_users_are_three(place):
     assert "three different users" in refused(place, "--users", "nobody")
     assert "three different users" in refused(place, "--users", "a,a,b")

@@ -55,13 +55,16 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
     tokens = dict(hospital.tokens)
     operations = {name: each for name, each in OPERATIONS.items() if name != "renew_token"}  # which would end the tokens
     found = allowed(Desk(hospital.office, hospital.desk.places, operations), tokens)
-    analysts = {key: {"analyst"} for key in ("ask", "explain", "answer", "budget", "history")}
+    analysts = {key: {"analyst"} for key in ("ask", "explain", "answer", "budget", "history", "preview", "offer", "offered")}
     curators = {
         key: {"curator"}
-        for key in ("accounts", "add_account", "add_token", "revoke", "caps", "set_caps", "limits", "set_limits", "resume", "log")
+        for key in (
+            *("accounts", "add_account", "add_token", "revoke", "caps", "set_caps", "limits", "set_limits", "resume", "log"),
+            *("offers", "overview", "publish"),
+        )
     }
     auditors = {key: {"auditor"} for key in ("ledger", "verification", "head")}
-    everybody = {key: set(ROLES.values()) for key in ("catalog", "own_tokens", "revoke_own")}
+    everybody = {key: set(ROLES.values()) for key in ("catalog", "own_tokens", "revoke_own", "who")}
     assert found == {**analysts, **curators, **auditors, **everybody}
 
 

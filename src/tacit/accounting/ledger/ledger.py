@@ -146,6 +146,11 @@ class Ledger:
         """The answer if this analyst has paid for it before: read only, without a turn. None if there is more to decide."""
         return self._store.look(lambda page: selling.recall_own_answer(self._own(page), sale, self.caps))
 
+    def is_paid(self, keys: Iterable[str], analyst: str) -> bool:
+        """Whether this analyst has paid for an answer that is kept under one of the keys; what others paid for does not count."""
+        own = self.caps.analyst(analyst).name
+        return self._store.look(lambda page: any(_is_kept(page, key) and page.paying_entry(key, own) is not None for key in keys))
+
     def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
         """The entry of one spend whose result is not kept."""
         granted = self.reserve(Sale((event,), analyst, question, data_version))
@@ -393,3 +398,8 @@ def _declared_owner(store: Store, first: Entry) -> Mapping[str, str]:
     except (TacitError, ValueError, TypeError, LookupError, AttributeError):
         return {}
     return entry.details
+
+
+def _is_kept(page: Page, key: str) -> bool:
+    kept = page.kept(key)
+    return kept is not None and kept.answer is not None

@@ -54,6 +54,9 @@ def serve(
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
+    opened: Annotated[
+        bool, typer.Option("--open", help="With --demo: serve plain HTTP, print a login code, and open the browser.")
+    ] = False,
     as_json: AsJson = False,
     catalog: CatalogOption = None,
 ) -> None:
@@ -69,6 +72,12 @@ def serve(
         _print_protections(held, as_json, owners)
         return
     how = How(held, owners, engines, without_sandbox)
+    if opened and not demo:
+        raise InvalidInput("--open shows the demonstration; give --demo too, or open the address of the server in a browser")
+    if opened:
+        with _hospital(opens=True) as (place, shown):
+            _run(place, Settings("127.0.0.1", port), how, shown)
+        return
     if demo:
         with _hospital() as (place, shown):
             _run(place, Settings("127.0.0.1", port, (), place.parent / CERTIFICATE, place.parent / KEY), how, shown)
@@ -183,7 +192,7 @@ def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> No
 
 
 @contextmanager
-def _hospital() -> Iterator[tuple[Path, Callable[[str], None]]]:
+def _hospital(opens: bool = False) -> Iterator[tuple[Path, Callable[[str], None]]]:
     """A generated hospital with four accounts and a certificate, and what is said of it; all of it is gone afterwards."""
     from tacit.doors.cli.demo.hospital import build
     from tacit.doors.server.certificate import self_signed
@@ -195,8 +204,30 @@ def _hospital() -> Iterator[tuple[Path, Callable[[str], None]]]:
             data.prepare(yes=True)
             data.begin_scratch("the demonstration of the server")
             tokens = _accounts(data.catalog)
+        if opens:
+            yield place, partial(_open_page, data.catalog, tokens)
+            return
         self_signed(place.parent / CERTIFICATE, place.parent / KEY)
         yield place, partial(_print_accounts, tokens, place.parent / CERTIFICATE)
+
+
+def _open_page(catalog: Catalog, tokens: dict[str, tuple[str, str]], url: str) -> None:
+    """Print a code that works once, and open the page that asks for it. No address has the code, and so no list of processes."""
+    import webbrowser
+
+    from tacit.doors.server.console import CODE_SECONDS, make_code
+    from tacit.doors.server.records import FILE, Accounts, Records
+
+    url = url.replace("localhost", "127.0.0.1")
+    records = Records(catalog.kept / FILE)
+    code = make_code(Accounts(records), "ana")
+    records.close()
+    for name, (role, token) in tokens.items():
+        say(f"{role:8} {name:8} {token}")
+    say(f"\nYour code for {url}/ is {code}")
+    say(f"It works once, within {CODE_SECONDS / 60:.0f} minutes, and logs you in as ana. The tokens above log you in at any time.")
+    sys.stdout.flush()
+    webbrowser.open(f"{url}/")
 
 
 def _print_accounts(tokens: dict[str, tuple[str, str]], certificate: Path, url: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacit.doors.server import analysts, curators
+from tacit.doors.server import analysts, console, curators
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.office import Office, as_it_is
@@ -51,6 +51,7 @@ class Operation:
     counts: float = 1.0  # as how many requests it counts against the rate of an account
     each: str = ""  # the argument with a list, each part of which counts so
     grant: str | None = None  # the name under which narrow tokens have it, if not its own; empty if they never have it
+    own: bool = False  # whether it concerns the presented token alone, so that every narrow one has it
 
     def requests(self, arguments: Mapping[str, Any]) -> float:
         """As how many requests a call counts; one with a longer list than its model admits is refused without work."""
@@ -82,6 +83,17 @@ OPERATIONS: Mapping[str, Operation] = {
     "verification": Operation(curators.verification, of.Nothing, (AUDITOR,)),
     "head": Operation(curators.head, of.Nothing, (AUDITOR,)),
 }
+OF_PAGES: Mapping[str, Operation] = {  # without a route under /v1: the front calls them for its pages
+    "who": Operation(console.who, of.Nothing, EVERY_ROLE, own=True),
+    "leave": Operation(console.leave, of.Nothing, EVERY_ROLE, own=True),
+    "preview": Operation(console.preview, console.Previewed, (ANALYST,), EXPLAINING, grant="explain"),
+    "offer": Operation(console.offer, console.Offered, (ANALYST,), grant="answer"),
+    "offered": Operation(console.offered, of.Nothing, (ANALYST,), grant="answer"),
+    "offers": Operation(console.offered, of.Nothing, (CURATOR,), grant="accounts"),
+    "overview": Operation(console.overview, of.Nothing, (CURATOR,), grant="accounts"),
+    "publish": Operation(console.publish, console.Published, (CURATOR,), grant="accounts"),
+}
+LOGIN = "login"
 READY = Reply(200, b'{"status": "ready"}')
 
 
@@ -89,7 +101,7 @@ class Desk:
     """Answers calls, from many threads at once."""
 
     def __init__(self, office: Office, places: Places | None = None, operations: Mapping[str, Operation] = OPERATIONS) -> None:
-        self.office, self.places, self.operations = office, places or Places(), operations
+        self.office, self.places, self.operations = office, places or Places(), {**OF_PAGES, **operations}
         self._logged: Exception | None = None
 
     def handle(self, call: Call) -> Reply:
@@ -105,6 +117,8 @@ class Desk:
     def _handle(self, call: Call) -> Reply:
         if call.operation == "health":
             return READY
+        if call.operation == LOGIN:
+            return self._login(call)
         account = self.office.accounts.who(call.credential)
         alone = call.operation == ADMISSION
         name = str(call.arguments.get("operation")) if alone else call.operation
@@ -113,7 +127,7 @@ class Desk:
             return problem("unauthenticated")
         if operation is None or account.role not in operation.roles:
             return problem("forbidden")
-        if not account.may(name if operation.grant is None else operation.grant):
+        if not operation.own and not account.may(name if operation.grant is None else operation.grant):
             return problem("narrow_token")
         try:
             with self.places.take(account.name, operation.requests(call.arguments)):
@@ -129,6 +143,12 @@ class Desk:
             return problem("key_reused")
         except ValidationError:  # the front has said what is wrong; a front that did not is not to be trusted
             return problem("invalid_request", "the arguments do not fit the operation", "see /v1/openapi.json")
+
+    def _login(self, call: Call) -> Reply:
+        try:
+            return console.login(self.office, console.Code.model_validate(dict(call.arguments), strict=True))
+        except ValidationError:
+            return problem("unauthenticated")
 
     def _unavailable(self, error: Exception) -> Reply:
         """The one reply to what an analyst cannot change, after a line in the log: in words only if they are tacit's own."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -95,13 +96,13 @@ ROUTES = (
 )
 
 
-def app(clerk: Clerk, settings: Settings) -> App:
-    """The application: routes that pass calls to the clerk, behind the gate."""
+def app(clerk: Clerk, settings: Settings, asking: Asking | None = None) -> App:
+    """The application: routes that pass calls to the clerk, behind the gate. The console beside it shares its `asking`."""
     api = FastAPI(title="tacit", version="1", openapi_url="/v1/openapi.json", docs_url=None, redoc_url=None, redirect_slashes=False)
     api.add_exception_handler(RequestValidationError, partial(_invalid, clerk))
     api.add_exception_handler(HTTPException, partial(_absent, clerk))
     api.add_exception_handler(Exception, _unavailable)
-    ask = Asking(clerk, settings.behind_proxy)
+    ask = asking or Asking(clerk, settings.behind_proxy)
 
     @api.get("/v1/health", operation_id="health", responses=of.replies(of.Health))
     async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
@@ -130,14 +131,17 @@ class Asking:
         self.clerk, self.shared, self.accounts = clerk, shared, Crowd(PER_ACCOUNT)
 
     async def __call__(self, name: str, who: Credential, given: dict[str, Any], request: Request, key: str = "") -> Response:
+        """The response to one call, if the connection may carry it."""
+        return _response(await self.reply(name, "" if who is None else who.credentials, given, request, key))
+
+    async def reply(self, name: str, credential: str, given: Mapping[str, Any], request: Request, key: str = "") -> Reply:
         """The reply to one call, if the connection may carry it."""
-        reply = await self.clerk.ask(Call(name, "" if who is None else who.credentials, given, key))
+        reply = await self.clerk.ask(Call(name, credential, given, key))
         line = request.scope.get("state", {}).get(CONNECTION)
         if line is not None and reply.account and not line.owe(self.accounts, reply.account, self.shared):
-            refused = _response(problem("too_many_connections"))
-            refused.headers["connection"] = "close"
-            return refused
-        return _response(reply)
+            refused = problem("too_many_connections")
+            return replace(refused, headers=(*refused.headers, ("connection", "close")))
+        return reply
 
 
 def form_of(accept: str) -> str | None:

@@ -119,7 +119,7 @@ class Gate:
 
     async def _read(self, scope: Message, receive: Receive) -> Reply | Receive:
         """The whole body before anything is done with it, so that a slow sender takes no place; a refusal if it is too large."""
-        length = _values(scope["headers"], b"content-length")
+        length = header_values(scope["headers"], b"content-length")
         if any(not each.isdecimal() or int(each) > self.rules.most_body for each in length):
             return self.rules.problem("too_large")
         body = bytearray()
@@ -144,12 +144,12 @@ def rules_of_questions(settings: Settings) -> Rules:
 def refusal(settings: Settings, scope: Message) -> Reply | None:
     """The refusal of a request for another host, from a page of another site, or with a body that is not JSON."""
     headers: list[tuple[bytes, bytes]] = scope["headers"]
-    host, origin, site = (_values(headers, name) for name in (b"host", b"origin", b"sec-fetch-site"))
-    if len(host) != 1 or _name(host[0]) not in settings.hosts:
+    host, origin, site = (header_values(headers, name) for name in (b"host", b"origin", b"sec-fetch-site"))
+    if len(host) != 1 or host_name(host[0]) not in settings.hosts:
         return problem("wrong_host")
     if any(each != f"{settings.scheme}://{host[0].lower()}" for each in origin) or any(each not in OWN_SITE for each in site):
         return problem("foreign_origin")
-    types = _values(headers, b"content-type")
+    types = header_values(headers, b"content-type")
     if scope["method"] not in SAFE and (types or _has_body(headers)) and not _is_json(types):
         return problem("unsupported_media_type")
     return None
@@ -173,11 +173,12 @@ async def reply_with(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-def _values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
+def header_values(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> list[str]:
+    """The values of a header, each as a text."""
     return [value.decode("latin-1") for name, value in headers if name.lower() == wanted]
 
 
-def _name(host: str) -> str:
+def host_name(host: str) -> str:
     """The name in a Host header, without its port; empty if it is not one."""
     match = HOST.fullmatch(host.lower())
     return match[1] if match else ""
@@ -186,7 +187,9 @@ def _name(host: str) -> str:
 def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     """Whether a request announces a body; one that announces none has none."""
     headers = list(headers)
-    return bool(_values(headers, b"transfer-encoding")) or any(each != "0" for each in _values(headers, b"content-length"))
+    return bool(header_values(headers, b"transfer-encoding")) or any(
+        each != "0" for each in header_values(headers, b"content-length")
+    )
 
 
 def _is_json(types: list[str]) -> bool:

@@ -150,9 +150,9 @@ def _clerk(given: dict[str, Any]) -> None:
 
 def _front(given: dict[str, Any]) -> None:
     from tacit.doors.server import front_process
-    from tacit.doors.server.front import app
     from tacit.doors.server.front_process import Listening
     from tacit.doors.server.gate import configured
+    from tacit.doors.server.pages.console import with_console
     from tacit.doors.server.problems import problem
 
     own = OfFront(**_tuples(given))
@@ -163,7 +163,7 @@ def _front(given: dict[str, Any]) -> None:
     tls = {} if wanted.certificate is None else {"ssl_certfile": str(wanted.certificate), "ssl_keyfile": str(wanted.key)}
     front_process.main(
         own,
-        lambda clerk: configured(app(clerk, wanted), loop="asyncio", timeout_graceful_shutdown=FAREWELL, **tls),
+        lambda clerk: configured(with_console(clerk, wanted), loop="asyncio", timeout_graceful_shutdown=FAREWELL, **tls),
         problem("unavailable"),
         lambda descriptor: Listening(descriptor, wanted.connections_each, wanted.forwarded_by),
     )

@@ -101,6 +101,22 @@ SUSPECTS = sql.Table(
     sql.Column("ends", sql.Integer, nullable=False),
     sql.Column("last", sql.Float, nullable=False),
 )
+CODES = sql.Table(  # of demonstrations, for two minutes
+    "codes",
+    TABLES,
+    sql.Column("digest", sql.Text, primary_key=True),
+    sql.Column("account", sql.Text, sql.ForeignKey(ACCOUNTS.c.name), nullable=False),
+    sql.Column("expires", sql.Float, nullable=False),
+    sql.Column("tries", sql.Integer, nullable=False),
+)
+OFFERS = sql.Table(  # answers that analysts offer for publication
+    "offers",
+    TABLES,
+    sql.Column("analyst", sql.Text, sql.ForeignKey(ACCOUNTS.c.name), primary_key=True),
+    sql.Column("entry", sql.Integer, primary_key=True),
+    sql.Column("title", sql.Text, nullable=False),
+    sql.Column("at", sql.Float, nullable=False),
+)
 SETTINGS = sql.Table(
     "settings", TABLES, sql.Column("name", sql.Text, primary_key=True), sql.Column("value", sql.Text, nullable=False)
 )
