@@ -1,9 +1,9 @@
-(** What runs, as functions that can be extracted: the filter's step on the grid, the reach of a unit over groups, the winner of
-    noisy numbers. They are compared with tacit's Python on random inputs. *)
+(** What runs, as functions that can be extracted: the filter's step on the grid, what a unit moves over groups, keys by threshold, where drawn
+    integers lie, the winner of noisy numbers. With the decisions of Sampler.v they are compared with tacit's Python on random inputs. *)
 
 From Coq Require Import Reals Qreals QArith Qround Lra Lia ZArith List Bool.
 From Coquelicot Require Import Coquelicot.
-From tacit Require Import Laws Filter NoisyMax.
+From tacit Require Import Laws Filter Laplace NoisyMax Threshold Rounds.
 Import ListNotations.
 
 (** * The filter's step: src/tacit/accounting/filter.py *)
@@ -144,6 +144,123 @@ Proof.
   assert (E := Nat.div_mod most per_group ltac:(lia)).
   replace (most - most / per_group * per_group) with (most mod per_group) by lia.
   apply squares_best; assumption.
+Qed.
+
+(** ** What a unit moves over all groups: `row_range` and `l1_sensitivity` *)
+
+Open Scope Z_scope.
+
+(** What one row adds, for values from [low] to [high]: to the number of rows, to a sum, to a sum from the middle, to a sum of squares. *)
+Inductive moment := Rows | Sum | Centred | Squares.
+
+Definition row_range (kind : moment) (low high : Z) : Z * Z :=
+  match kind with
+  | Rows => (0, 1)
+  | Sum => (Z.min low 0, Z.max high 0)
+  | Centred => (- (high - low), high - low)
+  | Squares => (- (high - low) ^ 2, (high - low) ^ 2)
+  end.
+
+(** A row that counts adds a number of that range, and one that does not adds 0, which is in it. *)
+Definition row_adds (kind : moment) (low high x : Z) : Z :=
+  match kind with
+  | Rows => 1
+  | Sum => x
+  | Centred => 2 * x - (low + high)
+  | Squares => 2 * (2 * x - (low + high)) ^ 2 - (high - low) ^ 2
+  end.
+
+Theorem row_range_bounds kind low high x : low <= x <= high ->
+  fst (row_range kind low high) <= row_adds kind low high x <= snd (row_range kind low high)
+  /\ fst (row_range kind low high) <= 0 <= snd (row_range kind low high).
+Proof.
+  intro H. destruct kind; cbn [row_range row_adds fst snd]; try lia.
+  assert (B : 0 <= (2 * x - (low + high)) ^ 2 <= (high - low) ^ 2).
+  { rewrite !Z.pow_2_r. split; [apply Z.square_nonneg | nia]. }
+  lia.
+Qed.
+
+(** [changes]: a unit may change its rows instead of coming or going; [several]: over more than one group. *)
+Definition moves (low high : Z) (changes several : bool) : Z :=
+  if changes then if several then 2 * Z.max (- low) high else high - low else Z.max (- low) high.
+
+Definition l1_sensitivity (kind : moment) (low high : Z) (rows groups per_group : nat) (changes several : bool) : Z :=
+  let (least, most) := row_range kind low high in
+  Z.of_nat (reach_l1 rows groups per_group) * moves least most changes several.
+
+(** The cells of one unit: in each group that it has, how many rows, and what they add. *)
+Definition cells_within (least most : Z) (rows groups per_group : nat) (cells : list (nat * Z)) : Prop :=
+  (length cells <= groups)%nat /\ List.Forall (fun c => (fst c <= per_group)%nat) cells /\ (total_of (map fst cells) <= rows)%nat
+  /\ List.Forall (fun c => Z.of_nat (fst c) * least <= snd c <= Z.of_nat (fst c) * most) cells.
+
+Definition added (cells : list (nat * Z)) : Z := fold_right (fun c s => snd c + s) 0 cells.
+Definition moved (cells : list (nat * Z)) : Z := fold_right (fun c s => Z.abs (snd c) + s) 0 cells.
+
+Lemma moved_rows least most cells : least <= 0 <= most -> List.Forall (fun c => Z.of_nat (fst c) * least <= snd c <= Z.of_nat (fst c) * most) cells ->
+  moved cells <= Z.of_nat (total_of (map fst cells)) * Z.max (- least) most
+  /\ Z.of_nat (total_of (map fst cells)) * least <= added cells <= Z.of_nat (total_of (map fst cells)) * most.
+Proof.
+  intros Hz. induction 1 as [|[n z] cells H F IH]; cbn [moved added map fst snd total_of fold_right] in *; [lia|].
+  fold (moved cells) (added cells) in *. set (m := Z.max (- least) most) in *.
+  assert (Z.abs z <= Z.of_nat n * m) by (unfold m; nia). split; [|lia]. lia.
+Qed.
+
+(** Coming or going moves the numbers of all groups together by at most [l1_sensitivity]; changing by what goes and what comes; *)
+Theorem l1_bounds kind low high rows groups per_group before after :
+  let least := fst (row_range kind low high) in let most := snd (row_range kind low high) in
+  low <= high -> cells_within least most rows groups per_group before -> cells_within least most rows groups per_group after ->
+  moved before <= l1_sensitivity kind low high rows groups per_group false true
+  /\ moved before + moved after <= l1_sensitivity kind low high rows groups per_group true true
+  /\ Z.abs (added before - added after) <= l1_sensitivity kind low high rows groups per_group true false.
+Proof.
+  intros least most Hl (B1 & B2 & B3 & B4) (A1 & A2 & A3 & A4).
+  assert (Hz : least <= 0 <= most) by (destruct (row_range_bounds kind low high low ltac:(lia)); assumption).
+  destruct (moved_rows least most before Hz B4) as [MB SB]. destruct (moved_rows least most after Hz A4) as [MA SA].
+  assert (F : forall cells, List.Forall (fun c : nat * Z => (fst c <= per_group)%nat) cells -> List.Forall (fun x => (x <= per_group)%nat) (map fst cells))
+    by (intros; apply Forall_map; assumption).
+  assert (RB := reach_l1_bounds rows groups per_group (map fst before) ltac:(rewrite map_length; exact B1) (F _ B2) B3).
+  assert (RA := reach_l1_bounds rows groups per_group (map fst after) ltac:(rewrite map_length; exact A1) (F _ A2) A3).
+  unfold l1_sensitivity. destruct (row_range kind low high) as [l m] eqn:E. cbn [fst snd] in least, most. subst least most. cbn [moves].
+  set (top := Z.max (- l) m) in *. set (k := reach_l1 rows groups per_group) in *. apply inj_le in RB, RA.
+  assert (0 <= top) by lia. repeat split; nia.
+Qed.
+
+Open Scope nat_scope.
+
+(** * Private keys: src/tacit/mechanisms/selection.py *)
+
+(** The noisy count of a group with [n] units, if it shows. *)
+Definition key_shows (tau n noise : Z) : option Z := if ((0 <? n) && (tau <=? n + noise))%Z then Some (n + noise)%Z else None.
+
+(** It shows what [seen] of Threshold.v says. *)
+Theorem key_shows_is_seen tau r n m : (0 < n)%Z ->
+  seen tau r n m = match key_shows tau n (integer m - n) with Some _ => laplace r (integer m - n) | None => 0%R end.
+Proof.
+  intro H. unfold seen, key_shows, noisy. replace (n + (integer m - n))%Z with (integer m) by lia.
+  destruct (Z.ltb_spec 0 n); [|lia]. destruct (tau <=? integer m)%Z; reflexivity.
+Qed.
+
+(** * Noise: src/tacit/mechanisms/noise/sampler.py *)
+
+(** The integer in a block or wedge, from its uniform low bits; or beyond the blocks, from a drawn integer. *)
+Definition placed (shift blocks : nat) (p : part) (bits drawn : Z) : Z :=
+  let at_side (s : bool) (y : Z) := if s then (-1 - y)%Z else y in
+  let width := (2 ^ Z.of_nat shift)%Z in
+  match p with
+  | Block s B | Wedge s B => at_side s (Z.of_nat B * width + if s then width - 1 - bits else bits)%Z
+  | Tail s => at_side s (Z.of_nat blocks * width + (if drawn <? 0 then -1 - drawn else drawn))%Z
+  end.
+
+(** These are the integers of Rounds.v. *)
+Theorem placed_is_at shift blocks p bits drawn : (bits < 2 ^ shift)%nat ->
+  placed shift blocks p (Z.of_nat bits) drawn =
+    match p with
+    | Block s B | Wedge s B => at_ s (B * 2 ^ shift + inside shift s bits)
+    | Tail s => at_ s (blocks * 2 ^ shift + steps drawn)
+    end.
+Proof.
+  assert (P : Z.of_nat (2 ^ shift) = (2 ^ Z.of_nat shift)%Z) by (rewrite Nat2Z.inj_pow; reflexivity).
+  intro H. unfold placed. destruct p as [s B|s B|s]; unfold at_, inside; rewrite <- P; destruct s; try lia; unfold steps; destruct (Z.ltb_spec drawn 0); lia.
 Qed.
 
 (** * The winner of noisy numbers: src/tacit/mechanisms/noisy_max.py *)

@@ -115,22 +115,27 @@ Record event (c : sums) (p q u v : nat -> R) : Prop := {
   ev_rho : forall a, 1 < a -> Series (fun n => pw a (u n) (v n)) <= exp (a * (a - 1) * sum_rho c)
 }.
 
+Definition admits_dec (others : bool) k s : {others = true /\ holds k s} + {~ (others = true /\ holds k s)}.
+Proof. destruct (holds_dec k s); destruct others; try (left; tauto); right; intros [H K]; try discriminate; tauto. Defined.
+
+(** What is asked next depends on all answers and refusals so far. [others] says whether everything else that can refuse admits the event:
+    a token's own cap, another budget; all of these depend on the past alone, like the event. *)
 Inductive strategy : Type :=
 | Stop
-| Ask (c : sums) (p q u v : nat -> R) (next : nat -> strategy) (refused : strategy).
+| Ask (c : sums) (others : bool) (p q u v : nat -> R) (next : nat -> strategy) (refused : strategy).
 
 Fixpoint valid (t : strategy) : Prop :=
   match t with
   | Stop => True
-  | Ask c p q u v next refused => event c p q u v /\ (forall n, valid (next n)) /\ valid refused
+  | Ask c others p q u v next refused => event c p q u v /\ (forall n, valid (next n)) /\ valid refused
   end.
 
 Fixpoint run (side : (nat -> R) -> (nat -> R) -> nat -> R) (k : cap) (s : sums) (t : strategy)
   (S : list (option nat) -> bool) : R :=
   match t with
   | Stop => ind (S [])
-  | Ask c p q u v next refused =>
-      if holds_dec k (after s c)
+  | Ask c others p q u v next refused =>
+      if admits_dec others k (after s c)
       then Ex (side p q) (fun n => run side k (after s c) (next n) (fun l => S (Some n :: l)))
       else run side k s refused (fun l => S (None :: l))
   end.
@@ -138,9 +143,9 @@ Fixpoint run (side : (nat -> R) -> (nat -> R) -> nat -> R) (k : cap) (s : sums) 
 Lemma run_unit side k t :
   (forall p q, law p -> law q -> law (side p q)) -> valid t -> forall s S, 0 <= run side k s t S <= 1.
 Proof.
-  intros Hs. induction t as [|c p q u v next IHn refused IHr]; intros Hv s S; simpl; [apply ind_unit|].
+  intros Hs. induction t as [|c others p q u v next IHn refused IHr]; intros Hv s S; simpl; [apply ind_unit|].
   destruct Hv as (He & Hnext & Href).
-  destruct (holds_dec k (after s c)); [|apply IHr; assumption].
+  destruct (admits_dec others k (after s c)); [|apply IHr; assumption].
   apply Ex_unit; [apply Hs; [apply (ev_p _ _ _ _ _ He) | apply (ev_q _ _ _ _ _ He)] | intro n; apply IHn; apply Hnext].
 Qed.
 
@@ -296,12 +301,12 @@ Lemma rule_from k t :
   a * run one k s t S - exp (cap_eps k) * (b * run other k s t S)
     <= a - x * (1 - (cap_events k - sum_delta s)) + room k (sum_rho s) x y.
 Proof.
-  intros Ho H1. induction t as [|c p q u v next IHn refused IHr]; intros Hv s a b x y S Hs Hd Hx Hy Hc He.
+  intros Ho H1. induction t as [|c others p q u v next IHn refused IHr]; intros Hv s a b x y S Hs Hd Hx Hy Hc He.
   - cbn [run]. assert (E := room_ends k s x y Ho Hs (proj1 Hx) Hc (proj1 Hy) He).
     assert (R := room_pos k (sum_rho s) x y Ho). destruct Hs as [Hs _]. pose proof (exp_ge_0 (cap_eps k)).
     destruct (S []); simpl; nra.
   - cbn [run]. destruct Hv as (Hev & Hnext & Href).
-    destruct (holds_dec k (after s c)) as [h|h]; [|apply IHr; assumption].
+    destruct (admits_dec others k (after s c)) as [[_ h]|h]; [|apply IHr; assumption].
     assert (Lp := ev_p _ _ _ _ _ Hev). assert (Lq := ev_q _ _ _ _ _ Hev).
     assert (Hu := ev_u _ _ _ _ _ Hev). assert (Hw := ev_v _ _ _ _ _ Hev).
     assert (Dc := ev_delta_pos _ _ _ _ _ Hev).

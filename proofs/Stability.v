@@ -7,23 +7,13 @@ Open Scope nat_scope.
 Section Tables.
 Variable content : Type.
 
-(** A stored row: a copy that belongs to one unit, with the place that the keyed order of its unit gives it. A row with several
-    owners is stored as one copy for each. *)
-Record row := Row { owner : nat; place : Z; value : content }.
+(** A stored row: a copy that belongs to one unit. *)
+Record row := Row { owner : nat; value : content }.
 
 Definition of_unit (u : nat) (r : row) : bool := owner r =? u.
 
 (** The neighbour without unit [u]: all its copies are gone, and nothing else. *)
 Definition without (u : nat) (table : list row) : list row := filter (fun r => negb (of_unit u r)) table.
-
-(** How many rows of the same unit come before a row. *)
-Definition rank (table : list row) (r : row) : nat :=
-  length (filter (fun s => of_unit (owner r) s && (place s <? place r)%Z) table).
-
-Definition kept (k : nat) (table : list row) : list row := filter (fun r => rank table r <? k) table.
-
-(** No two rows of a unit have one place. *)
-Definition placed (table : list row) : Prop := NoDup (map (fun r => (owner r, place r)) table).
 
 Lemma filter_filter {A} (f g : A -> bool) l : filter f (filter g l) = filter (fun x => g x && f x) l.
 Proof.
@@ -37,39 +27,47 @@ Proof.
   rewrite (H x) by (left; reflexivity). rewrite IH by (intros; apply H; right; assumption). reflexivity.
 Qed.
 
-(** Ranks of other units do not notice that [u] is gone, *)
-Lemma rank_without u table r : owner r <> u -> rank (without u table) r = rank table r.
+(** ** Rows with several owners *)
+
+(** A row is stored once for each of its owners. *)
+Definition copies (raw : list (list nat * content)) : list row :=
+  flat_map (fun each => map (fun o => Row o (snd each)) (fst each)) raw.
+
+(** The raw neighbour: the unit is no owner of any row, and rows that nobody owns now are gone. *)
+Definition leaves (u : nat) (raw : list (list nat * content)) : list (list nat * content) :=
+  filter (fun each => match fst each with [] => false | _ => true end)
+    (map (fun each => (filter (fun o => negb (o =? u)) (fst each), snd each)) raw).
+
+(** Its copies are the copies without those of the unit; rows that the unit shared keep the copies of the others. *)
+Theorem copies_without u raw : copies (leaves u raw) = without u (copies raw).
 Proof.
-  intro H. unfold rank, without. rewrite filter_filter. f_equal. apply filter_same. intros s _.
-  unfold of_unit. destruct (Nat.eqb_spec (owner s) (owner r)); simpl; [|destruct (negb _); reflexivity].
-  destruct (Nat.eqb_spec (owner s) u); [congruence | reflexivity].
+  unfold leaves, copies, without. induction raw as [|[os c] raw IH]; simpl; [reflexivity|]. rewrite filter_app.
+  assert (E : map (fun o => Row o c) (filter (fun o => negb (o =? u)) os) = filter (fun r => negb (of_unit u r)) (map (fun o => Row o c) os)).
+  { clear. induction os as [|o os IH]; simpl; [reflexivity|]. unfold of_unit at 1. simpl. destruct (o =? u); simpl; rewrite IH; reflexivity. }
+  rewrite <- E. destruct (filter (fun o => negb (o =? u)) os) as [|o rest]; simpl; rewrite IH; reflexivity.
 Qed.
 
-(** so the rows kept of the neighbour are the rows kept, without those of [u]: for every key of the order and every limit. *)
+(** ** At most k rows of a unit *)
+
+(** A rule gives a row its rank among the rows of its unit; it may use a key, hashes, and all of these rows, but no other rows. *)
+Section Order.
+Variable rank : list row -> row -> nat.
+
+Definition own (table : list row) (r : row) : list row := filter (of_unit (owner r)) table.
+
+Definition kept (k : nat) (table : list row) : list row := filter (fun r => rank (own table r) r <? k) table.
+
+(** No two rows of a unit have one rank. *)
+Definition ranked (table : list row) : Prop := forall u, NoDup (map (rank (filter (of_unit u) table)) (filter (of_unit u) table)).
+
+(** The rows kept of the neighbour are the rows kept, without those of [u]: for every rule and every limit. *)
 Theorem kept_without k u table : kept k (without u table) = without u (kept k table).
 Proof.
   unfold kept. unfold without at 2 3. rewrite !filter_filter.
-  apply filter_same. intros r _. unfold of_unit. destruct (Nat.eqb_spec (owner r) u); simpl; [rewrite andb_false_r; reflexivity|].
-  rewrite andb_true_r, rank_without by assumption. reflexivity.
-Qed.
-
-Lemma rank_increases table r s : In r table -> owner r = owner s -> (place r < place s)%Z -> rank table r < rank table s.
-Proof.
-  intros Hr Ho Hp. unfold rank. rewrite Ho.
-  assert (G : forall t, (forall x, In x t -> True) ->
-    length (filter (fun x => of_unit (owner s) x && (place x <? place r)%Z) t)
-      + length (filter (fun x => of_unit (owner s) x && (place x =? place r)%Z) t)
-    <= length (filter (fun x => of_unit (owner s) x && (place x <? place s)%Z) t)).
-  { induction t as [|x t IH]; intro T; simpl; [lia|]. specialize (IH (fun _ _ => I)).
-    destruct (of_unit (owner s) x); simpl; [|exact IH].
-    destruct (Z.ltb_spec (place x) (place r)); destruct (Z.eqb_spec (place x) (place r)); destruct (Z.ltb_spec (place x) (place s));
-      simpl; lia. }
-  specialize (G table (fun _ _ => I)).
-  assert (P : 0 < length (filter (fun x => of_unit (owner s) x && (place x =? place r)%Z) table)).
-  { assert (In r (filter (fun x => of_unit (owner s) x && (place x =? place r)%Z) table)).
-    { apply filter_In. split; [exact Hr|]. unfold of_unit. rewrite Ho, Nat.eqb_refl, Z.eqb_refl. reflexivity. }
-    destruct (filter (fun x => of_unit (owner s) x && (place x =? place r)%Z) table); [contradiction | simpl; lia]. }
-  lia.
+  apply filter_same. intros r _. destruct (of_unit u r) eqn:E; simpl; [rewrite andb_false_r; reflexivity|].
+  rewrite andb_true_r. f_equal. f_equal. unfold own, without. rewrite filter_filter. apply filter_same. intros s _. clear - E.
+  unfold of_unit in *. apply Nat.eqb_neq in E. destruct (Nat.eqb_spec (owner s) (owner r)); simpl; [|destruct (negb _); reflexivity].
+  destruct (Nat.eqb_spec (owner s) u); [congruence | reflexivity].
 Qed.
 
 Lemma NoDup_filter_map {A B} (f : A -> B) (g : A -> bool) l : NoDup (map f l) -> NoDup (map f (filter g l)).
@@ -79,30 +77,17 @@ Proof.
   intro I. apply H2. apply in_map_iff in I. destruct I as (y & E & J). apply filter_In in J. apply in_map_iff. exists y. tauto.
 Qed.
 
-Lemma NoDup_ranks table (l : list row) u :
-  (forall r, In r l -> In r table /\ owner r = u) -> NoDup (map (fun r => (owner r, place r)) l) -> NoDup (map (rank table) l).
-Proof.
-  induction l as [|r l IH]; simpl; intros H N; [constructor|]. inversion N; subst.
-  constructor; [|apply IH; [intros; apply H; right; assumption | assumption]].
-  intro I. apply in_map_iff in I. destruct I as (s & E & J).
-  destruct (H r (or_introl eq_refl)) as [Hr Or]. destruct (H s (or_intror J)) as [Hs Os].
-  destruct (Z.lt_trichotomy (place r) (place s)) as [L|[L|L]].
-  - assert (X := rank_increases table r s Hr ltac:(congruence) L). lia.
-  - apply H2. apply in_map_iff. exists s. split; [congruence | exact J].
-  - assert (X := rank_increases table s r Hs ltac:(congruence) L). lia.
-Qed.
-
 (** Of one unit at most [k] rows are kept. *)
-Theorem kept_at_most k u table : placed table -> length (filter (of_unit u) (kept k table)) <= k.
+Theorem kept_at_most k u table : ranked table -> length (filter (of_unit u) (kept k table)) <= k.
 Proof.
-  intro P. set (l := filter (of_unit u) (kept k table)).
-  assert (N : NoDup (map (rank table) l)).
-  { apply NoDup_ranks with (u := u).
-    - intros r H. apply filter_In in H. destruct H as [H O]. apply filter_In in H. unfold of_unit in O. apply Nat.eqb_eq in O. tauto.
-    - apply NoDup_filter_map, NoDup_filter_map, P. }
-  rewrite <- (map_length (rank table)). rewrite <- (seq_length k 0). apply NoDup_incl_length; [exact N|].
-  intros n H. apply in_map_iff in H. destruct H as (r & E & H). apply filter_In in H. destruct H as [H _]. apply filter_In in H.
-  destruct H as [_ H]. apply Nat.ltb_lt in H. apply in_seq. lia.
+  intro P. set (mine := filter (of_unit u) table). set (l := filter (of_unit u) (kept k table)).
+  assert (E : l = filter (fun r => rank mine r <? k) mine).
+  { unfold l, kept, mine. rewrite !filter_filter. apply filter_same. intros r _.
+    destruct (of_unit u r) eqn:F; [|rewrite andb_false_r; reflexivity]. rewrite andb_true_r. apply Nat.eqb_eq in F. unfold own. rewrite F. reflexivity. }
+  assert (N : NoDup (map (rank mine) l)) by (rewrite E; apply NoDup_filter_map, P).
+  rewrite <- (map_length (rank mine)). rewrite <- (seq_length k 0). apply NoDup_incl_length; [exact N|].
+  intros n H. apply in_map_iff in H. destruct H as (r & F & H). rewrite E in H. apply filter_In in H. destruct H as [_ H].
+  apply Nat.ltb_lt in H. apply in_seq. lia.
 Qed.
 
 (** * What one unit moves, over any filter that looks at one row *)
@@ -129,7 +114,7 @@ Proof. unfold without. rewrite !filter_filter. apply filter_same. intros. apply 
 
 (** SUM of values between -b and b, after any condition on rows: one unit moves it by at most k b. *)
 Theorem sum_sensitivity k u table (keep : row -> bool) (f : row -> Z) b :
-  placed table -> (0 <= b)%Z -> (forall r, Z.abs (f r) <= b)%Z ->
+  ranked table -> (0 <= b)%Z -> (forall r, Z.abs (f r) <= b)%Z ->
   (Z.abs (total f (filter keep (kept k table)) - total f (filter keep (kept k (without u table)))) <= Z.of_nat k * b)%Z.
 Proof.
   intros P Hb Hf. rewrite kept_without, filter_without, (total_without f u (filter keep (kept k table))).
@@ -142,7 +127,7 @@ Qed.
 
 (** COUNT is the sum of ones. *)
 Corollary count_sensitivity k u table (keep : row -> bool) :
-  placed table ->
+  ranked table ->
   (Z.abs (Z.of_nat (length (filter keep (kept k table))) - Z.of_nat (length (filter keep (kept k (without u table))))) <= Z.of_nat k)%Z.
 Proof.
   intro P. assert (T : forall l, total (fun _ => 1%Z) l = Z.of_nat (length l)) by (induction l; cbn [total length]; [reflexivity | rewrite IHl; lia]).
@@ -173,7 +158,7 @@ Proof.
 Qed.
 
 Theorem grouped_sums k u table (keep : row -> bool) (f : row -> Z) b n :
-  placed table -> (0 <= b)%Z -> (forall r, Z.abs (f r) <= b)%Z ->
+  ranked table -> (0 <= b)%Z -> (forall r, Z.abs (f r) <= b)%Z ->
   (over_groups (fun g => Z.abs (total f (filter (in_group g) (filter keep (kept k table)))
     - total f (filter (in_group g) (filter keep (kept k (without u table)))))) n <= Z.of_nat k * b)%Z.
 Proof.
@@ -214,7 +199,7 @@ Proof.
 Qed.
 
 Theorem distinct_sensitivity k u table (keep : row -> bool) :
-  placed table ->
+  ranked table ->
   distinct (filter keep (kept k (without u table))) <= distinct (filter keep (kept k table))
     <= distinct (filter keep (kept k (without u table))) + k.
 Proof.
@@ -227,6 +212,106 @@ Proof.
   rewrite E. destruct (distinct_app (without u l) (filter (of_unit u) l)). lia.
 Qed.
 End Distinct.
+
+(** Over all groups together, in l1: a unit moves the numbers of different values by at most k. *)
+Lemma distinct_step x u l :
+  distinct x (without u l) <= distinct x l <= distinct x (without u l) + length (filter (of_unit u) l).
+Proof.
+  assert (E : distinct x l = distinct x (without u l ++ filter (of_unit u) l)).
+  { apply distinct_set. intro v. rewrite map_app, in_app_iff, !in_map_iff. unfold without. split.
+    - intros (r & H & I). destruct (of_unit u r) eqn:O; [right | left]; exists r; (split; [exact H|]); apply filter_In; rewrite O; auto.
+    - intros [(r & H & I)|(r & H & I)]; apply filter_In in I; exists r; tauto. }
+  rewrite E. destruct (distinct_app x (without u l) (filter (of_unit u) l)). lia.
+Qed.
+
+Theorem grouped_distinct group x k u table (keep : row -> bool) n :
+  ranked table ->
+  (over_groups (fun g => Z.abs (Z.of_nat (distinct x (filter (in_group group g) (filter keep (kept k table))))
+    - Z.of_nat (distinct x (filter (in_group group g) (filter keep (kept k (without u table))))))) n <= Z.of_nat k)%Z.
+Proof.
+  intro P. set (mine := filter (of_unit u) (filter keep (kept k table))).
+  assert (L : length mine <= k) by (apply Nat.le_trans with (1 := of_unit_filter u keep _); apply kept_at_most, P).
+  apply Z.le_trans with (over_groups (fun g => Z.of_nat (length (filter (in_group group g) mine))) n).
+  - apply over_groups_le. intros g _. rewrite kept_without, filter_without, filter_without.
+    assert (D := distinct_step x u (filter (in_group group g) (filter keep (kept k table)))).
+    replace (filter (of_unit u) (filter (in_group group g) (filter keep (kept k table)))) with (filter (in_group group g) mine) in D
+      by (unfold mine; rewrite (filter_filter (in_group group g)), (filter_filter (of_unit u)); apply filter_same; intros; apply andb_comm).
+    lia.
+  - pose proof (groups_are_disjoint group n mine). lia.
+Qed.
+
+(** ** Where a unit changes: two tables that agree without it *)
+
+Lemma total_within f low high l : (forall r, low <= f r <= high)%Z -> (Z.of_nat (length l) * low <= total f l <= Z.of_nat (length l) * high)%Z.
+Proof. intro H. induction l as [|r l IH]; simpl length; cbn [total]; [lia|]. specialize (H r). lia. Qed.
+
+Theorem changed_sum k u table table' (keep : row -> bool) (f : row -> Z) low high :
+  ranked table -> ranked table' -> without u table = without u table' -> (low <= 0 <= high)%Z -> (forall r, low <= f r <= high)%Z ->
+  (Z.abs (total f (filter keep (kept k table)) - total f (filter keep (kept k table'))) <= Z.of_nat k * (high - low))%Z.
+Proof.
+  intros P P' E Hz Hf.
+  rewrite (total_without f u (filter keep (kept k table))), (total_without f u (filter keep (kept k table'))).
+  rewrite <- !filter_without, <- !kept_without, E.
+  set (mine := filter (of_unit u) (filter keep (kept k table))). set (theirs := filter (of_unit u) (filter keep (kept k table'))).
+  assert (L : length mine <= k) by (apply Nat.le_trans with (1 := of_unit_filter u keep _); apply kept_at_most, P).
+  assert (L' : length theirs <= k) by (apply Nat.le_trans with (1 := of_unit_filter u keep _); apply kept_at_most, P').
+  pose proof (total_within f low high mine Hf). pose proof (total_within f low high theirs Hf).
+  assert (-(Z.of_nat k * - low) <= total f mine <= Z.of_nat k * high)%Z by nia.
+  assert (-(Z.of_nat k * - low) <= total f theirs <= Z.of_nat k * high)%Z by nia. lia.
+Qed.
+
+Lemma over_groups_plus h h' n : (over_groups (fun g => h g + h' g) n = over_groups h n + over_groups h' n)%Z.
+Proof. induction n; simpl; lia. Qed.
+
+Theorem changed_grouped_sums group k u table table' (keep : row -> bool) (f : row -> Z) b n :
+  ranked table -> ranked table' -> without u table = without u table' -> (0 <= b)%Z -> (forall r, Z.abs (f r) <= b)%Z ->
+  (over_groups (fun g => Z.abs (total f (filter (in_group group g) (filter keep (kept k table)))
+    - total f (filter (in_group group g) (filter keep (kept k table'))))) n <= 2 * (Z.of_nat k * b))%Z.
+Proof.
+  intros P P' E Hb Hf. assert (S := grouped_sums group k u table keep f b n P Hb Hf). assert (S' := grouped_sums group k u table' keep f b n P' Hb Hf).
+  rewrite <- E in S'. set (h := fun g => Z.abs _) in S. set (h' := fun g => Z.abs _) in S'.
+  apply Z.le_trans with (over_groups (fun g => h g + h' g)%Z n); [apply over_groups_le; intros g _; unfold h, h'; lia | rewrite over_groups_plus; lia].
+Qed.
+End Order.
+
+(** A keyed order: rows of a unit come in the order of a number that a key makes of each, so that the rank is the number of rows before. *)
+Definition before (place : content -> Z) (rows : list row) (r : row) : nat :=
+  length (filter (fun s => place (value s) <? place (value r))%Z rows).
+
+Lemma before_increases place rows r s : In r rows -> (place (value r) < place (value s))%Z -> before place rows r < before place rows s.
+Proof.
+  intros Hr L. unfold before.
+  assert (G : forall t, length (filter (fun x => place (value x) <? place (value r))%Z t) + length (filter (fun x => place (value x) =? place (value r))%Z t)
+    <= length (filter (fun x => place (value x) <? place (value s))%Z t)).
+  { induction t as [|x t IH]; simpl; [lia|].
+    destruct (Z.ltb_spec (place (value x)) (place (value r))); destruct (Z.eqb_spec (place (value x)) (place (value r)));
+      destruct (Z.ltb_spec (place (value x)) (place (value s))); simpl; lia. }
+  specialize (G rows). assert (P : In r (filter (fun x => place (value x) =? place (value r))%Z rows)) by (apply filter_In; rewrite Z.eqb_refl; tauto).
+  destruct (filter (fun x => place (value x) =? place (value r))%Z rows); [contradiction | simpl in G; lia].
+Qed.
+
+(** For every key under which no two rows of a unit have one place, the limit of [kept_at_most] holds. *)
+Theorem keyed_ranks {K} (place : K -> content -> Z) key table :
+  NoDup (map (fun r => (owner r, place key (value r))) table) -> ranked (before (place key)) table.
+Proof.
+  intros N u. set (mine := filter (of_unit u) table).
+  assert (M : NoDup (map (fun r => place key (value r)) mine)).
+  { assert (N' : NoDup (map (fun r => (owner r, place key (value r))) mine)) by (apply NoDup_filter_map, N).
+    assert (O : forall r, In r mine -> owner r = u) by (intros r H; apply filter_In in H; unfold of_unit in H; destruct H as [_ H]; apply Nat.eqb_eq, H).
+    clearbody mine. clear N. induction mine as [|r l IH]; simpl in *; [constructor|]. inversion N'; subst. constructor.
+    - intro I. apply H1. apply in_map_iff in I. destruct I as (s & E & J). apply in_map_iff. exists s.
+      split; [rewrite (O r), (O s) by auto; congruence | exact J].
+    - apply IH; [assumption | intros; apply O; right; assumption]. }
+  assert (G : forall l, incl l mine -> NoDup (map (fun r => place key (value r)) l) -> NoDup (map (before (place key) mine) l)).
+  { induction l as [|r l IH]; simpl; intros I D; [constructor|]. inversion D; subst.
+    constructor; [|apply IH; [intros x X; apply I; right; exact X | assumption]].
+    intro J. apply in_map_iff in J. destruct J as (s & E & J).
+    destruct (Z.lt_trichotomy (place key (value r)) (place key (value s))) as [L|[L|L]].
+    - pose proof (before_increases (place key) mine r s (I r (or_introl eq_refl)) L). lia.
+    - apply H1. apply in_map_iff. exists s. split; [congruence | exact J].
+    - pose proof (before_increases (place key) mine s r (I s (or_intror J)) L). lia. }
+  apply G; [intros x X; exact X | exact M].
+Qed.
 End Tables.
 
 (** * Joins on the unit, and unions *)

@@ -64,6 +64,40 @@ def in_this_process() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def second_opinions() -> Iterator[None]:
+    """Every quote made in this process is checked by the program that checks certificates: it shares no code with prices."""
+    from checked import SecondOpinion
+    from tacit.query.price.quote import Quote
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Quote, "event", property(SecondOpinion(Quote.event.fget)))
+        yield
+
+
+@pytest.fixture
+def disagreeing() -> None:
+    """For a test that plants a bug in prices: the checker must disagree."""
+
+
+@pytest.fixture
+def otherwise_priced() -> None:
+    """For a test of prices that are not today's, or whose quotes nobody could be given: the checker may disagree."""
+
+
+@pytest.fixture(autouse=True)
+def _both_agree(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test fails if the checker disagrees with a quote that was made in it; one with a planted bug, if it does not."""
+    from checked import DISAGREEMENTS
+
+    DISAGREEMENTS.clear()
+    yield
+    if "disagreeing" in request.fixturenames:
+        assert DISAGREEMENTS, "the checker of certificates does not see the planted bug"
+    elif "otherwise_priced" not in request.fixturenames:
+        assert not DISAGREEMENTS
+
+
+@pytest.fixture(scope="session", autouse=True)
 def commands_made_once() -> Iterator[None]:
     """A runner of commands would make all of them anew for each that it runs, 0.08 s; a command keeps nothing of a run."""
     import typer.testing

@@ -152,14 +152,15 @@ FACES = {
     "candidates check_k_degree check_k_neighbourhood colours_of degree_histogram distinct_right edges_between estimated "
     "fixed_point graph_of_degrees is_graphical k_degree k_neighbourhood like load naive nearest_graphical "
     "open_graph_ledger read release_degrees "
-    "release_edges release_triangles safe_example sampled save sized_groups unsafe_example utility",
+    "release_edges release_stars release_triangles safe_example sampled save sized_groups unsafe_example utility",
     "local": "Account Binary BloomRappor End HadamardResponse KAry LocalHashing Numeric PrefixTree Rappor Request Sampled Sets "
     "Split Tally Unary Words choose compare estimate heavy_hitters permanent plan plan_difference posterior quantiles reach "
     "simulate",
     "sensitivity": "Reach centred_total count counts_l1 counts_l2 fraction histogram_l1 histogram_l2 largest largest_change "
     "lower_median mean midpoint_median population_variance quiz sample_variance sensitivity_of smallest smooth_order_statistic "
     "smooth_trimmed_mean sorted_rows total",
-    "show": "Laws Sensitivity Totals compare_totals neighbouring_laws quiz sensitivity_of",
+    "show": "Example Laws Sensitivity Totals audit colours commutes compare_totals counties difference neighbouring_laws quiz "
+    "sensitivity_of thresholds urn weeding",
     "survey": "Form Request Store Survey chart compare estimate load page parse to_csv",
     "synthesize": "Terms contingency fake_share independent made_state map offered table undropped workload",
     "tables": "AlphaK Anonymized AtLeast Blind ClassI ClassII ClassIII ClassIV Closeness DeltaDisclosure DistinctDiversity "

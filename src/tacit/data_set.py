@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tacit.accounting.ledger.caps import Standing
     from tacit.data.engine import Progress
     from tacit.data.prepare import Prepared
+    from tacit.release.certificates.keys import Signer
 
 CURATOR = "curator"
 MOST_STEPS = 10**6  # old units that one new unit touches: beyond this, a restated price is meaningless
@@ -373,6 +374,13 @@ class Opened:
     @cached_property
     def public(self) -> Facts:
         return StoredFacts(self.store.public, self.engine) if self._holder is None else self._holder.facts(self.store)
+
+    @cached_property
+    def signer(self) -> Signer:
+        """The signer of certificates and heads; its key is made when it is first needed."""
+        from tacit.release.certificates.keys import signer_in
+
+        return signer_in(self.catalog.kept)
 
     @property
     def public_if_prepared(self) -> Facts:

@@ -27,10 +27,10 @@ from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
-from tacit.query.offers import Asker, Offer, Seen, explained, free_explanation, offered, plan_without_rows, share_of
+from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, plan_without_rows, share_of
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
-from tacit.release.answer import NO_QUANTILE, Answer, Receipt, record, recorded, with_names
+from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record, recorded, with_names
 from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, all_once, once, one_exit
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
     from tacit.release.bounds import BoundsProposal
+    from tacit.release.certificates.certificate import Certificate
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -178,7 +179,10 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        released = replace(sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text)
+        certified = Later(partial(self.data.certified, sold.entry, self.analyst, quotes[sold.offer]))
+        released = replace(
+            sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text, certified=certified, requested=None
+        )
         return with_names(released, names, labels_of(offer.question))
 
     @one_exit
@@ -201,7 +205,7 @@ class Session:
     def _release(self, quote: Quote, paid: Paid) -> Answer:
         noisy = self.data.runner.noisy(quote, paid)
         made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
-        return replace(made, parts=parts_text(quote, noisy, self.data.version))
+        return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
 
     def _receipt(self, sold: Sold[Answer]) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
@@ -264,6 +268,11 @@ class Session:
 
         return whole_history(self.data.ledger, self.analyst, whole_of(last, "last", 1, MOST_ENTRIES))
 
+    @one_exit
+    def certificate(self, entry: int) -> Certificate:
+        """The certificate of an answer that this analyst has paid for, by its entry in the ledger."""
+        return self.data.certified(whole_of(entry, "entry", 0, MOST_ENTRIES), self.analyst)
+
     def tables(self) -> list[dict[str, Any]]:
         """The declarations of each table: columns, units and limits."""
         from tacit.query.declared import declared_tables
@@ -304,6 +313,20 @@ class DataSet(Opened):
         budget = request(epsilon, 0).epsilon or 0
         paying = Sale((), self.session(analyst).analyst, "", self.source_version)
         return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, paying)
+
+    def certified(self, entry: int, analyst: str, quote: Quote | None = None) -> Certificate:
+        """The certificate of an analyst's entry; `quote` is what was run, where it is known."""
+        from tacit.release.certificates.answers import certified
+
+        self.refresh()
+        return certified(self, entry, analyst, quote)
+
+    def certificate(self, entry: int, *, auditor: bool = False) -> Certificate:
+        """The certificate of any paid entry; for an auditor with its place in the ledger and the sums of the data set."""
+        from tacit.release.certificates.answers import of_entry
+
+        self.refresh()
+        return of_entry(self, whole_of(entry, "entry", 0, MOST_ENTRIES), truth_of(auditor, "auditor"))
 
     def session(self, analyst: str | None = None) -> Session:
         """The session of one analyst: the named one, else the only one declared, else "curator"."""

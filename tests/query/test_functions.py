@@ -10,6 +10,7 @@ from sources import MODULES, SOURCE, nodes, tree_of
 from tacit.query.functions import FORMS, FUNCTIONS
 from tacit.query.intervals.aggregates import AGGREGATES, PAIRS, WRITTEN
 from tacit.query.intervals.columns import COMPUTED
+from tacit.query.intervals.linear_models import MODEL_PARTS
 from tacit.query.language.nodes import CALLS
 from tacit.query.question import Extreme, Mapped
 
@@ -53,7 +54,7 @@ def test_every_row_is_complete():
         assert row.out is None or row.out in COMPUTED, name
         assert row.form is None or row.form.most is None or row.form.least <= row.form.most, name
     assert not set(FUNCTIONS) & set(WRITTEN)
-    assert {word for row in AGGREGATES.values() for word in row.written} | set(PAIRS) == set(WRITTEN)
+    assert {word for row in AGGREGATES.values() for word in row.written} | {*PAIRS, *MODEL_PARTS} == set(WRITTEN)
 
 
 def test_every_function_has_a_node_of_its_own():

@@ -15,10 +15,11 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +31,8 @@ from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.price.quote import read_weights
-from tacit.release.answer import Answer
+from tacit.release.answer import Answer, Later
+from tacit.release.certificates.certificate import Certificate, certificate_from
 
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
@@ -128,7 +130,7 @@ class Remote:
         """
         asked = {**_request(question, params, budget), **({} if groups is None else {"groups": groups})}
         key = bits.random_bytes(24).hex()
-        answer = _answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
+        answer = self._answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
         return answer.tidy() if truth_of(tidy, "tidy") else answer
 
     def explain(
@@ -148,7 +150,22 @@ class Remote:
 
     def answer(self, entry: int) -> Answer:
         """An answer that was paid for, by its entry in the ledger."""
-        return _answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact"))
+        return self._answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact"))
+
+    def certificate(self, entry: int) -> Certificate:
+        """The certificate of an answer that was paid for, by its entry in the ledger."""
+        text = self._send("GET", f"/v1/answers/{exact(entry)}?form=certificate")
+        with _in_words():
+            return certificate_from(text)
+
+    def _answer_from(self, text: str) -> Answer:
+        """The answer of a reply; it asks the server for its certificate when that is wanted."""
+        content = _read(text)
+        with _in_words():
+            _check_answer(content["answer"], content["receipt"])
+            answer = answer_from(text)
+        entry = answer.receipt.entry
+        return answer if entry is None else replace(answer, certified=Later(partial(self.certificate, entry)))
 
     def budget(self) -> dict[str, Any]:
         """The analyst's caps, what was spent and what remains; budgets are exact texts."""
@@ -291,13 +308,6 @@ def _read(text: str) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise TypeError("not an object")
         return content
-
-
-def _answer_from(text: str) -> Answer:
-    content = _read(text)
-    with _in_words():
-        _check_answer(content["answer"], content["receipt"])
-        return answer_from(text)
 
 
 def _check_answer(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -154,6 +155,34 @@ def key_of(quote: Quote, version: str) -> str:
     if quote.request.error is not None and any(has_forecast(call, quote.question) for call in quote.question.calls):
         parts = (*parts, declared_rows(quote.question))  # what can be forecast is priced by it
     return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
+
+
+# --- a request as plain values, which the ledger keeps with an answer -------------------------------------------------------------
+
+
+def asked_json(asked: Request) -> dict[str, Any]:
+    """A request as plain values, and back with `asked_from`."""
+    amounts = {name: _text(getattr(asked, name)) for name in ("epsilon", "delta", "error", "confidence")}
+    weights = [[name, str(weight)] for name, weight in asked.weights]
+    return {**amounts, "simultaneous": asked.simultaneous, "interval": asked.interval, "weights": weights}
+
+
+def asked_from(document: Mapping[str, Any]) -> Request:
+    """The request of plain values."""
+    epsilon, error = (None if document[name] is None else Fraction(document[name]) for name in ("epsilon", "error"))
+    weights = tuple((str(name), Fraction(weight)) for name, weight in document["weights"])
+    delta, confidence = Fraction(document["delta"]), Fraction(document["confidence"])
+    return Request(epsilon, delta, error, confidence, bool(document["simultaneous"]), None, bool(document["interval"]), weights)
+
+
+def asked_by_place(quote: Quote) -> dict[str, Any]:
+    """The same with the places of columns in place of names: what two questions have in common that share an answer."""
+    by_place = sorted(placed(quote.request.weights, quote.question).items())
+    return {**asked_json(quote.request), "weights": [[place, str(weight)] for place, weight in by_place]}
+
+
+def _text(amount: Fraction | None) -> str | None:
+    return None if amount is None else str(amount)
 
 
 def share_of(asked: Request, derivation: Derivation) -> Request:

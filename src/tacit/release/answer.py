@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -26,6 +26,7 @@ from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals, tidy_answer
 from tacit.untrusted import LONGEST_CELL, csv_text, for_json, for_terminal, table_for_html, width
 
 if TYPE_CHECKING:
+    from tacit.release.certificates.certificate import Certificate
     from tacit.release.charts import Picture
 
 END = "end"  # the kind of a column with an end of the interval of another one
@@ -106,6 +107,19 @@ class Receipt:
     again: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Makes the certificate of a release when it is asked for. It does not leave the process: a copy of an answer has none."""
+
+    make: Callable[[], Certificate]
+
+    def __call__(self) -> Certificate:
+        return self.make()
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """The released table; `limits` are the public facts, other than the noise, that shaped its numbers."""
@@ -119,6 +133,8 @@ class Answer:
     totals: Totals | None = field(default=None, repr=False)
     tidied: bool = False
     asked: str = field(default="", repr=False, compare=False)  # the question, where it is known: a picture states its filter
+    certified: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)  # makes it when it is asked for
+    requested: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)  # of all who share it: for certificates
     parts: str | None = field(default=None, repr=False, compare=False)  # the released numbers that it was made of (derived.py)
 
     def __len__(self) -> int:
@@ -134,6 +150,15 @@ class Answer:
             if column.name == name:
                 return column
         raise InvalidInput(f"unknown column {name!r}; the answer has {', '.join(column.name for column in self.columns)}")
+
+    @property
+    def certificate(self) -> Certificate:
+        """Why the price of the answer is right, signed: for whoever checks it without the data."""
+        if self.certified is None:
+            raise InvalidInput(
+                "this answer has no certificate of its own: nothing was spent for it, or it was made of other answers"
+            )
+        return self.certified()
 
     def tidy(self) -> Answer:
         """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
@@ -327,6 +352,8 @@ def cell_text(column: Column, at: int) -> str:
         number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
         text = f"{value:,}" if number else "NULL" if value is None else str(value)
         return f"{for_terminal(text, LONGEST_CELL)} (noisy)"
+    if column.kind == END and isinstance(value, int | float | Decimal):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.12g}"
     if column.is_key or value is None or column.low is None or column.high is None:
         return "NULL" if value is None else for_terminal(str(column.label(at)), LONGEST_CELL)
     low, high = column.low[at], column.high[at]
@@ -414,6 +441,7 @@ def record(answer: Answer) -> str:
         "notes": answer.notes,
         "limits": answer.limits,
         **({} if answer.totals is None else {"totals": [answer.totals.parts, answer.totals.margins, answer.totals.columns]}),
+        **({} if answer.requested is None else {"asked": answer.requested}),
         **({} if answer.parts is None else {"parts": answer.parts}),
     }
     return for_json(kept, other=_written_decimal)

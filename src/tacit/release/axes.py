@@ -21,6 +21,8 @@ LARGEST = 1e300  # beyond it sums of floats overflow
 
 def number(value: float) -> float:
     """The number within what can be drawn."""
+    if -LARGEST <= value <= LARGEST:
+        return float(value)
     return min(max(float(min(max(value, -(10**300)), 10**300)), -LARGEST), LARGEST)
 
 

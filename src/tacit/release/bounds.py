@@ -1,8 +1,8 @@
 """Bounds of a column that has none yet, proposed privately for the data owner, who declares them or others (mechanisms/bounds.md).
 
 The source is prepared as by `tacit prepare`, with this column alone, into a folder of its own that is removed at the end: the
-same cleaning, the same units, the same limit of rows. What the headers of the sources show is checked first, and the ledger has the
-entry before any row is read. Whatever the rows, the answer is a proposal or "none found"; both cost the same.
+same cleaning, the same units, the same limit of rows. The headers of the sources are checked first, and the ledger has the entry
+before any row is read. Whatever the rows, the answer is a proposal or "none found"; both cost the same.
 """
 
 from __future__ import annotations

@@ -368,9 +368,10 @@ def _lines_in(drawing: Drawing, panel: Panel, frame: Frame, along: Scale) -> Par
 def _curve(drawing: Drawing, panel: Panel, series: int, marks: list[Mark], axes: tuple[Scale, Frame]) -> Iterator[str]:
     """The bands of neighbouring marks with intervals, the line, and a point for each mark if they are few."""
     along, frame = axes
+    across = {mark.at: coordinate(along.of(float(mark.at), frame.left, frame.right)) for mark in marks}
 
     def place(mark: Mark, value: float) -> str:
-        return f"{coordinate(along.of(float(mark.at), frame.left, frame.right))} {coordinate(frame.y(value))}"
+        return f"{across[mark.at]} {coordinate(frame.y(value))}"
 
     for run in _runs(marks):
         outline = [place(mark, mark.ends[1]) for mark in run if mark.ends] + [

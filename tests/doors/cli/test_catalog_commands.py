@@ -363,7 +363,7 @@ class TestFinding:
         assert "(catalog:" not in run(*words).stderr
         monkeypatch.chdir(below)
         said = run(*words).stderr
-        assert "tacit prepare" in said
+        assert "unknown table" in said
         assert said.endswith("\n(catalog: ../../tacit.toml)\n")
         assert "(catalog:" not in run(*words, "--catalog", str(folder)).stderr, "it was named"
         monkeypatch.setenv("TACIT_CATALOG", str(folder))

@@ -94,6 +94,26 @@ def test_core_statements(engine):
         assert connection.execute(sa.text("SELECT ward FROM wards")).rowcount == 4
 
 
+def test_core_selects_from_answers(engine, data):
+    """A sub-query, a common table expression and a scalar of Core: the question inside them is paid for once."""
+    metadata = sa.MetaData()
+    visits, wards, patients = (sa.Table(name, metadata, autoload_with=engine) for name in ("visits", "wards", "patients"))
+    counted = sa.select(visits.c.ward, sa.func.count().label("n")).group_by(visits.c.ward)
+    inner, named = counted.subquery("t"), counted.cte("q")
+    floors = sa.select(wards.c.floor, sa.func.sum(inner.c.n).label("n")).join_from(inner, wards, inner.c.ward == wards.c.ward)
+    shares = sa.select(named.c.ward, (named.c.n / sa.func.sum(named.c.n).over()).label("share")).order_by(named.c.n.desc())
+    each = sa.select(sa.func.count()).select_from(visits).scalar_subquery() / (
+        sa.select(sa.func.count()).select_from(patients).scalar_subquery()
+    )
+    before = data.ledger.head.questions
+    with engine.connect() as connection:
+        assert list(pd.read_sql(floors.group_by(wards.c.floor), connection).columns) == ["floor", "n", "n_low", "n_high"]
+        assert list(connection.execute(shares.limit(2)).keys()) == ["ward", "share", "share_low", "share_high"]
+        assert data.ledger.head.questions == before + 1
+        assert len(connection.execute(sa.select(each.label("visits"))).all()) == 1
+        assert data.ledger.head.questions == before + 3
+
+
 def test_pandas_and_polars_read_an_engine(engine, data):
     frame = pd.read_sql(WARDS, engine)
     assert list(frame.columns) == ["ward", "n", "n_low", "n_high"]

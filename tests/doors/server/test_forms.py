@@ -12,6 +12,7 @@ import pytest
 
 from loops import in_own_loop
 from served import InProcess, Served, served
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.doors.server import front, problems
 from tacit.doors.server.desk import Desk
 from tacit.doors.server.front import app
@@ -131,3 +132,22 @@ def test_a_delete_without_a_body_needs_no_type(hospital):
 
 async def iter_of(content: bytes) -> Any:
     yield content
+
+
+# --- certificates ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_certificate_is_sent_byte_for_byte_to_whoever_paid(hospital):
+    asking = {"sql": "SELECT COUNT(*) AS n FROM visits WHERE cost > 7", "epsilon": "0.01"}
+    paid = asked(hospital, "POST", "/v1/questions", "ana", json=asking).json()
+    path = f"/v1/answers/{paid['entry']}?form=certificate"
+    reply = asked(hospital, "GET", path, "ana")
+    document = reply.json()
+    assert reply.status_code == 200, document
+    assert reply.headers["content-type"].startswith("application/vnd.tacit.certificate+json")
+    assert reply.content == f"{canonical_json(document)}\n".encode("ascii")
+    assert document["form"] == "public"
+    assert "ledger" not in document
+    assert document["asked"]["question"] == asking["sql"]
+    others = [by for by in hospital.tokens if by != "ana"]
+    assert {asked(hospital, "GET", path, by).status_code for by in others} <= {403, 404}, "an answer of another analyst is absent"

@@ -51,6 +51,7 @@ BREAKS = {
     "person": "loss",
     "local": "smoothness",
     "theta": "loss",
+    "star": "loss",
     **dict.fromkeys(("integers", "exponent", "scale", "power", "added", "best", "factor", "inner", "beyond"), "sampler"),
     **dict.fromkeys(("alpha", "told", "copies"), "sampler"),
     "places": "cells",

@@ -23,6 +23,7 @@ from tacit.query.language import nodes, writer
 from tacit.query.language.frame import Frame, start
 from tacit.query.language.sql import Ordinary, parse, quoted_name
 from tacit.query.language.syntax import (
+    MODEL_WORDS,
     Apply,
     Constant,
     Exists,
@@ -79,6 +80,7 @@ OTHERS = [
     "log10",
     "cast_decimal",
     "over",
+    *MODEL_WORDS,
 ]
 
 words = st.sampled_from(sorted(Ordinary.Tokenizer.KEYWORDS)) | st.text(
@@ -110,6 +112,7 @@ def _grown(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression
         st.builds(lambda count, part: Apply("interval", (Constant(count), part)), st.integers(-99, 99).map(Fraction), unit),
         st.just(Apply("count", (Star(),))),
         applied(["log10"], 1, 1),
+        applied(list(MODEL_WORDS), 3, 4),
     )
 
 

@@ -86,6 +86,7 @@ def numbers(answer: Any) -> list[Any]:
     return [(column.values, column.low, column.high) for column in answer.columns]
 
 
+@pytest.mark.usefixtures("otherwise_priced")
 @pytest.mark.parametrize("budget", [{"epsilon": 0.5}, {"error": 100_000}], ids=["epsilon", "error"])
 @pytest.mark.parametrize("text", [REVENUE, GROUPED, TOTALS, COUNTED, UNTOUCHED])
 def test_a_kept_answer_stays_free_and_as_it_was(ana: Session, text: str, budget: dict[str, float]) -> None:

@@ -152,6 +152,7 @@ def test_no_split_costs_more_than_was_asked_for(
         assert sum(share for part in quote.parts for _, share in part.shares) == 1
 
 
+@pytest.mark.usefixtures("disagreeing")
 def test_shares_that_exceed_the_whole_are_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: every share is rounded up by itself."""
     text, honest = "SELECT COUNT(*), AVG(cost), SUM(cost) FROM visits", pricing.epsilon_shares

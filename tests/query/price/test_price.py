@@ -118,6 +118,7 @@ def test_a_question_at_exactly_the_cap_of_one_is_admitted(place: World, text: st
             require_for_one(Analyst("ana", None, least * (1 - 2 * TINY), delta), parts, Budget(Fraction(9), Fraction(1, 2)))
 
 
+@pytest.mark.usefixtures("disagreeing")
 def test_half_the_noise_than_was_paid_for_is_noticed(place: World) -> None:
     """The measure of the test above, on a quote whose sums have half their scale."""
     from dataclasses import replace
@@ -292,6 +293,7 @@ def test_a_sum_of_zeros_is_refused_in_its_own_words(place: World, text: str) -> 
         place.plan(text)
 
 
+@pytest.mark.usefixtures("disagreeing")
 def test_no_question_costs_nothing(place: World) -> None:
     """Whatever a plan holds: one whose moments nobody can move is not priced."""
     from tacit.query.plan import Moment

@@ -451,6 +451,11 @@ def test_an_end_is_that_of_the_interval_that_is_printed(ana: Session) -> None:
     assert (low.low, low.high, most.low) == (None, None, None)
     assert (low.kind, most.kind, n.kind) == ("end", "end", "count")
     assert "(noisy)" not in str(answer) and not any("quantile" in note for note in answer.notes)  # noqa: PT018
+    whole = ana.sql(
+        "SELECT COUNT(*, contribution_bounds_per_group => (0, 1)) AS n, DP_INTERVAL_LOW(n) AS low FROM visits", epsilon=0.2
+    )
+    assert f"{int(whole.columns[1].values[0]):,}" in str(whole)  # a whole number is printed as one
+    assert ".0" not in str(whole).split("95 %")[0]
     empty = ana.sql(f"{text} LIMIT 0", epsilon=0.2)
     assert [column.kind for column in empty.columns] == [column.kind for column in answer.columns]
     one, other = (str(ana.explain(each, epsilon=0.2)).splitlines() for each in (text, text.replace(ends, "")))

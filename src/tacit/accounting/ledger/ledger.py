@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from itertools import takewhile
+from pathlib import Path
 from threading import Event as Done
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
@@ -234,6 +235,11 @@ class Ledger:
         self._write(lambda page: selling.note_public(page, self.policy))
 
     # --- reading -------------------------------------------------------------------------------------------------------------
+
+    @property
+    def file(self) -> Path | None:
+        """The file of the ledger; None for one on a server."""
+        return self._store.file
 
     @property
     def head(self) -> Head:

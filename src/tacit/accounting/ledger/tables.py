@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
 
@@ -104,6 +105,12 @@ class Store:
         self._address, self._create = address, create
         self._left_behind: list[Database] = []
         self._process, self._connected = self._connect()
+
+    @property
+    def file(self) -> Path | None:
+        """The file of a ledger in SQLite; None for one on a server."""
+        file = self._address.removeprefix("sqlite:///")
+        return None if file == self._address or file.startswith(":") else Path(file)
 
     def begin(self, first: Entry, units: str) -> bool:
         """Creates a ledger with its first entry; writes nothing and returns False if one exists."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.doors.cli.ask import AnalystOption, AsJson, ServerOption
+from tacit.doors.cli.certificate import head
 from tacit.doors.cli.login import connected
 from tacit.doors.cli.output import console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
@@ -334,5 +335,5 @@ def adopt(
         console().print(f"adopted; recorded as entry {entry}")
 
 
-COMMANDS: Mapping[str, Callable[..., None]] = {"begin": begin, "units": units, "resume": resume, "adopt": adopt}
+COMMANDS: Mapping[str, Callable[..., None]] = {"begin": begin, "units": units, "resume": resume, "adopt": adopt, "head": head}
 """Those of `tacit ledger`."""

@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "ledger": ("tacit.doors.cli.accounts", DATA_SET),
+    "certificate": ("tacit.doors.cli.certificate", QUESTIONS),
     "token": ("tacit.doors.cli.token", SERVER),
     "attack": ("tacit.doors.cli.attack", EVIDENCE),
     "show": ("tacit.doors.cli.show", EVIDENCE),

@@ -96,7 +96,7 @@ def _walk(page: Page, items: list[Item], run: bool, whole: bool) -> None:
 
 
 def _needed(page: Page, item: Item) -> Iterator[Step]:
-    """What earlier items of the part write and define, for an item that is shown by itself."""
+    """The files and the Python of earlier items of the part, for an item that is shown by itself."""
     for each in page.items:
         if each is item:
             return

@@ -197,7 +197,7 @@ def counties(
 
 
 def colours(
-    rows: Annotated[int, typer.Option("--rows", min=2, max=7, help="Rows of a database.")] = 5,
+    rows: Annotated[int, typer.Option("--rows", min=2, max=5, help="Rows of a database.")] = 5,
     epsilon: Epsilon = "1",
     as_json: AsJson = False,
 ) -> None:

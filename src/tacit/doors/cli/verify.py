@@ -55,6 +55,7 @@ class Plant(StrEnum):
     person = "person"
     local = "local"
     theta = "theta"
+    star = "star"
     integers = "integers"
     exponent = "exponent"
     scale = "scale"

@@ -175,6 +175,7 @@ def _receipt_text(answer: Answer) -> str:
 MOST_DRAWN = 2_000  # rows of a picture
 RECEIPT = "Tacit-Receipt"  # the header of a reply that is a table
 CSV, ARROW, SVG = "text/csv; charset=utf-8; header=present", "application/vnd.apache.arrow.stream", "image/svg+xml"
+CERTIFICATE = "application/vnd.tacit.certificate+json"
 
 
 def as_json(content: Mapping[str, Any]) -> Reply:
@@ -201,8 +202,20 @@ def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Re
     kept = None if row is None else answer_of(office, *row)
     if kept is None:
         return problem("not_found")
-    with office.suspects.at_work(digest_of("answer", account.name, str(wanted.entry), wanted.form)):
+    work = office.suspects.at_work(digest_of("answer", account.name, str(wanted.entry), wanted.form))
+    if wanted.form == "certificate":
+        with office.seats.seat(), work:
+            return _certificate(office, account, wanted.entry)
+    with work:
         return FORMS[wanted.form](kept)
+
+
+def _certificate(office: Office, account: Account, entry: int) -> Reply:
+    """The certificate of an answer, byte for byte as its file."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    return Reply(DONE, f"{session.certificate(entry).to_json()}\n".encode("ascii"), CERTIFICATE)
 
 
 def _arrow(answer: Answer) -> Reply:

@@ -23,7 +23,7 @@ from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 EXACT = "application/vnd.tacit.answer+json"
 KEY = r"^[!-~]{1,128}$"
 CSV, ARROW = "text/csv", "application/vnd.apache.arrow.stream"
-FORMS = (CSV, ARROW, "image/svg+xml")
+FORMS = (CSV, ARROW, "image/svg+xml", "application/vnd.tacit.certificate+json")
 OFFERED: dict[
     str, tuple[str, frozenset[str]]
 ] = {  # of an answer: the form, and parameters that are true of it; the first is preferred

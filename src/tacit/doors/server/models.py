@@ -100,7 +100,7 @@ class AnswerWanted(Strict):
     """An answer that was paid for, and the form in which it is wanted."""
 
     entry: Entry
-    form: Literal["json", "csv", "arrow", "svg", "exact"] = "json"
+    form: Literal["json", "csv", "arrow", "svg", "exact", "certificate"] = "json"
 
 
 class HistoryWanted(Strict):
@@ -186,7 +186,7 @@ class LedgerWanted(Strict):
 # --- shapes of replies -------------------------------------------------------------------------------------------------------
 
 
-Form = Literal["json", "csv", "arrow", "svg", "exact"]
+Form = Literal["json", "csv", "arrow", "svg", "exact", "certificate"]
 Cell = Any  # a key, or a number with the ends of its interval
 
 

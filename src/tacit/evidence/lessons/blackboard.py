@@ -20,7 +20,7 @@ from tacit.privacy.loss import positive_budget
 from tacit.privacy.rounding import Number, as_text, exact
 
 MOST_DRAWS = 1000
-MOST_ROWS = 7  # 3^7 databases, each with 14 neighbours
+MOST_ROWS = 5  # 3^5 databases, each with 10 neighbours
 SHOWN_FACTORS = 6
 
 
@@ -92,7 +92,7 @@ def _factors(weight: Fraction, mass: Fraction, draws: int) -> str:
 
 
 def counties(noise: Number = 1, others: int = 9, draws: int = 10) -> Example:
-    """A worker from Somerset or from Fayette, where nobody else comes from: noise on occupied counties only, or on all.
+    """A worker from Somerset or from Fayette, who is the only one from there: noise on occupied counties only, or on all.
 
     Theorem 2 of a tutorial (Machanavajjhala and others, 2009), with its two counties.
     """
@@ -172,7 +172,7 @@ def _changed(database: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def difference(bits: str = "10110", person: int = 5, epsilon: Number = 1) -> Example:
-    """Two counts, of everybody and of everybody but one: their difference, exact and with noise from one budget.
+    """Two counts, of all people and of all except one: their difference, exact and with noise from one budget.
 
     The bits are typed as zeros and ones; people are numbered from 1.
     """

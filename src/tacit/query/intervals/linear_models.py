@@ -46,8 +46,8 @@ def model_moments(call: Call) -> tuple[Moment, ...]:
 class System:
     """The normal equations of every group in units of the range of each column: z = u / R is from -1 to 1.
 
-    `matrix` is that of (1, z_1, ..., z_k), `right` its products with z_y, `squares` the sum of z_y^2 (NaN without it). Each has a
-    bound on what its noise may be, all of which hold together.
+    `matrix` is that of (1, z_1, ..., z_k), `right` its products with z_y, `squares` the sum of z_y^2 (NaN without it). The bounds
+    on the noise of each hold together.
     """
 
     matrix: Floats
@@ -93,7 +93,7 @@ def system_of(call: Call, values: Mapping[Moment, Floats], widths: Mapping[Momen
 
 
 def solved(system: System) -> Floats:
-    """The coefficients by the released equations; NaN where there are none."""
+    """The coefficients by the released equations; NaN in a group that has no solution."""
     found = np.full(system.right.shape, np.nan)
     for at, (matrix, right) in enumerate(zip(system.matrix, system.right, strict=True)):
         if np.isfinite(matrix).all() and np.linalg.matrix_rank(matrix) == len(matrix):

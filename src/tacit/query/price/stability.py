@@ -228,6 +228,25 @@ class Joined:
         """The most rows of one unit; or, of these, the most that one row of the member `present` can be a part of."""
         return self.fan_out * self._least(frozenset(each for each in self.members if present in each.sources), frozenset(), {})
 
+    def counted(self, beside: UnitJoin | None = None) -> tuple[tuple[Member, int], ...]:
+        """The members in an order in which `rows` counts them, each with its factor: the witness of the bound (section 2a).
+
+        If they are the right side of a left join, they are counted `beside` one row of its left side.
+        """
+        given = frozenset(place for _, place in _places(beside.pairs)) if beside is not None else frozenset[Place]()
+        found, known = dict[frozenset[Member], int](), frozenset[Member]()
+        order: list[tuple[Member, int]] = []
+        while True:
+            whole = self._with_determined(known, given)
+            added = [each for each in self.members if each in whole and each not in known]
+            order += [(each, each.rows if each.after is not None else 1) for each in added]
+            rest = [each for each in self.members if each not in whole and each.after is None]
+            if not rest:
+                return tuple(order)
+            least = min(rest, key=lambda each: each.rows * self._least(whole | {each}, given, found))
+            order.append((least, least.rows))
+            known = whole | {least}
+
     def lone(self) -> list[tuple[Table, int]]:
         """The tables, with their sources, whose rows come out at most once each, except for fan-outs of public tables."""
         single, every = frozenset(each for each in self.members if each.table and each.rows == 1), frozenset(self.members)

@@ -80,7 +80,7 @@ class CutCount:
 
     @property
     def sensitivity(self) -> int:
-        """What one person moves: theta edges, or (points + 1) C(theta, points) stars."""
+        """The most that one person moves: theta edges, or (points + 1) C(theta, points) stars."""
         return self.theta if self.points == 1 else max(1, (self.points + 1) * comb(self.theta, self.points))
 
     @property

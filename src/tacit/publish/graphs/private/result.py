@@ -28,6 +28,8 @@ from tacit.publish.graphs.private.relations import EDGE, NODE
 from tacit.publish.graphs.private.spending import Paid, relation_of, sell_release
 from tacit.publish.graphs.private.theta import BoughtHistogram
 from tacit.publish.graphs.saving import save_json
+from tacit.release.certificates.certificate import Certificate
+from tacit.release.certificates.ways import Way, stated_event
 from tacit.release.curators import curators_page, listed, paragraph
 
 AUTO = "auto"
@@ -37,6 +39,7 @@ SMALL = (
     "a theta that is known without the graph, for example --theta 20"
 )
 CONFIDENCE = Fraction(95, 100)
+STATED = "the sensitivity of what is released of a graph (publish/graphs/private/private.md)"
 PROTECTS = {
     EDGE: "one edge among a public number of people; a person with d edges is protected at d times epsilon",
     NODE: "one person with all edges",
@@ -83,8 +86,21 @@ class PrivateRelease:
         return [f"Released: {self.what}.", *shown, f"{self.note}.", self.guarantee, f"Recorded as entry {self.paid.entry}."]
 
     def save(self, out: Path) -> Path:
-        """Write the release as JSON, and a receipt beside it."""
-        return save_json(out, {**self.promise(), **self.values}, self.promise(), after="the release stays spent")
+        """Write the release as JSON, and a receipt and a certificate beside it."""
+        written = save_json(out, {**self.promise(), **self.values}, self.promise(), after="the release stays spent")
+        self.paid.seal.beside(self.way, out)
+        return written
+
+    @property
+    def certificate(self) -> Certificate:
+        """Why the price of the release is right, signed; that of a file has its hash, too."""
+        return self.paid.seal.of(self.way)
+
+    @property
+    def way(self) -> Way:
+        """The content of the certificate: the mechanisms, and their sensitivity as the proof page states it."""
+        made = Way("graph", self.what, {"what": self.what, "note": self.note}, stated=[STATED])
+        return stated_event(made, "stated-for-graphs", self.event, {"what": self.what})
 
     def page(self) -> str:
         """The release as a page of HTML."""

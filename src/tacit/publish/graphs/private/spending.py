@@ -8,7 +8,7 @@ the graph is read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,10 +20,12 @@ from tacit.accounting.ledger.selling import Granted, Sale
 from tacit.accounting.ledger.units import Policy, Units
 from tacit.errors import InvalidInput, NoLedger, WrongRelation
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Budget
+from tacit.privacy.catalog import QUESTIONS_AT_MOST, Budget
 from tacit.privacy.loss import Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number
 from tacit.publish.graphs.private.relations import RELATIONS, relation_named
+from tacit.release.certificates.keys import signer_in
+from tacit.release.certificates.ways import Seal
 from tacit.release.once import Till, once
 
 Made = TypeVar("Made")
@@ -36,6 +38,7 @@ class Paid:
 
     entry: int
     left: Left
+    seal: Seal = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in JSON."""
@@ -72,11 +75,18 @@ def relation_of(ledger: Ledger) -> Neighbours:
 def sell_release(ledger: Ledger, event: Event, what: str, run: Callable[[], Made]) -> tuple[Made, Paid]:
     """The result of `run`, after the ledger has recorded the event. The graph is read inside `run`, and not before."""
 
-    def read_graph(_: Granted) -> Made:
-        return run()
+    def read_graph(granted: Granted) -> tuple[Made, Seal]:
+        return run(), Seal(granted.entry, QUESTIONS_AT_MOST, lambda: signer_in(_kept_beside(ledger)))
 
     done = once(Till(ledger), Sale((event,), "curator", what, "a graph without a catalog"), read_graph)
-    return done.value, Paid(done.entry, done.left)
+    made, seal = done.value
+    return made, Paid(done.entry, done.left, seal)
+
+
+def _kept_beside(ledger: Ledger) -> Path:
+    """The folder of the key that signs, beside the file of the ledger."""
+    assert ledger.file is not None  # noqa: S101  # the ledger of a graph is a file
+    return ledger.file.absolute().parent / ".tacit"
 
 
 def _file(place: str | Path) -> Path:

@@ -13,10 +13,12 @@ from tacit.privacy.rounding import decimal_text, log_up
 from tacit.publish.synthetic.commuters.flows import Homes
 from tacit.publish.synthetic.commuters.geography import ELSEWHERE, Blocks, read_blocks
 from tacit.publish.synthetic.commuters.model import Offer, SyntheticMap, Terms, draw_map, offered
-from tacit.publish.synthetic.commuters.sources import FlowsFile, Paid, Source, require_undeclared
+from tacit.publish.synthetic.commuters.sources import FlowsFile, Paid, Source, event_of, require_undeclared
 from tacit.publish.synthetic.commuters.utility import Cells
+from tacit.release.certificates.ways import Way
 from tacit.release.outputs import check_output, write_output
 
+STATED = "the loss of resampling a map at its ratio, and of all jobs that one unit has (mechanisms/dirichlet/dirichlet.md)"
 Levels = tuple[str | None, str | None]
 Watch = Callable[[Iterator[Cells], int], Iterator[Cells]]
 
@@ -75,11 +77,26 @@ def publish_map(
         made = SyntheticMap(offer, tuple(watch(draw_map(offer, homes), len(totals))))
         receipt = receipt_of(offer, paid, source.note)
         write_output(made.table(), receipt, out)
+        if paid.seal is not None:
+            paid.seal.beside(way_of(offer, paid), out)
         return Release(blocks, made, paid, homes, receipt)
 
     return source.sell(
         offer, f"a synthetic map of commuters from {levels[0] or origins.level} to {destinations.level}: {terms}", publish
     )
+
+
+def way_of(offer: Offer, paid: Paid) -> Way:
+    """The content of a map's certificate: its public parameters, and the price that the proof states."""
+    terms, loss = offer.terms, paid.loss
+    destinations = {"level": offer.totals.destinations.level, "number": len(offer.totals)}
+    plan = {"origins": offer.origins.level, "destinations": destinations, "terms": str(terms)}
+    way = Way("commuter-map", "a synthetic map of commuters", plan, stated=[STATED])
+    inputs = {"ratio": str(terms.ratio), "delta": str(terms.delta), "keep": str(terms.keeping), "workers": str(terms.workers)}
+    step = way.step("resampled-map", inputs, epsilon=str(loss.epsilon), delta=str(loss.delta))
+    event = event_of(loss, loss.neighbours)
+    way.drawn("map", step, "resampling", event, epsilon=str(loss.epsilon), delta=str(loss.delta))
+    return way
 
 
 def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -38,7 +38,7 @@ from tacit.data.store import read_files
 from tacit.errors import BudgetExceeded, InvalidBudget, InvalidCatalog, InvalidInput, NoLedger, NotAllowed, UnknownName, WrongType
 from tacit.mechanisms.dirichlet.counts import Codes, coded_blocks, named_blocks, tallied_jobs
 from tacit.mechanisms.noise import bits
-from tacit.privacy.catalog import Budget, Catalog, Column, Table
+from tacit.privacy.catalog import QUESTIONS_AT_MOST, Budget, Catalog, Column, Table
 from tacit.privacy.loss import Approximate, Neighbours, Pure, weakened
 from tacit.privacy.rounding import as_text, exp_down, exp_up, log_up
 from tacit.privacy.sealed import Sealed
@@ -57,6 +57,8 @@ from tacit.publish.synthetic.commuters.model import MOST_EPSILON, ONE_JOB, Offer
 from tacit.query.engines import check_tallies
 from tacit.query.engines.engine import TALLY
 from tacit.query.plan import Bound, Scan
+from tacit.release.certificates.keys import signer_in
+from tacit.release.certificates.ways import Seal
 from tacit.release.once import Till, once
 from tacit.release.outputs import check_apart, check_output
 
@@ -81,6 +83,7 @@ class Paid:
     releases: int = 0
     total: Approximate = NOTHING
     note: str = ""
+    seal: Seal | None = field(default=None, repr=False, compare=False)  # signs the certificate
 
     @property
     def together(self) -> str:
@@ -122,7 +125,8 @@ def sell_beside(out: Path, loss: Pure | Approximate, what: str, run: Callable[[P
     def run_recorded(granted: Granted) -> Made:
         entry = granted.entry
         total = Approximate(entry.spent.epsilon or 0, entry.spent.delta, ONE_JOB)
-        return run(Paid(place.name, entry.number, weakened(loss), entry.questions, total, KNOWS))
+        seal = Seal(entry, QUESTIONS_AT_MOST, lambda: signer_in(place.absolute().parent / ".tacit"))
+        return run(Paid(place.name, entry.number, weakened(loss), entry.questions, total, KNOWS, seal))
 
     sale = Sale((event_of(loss, ONE_JOB),), "curator", what, "a file without a catalog")
     try:
@@ -150,7 +154,12 @@ def _beside(place: Path) -> Ledger:
 
 def sell_from(data: DataSet, sale: Sale, loss: Approximate, run: Callable[[Paid], Made]) -> Made:
     """The result of `run`, paid for from the budget of a catalog; the loss is already under its relation."""
-    return once(data.till, sale, lambda granted: run(Paid("the catalog's ledger", granted.entry.number, loss))).value
+    return once(data.till, sale, lambda granted: run(_paid_from(data, granted, loss))).value
+
+
+def _paid_from(data: DataSet, granted: Granted, loss: Approximate) -> Paid:
+    seal = Seal(granted.entry, data.catalog.questions_at_most, lambda: data.signer)
+    return Paid("the catalog's ledger", granted.entry.number, loss, seal=seal)
 
 
 def homes_moved(table: Table, relation: Neighbours) -> int:

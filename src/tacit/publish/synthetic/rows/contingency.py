@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +27,13 @@ from tacit.mechanisms.dirichlet.resampling import DirichletResampling
 from tacit.privacy.loss import Neighbours, positive_budget
 from tacit.privacy.rounding import Number, as_text, decimal_text, exp_down, log_up
 from tacit.publish.synthetic.rows.cells import Chosen, Codes, chosen_columns
+from tacit.publish.synthetic.rows.certified import way_of_urn
 from tacit.publish.synthetic.rows.inference import random_order, read_rows
 from tacit.publish.synthetic.rows.marginals import count_marginal
 from tacit.publish.synthetic.rows.release import receipt_json, save_rows, values_of
 from tacit.query.price.work import afford_counts
-from tacit.release.answer import Receipt
+from tacit.release.answer import Later, Receipt
+from tacit.release.certificates.certificate import Certificate
 from tacit.release.once import Form, once
 from tacit.session import DataSet
 
@@ -49,6 +52,14 @@ class SyntheticContingency:
     columns: Mapping[str, Any] = field(repr=False)
     receipt: Receipt
     relation: Neighbours
+    certified: Callable[[], Certificate] | None = field(default=None, repr=False)
+
+    @property
+    def certificate(self) -> Certificate:
+        """Why the price of the rows is right, signed."""
+        if self.certified is None:
+            raise InvalidInput("these rows have no certificate: they were not released from a data set")
+        return self.certified()
 
     @property
     def rows(self) -> int:
@@ -77,8 +88,8 @@ class SyntheticContingency:
         return pa.table(dict(self.columns))
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows as .parquet, .csv or .csv.gz, and the receipt next to them; returns the receipt's path."""
-        return save_rows(self.columns, self.to_dict(), Path(path))
+        """Write the rows as .parquet, .csv or .csv.gz, with receipt and certificate next to them; returns the receipt's path."""
+        return save_rows(self.columns, self.to_dict(), Path(path), self.certified)
 
     def to_dict(self) -> dict[str, Any]:
         """The release and its cost, without the rows; budgets are exact texts."""
@@ -114,13 +125,19 @@ def synthesize_contingency(
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
     key = _fingerprint(chosen, urn, data.version)
     sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))
-    sold = once(data.till, sale, lambda _: urn.release(count_marginal(chosen.table, chosen.axes, data.engine)), KEPT)
+    way = way_of_urn(urn, chosen, event, what).kept
+    kept: Form[Codes] = Form(lambda counts: json.dumps({"counts": counts.tolist(), "certificate": way}), _read_counts)
+    sold = once(data.till, sale, lambda _: urn.release(count_marginal(chosen.table, chosen.axes, data.engine)), kept)
     left, paid = sold.left, (event.epsilon, Fraction(0))
     receipt = Receipt(*paid, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
-    return _release_rows(chosen, urn, sold.value, receipt, relation)
+    certified = Later(partial(data.certified, sold.entry, sale.analyst))
+    return replace(_release_rows(chosen, urn, sold.value, receipt, relation), certified=certified)
 
 
-KEPT: Form[Codes] = Form(lambda counts: json.dumps(counts.tolist()), lambda text: np.array(json.loads(text), dtype=np.int64))
+def _read_counts(text: str) -> Codes:
+    """The counts as they are kept; earlier versions kept nothing else."""
+    kept = json.loads(text)
+    return np.array(kept["counts"] if isinstance(kept, dict) else kept, dtype=np.int64)
 
 
 def urn_for(chosen: Chosen, epsilon: Number, rows: int) -> DirichletResampling:

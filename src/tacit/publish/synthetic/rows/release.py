@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ import numpy as np
 
 from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
-from tacit.errors import NoBudget, StoppedAfterSpending
+from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending
 from tacit.privacy.loss import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes, chosen_columns
+from tacit.publish.synthetic.rows.certified import way_of
 from tacit.publish.synthetic.rows.inference import Model, drawn_codes, fit, read_rows, require_mbi, usual_rows
 from tacit.publish.synthetic.rows.marginals import (
     COLUMNS_TOGETHER,
@@ -35,7 +37,9 @@ from tacit.publish.synthetic.rows.marginals import (
 )
 from tacit.query.price.price import Request, request
 from tacit.query.price.work import afford_counts
-from tacit.release.answer import Receipt
+from tacit.release.answer import Later, Receipt
+from tacit.release.certificates.certificate import Certificate
+from tacit.release.certificates.ways import certificate_beside
 from tacit.release.once import Form, once
 from tacit.release.outputs import check_output, write_output
 from tacit.session import DataSet, Session
@@ -57,6 +61,14 @@ class SyntheticTable:
     codes: tuple[Codes, ...] = field(repr=False)
     columns: Mapping[str, Any] = field(repr=False)
     receipt: Receipt
+    certified: Callable[[], Certificate] | None = field(default=None, repr=False)
+
+    @property
+    def certificate(self) -> Certificate:
+        """Why the price of the rows is right, signed."""
+        if self.certified is None:
+            raise InvalidInput("these rows have no certificate: they were not released from a data set")
+        return self.certified()
 
     @property
     def recalled(self) -> bool:
@@ -92,8 +104,8 @@ class SyntheticTable:
         return self.to_arrow().to_pandas()
 
     def save(self, path: str | Path) -> Path:
-        """Write the rows as .parquet, .csv or .csv.gz, and the receipt next to them; returns the receipt's path."""
-        return save_rows(self.columns, self.to_dict(), Path(path))
+        """Write the rows as .parquet, .csv or .csv.gz, with receipt and certificate next to them; returns the receipt's path."""
+        return save_rows(self.columns, self.to_dict(), Path(path), self.certified)
 
     def to_dict(self) -> dict[str, Any]:
         """The release and its cost, without the rows; budgets are exact texts."""
@@ -194,11 +206,12 @@ def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told |
     key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
     events = tuple(design.event for design in designs)
     sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
-    kept: Form[Measured] = Form(lambda measured: _record(measured, designs), lambda text: _read_record(text, designs))
+    kept: Form[Measured] = Form(lambda measured: _record(measured, designs, what), lambda text: _read_record(text, designs))
     sold = once(data.till, sale, lambda granted: measure(designs[granted.offer], data.engine, told), kept)
     design, left = designs[sold.offer], sold.left
     receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
-    return _draw(chosen, sold.value, receipt, asked.rows, told)
+    certified = Later(partial(data.certified, sold.entry, session.analyst))
+    return replace(_draw(chosen, sold.value, receipt, asked.rows, told), certified=certified)
 
 
 def _draw(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None) -> SyntheticTable:
@@ -221,11 +234,16 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
     return {"price": price, "left": left, "entry": receipt.entry, "data_version": receipt.data_version}
 
 
-def save_rows(columns: Mapping[str, Any], receipt: Mapping[str, Any], path: Path) -> Path:
-    """Write Arrow arrays as .parquet, .csv or .csv.gz, and the receipt next to them; returns the receipt's path."""
+def save_rows(
+    columns: Mapping[str, Any], receipt: Mapping[str, Any], path: Path, certified: Callable[[], Certificate] | None = None
+) -> Path:
+    """Write Arrow arrays as .parquet, .csv or .csv.gz, receipt and certificate next to them; returns the receipt's path."""
     out = check_output(path)
     plain = columns if out.suffix == ".parquet" else {name: column.to_pylist() for name, column in columns.items()}
-    return write_output(plain, receipt, out)
+    written = write_output(plain, receipt, out)
+    if certified is not None:
+        certified().save(certificate_beside(out))
+    return written
 
 
 def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
@@ -244,8 +262,9 @@ def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def _record(measured: Measured, designs: Sequence[Design]) -> str:
+def _record(measured: Measured, designs: Sequence[Design], what: str) -> str:
     kept = {
+        "certificate": way_of(measured.design, what).kept,
         "design": designs.index(measured.design),
         "singles": [single.tolist() for single in measured.singles],
         "pairs": [[*pair, counts.tolist()] for pair, counts in measured.pairs.items()],

@@ -1,0 +1,42 @@
+"""The content of certificates of synthetic rows: histograms with noise, and choices; or the urn (marginals.md, contingency.md)."""
+
+from __future__ import annotations
+
+from tacit.accounting.events import BoundedRangeChoice, Resampling
+from tacit.mechanisms.dirichlet.resampling import DirichletResampling
+from tacit.publish.synthetic.rows.cells import Chosen
+from tacit.publish.synthetic.rows.marginals import Design
+from tacit.query.price.price import UNIT
+from tacit.release.certificates.ways import Way, facts_of
+
+
+def way_of(design: Design, what: str) -> Way:
+    """Noisy marginals: every column, the choices of pairs, and the pairs; in the order of the design's event."""
+    table, names = design.table, [axis.name for axis in design.axes]
+    pairs = 0 if design.pair is None else len(design.axes) - 1
+    columns = [{"name": axis.name, "cells": axis.size} for axis in design.axes]
+    way = Way("synthetic-rows", what, {"table": table.name, "columns": columns, "pairs": pairs}, facts_of(table, names))
+    moved = {"l1": table.max_rows, "l2": str(table.max_rows)}
+    for axis in design.axes:
+        step = way.step("marginal", {"table": table.name, "columns": [axis.name], "max_rows": table.max_rows}, **moved)
+        way.noise("marginal", step, design.single.over(axis.size))
+    step = way.step("marginal", {"table": table.name, "columns": None, "max_rows": table.max_rows}, **moved) if pairs else 0
+    if design.choice is not None:
+        for _ in range(pairs):
+            event = BoundedRangeChoice(design.choice, UNIT)
+            way.drawn("choice", step, "farthest", event, epsilon=str(design.choice), max_rows=table.max_rows)
+    if design.pair is not None:
+        for _ in range(pairs):
+            way.noise("pair", step, design.pair.over(1))
+    return way
+
+
+def way_of_urn(urn: DirichletResampling, chosen: Chosen, event: Resampling, what: str) -> Way:
+    """Rows drawn from an urn: the price is that of one row, for each row that a unit may have."""
+    table, names = chosen.table, [axis.name for axis in chosen.axes]
+    plan = {"table": table.name, "columns": names, "cells": urn.blocks, "rows": urn.draws}
+    way = Way("contingency-table", what, plan, facts_of(table, names))
+    inputs = {"table": table.name, "max_rows": table.max_rows, "draws": urn.draws, "noise": str(urn.noise)}
+    step = way.step("resampled-rows", inputs, epsilon=str(event.epsilon))
+    way.drawn("rows", step, "resampling", event, epsilon=str(event.epsilon), delta=str(event.delta))
+    return way

@@ -1,0 +1,80 @@
+"""The command: python -m tacit_certificate FILE --key PUB, or --ledger EXPORT --key PUB [--head HEAD ...]."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tacit_certificate import ledger
+from tacit_certificate.check import Certificate, Report
+from tacit_certificate.document import MOST_BYTES, Wrong, read_canonical, read_keys
+
+VALID, NOT_VALID, UNUSABLE = 0, 1, 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code: 0 valid, 1 not valid, 2 wrong usage or an unreadable file."""
+    parser = argparse.ArgumentParser(
+        "tacit_certificate", description="Check a certificate of tacit, or a ledger with its certificates."
+    )
+    parser.add_argument("file", nargs="?", metavar="FILE", type=Path, help="a certificate")
+    parser.add_argument("--key", required=True, metavar="PUB", type=Path, help="the published list of keys, or one key as PEM")
+    parser.add_argument("--ledger", metavar="EXPORT", type=Path, help="an export of a ledger, with all certificates")
+    parser.add_argument(
+        "--head", metavar="HEAD", type=Path, action="append", default=[], help="a head that you kept; may be repeated"
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    given = parser.parse_args(arguments)
+    if (given.file is None) == (given.ledger is None) or (given.head and given.ledger is None):
+        parser.error("give one FILE, or --ledger EXPORT and perhaps --head HEAD")
+    try:
+        report = run(given.file, given.ledger, given.head, given.key)
+    except OSError as error:
+        print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
+        return UNUSABLE
+    print(json.dumps(plain(report)) if given.json else text(report))
+    return NOT_VALID if report.wrong else VALID
+
+
+def run(file: Path | None, export: Path | None, heads: Sequence[Path], key: Path) -> Report:
+    """The report on a certificate, or on a ledger with its certificates and heads that were kept."""
+    report = Report()
+    try:
+        keys = read_keys(_bytes(key))
+    except (Wrong, KeyError, TypeError, ValueError) as reason:
+        report.wrong.append(f"keys: {reason if isinstance(reason, Wrong) else 'the file is not a list of public keys'}")
+        return report
+    if export is not None:
+        with export.open("rb") as lines:
+            return ledger.check(iter(lambda: lines.readline(MOST_BYTES + 1), b""), map(_bytes, heads), keys)
+    found: list[Report] = []
+    assert file is not None  # noqa: S101  # the caller gives one of the two
+    report.section("file", lambda: found.append(Certificate(read_canonical(_bytes(file))).check(keys)))
+    return found[0] if found else report
+
+
+def _bytes(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES + 1)
+
+
+def plain(report: Report) -> dict[str, object]:
+    """A report as JSON."""
+    return {"valid": not report.wrong, "wrong": report.wrong, "checked": report.checked, "stated": report.stated}
+
+
+def text(report: Report) -> str:
+    """A report for people, line by line."""
+    lines = [f"checked   {each}" for each in report.checked] + [f"as stated {each}" for each in report.stated]
+    lines += [f"WRONG     {each}" for each in report.wrong]
+    counts = f"{len(report.checked)} statements checked, {len(report.stated)} taken as stated"
+    return "\n".join([*lines, f"not valid: {report.wrong[0]}" if report.wrong else f"valid: {counts}", CANNOT])
+
+
+CANNOT = "No certificate can show that the program drew its noise, nor that it read the data that was declared."
+
+if __name__ == "__main__":
+    sys.exit(main())

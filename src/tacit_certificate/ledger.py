@@ -1,0 +1,182 @@
+"""A whole ledger, from an export: the chain of its entries, the sums of the filter, the caps, the heads, every certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tacit_certificate.check import MALFORMED, Certificate, Report
+from tacit_certificate.document import (
+    Keys,
+    Wrong,
+    canonical,
+    digest,
+    only,
+    optional,
+    rational,
+    read,
+    read_canonical,
+    refuse,
+    verify,
+    whole,
+)
+from tacit_certificate.price import NOTHING, Cost, cost, sums, within
+
+Node = Mapping[str, Any]
+SPENDING = ("spend", "recall", "adopt")
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", *SPENDING)
+
+
+@dataclass
+class Chain:
+    """The entries so far, and the sums after the last one: of the data set, and of each analyst."""
+
+    keys: Keys
+    report: Report = field(default_factory=Report)
+    ledger: str = ""
+    texts: list[str] = field(default_factory=list)
+    hashes: list[str] = field(default_factory=lambda: ["0" * 64])
+    spent: Cost = NOTHING
+    analysts: dict[str, Cost] = field(default_factory=dict)
+    split: str = ""
+    relation: str = ""
+    counts: tuple[int, int] = (0, 0)
+    owed: set[int] = field(default_factory=set)  # entries by which something was paid for, without their certificate so far
+    valid: int = 0
+    ended: bool = False
+
+    def line(self, node: Node) -> None:
+        """The next line of an export."""
+        if not self.ledger:
+            only(node, "format kind ledger")
+            if (node["format"], node["kind"]) != (1, "export"):
+                raise Wrong("the first line does not say that this is an export of format 1")
+            self.ledger = node["ledger"]
+        elif self.ended:
+            raise Wrong("a line comes after the head")
+        elif node.keys() == {"entry"}:
+            self._entry(node["entry"], read(node["entry"].encode()))
+        elif node.keys() == {"certificate"}:
+            self._certificate(node["certificate"])
+        elif node.keys() == {"missing", "why"}:
+            self.owed.remove(node["missing"])
+            self.report.stated.append(f"entry {node['missing']} has no certificate: {str(node['why'])[:100]}")
+        else:
+            only(node, "head")
+            self.head(node["head"])
+            self.ended = whole(node["head"], "number", 0) == len(self.texts) - 1
+            refuse(not self.ended, "the head is not that of the last entry")
+
+    # --- entries ---
+
+    def _entry(self, text: str, entry: Node) -> None:
+        refuse(canonical(entry) != text, "the text of an entry is not canonical")
+        number, kind, price = len(self.texts), entry["kind"], sums(entry["price"])
+        place = (entry["ledger"], entry["number"], entry["previous"])
+        if place != (self.ledger, number, self.hashes[number]):
+            raise Wrong(f"entry {number} does not follow the one before it")
+        refuse(kind not in KINDS or (kind == "begin") != (number == 0), f"entry {number} has no place here: {str(kind)[:20]}")
+        self.texts.append(text)
+        self.hashes.append(digest(text))
+        split, relation = entry.get("split", "1/2"), entry["price"]["neighbours"]
+        if number and (split != self.split or (relation != self.relation and kind != "units")):
+            raise Wrong(f"entry {number} splits delta in another way, or counts for other neighbours, than those before it")
+        self.split, self.relation = split, relation
+        self._sums(number, entry, kind, price)
+        self._counts(number, entry, kind)
+
+    def _sums(self, number: int, entry: Node, kind: str, price: Cost) -> None:
+        """The price is at least what the event costs, the sums are those before and the price, and the cap holds."""
+        spent, own = sums(entry["spent"]), None if entry["analyst_spent"] is None else sums(entry["analyst_spent"])
+        if kind == "units":
+            self.report.stated.append(f"entry {number} restates all sums for other units: {entry['details']['steps']} steps")
+            self.spent, self.analysts = spent, {}
+            return
+        if kind in ("spend", "recall"):
+            if entry["event"] is not None and not _covers(price, cost(entry["event"], self.relation)):
+                raise Wrong(f"entry {number} was priced below what its events cost: {cost(entry['event'], self.relation)}")
+            self.owed.add(number)
+        elif kind == "adopt":
+            self.report.stated.append(f"entry {number} takes over the sums of another ledger: {price}")
+        elif price != NOTHING:
+            raise Wrong(f"entry {number} is not paid for, and has a price")
+        if spent != (self.spent if kind == "recall" else self.spent + price.rounded):
+            raise Wrong(f"the sums after entry {number} are not those before it and its price")
+        self.spent = spent
+        conversion, cap = 1 - rational(self.split), entry["cap"]
+        if kind == "spend" and not within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent):
+            raise Wrong(f"entry {number} was admitted beyond the cap")
+        if own is not None:
+            before = self.analysts.get(entry["analyst"])
+            if before is not None and own != before + price.rounded:
+                raise Wrong(f"the sums of the analyst after entry {number} are not those before it and its price")
+            self.analysts[entry["analyst"]] = own
+
+    def _counts(self, number: int, entry: Node, kind: str) -> None:
+        questions, failures = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
+        told = (entry.get("questions", questions), entry.get("failures", failures))
+        if told != (questions, failures) and not (kind == "adopt" and told >= (questions, failures)):
+            raise Wrong(f"the counts of questions and failures after entry {number} are wrong")
+        self.counts = told
+
+    # --- certificates and heads ---
+
+    def _certificate(self, node: Node) -> None:
+        found = Certificate(node).check(self.keys)
+        refuse(found.wrong, f"a certificate is not valid: {'; '.join(found.wrong)}")
+        ledger, number = node["ledger"], whole(node["ledger"], "number", 0)
+        before = NOTHING if not number else sums(read(self.texts[number - 1].encode())["spent"])
+        if ledger["text"] != self.texts[number] or sums(ledger["before"]) != before or ledger["id"] != self.ledger:
+            raise Wrong(f"the certificate of entry {number} has another entry, or other sums before it, than the chain")
+        self.owed.remove(number)
+        self.valid += 1
+        self.report.stated += [f"entry {number}: {text}" for text in found.stated]
+
+    def head(self, node: Node) -> None:
+        """A signed head is one of the entries: nothing before it was cut, changed or exchanged."""
+        only(node, "about format kind ledger number hash signature")
+        refuse((node["format"], node["kind"]) != (1, "head"), "this is not a head of format 1")
+        verify(self.keys, node, "head")
+        number = whole(node, "number", 0)
+        refuse(node["ledger"] != self.ledger, "the head is of another ledger")
+        if number >= len(self.texts):
+            raise Wrong(f"the ledger ends at entry {len(self.texts) - 1}, and the head is of entry {number}: its end is missing")
+        if digest(self.texts[number]) != node["hash"]:
+            raise Wrong(f"entry {number} has another hash than in the head: the ledger was written anew")
+        self.report.checked.append(f"it extends the head of entry {number}")
+
+
+def _covers(stated: Cost, derived: Cost) -> bool:
+    """Whether a stated price is true where the derived one is: larger numbers are."""
+    bounded = stated.epsilon is None or (derived.epsilon is not None and stated.epsilon >= derived.epsilon)
+    return bounded and stated.rho >= derived.rho and stated.delta >= derived.delta
+
+
+def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
+    """The report on an export and on heads that somebody kept."""
+    chain = Chain(keys)
+
+    def everything() -> None:
+        for number, line in enumerate(lines, 1):
+            try:
+                chain.line(read_canonical(line))
+            except MALFORMED as error:
+                raise Wrong(f"line {number}: a field is missing or of another type ({type(error).__name__})") from None
+            except Wrong as reason:
+                raise Wrong(f"line {number}: {reason}") from None
+        refuse(not chain.ended, "the export has no head at its end")
+        refuse(chain.owed, f"entries without a certificate: {sorted(chain.owed)[:5]}")
+
+    if chain.report.section("ledger", everything):
+        for head in heads:
+            chain.report.section("head", lambda head=head: chain.head(read_canonical(head)))  # type: ignore[misc]
+    if not chain.report.wrong:
+        last = read(chain.texts[-1].encode())["cap"]
+        cap = Cost(optional(last["epsilon"]), NOTHING.rho, rational(last["delta"]))
+        chain.report.checked += [
+            f"{len(chain.texts)} entries, each linked to the one before; {chain.valid} valid certificates",
+            f"every price is at least what its events cost; together: {chain.spent}",
+            f"every sum is that of the prices, and within its cap; the last cap: epsilon {cap.epsilon}, delta {cap.delta}",
+        ]
+    return chain.report

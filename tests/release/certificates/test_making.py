@@ -1,0 +1,250 @@
+"""Certificates of every way to publish: made, signed, saved, and made again from the ledger; keys and their rotation."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+import tacit
+from certified_people import opened, written
+from tacit.accounting.ledger.entries import canonical_json, event_from, hash_of
+from tacit.errors import InvalidInput, StoreUnusable
+from tacit.query import offers
+from tacit.release.answer import record, recorded
+from tacit.release.certificates import keys
+from tacit.release.certificates.certificate import ABOUT, read_certificate
+from tacit.release.certificates.exports import export, head_of
+from tacit.release.once import Form
+
+FIELDS = {
+    "about", "asked", "cap", "data_version", "derivation", "entry", "event", "facts", "form", "format", "intervals", "kind",
+    "mechanisms", "plan", "price", "relation", "released", "signature", "software", "stated", "way",
+}  # fmt: skip
+LARGEST = 20_000  # bytes of a certificate with a hundred groups
+COUNT = "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tacit.session.DataSet]:
+    with opened(written(tmp_path_factory.mktemp("made") / "set", list(range(60)))) as data:
+        yield data
+
+
+def has_signature(document: dict[str, Any], public: str, of: bytes) -> bool:
+    """Whether a public key signed a document."""
+    signed = {name: value for name, value in document.items() if name != "signature"}
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        key.verify(bytes.fromhex(document["signature"]["value"]), of + canonical_json(signed).encode())
+    except InvalidSignature:
+        return False
+    return True
+
+
+def public_key(data: tacit.session.DataSet, key: str) -> str:
+    listed = keys.public_keys(data.catalog.kept)["keys"]
+    return next(str(each["public"]) for each in listed if each["id"] == key)
+
+
+# --- a question --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_certificate_says_what_was_paid_for(data: tacit.session.DataSet) -> None:
+    answer = data.session("ana").sql(COUNT, epsilon="0.5")
+    document = answer.certificate.to_dict()
+    entry = next(data.ledger.entries(first=answer.receipt.entry))
+    assert document.keys() == FIELDS
+    assert document["entry"] == entry.hash
+    assert event_from(canonical_json(document["event"])) == entry.event
+    assert Fraction(document["price"]["epsilon"]) == entry.price.epsilon == Fraction(1, 2)
+    kept = json.loads(document["released"]["text"])
+    assert [column[2] for column in kept["columns"]] == [list(column.values) for column in answer.columns]
+    assert document["released"]["sha256"] == hash_of(document["released"]["text"])
+    assert {each["kind"] for each in document["mechanisms"]} == {"laplace"}
+    assert document["intervals"][1]["half_width"] == str(answer.column("n").values[0] - answer.column("n").low[0])
+    assert has_signature(document, public_key(data, document["signature"]["key"]), keys.OF_CERTIFICATES)
+
+
+def test_the_hash_of_the_released_values_is_in_the_chain(data: tacit.session.DataSet) -> None:
+    answer = data.session("ana").sql(COUNT, epsilon="0.51")
+    (said,) = (entry for entry in data.ledger.entries() if entry.kind == "answer" and entry.about == answer.receipt.entry)
+    assert answer.certificate.to_dict()["released"]["sha256"] == said.answer
+
+
+def test_it_is_made_again_from_the_ledger_byte_for_byte(data: tacit.session.DataSet) -> None:
+    ana = data.session("ana")
+    for text, budget in (
+        (COUNT, {"error": 30, "confidence": "0.9"}),
+        ("SELECT AVG(cost) AS c, MEDIAN(age) AS m FROM visits", {"epsilon": 1, "weights": {"m": 3}}),
+        ("SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis", {"epsilon": 1, "delta": 1e-5}),
+        ("SELECT MAX(age) AS m FROM visits", {"epsilon": 1, "interval": False}),
+        ("SELECT COUNT(*) AS n FROM visits", {"epsilon": "0.25", "simultaneous": True}),
+    ):
+        answer = ana.sql(text, **budget)
+        entry = answer.receipt.entry
+        assert ana.certificate(entry).to_json() == data.certificate(entry).to_json() == answer.certificate.to_json(), text
+
+
+def test_a_recalled_answer_has_the_askers_own_entry(data: tacit.session.DataSet) -> None:
+    first = data.session("ana").sql(COUNT, epsilon="0.3")
+    second = data.session("bob").sql("SELECT ward AS w, COUNT(*) AS m FROM visits GROUP BY ward", epsilon="0.3")
+    one, other = first.certificate.to_dict(), second.certificate.to_dict()
+    assert one["entry"] != other["entry"]
+    assert other["released"]["names"] == ["w", "m"]
+    assert "ana" not in second.certificate.to_json()
+    same = ("price", "event", "mechanisms", "derivation", "intervals", "facts", "form")
+    assert all(one[name] == other[name] for name in same)
+    assert one["released"]["text"] == other["released"]["text"]
+
+
+def test_an_entry_of_somebody_else_is_as_absent_as_none(data: tacit.session.DataSet) -> None:
+    entry = data.session("ana").sql(COUNT, epsilon="0.31").receipt.entry
+    for number in (entry, 10**5):
+        with pytest.raises(InvalidInput, match="not a paid question"):
+            data.session("bob").certificate(number)
+    with pytest.raises(InvalidInput, match="no entry"):
+        data.certificate(10**5)
+
+
+def test_a_free_answer_and_a_copy_have_none(data: tacit.session.DataSet) -> None:
+    free = data.session("ana").sql("SELECT ward FROM wards")
+    copied = pickle.loads(pickle.dumps(data.session("ana").sql(COUNT, epsilon="0.32")))  # noqa: S301  # made here
+    for answer in (free, copied):
+        with pytest.raises(InvalidInput, match="no certificate"):
+            _ = answer.certificate
+    assert copied.columns
+
+
+def test_an_answer_from_before_requests_were_kept_has_one_or_says_why_not(
+    data: tacit.session.DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier version kept the answer alone: its price and confidence leave few requests, and the key says which it was."""
+    with monkeypatch.context() as patch:
+        patch.setattr("tacit.session.KEPT", Form(lambda answer: record(replace(answer, requested=None)), recorded))
+        plain = data.session("ana").sql(COUNT, epsilon="0.33").receipt.entry
+        hidden = data.session("ana").sql(COUNT, epsilon="0.34", delta=1e-7).receipt.entry  # priced without its delta
+    made = data.certificate(plain).to_dict()
+    assert made["asked"]["epsilon"] == "33/100"
+    with pytest.raises(InvalidInput, match="has no certificate"):
+        data.certificate(hidden)
+    assert recorded(record(data.session("ana").sql(COUNT, epsilon="0.33"))).columns
+
+
+def test_a_changed_price_is_said_and_not_signed(data: tacit.session.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version that prices otherwise cannot certify what was paid before it."""
+    answer = data.session("ana").sql(COUNT, epsilon="0.35")
+    honest = offers.price
+    monkeypatch.setattr(
+        offers, "price", lambda question, asked, *more: honest(question, offers.replace(asked, epsilon=Fraction(1)), *more)
+    )
+    with pytest.raises(InvalidInput, match="has no certificate"):
+        data.certificate(answer.receipt.entry)
+
+
+def test_a_hundred_groups_fit_into_20_kilobytes(tmp_path: Path) -> None:
+    catalog = written(tmp_path / "wide", list(range(20)))
+    text = catalog.read_text().replace("age = { bounds = [-3, 7] }", 'age = { bounds = [0, 99], nulls = "drop" }')
+    catalog.write_text(text)
+    with opened(catalog) as data:
+        answer = data.session("ana").sql(
+            "SELECT age, COUNT(*) AS n, SUM(cost) AS s, AVG(cost) AS c FROM visits GROUP BY age", epsilon=1
+        )
+        assert len(answer) == 100
+        assert len(answer.certificate.to_json()) <= LARGEST
+
+
+def test_it_is_saved_byte_for_byte_and_read_for_people(data: tacit.session.DataSet, tmp_path: Path) -> None:
+    certificate = data.session("ana").sql(COUNT, epsilon="0.36").certificate
+    place = certificate.save(tmp_path / "n.json")
+    assert place.read_bytes() == f"{certificate.to_json()}\n".encode("ascii")
+    assert read_certificate(place).to_json() == certificate.to_json()
+    lines = str(certificate).splitlines()
+    assert lines[0] == ABOUT, "the first line says what it cannot show"
+    assert any("sensitivity" in line for line in lines)
+    (tmp_path / "other.json").write_text('{"kind": "head", "format": 1}')
+    with pytest.raises(InvalidInput, match="is not a certificate"):
+        read_certificate(tmp_path / "other.json")
+
+
+# --- for the data owner ------------------------------------------------------------------------------------------------------
+
+
+def test_the_auditors_form_has_the_position_and_the_sums(data: tacit.session.DataSet) -> None:
+    answer = data.session("ana").sql(COUNT, epsilon="0.37")
+    document = data.certificate(answer.receipt.entry, auditor=True).to_dict()
+    ledger = document["ledger"]
+    assert document.keys() == FIELDS | {"ledger"}
+    assert hash_of(ledger["text"]) == document["entry"]
+    after, before = Fraction(ledger["after"]["rho"]), Fraction(ledger["before"]["rho"])
+    assert 0 <= after - before - Fraction(document["price"]["rho"]) < Fraction(1, 10**30)
+    assert ledger["number"] == answer.receipt.entry
+
+
+def test_an_export_has_the_whole_chain_and_every_certificate(data: tacit.session.DataSet, tmp_path: Path) -> None:
+    out = export(data, tmp_path / "ledger.jsonl")
+    assert out.stat().st_mode & 0o777 == 0o600
+    lines = [json.loads(line) for line in out.read_text("ascii").splitlines()]
+    texts = [line["entry"] for line in lines if "entry" in line]
+    previous = ["0" * 64, *(sha256(text.encode()).hexdigest() for text in texts)]
+    assert [json.loads(text)["previous"] for text in texts] == previous[:-1]
+    head = lines[-1]["head"]
+    assert (head["hash"], head["number"], head["ledger"]) == (previous[-1], len(texts) - 1, lines[0]["ledger"])
+    assert has_signature(head, public_key(data, head["signature"]["key"]), keys.OF_HEADS)
+    paid = [number for number, text in enumerate(texts) if json.loads(text)["kind"] in ("spend", "recall")]
+    certified = [line["certificate"]["ledger"]["number"] for line in lines if "certificate" in line]
+    missing = [line["missing"] for line in lines if "missing" in line]
+    assert sorted(certified + missing) == paid
+    assert head_of(data) == head
+
+
+# --- keys --------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_key_is_its_owners_and_old_certificates_stay_checkable(tmp_path: Path) -> None:
+    with opened(written(tmp_path / "rotated", list(range(5)))) as data:
+        kept = data.catalog.kept
+        assert not (kept / keys.FOLDER).exists(), "made when it is first needed"
+        before = data.session("ana").sql(COUNT, epsilon=1).certificate.to_dict()
+        secret = kept / keys.FOLDER / keys.SECRET
+        assert secret.stat().st_mode & 0o777 == 0o600
+        assert secret.parent.stat().st_mode & 0o777 == 0o700
+        assert secret.read_text().strip() not in repr(data.signer)
+    new = keys.rotate(kept)
+    with tacit.open(data.catalog.path, own_process=False) as again:
+        after = again.session("ana").sql(COUNT, epsilon=1).certificate.to_dict()
+    first, second = keys.public_keys(kept)["keys"]
+    assert (before["signature"]["key"], after["signature"]["key"]) == (first["id"], second["id"]) == (first["id"], new)
+    assert {**before, "signature": None} == {**after, "signature": None}
+    for document, key in ((before, first), (after, second)):
+        assert has_signature(document, key["public"], keys.OF_CERTIFICATES)
+        assert not has_signature({**document, "entry": "0" * 64}, key["public"], keys.OF_CERTIFICATES)
+    vouched = Ed25519PublicKey.from_public_bytes(bytes.fromhex(first["public"]))
+    vouched.verify(bytes.fromhex(second["value"]), keys.OF_KEYS + second["public"].encode())
+    assert second["signed_by"] == first["id"]
+
+
+def test_a_lost_key_begins_a_new_list_and_the_old_one_stays(tmp_path: Path) -> None:
+    first = keys.signer_in(tmp_path).key
+    (tmp_path / keys.FOLDER / keys.SECRET).unlink()
+    second = keys.signer_in(tmp_path).key
+    assert [each["id"] for each in keys.public_keys(tmp_path)["keys"]] == [second]
+    assert (tmp_path / keys.FOLDER / f"keys-until-{first}.json").exists()
+
+
+def test_a_damaged_key_is_said(tmp_path: Path) -> None:
+    keys.signer_in(tmp_path)
+    (tmp_path / keys.FOLDER / keys.SECRET).write_text("not a key")
+    with pytest.raises(StoreUnusable, match="cannot be read"):
+        keys.signer_in(tmp_path)
+    assert os.listdir(tmp_path / keys.FOLDER)

@@ -1,0 +1,87 @@
+"""Quotes as certificates without values and signature, and the checker's report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from threading import local
+from typing import Any
+
+from tacit.accounting.composition import cost_under
+from tacit.accounting.events import Event
+from tacit.accounting.ledger.entries import event_json, relation_text
+from tacit.privacy.loss import Change, Neighbours
+from tacit.query.offers import asked_json
+from tacit.query.price.quote import Quote
+from tacit.release.certificates.derivation import derivation
+from tacit.release.certificates.mechanisms import mechanisms_json
+from tacit.release.certificates.plain import facts_json, plan_json
+from tacit_certificate.check import Certificate, Report
+
+
+def unsigned(quote: Quote, change: Change | None = None) -> dict[str, Any]:
+    """A quote as a certificate has it, under the relation of a catalog, or else the one that it is priced for."""
+    event, relation = quote.event, quote.reach.neighbours if change is None else Neighbours(change, "unit")
+    cost = cost_under(event, relation)
+    price = {"epsilon": None if cost.epsilon is None else str(cost.epsilon), "rho": str(cost.rho), "delta": str(cost.delta)}
+    return {
+        "way": "question",
+        "form": "public",
+        "relation": relation_text(relation),
+        "plan": plan_json(quote.question),
+        "facts": facts_json(quote.question),
+        "derivation": derivation(quote),
+        "mechanisms": mechanisms_json(quote),
+        "event": event_json(event),
+        "price": {**price, "relation": relation_text(relation)},
+        "cap": {"epsilon": "1000000", "delta": "1/2", "split": "1/2", "questions_at_most": 1},
+        "asked": asked_json(quote.request),
+        "entry": "0" * 64,
+        "released": {"text": None, "sha256": None, "names": []},
+        "intervals": [],
+        "stated": [],
+    }
+
+
+def checked(document: dict[str, Any]) -> Report:
+    """The checker's report on the contents of a certificate."""
+    return Certificate(document).contents()
+
+
+def report_on(quote: Quote, change: Change | None = None) -> Report:
+    """The checker's report on a quote."""
+    return checked(unsigned(quote, change))
+
+
+# --- on every quote of a test process ----------------------------------------------------------------------------------------
+
+MOST_KEPT = 2000
+DISAGREEMENTS: list[str] = []
+COMPARED = count()
+
+
+@dataclass
+class SecondOpinion:
+    """Checks each quote whose event is asked for, once, as the checker of certificates does, and keeps what it finds."""
+
+    event: Callable[[Quote], Event]
+    seen: dict[int, Quote] = field(default_factory=dict)
+    inside: local = field(default_factory=local)
+
+    def __call__(self, quote: Quote) -> Event:
+        made = self.event(quote)
+        if id(quote) in self.seen or getattr(self.inside, "busy", False):
+            return made
+        if len(self.seen) >= MOST_KEPT:
+            self.seen.clear()
+        self.seen[id(quote)] = quote
+        self.inside.busy = True
+        try:
+            next(COMPARED)
+            DISAGREEMENTS.extend(report_on(quote).wrong)
+        except Exception as error:
+            DISAGREEMENTS.append(f"a quote has no certificate: {type(error).__name__}: {error}")
+        finally:
+            self.inside.busy = False
+        return made

@@ -1,0 +1,137 @@
+"""A bug in prices is a disagreement with the checker, and so is a bug in the checker: the usual mistakes, planted in either one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import checked as support
+from checked import report_on, unsigned
+from plans import Asked, Regions, Wards
+from shop import shop
+from stored import catalog, category, number, table
+from tacit.accounting.composition import Cost
+from tacit.privacy.catalog import Column, Owner
+from tacit.query.price import price as prices
+from tacit.query.price import quote as quotes
+from tacit_certificate import check, price, stability
+from tacit_certificate.check import Certificate
+
+VISITS = table(
+    "visits", Path("visits.csv"),
+    Column("person", "key"), category("ward", "a", "b", "c"), number("cost", 0, 50), Column("note", "text"),
+    unit=Owner("person"), max_rows=5, rows_at_most=1000,
+)  # fmt: skip
+CLINIC, SHOP = catalog(Path(), VISITS), shop({"customers": 1, "orders": 4, "lines": 6, "returns": 2, "cards": 3})
+CHANGED = catalog(Path(), VISITS, change="change-one")
+
+
+def asked(text: str, known: Any = CLINIC, delta: Fraction = Fraction(0)) -> Asked:
+    return Asked(text, known, Wards() if known is CLINIC else Regions(), Fraction(1), delta)
+
+
+QUESTIONS = {
+    "sums": asked("SELECT ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward"),
+    "gaussian": asked("SELECT ward, COUNT(*) FROM visits GROUP BY ward", delta=Fraction(1, 10**6)),
+    "keys": asked("SELECT note, COUNT(*) FROM visits GROUP BY note", delta=Fraction(1, 10**6)),
+    "median": asked("SELECT ward, MEDIAN(cost) FROM visits GROUP BY ward"),
+    "joined": asked("SELECT COUNT(*) FROM orders o JOIN cards c ON o.customer_id = c.customer_id", SHOP),
+    "changed": asked("SELECT ward, COUNT(*) FROM visits GROUP BY ward", CHANGED),
+}
+
+
+def wrong(name: str) -> list[str]:
+    return [text for quote in QUESTIONS[name].quotes() for text in report_on(quote, QUESTIONS[name].catalog.change).wrong]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_without_a_bug_they_agree(name: str) -> None:
+    assert QUESTIONS[name].quotes()
+    assert not wrong(name)
+
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def patched(*places: tuple[Any, str, Callable[[Any], Any]]) -> Plant:
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        for where, name, changed in places:
+            monkeypatch.setattr(where, name, changed(getattr(where, name)))
+
+    return plant
+
+
+def halved(function: Any) -> Any:
+    return lambda *given: function(*given) // 2
+
+
+IN_PRICES: dict[str, tuple[str, Plant]] = {
+    "a factor of 2": ("sums", patched((quotes, "l1_sensitivity", halved))),
+    "a forgotten join": ("joined", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), rows=4, per_group=4)))),
+    "max_rows ignored": ("sums", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), rows=1, groups=1, per_group=1)))),
+    "rows of one group alone": ("median", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), rows=1, per_group=1)))),
+    "the other relation": ("changed", patched((prices, "reach", lambda f: lambda part, change, fixed: f(part, "add-remove", fixed)))),  # noqa: E501
+    "a delta that is not counted": ("keys", patched((support, "cost_under", lambda f: lambda *a: replace(f(*a), delta=Fraction(0))))),  # noqa: E501
+    "a rho that is too small": ("sums", patched((support, "cost_under", lambda f: lambda *a: replace(f(*a), rho=f(*a).rho / 2)))),
+    "Gaussian noise 10 % too small": (
+        "gaussian", patched((quotes, "l2_sensitivity", lambda f: lambda *a: f(*a) * Fraction(9, 10))),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", IN_PRICES)
+def test_a_bug_in_prices_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch, disagreeing: None) -> None:
+    question, plant = IN_PRICES[bug]
+    plant(monkeypatch)
+    found = wrong(question)
+    assert found, bug
+    support.DISAGREEMENTS.extend(found)  # where the report was planted, and not the quote
+
+
+def test_a_threshold_one_too_low_is_seen() -> None:
+    (quote, *_) = QUESTIONS["keys"].quotes()
+    document = unsigned(quote)
+    for node in (next(each for each in document["mechanisms"] if each["kind"] == "key-threshold"), document["event"]["events"][0]):
+        node["threshold"] -= 1
+    assert Certificate(document).contents().wrong == ["mechanisms: the threshold is too low for delta"]
+
+
+def test_rows_stated_for_one_group_are_seen() -> None:
+    (quote, *_) = QUESTIONS["keys"].quotes()
+    document = unsigned(quote)
+    node, event = next(each for each in document["mechanisms"] if each["kind"] == "key-threshold"), document["event"]["events"][0]
+    node["max_groups"] = event["max_groups"] = 1
+    assert Certificate(document).contents().wrong
+
+
+IN_CHECKER: dict[str, tuple[str, Plant]] = {
+    "a factor of 2": ("sums", patched((stability, "_one", lambda f: lambda *a: 2 * f(*a)))),
+    "a forgotten join": ("joined", patched((stability.Tree, "rows", lambda f: lambda self, *a, **b: self.members[0].rows))),
+    "max_rows ignored": (
+        "sums", patched((stability.Derived, "rows", lambda f: lambda self, *a: min(1, f(self, *a)))),
+    ),
+    "a delta that is not counted": ("keys", patched((price, "cost", lambda f: lambda *a: replace(f(*a), delta=Fraction(0))))),
+    "the other relation": ("changed", patched((check.Part, "reach", lambda f: lambda self, change, fixed: f(self, False, fixed)))),
+    "a tail off by one": ("keys", patched((price.numbers, "laplace_tail_up", lambda f: lambda scale, width: f(scale, width - 1)))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", IN_CHECKER)
+def test_a_bug_in_the_checker_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch, disagreeing: None) -> None:
+    question, plant = IN_CHECKER[bug]
+    plant(monkeypatch)
+    assert wrong(question), bug
+
+
+def test_costs_are_compared_from_both_sides() -> None:
+    one = price.Cost(Fraction(1), Fraction(1, 2), Fraction(0))
+    assert one.is_stated_by(one)
+    assert one.is_stated_by(replace(one, rho=one.rho + Fraction(1, 10**24)))
+    assert not one.is_stated_by(replace(one, rho=one.rho + Fraction(1, 10**6)))
+    assert not one.is_stated_by(replace(one, rho=one.rho - Fraction(1, 10**30)))
+    assert Cost(Fraction(1), Fraction(1, 2), Fraction(0)).rho == one.rho

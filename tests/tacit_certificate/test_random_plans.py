@@ -1,0 +1,52 @@
+"""The checker of certificates and the prices agree on random plans, and a bug in either of them is a disagreement."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import plans
+from checked import report_on
+
+WORLDS = ("rows", "clinic", "hospital", "shop")
+QUICK, SLOW = 150, 2500  # plans of each world
+LAX = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("plans")
+
+
+def agree(folder: Path, world: str, examples: int) -> Counter[str]:
+    """Quotes that were compared, by what was taken as stated."""
+    compared: Counter[str] = Counter()
+
+    @settings(max_examples=examples, **LAX)
+    @given(dict(plans.every(folder))[world])
+    def same(asked: plans.Asked) -> None:
+        for quote in asked.quotes():
+            report = report_on(quote, asked.catalog.change)
+            assert not report.wrong, (asked.text, report.wrong)
+            compared["quotes"] += 1
+            compared["ranges as stated"] += any(text.startswith("the range") for text in report.stated)
+            compared["curves as stated"] += any("its curve" in text for text in report.stated)
+
+    same()
+    return compared
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_prices_and_checker_agree(folder, world):
+    compared = agree(folder, world, QUICK)
+    assert compared["quotes"] > QUICK / 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", WORLDS)
+def test_prices_and_checker_agree_on_thousands(folder, world):
+    compared = agree(folder, world, SLOW)
+    assert compared["quotes"] > SLOW / 3
