@@ -315,7 +315,7 @@ class Reading:
         """An item of SELECT; a column that can only be shown is one by itself."""
         if isinstance(expression, Name) and not isinstance(named, Grouped) and (place := named.place(expression)) is not None:
             return named.columns[place]
-        return rows.out(expression)
+        return named.value(expression) if isinstance(expression, Scalar) else rows.out(expression)
 
     def _order(self, written: Expression, select: Select, outs: Sequence[Out], rows: Results) -> Out:
         """An expression of ORDER BY: the place or the name of an item, or any other."""
