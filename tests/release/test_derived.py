@@ -275,6 +275,25 @@ def test_an_exact_value_that_noise_chose_is_not_exact(ana: Session) -> None:
     assert spends(ana) == before
 
 
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "max_groups_contributed = 1", "max_rows_contributed = 1", "privacy_unit_column = patient_id",
+        "min_privacy_units_per_group = 50", "group_selection_strategy = PUBLIC_GROUPS",
+    ],
+)  # fmt: skip
+def test_a_limit_of_contributions_is_never_ignored(ana: Session, limit: str) -> None:
+    inner = "(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t"
+    with pytest.raises(Refused, match="cannot be limited here"):
+        ana.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({limit}) ward, n FROM {inner}", epsilon="1")
+    with pytest.raises(Refused, match="cannot be limited here"):
+        ana.explain(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({limit}) ward, n FROM {inner}", epsilon="1")
+    assert spends(ana) == 0
+    assert ana.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) ward, n FROM {inner}").receipt.epsilon == Fraction(
+        1, 2
+    )
+
+
 def test_private_keys_are_those_that_were_shown_here_none(ana: Session) -> None:
     inner = "(SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis)"
     answer = ana.sql(f"SELECT diagnosis, n, n / SUM(n) OVER () AS share FROM {inner} t", epsilon="2", delta="1e-8")

@@ -45,6 +45,7 @@ from tacit.query.language.syntax import (
     From,
     InQuery,
     Item,
+    Limits,
     Name,
     Nested,
     Query,
@@ -168,6 +169,11 @@ class Reading:
             raise TooMuchWork(f"the statement has more than {MOST_LEVELS} levels", remedy="use fewer sub-queries")
         if select.below:
             raise NotAllowed("UNION ALL over answers is not supported", remedy="put UNION ALL into the question in FROM")
+        if select.limits != Limits():
+            raise NotAllowed(
+                "released numbers are of no unit any more, so its contributions cannot be limited here",
+                remedy="leave the limits out, or ask the question in FROM by itself with them",
+            )
         if select.sets:
             raise NotAllowed("ROLLUP, CUBE and GROUPING SETS over an answer are not supported", remedy="use them in the question")
         named, pool = self._sources(select)
