@@ -17,7 +17,7 @@ from tacit.errors import BudgetExceeded, Refused, TacitError, TimedOut
 from tacit.query.language.sql import parse
 from tacit.query.price.price import request
 from tacit.release import derived
-from tacit.release.answer import UNKNOWN, Answer, record, recorded
+from tacit.release.answer import UNKNOWN, Answer, Column, record, recorded
 from tacit.session import Session
 
 DATASET = "SELECT ward, kind, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward, kind"
@@ -230,6 +230,68 @@ def test_quantiles_keep_their_own_ends_and_no_others(ana: Session) -> None:
     assert [each / 2 for each in shown.column("twice").low or ()] == list(plain.column("m").low or ())
     sums = ana.sql(f"SELECT SUM(m) AS s FROM {inner} t", epsilon="1")
     assert sums.column("s").low == (None,), "the ends of four medians were drawn one by one, and do not hold together"
+
+
+CHOSEN_WARD = "(SELECT ward FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t ORDER BY n DESC LIMIT 1)"
+CHOSEN_NUMBER = CHOSEN_WARD.replace("(SELECT ward FROM", "(SELECT n FROM", 1)
+
+
+def test_a_value_that_noise_chose_holds_with_all_that_it_was_chosen_from(ana: Session) -> None:
+    """Else it would be the largest of five numbers, with the interval of one that nobody has chosen."""
+    row = ana.sql("SELECT n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t ORDER BY n DESC LIMIT 1", epsilon="1")
+    for sql in (f"SELECT {CHOSEN_NUMBER} AS n", f"SELECT n FROM (SELECT {CHOSEN_NUMBER} AS n) u"):
+        value = ana.sql(sql, epsilon="1")
+        assert value.receipt.again
+        assert (value["n"], value.column("n").low, value.column("n").high) == (row["n"], row.column("n").low, row.column("n").high)
+    alone = ana.sql("SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward", epsilon="1").column("n")
+    assert _half_width(value.column("n")) > _half_width(alone), "wider than that of one number"
+
+
+def _half_width(column: Column) -> float:
+    assert column.low
+    return float(column.values[0]) - float(column.low[0])
+
+
+def test_an_exact_value_that_noise_chose_is_not_exact(ana: Session) -> None:
+    """With the exact numbers it could be another one: it is shown, and nothing is made of a text."""
+    shown = ana.sql(
+        f"SELECT {CHOSEN_WARD} AS w, ward, n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) q", epsilon="1"
+    )
+    assert [column.kind for column in shown.columns] == ["text", "key", "count"]
+    inner = "(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) q"
+    by_age = "(SELECT age FROM (SELECT age, COUNT(*) AS n FROM patients GROUP BY age) t ORDER BY n DESC LIMIT 1)"
+    age = ana.sql(f"SELECT {by_age} AS a, COUNT(*) AS k FROM {inner} WHERE {by_age} > 50", epsilon="1")
+    assert [column.kind for column in age.columns] == ["expression", "expression"]
+    assert (age.column("a").low, age.column("a").high) == ((None,), (None,))
+    assert age.column("k").low == (None,), "of an unknown value nothing is known that is compared with it"
+    before = spends(ana)
+    for sql in (
+        f"SELECT SUM(n) AS s FROM {inner} WHERE ward = {CHOSEN_WARD}", f"SELECT COUNT({CHOSEN_WARD}) AS k FROM {inner}",
+        f"SELECT CASE WHEN {CHOSEN_WARD} IS NULL THEN 1 END AS k FROM {inner}", f"SELECT n FROM {inner} ORDER BY {CHOSEN_WARD}",
+        f"SELECT MAX((SELECT MODE(ward) FROM visits)) AS k FROM {inner}",
+    ):  # fmt: skip
+        with pytest.raises(Refused, match="nothing made of it"):
+            ana.sql(sql, epsilon="1")
+    assert spends(ana) == before
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "max_groups_contributed = 1", "max_rows_contributed = 1", "privacy_unit_column = patient_id",
+        "min_privacy_units_per_group = 50", "group_selection_strategy = PUBLIC_GROUPS",
+    ],
+)  # fmt: skip
+def test_a_limit_of_contributions_is_never_ignored(ana: Session, limit: str) -> None:
+    inner = "(SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t"
+    with pytest.raises(Refused, match="cannot be limited here"):
+        ana.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({limit}) ward, n FROM {inner}", epsilon="1")
+    with pytest.raises(Refused, match="cannot be limited here"):
+        ana.explain(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({limit}) ward, n FROM {inner}", epsilon="1")
+    assert spends(ana) == 0
+    assert ana.sql(f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 0.5) ward, n FROM {inner}").receipt.epsilon == Fraction(
+        1, 2
+    )
 
 
 def test_private_keys_are_those_that_were_shown_here_none(ana: Session) -> None:

@@ -215,6 +215,7 @@ def _is_open(column: Column) -> bool:
 
 def _column(each: Field, held: Held, deriving: Deriving, together: bool) -> Column:
     """A column of the answer; one that shows a column of an answer unchanged has its kind, its values and its labels."""
+    together = together or any(isinstance(draw, Draw) and draw.source is None for draw in each.draws)
     source = None if each.shows is None else deriving.released[each.shows[0]].answer.columns[each.shows[1]]
     rows = held.rows
     if source is not None and rows is not None:

@@ -45,6 +45,7 @@ from tacit.query.language.syntax import (
     From,
     InQuery,
     Item,
+    Limits,
     Name,
     Nested,
     Query,
@@ -168,6 +169,11 @@ class Reading:
             raise TooMuchWork(f"the statement has more than {MOST_LEVELS} levels", remedy="use fewer sub-queries")
         if select.below:
             raise NotAllowed("UNION ALL over answers is not supported", remedy="put UNION ALL into the question in FROM")
+        if select.limits != Limits():
+            raise NotAllowed(
+                "released numbers are of no unit any more, so its contributions cannot be limited here",
+                remedy="leave the limits out, or ask the question in FROM by itself with them",
+            )
         if select.sets:
             raise NotAllowed("ROLLUP, CUBE and GROUPING SETS over an answer are not supported", remedy="use them in the question")
         named, pool = self._sources(select)
@@ -315,7 +321,7 @@ class Reading:
         """An item of SELECT; a column that can only be shown is one by itself."""
         if isinstance(expression, Name) and not isinstance(named, Grouped) and (place := named.place(expression)) is not None:
             return named.columns[place]
-        return rows.out(expression)
+        return named.value(expression) if isinstance(expression, Scalar) else rows.out(expression)
 
     def _order(self, written: Expression, select: Select, outs: Sequence[Out], rows: Results) -> Out:
         """An expression of ORDER BY: the place or the name of an item, or any other."""

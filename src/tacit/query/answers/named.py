@@ -72,6 +72,7 @@ class Named(Asked):
         self.columns: list[Node] = []
         self.met: list[Met] = []
         self.made: list[Derived | Met] = []
+        self.later: list[int] = []  # the columns that are made
         self.aliases: frozenset[str] = frozenset()
         self.words: dict[object, Node] = {}
 
@@ -115,11 +116,7 @@ class Named(Asked):
         if isinstance(expression, Name):
             place = self.place(expression)
             if place is not None and self.fields[place].alone:
-                raise NotAllowed(
-                    "a chosen value, and a text made from noisy numbers, can be shown, and nothing made of it",
-                    remedy="select the column by itself",
-                    at=expression.at,
-                )
+                raise _only_shown(expression.at)
             return None if place is None else self.columns[place]
         if not isinstance(expression, Apply) or expression.function in {*OUTS, *TESTS, *WRITTEN, "over", "grouping"}:
             return None
@@ -141,19 +138,28 @@ class Named(Asked):
         term = self.binder.term(expression)
         columns = [read_as(self.fields[place], place) for place in places]
         self.made.append(Derived(tuple(places), _every_value(term, columns, expression)))
+        self.later.append(len(self.fields))
         node = self.add(Field(name_of(expression)[:LONGEST_NAME], type_of_term(term), True, replace(term, points=None)))
         self.words[plain(expression, self.binder.scope)] = node
         return node
 
     def beside(self, expression: Scalar) -> Out:
+        """A sub-query that is a value, inside an expression."""
+        node = self.value(expression)
+        if any(each.alone for each in self.fields_in(node)):
+            raise _only_shown(expression.at)
+        return node
+
+    def value(self, expression: Scalar) -> Node:
         """A sub-query that is a value: one more column, with the same value in every row."""
         said = unplaced_query(expression.query)
         if said not in self.words:
             rows = self.reading.one_value(expression)
             self.made.append(Met(rows, "value"))
+            self.later.append(len(self.fields))
             (each,) = rows.fields
             drawn = _of_source(each.draws, -len(self.made))
-            self.words[said] = self.add(replace(each, draws=drawn))
+            self.words[said] = self.add(_chosen(each) if rows.chosen else replace(each, draws=drawn))
         return self.words[said]
 
     def grouping(self, expression: Apply) -> Any:
@@ -183,9 +189,10 @@ class Named(Asked):
         return Question(Group(NOTHING, self.keys, ()), tuple(self.calls), having=having, **given)
 
     def stage(self, question: Question, unsure: bool, windows: Mapping[Window, Total]) -> Stage:
-        """The rows with what is computed for each."""
-        return Stage(tuple(self.met), tuple(self.fields), tuple(self.columns), tuple(self.made), question, unsure,
-                     frozenset(windows))  # fmt: skip
+        """The rows with what is computed for each: the columns that are made stand last, wherever SELECT names them first."""
+        order = [*(place for place in range(len(self.fields)) if place not in self.later), *self.later]
+        fields, columns = tuple(self.fields[place] for place in order), tuple(self.columns[place] for place in order)
+        return Stage(tuple(self.met), fields, columns, tuple(self.made), question, unsure, frozenset(windows))
 
 
 class Grouped(Named):
@@ -249,6 +256,25 @@ class Grouped(Named):
     def result(self, call: Call) -> Any:
         """The column of an aggregate."""
         return self.asked[call]
+
+
+def _only_shown(at: At) -> NotAllowed:
+    return NotAllowed(
+        "a chosen value, and a text made from noisy numbers, can be shown, and nothing made of it",
+        remedy="select the column by itself",
+        at=at,
+    )
+
+
+def _chosen(each: Field) -> Field:
+    """A value of a row that released numbers chose: one with noise holds with those of all rows before the choice.
+
+    An exact one would be another if the exact numbers chose, so it is no longer exact, and nothing is known of it.
+    """
+    if not each.exact:
+        return replace(each, draws=everywhere(each.draws))
+    alone = each.type not in ("integer", "number", "date")
+    return replace(each, exact=False, term=standing(0, each.name, each.type), shows=None, alone=alone, unknown=True)
 
 
 def _of_source(draws: Draws, number: int) -> Draws:

@@ -147,8 +147,8 @@ class Over(Columns):
     @classmethod
     def of_stage(cls, stage: Stage, held: Sequence[Held], size: int, answers: Answers, missed: Fraction) -> Over:
         """The rows with their columns."""
-        exact = [each for each, node in zip(held, stage.nodes, strict=True) if isinstance(node, KeyValue)]
-        groups = tuple(zip(*(each.values or () for each in exact), strict=True)) if exact else ((),) * size
+        exact = {node.index: each.values or () for each, node in zip(held, stage.nodes, strict=True) if isinstance(node, KeyValue)}
+        groups = tuple(zip(*(exact[index] for index in sorted(exact)), strict=True)) if exact else ((),) * size
         return cls(Standing(stage.question), Noisy(groups, {}, {}), missed, [], stage, tuple(held), answers)
 
     @property
@@ -310,12 +310,24 @@ def _with_values(stage: Stage, table: Table, answers: Answers, missed: Fraction)
     held = list(table.held)
     for each, made in zip(stage.fields[len(held) :], stage.made, strict=True):
         if isinstance(made, Met):
-            held.append(_meet(Table(table.size, ()), made, _source(made.rows, answers, missed)).held[0])
+            (found_once,) = _meet(Table(table.size, ()), made, _source(made.rows, answers, missed)).held
+            held.append(_as_field(found_once, each))
         else:
             rows = zip(*(held[place].values or () for place in made.of), strict=True)
             found = tuple(made.values.get(row) for row in rows)
             held.append(Held(exact_cells(found, each.type), found))
     return Table(table.size, tuple(held))
+
+
+def _as_field(held: Held, each: Field) -> Held:
+    """A value as its column says: one that is exact where it was found is not, if released numbers chose its row."""
+    if each.exact or held.values is None or not each.unknown:
+        return held
+    return (
+        Held(unknown_ends(held.cells))
+        if isinstance(held.cells, Numbers)
+        else replace(held, cells=Words(held.values, certain=False))
+    )
 
 
 # --- groups ------------------------------------------------------------------------------------------------------------------
