@@ -26,6 +26,7 @@ from tacit.release.certificates import keys
 from tacit.release.certificates.certificate import ABOUT, read_certificate
 from tacit.release.certificates.exports import export, head_of
 from tacit.release.once import Form
+from tacit_certificate.check import Certificate as Checking
 
 FIELDS = {
     "about", "asked", "cap", "data_version", "derivation", "entry", "event", "facts", "form", "format", "intervals", "kind",
@@ -124,6 +125,39 @@ def test_a_free_answer_and_a_copy_have_none(data: tacit.session.DataSet) -> None
         with pytest.raises(InvalidInput, match="no certificate"):
             _ = answer.certificate
     assert copied.columns
+
+
+SEVERAL = (
+    "SELECT a.n - b.n AS apart FROM (SELECT COUNT(*) AS n FROM visits WHERE age < 3) AS a, (SELECT COUNT(*) AS n FROM visits) AS b"
+)
+
+
+def test_a_statement_of_several_answers_has_a_certificate_for_each(data: tacit.session.DataSet) -> None:
+    """None of them is that of the statement, whose entry is that of its last question: it says where they are."""
+    ana = data.session("ana")
+    answer = ana.sql(SEVERAL, epsilon=1)
+    first, second = answer.receipt.entries
+    assert answer.receipt.entry == second
+    with pytest.raises(InvalidInput, match=rf"the answers of entries {first} and {second}.*answer\.certificates"):
+        _ = answer.certificate
+    made = answer.certificates
+    assert [each.to_json() for each in made] == [ana.certificate(entry).to_json() for entry in (first, second)]
+    documents = [each.to_dict() for each in made]
+    assert [each["entry"] for each in documents] == [next(data.ledger.entries(first=entry)).hash for entry in (first, second)]
+    assert sum(Fraction(each["price"]["epsilon"]) for each in documents) == answer.receipt.epsilon == 1
+    assert ["age" in canonical_json(each["plan"]) for each in documents] == [True, False], "in the order of the statement"
+    for document in documents:
+        assert not Checking(document).contents().wrong
+        assert has_signature(document, public_key(data, document["signature"]["key"]), keys.OF_CERTIFICATES)
+    again = ana.sql(SEVERAL, epsilon=1)
+    assert (again.receipt.again, again.receipt.entries) == (True, (first, second))
+    assert answer.to_dict()["entries"] == [first, second]
+    single = ana.sql(COUNT, epsilon="0.41")
+    assert "entries" not in single.to_dict()
+    assert [each.to_json() for each in single.certificates] == [single.certificate.to_json()]
+    alone = ana.sql("SELECT a.n * 2 AS twice FROM (SELECT COUNT(*) AS n FROM visits WHERE age < 2) AS a", epsilon=1)
+    with pytest.raises(InvalidInput, match=rf"the answers of entry {alone.receipt.entry}\b"):
+        _ = alone.certificate  # whose released values are not those of the statement
 
 
 def test_an_answer_from_before_requests_were_kept_has_one_or_says_why_not(
