@@ -17,7 +17,7 @@ def exact_text(answer: Answer) -> str:
     """The answer with its receipt as JSON."""
     receipt = answer.receipt
     left = None if receipt.left_epsilon is None else [str(receipt.left_epsilon), str(receipt.left_delta or Fraction(0))]
-    written = {"left": left, "entry": receipt.entry, "data_version": receipt.data_version, "again": receipt.again}
+    written: dict[str, Any] = {"left": left, "entry": receipt.entry, "data_version": receipt.data_version, "again": receipt.again}
     written |= {"entries": list(receipt.entries)} if receipt.entries else {}
     return f'{{"answer": {record(answer)}, "receipt": {for_json(written)}}}'
 
