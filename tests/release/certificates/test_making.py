@@ -20,6 +20,7 @@ import tacit
 from certified_people import opened, written
 from tacit.accounting.ledger.entries import canonical_json, event_from, hash_of
 from tacit.errors import InvalidInput, StoreUnusable
+from tacit.publish.synthetic.rows.release import synthesize_table
 from tacit.query import offers
 from tacit.release.answer import record, recorded
 from tacit.release.certificates import keys
@@ -27,6 +28,7 @@ from tacit.release.certificates.certificate import ABOUT, read_certificate
 from tacit.release.certificates.exports import export, head_of
 from tacit.release.once import Form
 from tacit_certificate.check import Certificate as Checking
+from tacit_certificate.document import read_keys
 
 FIELDS = {
     "about", "asked", "cap", "data_version", "derivation", "entry", "event", "facts", "form", "format", "intervals", "kind",
@@ -209,6 +211,33 @@ def test_it_is_saved_byte_for_byte_and_read_for_people(data: tacit.session.DataS
     (tmp_path / "other.json").write_text('{"kind": "head", "format": 1}')
     with pytest.raises(InvalidInput, match="is not a certificate"):
         read_certificate(tmp_path / "other.json")
+
+
+# --- other ways --------------------------------------------------------------------------------------------------------------
+
+
+def test_marginals_have_a_certificate_that_is_checked(data: tacit.session.DataSet, tmp_path: Path) -> None:
+    """Noise of single columns and of pairs is checked against max_rows; the choices of pairs are listed as stated."""
+    made = synthesize_table(data, "visits", epsilon=2, columns=["ward", "age", "cost"], bins=5, analyst="ana")
+    document = made.certificate.to_dict()
+    assert document["way"] == "synthetic-rows"
+    releases = [each["releases"] for each in document["mechanisms"]]
+    assert (releases.count("marginal"), releases.count("choice"), releases.count("pair")) == (3, 2, 2)
+    trusted = read_keys(json.dumps(keys.public_keys(data.catalog.kept)).encode())
+    report = Checking(document).check(trusted)
+    assert not report.wrong
+    assert sum("3 rows of one unit" in line for line in report.checked) == 5
+    assert sum(line.startswith("choice, farthest") for line in report.stated) == 2
+    made.save(tmp_path / "rows.csv")
+    beside = read_certificate(tmp_path / "rows.csv.certificate.json")
+    assert beside.to_json() == made.certificate.to_json() == data.certificate(made.receipt.entry).to_json()
+    for fact in ("max_rows", "scale"):
+        changed = json.loads(made.certificate.to_json())
+        if fact == "max_rows":
+            changed["facts"]["tables"]["visits"]["max_rows"] += 1
+        else:
+            changed["mechanisms"][0]["scale"] = "1"
+        assert Checking(changed).contents().wrong, fact
 
 
 # --- for the data owner ------------------------------------------------------------------------------------------------------
