@@ -133,7 +133,7 @@ class Session:
         share = share_of(wanted, derivation)
         released, receipt = together(self._parts_sold(derivation, share), self.data.version)
         answer = derived_answer(derivation, Deriving(released, wanted), receipt)
-        answer = replace(answer, asked=text or "")
+        answer = replace(answer, asked=text or "", certified=Later(self.certificate))
         return answer.tidy() if tidy else answer
 
     def _parts_sold(self, derivation: Derivation, share: Request) -> list[tuple[Offer, Sale, Sold[Answer]]]:
@@ -179,7 +179,7 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        certified = Later(partial(self.data.certified, sold.entry, self.analyst, quotes[sold.offer]))
+        certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer]))
         released = replace(
             sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text, certified=certified, requested=None
         )

@@ -377,7 +377,7 @@ def _multiplied(inputs: Node) -> int:
 
 INPUTS: Mapping[str, Callable[[Node], Any]] = {  # what the inputs of a step give, by its rule
     "row-limit": lambda inputs: inputs["max_rows"],
-    "one-row-per-key": lambda inputs: min(inputs["rows"], inputs["combinations"]),
+    "one-row-per-key": lambda inputs: min(inputs[name] for name in ("rows", "combinations", "most") if name in inputs),
     "stacked-rows": lambda inputs: sum(inputs["rows"]),
     "joined-rows": _multiplied,
     "rows-beside": _multiplied,

@@ -226,7 +226,8 @@ def _keys(released: Released) -> str:
     shows = numbers.laplace_tail_up(scale, threshold - 2) / 2  # P[1 + X >= threshold]
     if 1 - (1 - shows) ** most > rational(event["delta"]) and most * shows > rational(event["delta"]):
         raise Wrong("the threshold is too low for delta")
-    people = max(whole(fact, "min_people", 0) for fact in released.part.derived.limits.values())
+    declared = [whole(fact, "min_people", 0) for fact in released.part.derived.limits.values()]
+    people = max(released.part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog
     refuse(threshold < people or released.node["min_people"] != people, f"the threshold is below min_people, which is {people}")
     return (
         f"at most {most} groups of one unit, threshold {threshold} at epsilon {brief(epsilon)}, delta {brief(released.of('delta'))}"

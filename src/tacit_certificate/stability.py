@@ -6,7 +6,7 @@ of tables. query/price/stability.md proves the rules; this is computed from the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
@@ -197,6 +197,8 @@ class Derived:
                 rule, found = "row-limit", whole(node, "max_rows", 1)
             case "PerUnit":
                 rule, found = "one-row-per-key", min(self.rows(node["child"], f"{at}/child"), self.combinations(node))
+                if node.get("most") is not None:  # the first groups of each unit alone
+                    found = min(found, whole(node, "most", 1))
             case "Union":
                 rule = "stacked-rows"
                 found = sum(self.rows(part, f"{at}/parts/{place}/0") for place, (part, _) in enumerate(node["parts"]))
@@ -205,10 +207,14 @@ class Derived:
         self.gives[rule, at] = found
         return found
 
-    def combinations(self, node: Node) -> int:
-        """How many combinations of keys one unit can have in a relation with one row for each; NULL counts."""
+    def combinations(self, node: Node, told: Collection[str] = ()) -> int:
+        """How many combinations of keys one unit can have in a relation with one row for each; NULL counts.
+
+        In rows that agree in the keys of the names `told`, those of the others.
+        """
         ranges = self.ranges()
-        sizes = [(ranges.stated(key), key.get("nullable", True) or ranges.may_be_null(key)) for _, key in node["keys"]]
+        keys = [key for name, key in node["keys"] if name not in told]
+        sizes = [(ranges.stated(key), key.get("nullable", True) or ranges.may_be_null(key)) for key in keys]
         return prod((0 if ends is None else ends[1] - ends[0] + 1) + bool(null) for ends, null in sizes)
 
     def tree(self, node: Node, at: str, present: int | None = None) -> Tree:
@@ -398,8 +404,22 @@ class Part:
         if not self.group["keys"]:
             return Reach(rows, 1, rows, change, False, fixed)
         cells = rows if self.private else prod(self.sizes)
-        limit = self.group["per_group"]
-        return Reach(rows, min(rows, cells), rows if limit is None else min(rows, self._limit()), change, self.private or cells > 1)
+        per_group = min(rows, self._in_one_group(rows), rows if self.group["per_group"] is None else self._limit())
+        return Reach(rows, min(rows, cells), per_group, change, self.private or cells > 1)
+
+    def _in_one_group(self, rows: int) -> int:
+        """The most rows of one unit in a group, of a sub-query with one for each combination of its keys: stability.md, section 3.
+
+        They agree in the keys of the question, so that those which are keys of the sub-query do not tell them apart.
+        """
+        child = self.group["child"]
+        while child["is"] == "Where":
+            child = child["child"]
+        if child["is"] != "PerUnit":
+            return rows
+        nodes = [key["term"]["node"] for key in self.group["keys"]]
+        told = {node["name"] for node in nodes if node["is"] == "Column" and node["source"] == child["source"]}
+        return min(rows, self.derived.combinations(child, told))
 
     def _limit(self) -> int:
         """The limit of rows in one group; it must be the declared one of the table by whose rank the rows are numbered."""
@@ -462,20 +482,30 @@ class Part:
 
     def _together(self, moment: Node) -> int:
         """The most that all totals of one unit add up to, over all groups: stability.md, section 2b."""
-        value, stated = moment["value"], whole(moment, "together", 0)
+        value, stated = _before_clamping(moment["value"]), whole(moment, "together", 0)
         found = self.derived.per_unit.get(value["source"]) if moment["kind"] == "sum" and value["is"] == "Column" else None
-        total = (
-            next((each for each in found[0]["totals"] if each["name"] == value["name"] and each["kind"] == "sum"), None)
-            if found
-            else None
-        )
-        copies = self.derived.copies(self.group["child"], f"{self.at}/group/child", value["source"]) if total else None
-        if found is None or total is None or copies is None:
+        named = [each for each in found[0]["totals"] if each["name"] == value["name"]] if found else []
+        copies = self.derived.copies(self.group["child"], f"{self.at}/group/child", value["source"]) if named else None
+        if found is None or not named or named[0]["kind"] not in ("sum", "rows") or copies is None:
             raise Wrong("a moment is bounded by the totals of a unit, and is not a sum of totals")
-        low, high = self.ranges.stated(total["value"]) or (0, 0)
+        low, high = (0, 1) if named[0]["kind"] == "rows" else self.ranges.stated(named[0]["value"]) or (0, 0)
         least = copies * self.derived.rows(found[0]["child"], found[1]) * max(abs(low), abs(high))
         refuse(stated < least, f"the totals of one unit add up to at most {least}, and {stated} is stated")
         return stated
+
+
+def _before_clamping(value: Node) -> Node:
+    """The number that a CASE keeps between constants with 0 among them, and so brings no farther from 0; or the value itself."""
+    if value["is"] != "Choose":
+        return value
+    kept: Node = value["otherwise"]
+    for test, end in value["branches"]:
+        sides, low = (test.get("left"), test.get("right")), test.get("left") == kept  # `kept < end` or `end < kept`
+        if test["is"] != "Compare" or test["operator"] != "<" or sides not in ((kept, end), (end, kept)) or end["is"] != "Literal":
+            return value
+        if whole(end, "value") > 0 if low else whole(end, "value") < 0:
+            return value
+    return kept
 
 
 def _one(low: int, high: int, reach: Reach) -> int:

@@ -68,6 +68,43 @@ def test_an_answer_is_that_of_a_session(server):
         assert ana.sql("SELECT ward FROM wards ORDER BY ward")["ward"] == ("east", "north", "south", "west")
 
 
+def test_a_certificate_is_that_of_the_own_entry(server):
+    """Of a statement made of several answers, the reply names the entry of each: none is passed off as that of the statement."""
+    found, url, ca = server
+    some, every = "(SELECT COUNT(*) AS n FROM visits WHERE cost > 9) AS a", "(SELECT COUNT(*) AS n FROM visits) AS b"
+    several = f"SELECT a.n - b.n AS apart FROM {some}, {every}"
+    with tacit.connect(url, found.tokens["ana"], ca=ca) as ana, tacit.connect(url, found.tokens["bob"], ca=ca) as bob:
+        answer = ana.sql(WARDS, epsilon=0.02)
+        entry = answer.receipt.entry
+        made = found.data.session("ana").certificate(entry).to_json()
+        assert answer.certificate.to_json() == ana.certificate(entry).to_json() == made
+        assert ana.answer(entry).certificate.to_json() == made
+        with pytest.raises(InvalidInput):
+            bob.certificate(entry)
+        apart = ana.sql(several, epsilon=0.02)
+        local = found.data.session("ana").sql(several, epsilon=0.02)
+        assert apart.receipt.entries == local.receipt.entries
+        assert len(apart.receipt.entries) == 2
+        assert [each.to_json() for each in apart.certificates] == [each.to_json() for each in local.certificates]
+        with pytest.raises(InvalidInput, match=r"answer\.certificates"):
+            _ = apart.certificate
+        free = ana.sql("SELECT ward FROM wards")
+        with pytest.raises(InvalidInput, match="no certificate"):
+            _ = free.certificate
+
+
+@pytest.mark.parametrize("entries", [7, "7", ["7"], [True], [1] * 10_000, {"1": 1}])
+def test_entries_of_a_hostile_server_are_one_error(server, entries):
+    found, url, ca = server
+    with tacit.connect(url, found.tokens["ana"], ca=ca) as ana:
+        entry = ana.sql(WARDS, epsilon=0.02).receipt.entry
+        honest = json.loads(ana._send("GET", f"/v1/answers/{entry}?form=exact"))
+    honest["receipt"]["entries"] = entries
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=honest))
+    with Remote("https://x.org", "t", transport=transport) as hostile, pytest.raises(StoreUnusable, match="words of tacit"):
+        hostile.answer(entry)
+
+
 def test_a_server_of_an_earlier_version_leaves_newer_fields_out():
     noise = {"what": "count", "mechanism": "Laplace", "sensitivity": "1", "scale": "1", "cost": "1", "why": ""}
     old = {

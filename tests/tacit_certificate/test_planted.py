@@ -43,6 +43,19 @@ QUESTIONS = {
     "joined": asked("SELECT COUNT(*) FROM orders o JOIN cards c ON o.customer_id = c.customer_id", SHOP),
     "changed": asked("SELECT ward, COUNT(*) FROM visits GROUP BY ward", CHANGED),
 }
+LIMITED = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS"
+QUESTIONS |= {
+    "few groups": asked(f"{LIMITED} (max_groups_contributed = 2) ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward"),
+    "more people": asked(
+        f"{LIMITED} (min_privacy_units_per_group = 300) note, COUNT(*) FROM visits GROUP BY note", delta=Fraction(1, 10**6)
+    ),
+    "one row in a group": asked(
+        "SELECT ward, SUM(n) FROM (SELECT person, ward, COUNT(*) AS n FROM visits GROUP BY person, ward) AS x GROUP BY ward",
+        delta=Fraction(1, 10**6),
+    ),
+    "clamped": asked(f"{LIMITED} (epsilon = 1) ward, COUNT(*, contribution_bounds_per_group => (0, 2)) FROM visits GROUP BY ward"),
+    "model": asked("SELECT LINREG(cost, ward = 'a') FROM visits"),
+}
 
 
 def wrong(name: str) -> list[str]:
@@ -82,6 +95,14 @@ IN_PRICES: dict[str, tuple[str, Plant]] = {
         "gaussian", patched((quotes, "l2_sensitivity", lambda f: lambda *a: f(*a) * Fraction(9, 10))),
     ),
 }  # fmt: skip
+IN_PRICES |= {
+    "fewer groups than are kept": (
+        "few groups", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), rows=1, groups=1, per_group=1))),
+    ),
+    "a unit that is not in one group alone": (
+        "one row in a group", patched((prices, "reach", lambda f: lambda *a: replace(f(*a), groups=1))),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("bug", IN_PRICES)
@@ -109,6 +130,34 @@ def test_rows_stated_for_one_group_are_seen() -> None:
     assert Certificate(document).contents().wrong
 
 
+def test_people_that_are_asked_for_are_counted() -> None:
+    (quote, *_) = QUESTIONS["more people"].quotes()
+    document = unsigned(quote)
+    nodes = [next(each for each in document["mechanisms"] if each["kind"] == "key-threshold"), document["event"]["events"][0]]
+    assert [node["threshold"] for node in nodes] == [300, 300]
+    for node in nodes:
+        node["threshold"] = 299  # enough for delta, and not for the question
+    assert Certificate(document).contents().wrong == ["mechanisms: the threshold is below min_people, which is 300"]
+    document["mechanisms"][0]["min_people"] = 1
+    assert Certificate(document).contents().wrong
+
+
+@pytest.mark.parametrize(
+    ("bounds", "counts"), [((-1, 3), True), ((0, 2), True), ((-2, 0), True), ((1, 3), False), ((-3, -1), False)]
+)
+def test_a_total_is_clamped_between_bounds_around_zero(bounds: tuple[int, int], counts: bool) -> None:
+    """Raised to 1, three totals of 0 add up to 3: such bounds give no limit of what all totals of a unit add up to."""
+    kept = {"is": "Column", "source": 1, "name": "total"}
+    low, high = ({"is": "Literal", "value": end} for end in bounds)
+    branches = [
+        [{"is": "Compare", "operator": "<", "left": kept, "right": low}, low],
+        [{"is": "Compare", "operator": "<", "left": high, "right": kept}, high],
+    ]
+    value = {"is": "Choose", "branches": branches, "otherwise": kept}
+    assert stability._before_clamping(value) == (kept if counts else value)
+    assert stability._before_clamping({**value, "branches": [[branches[0][0], high], branches[1]]}) != kept, "another constant"
+
+
 IN_CHECKER: dict[str, tuple[str, Plant]] = {
     "a factor of 2": ("sums", patched((stability, "_one", lambda f: lambda *a: 2 * f(*a)))),
     "a forgotten join": ("joined", patched((stability.Tree, "rows", lambda f: lambda self, *a, **b: self.members[0].rows))),
@@ -118,6 +167,13 @@ IN_CHECKER: dict[str, tuple[str, Plant]] = {
     "a delta that is not counted": ("keys", patched((price, "cost", lambda f: lambda *a: replace(f(*a), delta=Fraction(0))))),
     "the other relation": ("changed", patched((check.Part, "reach", lambda f: lambda self, change, fixed: f(self, False, fixed)))),
     "a tail off by one": ("keys", patched((price.numbers, "laplace_tail_up", lambda f: lambda scale, width: f(scale, width - 1)))),
+}  # fmt: skip
+IN_CHECKER |= {
+    "no limit of groups": (
+        "few groups", patched((stability, "whole", lambda f: lambda node, name, *a: f(node, name, *a) + (name == "most"))),
+    ),
+    "all rows in one group": ("one row in a group", patched((stability.Part, "_in_one_group", lambda f: lambda self, rows: rows))),
+    "a clamped total that is not seen": ("clamped", patched((stability, "_before_clamping", lambda f: lambda value: value))),
 }  # fmt: skip
 
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -48,6 +47,7 @@ ARGUMENTS = (*BUDGET, "groups", "simultaneous")  # that a refusal of the server 
 REFUSALS = {kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Refused)}
 NO_URL = "the server must be a URL such as https://stats.example.org"
 NOT_UNDERSTOOD = "check the URL; if the server has a newer version, update tacit here"
+MOST_PARTS = 100  # answers that a statement is made of
 MOST_COLUMNS, LONGEST_NAME = 10_000, 100_000  # of an answer: more than a server of tacit sends
 NUMBER = re.compile(r"-?[0-9]{1,2000}(?:[./][0-9]{1,2000})?")  # exact, without an exponent, which could stand for any size
 DECIMAL = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:E[+-]?[0-9]{1,3})?")
@@ -164,8 +164,7 @@ class Remote:
         with _in_words():
             _check_answer(content["answer"], content["receipt"])
             answer = answer_from(text)
-        entry = answer.receipt.entry
-        return answer if entry is None else replace(answer, certified=Later(partial(self.certificate, entry)))
+        return answer if answer.receipt.entry is None else replace(answer, certified=Later(self.certificate))
 
     def budget(self) -> dict[str, Any]:
         """The analyst's caps, what was spent and what remains; budgets are exact texts."""
@@ -324,6 +323,9 @@ def _check_answer(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> None
         raise TypeError("not an answer")
     entry, version, again = (receipt[field] for field in ("entry", "data_version", "again"))
     if not (entry is None or type(entry) is int) or not (version is None or _is_text(version)) or type(again) is not bool:
+        raise TypeError("not a receipt")
+    entries = receipt.get("entries", [])
+    if type(entries) is not list or len(entries) > MOST_PARTS or not all(type(each) is int for each in entries):
         raise TypeError("not a receipt")
 
 

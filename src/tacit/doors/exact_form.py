@@ -17,7 +17,8 @@ def exact_text(answer: Answer) -> str:
     """The answer with its receipt as JSON."""
     receipt = answer.receipt
     left = None if receipt.left_epsilon is None else [str(receipt.left_epsilon), str(receipt.left_delta or Fraction(0))]
-    written = {"left": left, "entry": receipt.entry, "data_version": receipt.data_version, "again": receipt.again}
+    written: dict[str, Any] = {"left": left, "entry": receipt.entry, "data_version": receipt.data_version, "again": receipt.again}
+    written |= {"entries": list(receipt.entries)} if receipt.entries else {}
     return f'{{"answer": {record(answer)}, "receipt": {for_json(written)}}}'
 
 
@@ -27,4 +28,6 @@ def answer_from(text: str) -> Answer:
     answer, told = recorded(json.dumps(content["answer"])), content["receipt"]
     epsilon, delta = (None if part is None else Fraction(part) for part in told["left"] or (None, None))
     receipt = Receipt(answer.receipt.epsilon, answer.receipt.delta, epsilon, delta)
-    return replace(answer, receipt=replace(receipt, entry=told["entry"], data_version=told["data_version"], again=told["again"]))
+    entries = tuple(told.get("entries", ()))  # of a statement made of several answers
+    receipt = replace(receipt, entry=told["entry"], data_version=told["data_version"], again=told["again"], entries=entries)
+    return replace(answer, receipt=receipt)

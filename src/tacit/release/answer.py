@@ -105,16 +105,17 @@ class Receipt:
     entry: int | None = None
     data_version: str | None = None
     again: bool = False
+    entries: tuple[int, ...] = ()  # of a statement made of several answers: the entry of each
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
     """Makes the certificate of a release when it is asked for. It does not leave the process: a copy of an answer has none."""
 
-    make: Callable[[], Certificate]
+    make: Callable[..., Certificate]
 
-    def __call__(self) -> Certificate:
-        return self.make()
+    def __call__(self, *entry: int) -> Certificate:
+        return self.make(*entry)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
@@ -133,7 +134,7 @@ class Answer:
     totals: Totals | None = field(default=None, repr=False)
     tidied: bool = False
     asked: str = field(default="", repr=False, compare=False)  # the question, where it is known: a picture states its filter
-    certified: Callable[[], Certificate] | None = field(default=None, repr=False, compare=False)  # makes it when it is asked for
+    certified: Callable[[int], Certificate] | None = field(default=None, repr=False, compare=False)  # makes that of an entry
     requested: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)  # of all who share it: for certificates
     parts: str | None = field(default=None, repr=False, compare=False)  # the released numbers that it was made of (derived.py)
 
@@ -154,11 +155,20 @@ class Answer:
     @property
     def certificate(self) -> Certificate:
         """Why the price of the answer is right, signed: for whoever checks it without the data."""
-        if self.certified is None:
+        if self.receipt.entries:
             raise InvalidInput(
-                "this answer has no certificate of its own: nothing was spent for it, or it was made of other answers"
+                f"this answer has no certificate of its own: it is made of the answers of {listed_entries(self.receipt.entries)}; "
+                "answer.certificates has one for each of them"
             )
-        return self.certified()
+        return self.certificates[0]
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """The certificate of the answer; of a statement made of several answers, that of each, in their order."""
+        entries = self.receipt.entries or ((self.receipt.entry,) if self.receipt.entry is not None else ())
+        if self.certified is None or not entries:
+            raise InvalidInput("this answer has no certificate: nothing was spent for it, or it is a copy of one that has it")
+        return tuple(map(self.certified, dict.fromkeys(entries)))
 
     def tidy(self) -> Answer:
         """The same answer with counts that are whole and not negative, and totals that agree with their parts; it costs nothing."""
@@ -195,6 +205,7 @@ class Answer:
             if receipt.left_epsilon is None
             else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
             "entry": receipt.entry,
+            **({"entries": list(receipt.entries)} if receipt.entries else {}),
             "data_version": receipt.data_version,
             **({"tidied": True} if self.tidied else {}),
             "notes": [*self.limits, *self.notes, *([AGAIN] if receipt.again else [])],
@@ -338,6 +349,12 @@ class Answer:
             return ""
         drawn = b64encode(self.chart().svg().encode()).decode()
         return f'<img alt="chart" style="max-width: 100%; margin-top: 0.6em" src="data:image/svg+xml;base64,{drawn}">'
+
+
+def listed_entries(entries: Sequence[int]) -> str:
+    """Entries of the ledger as people read them: "entry 3", "entries 3, 5 and 8"."""
+    *first, last = map(str, dict.fromkeys(entries))
+    return f"entries {', '.join(first)} and {last}" if first else f"entry {last}"
 
 
 def heading(column: Column) -> str:

@@ -262,6 +262,6 @@ def together(sold: Sequence[tuple[Offer, Sale, Sold[Answer]]], version: str) -> 
         parts = each.value.parts if sale.key == offer.key else None  # else its plan was another
         released.append(Released(each.value, quote, parts_read(quote, parts, version)))
     epsilon, delta = sum((each.epsilon for each in receipts), Fraction(0)), sum((each.delta for each in receipts), Fraction(0))
-    left, entry = sold[-1][2].left, max(each.entry for _, _, each in sold)
+    left, entries = sold[-1][2].left, tuple(each.entry for _, _, each in sold)
     again = all(each.repeated for _, _, each in sold)
-    return tuple(released), Receipt(epsilon, delta, left.epsilon, left.delta, entry, version, again)
+    return tuple(released), Receipt(epsilon, delta, left.epsilon, left.delta, max(entries), version, again, entries)

@@ -1,11 +1,13 @@
 """Released answers as one page for readers who were not there: tables, charts, prices, the promise, and notes on the method.
 
 The page is one self-contained HTML file: it makes no request, runs no script, and can be printed. Every text is escaped. It is made
-of released answers, their questions and the budget alone, so it costs nothing.
+of released answers, their questions and certificates, and the budget alone, so it costs nothing. A certificate is in the page as
+people read it, and behind a link as the file that is checked, byte for byte.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,6 +15,7 @@ from importlib.resources import files
 from tacit.privacy.catalog import Budget
 from tacit.privacy.rounding import decimal_text
 from tacit.release.answer import Answer, Column, cell_text, heading
+from tacit.release.certificates.certificate import Certificate
 from tacit.untrusted import for_html, prose_for_html
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -40,12 +43,13 @@ METHOD = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One answer on the page: its heading, the question, and the entry of the ledger that paid for it."""
+    """One answer on the page: its heading, the question, the entry of the ledger that paid for it, and its certificate, if any."""
 
     title: str
     question: str
     answer: Answer
     entry: int
+    certificate: Certificate | None = None
 
 
 def page_of(title: str, words: str, parts: Sequence[Part], budget: Budget, change: str = "add-remove") -> str:
@@ -82,8 +86,19 @@ def _section(part: Part) -> str:
     price = f"{answer.caption()}; entry {part.entry} of the ledger"
     return (
         f'<section class="card"><h2>{for_html(title)}</h2>{picture}{_table(answer)}<p class="fine">{for_html(price)}.</p>'
-        f"<details open><summary>Notes</summary><ul>{notes}</ul><pre>{prose_for_html(part.question)}</pre></details></section>"
+        f"<details open><summary>Notes</summary><ul>{notes}</ul><pre>{prose_for_html(part.question)}</pre></details>"
+        f"{_certificate(part)}</section>"
     )
+
+
+def _certificate(part: Part) -> str:
+    if part.certificate is None:
+        return ""
+    name, file = f"entry-{part.entry}.certificate.json", b64encode(f"{part.certificate.to_json()}\n".encode("ascii")).decode()
+    link = f'<a download="{name}" href="data:application/json;base64,{file}">{name}</a>'
+    check = f"tacit certificate check {name} --key KEYS"
+    words = f"Save {link}, and check it without the data: <code>{check}</code>, where KEYS has the owner's public keys."
+    return f"<details><summary>Certificate</summary><p>{words}</p><pre>{prose_for_html(str(part.certificate))}</pre></details>"
 
 
 def _table(answer: Answer) -> str:

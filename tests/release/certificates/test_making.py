@@ -20,12 +20,15 @@ import tacit
 from certified_people import opened, written
 from tacit.accounting.ledger.entries import canonical_json, event_from, hash_of
 from tacit.errors import InvalidInput, StoreUnusable
+from tacit.publish.synthetic.rows.release import synthesize_table
 from tacit.query import offers
 from tacit.release.answer import record, recorded
 from tacit.release.certificates import keys
 from tacit.release.certificates.certificate import ABOUT, read_certificate
 from tacit.release.certificates.exports import export, head_of
 from tacit.release.once import Form
+from tacit_certificate.check import Certificate as Checking
+from tacit_certificate.document import read_keys
 
 FIELDS = {
     "about", "asked", "cap", "data_version", "derivation", "entry", "event", "facts", "form", "format", "intervals", "kind",
@@ -126,6 +129,39 @@ def test_a_free_answer_and_a_copy_have_none(data: tacit.session.DataSet) -> None
     assert copied.columns
 
 
+SEVERAL = (
+    "SELECT a.n - b.n AS apart FROM (SELECT COUNT(*) AS n FROM visits WHERE age < 3) AS a, (SELECT COUNT(*) AS n FROM visits) AS b"
+)
+
+
+def test_a_statement_of_several_answers_has_a_certificate_for_each(data: tacit.session.DataSet) -> None:
+    """None of them is that of the statement, whose entry is that of its last question: it says where they are."""
+    ana = data.session("ana")
+    answer = ana.sql(SEVERAL, epsilon=1)
+    first, second = answer.receipt.entries
+    assert answer.receipt.entry == second
+    with pytest.raises(InvalidInput, match=rf"the answers of entries {first} and {second}.*answer\.certificates"):
+        _ = answer.certificate
+    made = answer.certificates
+    assert [each.to_json() for each in made] == [ana.certificate(entry).to_json() for entry in (first, second)]
+    documents = [each.to_dict() for each in made]
+    assert [each["entry"] for each in documents] == [next(data.ledger.entries(first=entry)).hash for entry in (first, second)]
+    assert sum(Fraction(each["price"]["epsilon"]) for each in documents) == answer.receipt.epsilon == 1
+    assert ["age" in canonical_json(each["plan"]) for each in documents] == [True, False], "in the order of the statement"
+    for document in documents:
+        assert not Checking(document).contents().wrong
+        assert has_signature(document, public_key(data, document["signature"]["key"]), keys.OF_CERTIFICATES)
+    again = ana.sql(SEVERAL, epsilon=1)
+    assert (again.receipt.again, again.receipt.entries) == (True, (first, second))
+    assert answer.to_dict()["entries"] == [first, second]
+    single = ana.sql(COUNT, epsilon="0.41")
+    assert "entries" not in single.to_dict()
+    assert [each.to_json() for each in single.certificates] == [single.certificate.to_json()]
+    alone = ana.sql("SELECT a.n * 2 AS twice FROM (SELECT COUNT(*) AS n FROM visits WHERE age < 2) AS a", epsilon=1)
+    with pytest.raises(InvalidInput, match=rf"the answers of entry {alone.receipt.entry}\b"):
+        _ = alone.certificate  # whose released values are not those of the statement
+
+
 def test_an_answer_from_before_requests_were_kept_has_one_or_says_why_not(
     data: tacit.session.DataSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +211,33 @@ def test_it_is_saved_byte_for_byte_and_read_for_people(data: tacit.session.DataS
     (tmp_path / "other.json").write_text('{"kind": "head", "format": 1}')
     with pytest.raises(InvalidInput, match="is not a certificate"):
         read_certificate(tmp_path / "other.json")
+
+
+# --- other ways --------------------------------------------------------------------------------------------------------------
+
+
+def test_marginals_have_a_certificate_that_is_checked(data: tacit.session.DataSet, tmp_path: Path) -> None:
+    """Noise of single columns and of pairs is checked against max_rows; the choices of pairs are listed as stated."""
+    made = synthesize_table(data, "visits", epsilon=2, columns=["ward", "age", "cost"], bins=5, analyst="ana")
+    document = made.certificate.to_dict()
+    assert document["way"] == "synthetic-rows"
+    releases = [each["releases"] for each in document["mechanisms"]]
+    assert (releases.count("marginal"), releases.count("choice"), releases.count("pair")) == (3, 2, 2)
+    trusted = read_keys(json.dumps(keys.public_keys(data.catalog.kept)).encode())
+    report = Checking(document).check(trusted)
+    assert not report.wrong
+    assert sum("3 rows of one unit" in line for line in report.checked) == 5
+    assert sum(line.startswith("choice, farthest") for line in report.stated) == 2
+    made.save(tmp_path / "rows.csv")
+    beside = read_certificate(tmp_path / "rows.csv.certificate.json")
+    assert beside.to_json() == made.certificate.to_json() == data.certificate(made.receipt.entry).to_json()
+    for fact in ("max_rows", "scale"):
+        changed = json.loads(made.certificate.to_json())
+        if fact == "max_rows":
+            changed["facts"]["tables"]["visits"]["max_rows"] += 1
+        else:
+            changed["mechanisms"][0]["scale"] = "1"
+        assert Checking(changed).contents().wrong, fact
 
 
 # --- for the data owner ------------------------------------------------------------------------------------------------------

@@ -113,8 +113,10 @@ def test_numbers_travel_as_they_are(tmp_path: Path) -> None:
         def check(text: str, budget: tuple[str, str]) -> None:
             for quote in price(made.plan(text), request(epsilon=budget[0], delta=budget[1])):
                 noisy = noised_here(made, quote)
-                there = unpacked(quote_read(quote_written(quote)), packed(quote, noisy))
-                assert plain(there) == plain(noisy)
+                for narrow in (False, True):
+                    there = unpacked(quote_read(quote_written(quote)), packed(quote, noisy, narrow))
+                    assert plain(there) == plain(noisy)
+                    assert [each.dtype for _, each in there.sums.values()] == [each.dtype for _, each in noisy.sums.values()]
 
         check()
 

@@ -13,6 +13,8 @@ private data; what is published was released before.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from hmac import compare_digest
 from itertools import islice
@@ -29,7 +31,7 @@ from tacit.doors.server.narrow import Wanted, account_of, make
 from tacit.doors.server.problems import problem
 from tacit.doors.server.records import ANALYST, CODES, OFFERS, Account, Accounts, digest_of_token, moment, random_text
 from tacit.doors.server.requests import fingerprint_of
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.rounding import decimal_text
 from tacit.release.published import Part, page_of
@@ -37,6 +39,7 @@ from tacit.release.published import Part, page_of
 if TYPE_CHECKING:
     from tacit.doors.server.models import Nothing
     from tacit.doors.server.office import Office
+    from tacit.release.certificates.certificate import Certificate
 
 HOURS = 8  # of a session
 CODE_SECONDS = 120.0
@@ -181,10 +184,18 @@ def publish(office: Office, _: Account, wanted: Published, __: str) -> Reply:
         answer = None if row is None else answer_of(office, *row)
         if one is None or row is None or answer is None:
             return problem("not_found")
-        parts.append(Part(one["title"], row[0].question, answer, entry))
+        parts.append((one["analyst"], Part(one["title"], row[0].question, answer, entry)))
     with office.seats.seat():
-        text = page_of(wanted.title, wanted.words, parts, office.data.catalog.budget, office.data.catalog.change)
+        shown = [replace(part, certificate=_certificate(office, part.entry, analyst)) for analyst, part in parts]
+        text = page_of(wanted.title, wanted.words, shown, office.data.catalog.budget, office.data.catalog.change)
     return Reply(200, text.encode(), PAGE)
+
+
+def _certificate(office: Office, entry: int, analyst: str) -> Certificate | None:
+    """The certificate of an answer; None where the catalog has changed since, so that none can be made."""
+    with suppress(TacitError):
+        return office.data.certified(entry, analyst)
+    return None
 
 
 def overview(office: Office, _: Account, __: Nothing, ___: str) -> Reply:

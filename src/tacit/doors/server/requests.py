@@ -186,6 +186,7 @@ def from_frame(kept: Kept, stored: Stored) -> Kept:
     told, (epsilon, delta) = fields["receipt"], map(Fraction, fields["amounts"])
     left = [None if part is None else Fraction(part) for part in told["left"] or (None, None)]
     receipt = Receipt(epsilon, delta, left[0], left[1], told["entry"], told["data_version"], told["again"])
+    receipt = replace(receipt, entries=tuple(told.get("entries", ())))
     return replace(kept, text=exact_text(with_names(replace(recorded(text), receipt=receipt), fields["names"])))
 
 

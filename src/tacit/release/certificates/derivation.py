@@ -70,9 +70,9 @@ def _rows(relation: Relation, at: str) -> Iterator[Step]:
         case PerUnit():
             yield from _rows(relation.child, f"{at}/child")
             combinations = prod(node.high - node.low + 1 + node.nullable for _, node in relation.keys)
-            yield _step(
-                "one-row-per-key", at, {"rows": rows_of(relation.child), "combinations": combinations}, rows=rows_of(relation)
-            )
+            kept = {} if relation.most is None else {"most": relation.most}
+            inputs = {"rows": rows_of(relation.child), "combinations": combinations} | kept
+            yield _step("one-row-per-key", at, inputs, rows=rows_of(relation))
         case Union():
             for number, (part, _) in enumerate(relation.parts):
                 yield from _rows(part, f"{at}/parts/{number}/0")

@@ -29,6 +29,7 @@ from tacit.release.noisy import ran, released, together
 
 KEYS = (str, int, float, type(None))  # the types of a group's key
 WHOLE, REAL, WIDE = "i8", "f8", "wide"  # 64-bit integers, doubles, and integers of any size as JSON
+NARROW = ("i2", "i4")  # the same where all numbers fit: only as text, since the length of a message must not depend on numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +61,19 @@ def numbers_of(quote: Quote, run: Callable[[Group], Exact], fingerprint: str) ->
     return fingerprint.encode() + packed(quote, released(quote, ran(quote, run)))
 
 
-def packed(quote: Quote, noisy: Noisy) -> bytes:
-    """The released numbers as bytes: a line of JSON with the lengths of the parts of the question, then the parts themselves."""
-    parts = [_packed_part(*part) for part in zip(quote.parts, noisy.parts, strict=True)]
+def packed(quote: Quote, noisy: Noisy, narrow: bool = False) -> bytes:
+    """The released numbers as bytes: a line of JSON with the lengths of the parts of the question, then the parts themselves.
+
+    With `narrow`, integers have as few bytes as all of an array fit into.
+    """
+    parts = [_packed_part(*part, narrow) for part in zip(quote.parts, noisy.parts, strict=True)]
     return b"".join([json.dumps([len(data) for data in parts]).encode(), b"\n", *parts])
 
 
-def _packed_part(quote: Quote, noisy: Noisy) -> bytes:
+def _packed_part(quote: Quote, noisy: Noisy, narrow: bool) -> bytes:
     """One part: a line of JSON with the keys of private groups and the arrays, then the arrays themselves."""
     keys = [list(group) for group in noisy.groups] if quote.keys else None
-    parts = [_array_written(array) for array in _arrays(quote, noisy)]
+    parts = [_array_written(array, NARROW if narrow else ()) for array in _arrays(quote, noisy)]
     head = json.dumps([keys, [[kind, len(data)] for kind, data in parts]])
     return b"".join([head.encode(), b"\n", *(data for _, data in parts)])
 
@@ -81,11 +85,15 @@ def _arrays(quote: Quote, noisy: Noisy) -> list[Integers]:
     return [*sums, *ranks, *([] if noisy.units is None else [noisy.units])]
 
 
-def _array_written(array: Integers) -> tuple[str, bytes]:
+def _array_written(array: Integers, narrow: tuple[str, ...]) -> tuple[str, bytes]:
     if array.dtype == object:
         return WIDE, json.dumps([int(number) for number in array]).encode()
-    kind = REAL if array.dtype.kind == "f" else WHOLE
+    kind = REAL if array.dtype.kind == "f" else next((each for each in narrow if _fits(array, np.iinfo(each))), WHOLE)
     return kind, np.ascontiguousarray(array, dtype=kind).tobytes()
+
+
+def _fits(array: Integers, kind: Any) -> bool:
+    return not len(array) or (kind.min <= array.min() and array.max() <= kind.max)
 
 
 def unpacked(quote: Quote, data: bytes) -> Noisy:
@@ -132,7 +140,7 @@ def _split(numbers: bytes, parts: Any, expected: list[str]) -> Iterator[tuple[st
     """The bytes of every part, of the kinds that the quote expects; integers may be wide."""
     start = 0
     for wanted, (kind, length) in zip(expected, parts, strict=True):
-        if kind not in ({WHOLE, WIDE} if wanted == WHOLE else {REAL}) or not isinstance(length, int) or length < 0:
+        if kind not in ({WHOLE, WIDE, *NARROW} if wanted == WHOLE else {REAL}) or not isinstance(length, int) or length < 0:
             raise ValueError("numbers of another kind")
         yield kind, numbers[start : start + length]
         start += length
@@ -147,7 +155,7 @@ def _read(kind: str, data: bytes, cells: int) -> Integers:
             raise ValueError("not whole numbers")
         array = np.array([*numbers, None], dtype=object)[:-1]  # never a matrix, nor 64-bit
     else:
-        array = np.frombuffer(data, dtype=kind).copy()
+        array = np.frombuffer(data, dtype=kind).astype(REAL if kind == REAL else WHOLE)  # a copy
     if len(array) != cells:
         raise ValueError("numbers of another question")
     return array
@@ -163,7 +171,7 @@ LENGTH = 64  # characters of a fingerprint
 def parts_text(quote: Quote, noisy: Noisy, version: str) -> str | None:
     """The released numbers of an answer as text, behind the fingerprint of their quote; None if they are too many."""
     size = sum(len(part.groups) * (len(part.sums) + 3 * len(part.ranks)) for part in noisy.parts)
-    return None if size > MOST_KEPT else fingerprint_of(quote, version) + b64encode(packed(quote, noisy)).decode()
+    return None if size > MOST_KEPT else fingerprint_of(quote, version) + b64encode(packed(quote, noisy, narrow=True)).decode()
 
 
 def parts_read(quote: Quote, text: str | None, version: str) -> Noisy | None:

@@ -5,7 +5,9 @@ Both stores have the same ledger, records and released answers; the random text 
 
 from __future__ import annotations
 
+import re
 import shutil
+from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,6 +86,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         cookies = {who: visitor(full, who) for who in ("ana", "cara", "otto")}
         answers = [cookies["ana"].answered(sql, "0.05") for sql in QUESTIONS]
         cookies["ana"].post(f"{answers[0]}/offer", title="Wards", action="offer")
+        assert full.desk.office.data.signer.key, "made at first use: both stores have the one"
     shutil.copytree(folder / "world", folder / "kept")
     return World(folder / "world", folder / "kept", {who: each.cookies["session"] for who, each in cookies.items()}, answers)
 
@@ -152,8 +155,18 @@ def test_publishing_takes_what_was_offered_and_nothing_else(world):
         assert reply.headers["content-disposition"].startswith("attachment")
         assert "<script" not in reply.text
         assert "<b>" not in reply.text
-        assert "http" not in reply.text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", ""), "it makes no request"
+        words = (
+            re.sub(r"base64,[A-Za-z0-9+/=]+", "", reply.text).replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+        )
+        assert "http" not in words, "it makes no request"
         assert "epsilon 8" in reply.text, "the promise names the budget"
+        entry, made = int(offered), place.office.data.session("ana").certificate(int(offered))
+        link = re.search(
+            rf'download="entry-{entry}.certificate.json" href="data:application/json;base64,([A-Za-z0-9+/=]+)"', reply.text
+        )
+        assert link is not None
+        assert b64decode(link[1]) == f"{made.to_json()}\n".encode("ascii"), "byte for byte as its file"
+        assert "It cannot show that the program drew its noise" in reply.text
         assert cara.post("/publish", title="T").status_code == 422
         assert otto.post("/publish", entry=offered, title="T").status_code == 404
 
