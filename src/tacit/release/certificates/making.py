@@ -20,7 +20,7 @@ from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote
 from tacit.query.trees import below
-from tacit.release.answer import Answer
+from tacit.release.answer import Answer, without_names
 from tacit.release.certificates.certificate import ABOUT, FORMAT
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.intervals import STATED, intervals_json
@@ -120,7 +120,8 @@ def _fingerprint(page: str) -> str:
 
 
 def of_question(quote: Quote, entry: Entry, text: str, answer: Answer) -> Basis:
-    """The basis of an answer: `text` is what the ledger keeps of it, `answer` has the asker's names."""
+    """The basis of an answer: `text` is what the ledger keeps of it, `answer` has the asker's names, and nobody else's are told."""
+    text = without_names(text)
     question = quote.question
     mechanisms = mechanisms_json(quote)
     intervals = intervals_json(quote, answer, mechanisms)
