@@ -139,7 +139,7 @@ class Entrance:
 
     def page(self, place: str = "", status: int = 200, wrong: str = "", kept: Mapping[str, str] = NOTHING) -> Response:
         """That page, after a session has ended or a token was wrong; a question of the form that was sent is kept in it."""
-        facts = {"place": place if PLACE.fullmatch(place) else "/", "wrong": wrong, "kept": _question_of(kept)}
+        facts: dict[str, Any] = {"place": place if PLACE.fullmatch(place) else "/", "wrong": wrong, "kept": _question_of(kept)}
         return self.frame.page("login.html", status, who=None, at="", **facts)
 
     async def log_in(self, request: Request) -> Response:
