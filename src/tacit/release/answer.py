@@ -452,16 +452,6 @@ def record_for_all(answer: Answer) -> str:
     return record(with_names(answer, plain_names(len(answer.columns))))
 
 
-def without_names(text: str) -> str:
-    """What `record` wrote, as `record_for_all` writes it: an earlier version kept names."""
-    kept = json.loads(text)
-    names = plain_names(len(kept["columns"]))
-    if [column[0] for column in kept["columns"]] == names:
-        return text
-    columns = [[name, *column[1:]] for name, column in zip(names, kept["columns"], strict=True)]
-    return for_json({**kept, "columns": columns})
-
-
 def plain_names(many: int) -> list[str]:
     """The names of columns that have none."""
     return [f"column {number}" for number in range(1, many + 1)]
