@@ -30,7 +30,7 @@ from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, plan_without_rows, share_of
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
-from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record, recorded, with_names
+from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for_all, recorded, with_names
 from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, all_once, once, one_exit
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
-KEPT = Form(record, recorded)
+KEPT = Form(record_for_all, recorded)
 
 
 class Session:

@@ -15,7 +15,7 @@ import pytest
 from served import COUNT, ROLES, Served, served
 from tacit.doors.server import models, narrow
 from tacit.doors.server.calls import ADMISSION, Call, Reply
-from tacit.doors.server.desk import OPERATIONS
+from tacit.doors.server.desk import OF_PAGES, OPERATIONS
 from tacit.doors.server.narrow import GRANTS, Wanted, account_of, make
 from tacit.doors.server.records import NARROW, Accounts, Records
 from tacit.doors.server.turns import Places
@@ -55,9 +55,15 @@ def ask(found: Served, by: str, epsilon: str = "0.1", more: str = "") -> Reply:
 
 def test_the_operations_of_narrow_tokens_are_those_of_the_desk():
     granted = {
-        role: {name if one.grant is None else one.grant for name, one in OPERATIONS.items() if role in one.roles} - {""}
+        role: {
+            name if one.grant is None else one.grant
+            for name, one in {**OF_PAGES, **OPERATIONS}.items()
+            if role in one.roles and not one.own
+        }
+        - {""}
         for role in ROLES.values()
     }
+    granted = {role: names - {"offered", "offers"} for role, names in granted.items()}
     assert granted == {role: set(names) for role, names in GRANTS.items()}
     assert set(get_args(models.Grant)) == {name for names in GRANTS.values() for name in names}
     assert {name for name, one in OPERATIONS.items() if one.grant == ""} == {"add_account", "add_token"}
@@ -90,7 +96,7 @@ def test_a_narrow_token_has_its_operations_and_no_others(hospital):
     child = made(hospital, operations=["explain", "catalog"])
     assert (child["operations"], child["number"]) == (["catalog", "explain"], 1)
     assert hospital.call("explain", by=child["token"], sql=COUNT, epsilon="0.1").status == 200
-    for name in {*GRANTS["analyst"], "renew_token", "own_tokens", "revoke_own"} - {"explain", "catalog", "tokens"}:
+    for name in {*GRANTS["analyst"], "renew_token", "own_tokens", "revoke_own"} - {"explain", "catalog", "pages", "tokens"}:
         reply = hospital.call(name, by=child["token"], sql=COUNT, epsilon="0.1")
         assert (reply.status, error(reply)[0]) == (403, "narrow_token"), name
     reply = hospital.desk.handle(Call(ADMISSION, child["token"], {"operation": "ask"}))

@@ -111,6 +111,27 @@ def test_a_recalled_answer_has_the_askers_own_entry(data: tacit.session.DataSet)
     assert one["released"]["text"] == other["released"]["text"]
 
 
+@pytest.mark.parametrize("version", ["now", "earlier"])
+def test_no_name_of_the_first_asker_is_in_the_certificate_of_the_second(
+    data: tacit.session.DataSet, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    """Else the name tells that somebody had asked, and whatever else they wrote into it; an earlier version kept names."""
+    if version == "earlier":
+        monkeypatch.setattr("tacit.session.KEPT", Form(record, recorded))
+    epsilon = {"now": "0.4", "earlier": "0.41"}[version]
+    for asked in ("COUNT(*)", "AVG(cost)", "MEDIAN(age)", "MAX(age)", "COUNT(*) * 2"):
+        ana, bob = (data.session(who).sql(f"SELECT {asked} AS {name} FROM visits", epsilon=epsilon)
+                    for who, name in (("ana", "words_of_ana"), ("bob", "m")))  # fmt: skip
+        told = bob.certificate.to_json()
+        assert "words_of_ana" not in told
+        assert "words_of_ana" not in str(bob.to_dict())
+        assert "words_of_ana" in ana.certificate.to_json(), "one's own are told"
+        with monkeypatch.context() as patch:  # planted
+            patch.setattr("tacit.release.certificates.making.without_names", lambda text: text)
+            caught = "words_of_ana" in data.session("bob").certificate(bob.receipt.entry).to_json()
+        assert caught == (version == "earlier")
+
+
 def test_an_entry_of_somebody_else_is_as_absent_as_none(data: tacit.session.DataSet) -> None:
     entry = data.session("ana").sql(COUNT, epsilon="0.31").receipt.entry
     for number in (entry, 10**5):

@@ -31,7 +31,7 @@ from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.question import pause
-from tacit.release.answer import Answer, Column, Receipt, recorded, with_names
+from tacit.release.answer import Answer, Column, Receipt, plain_names, recorded, with_names
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | None:
     receipt = Receipt(answer.receipt.epsilon, answer.receipt.delta, None, None, entry.number, entry.data_version)
     names = _names(office, entry.question)
     if names is None or len(names) != len(answer.columns):  # of an older catalog; never the names that somebody else gave
-        names = [f"column {number}" for number in range(1, len(answer.columns) + 1)]
+        names = plain_names(len(answer.columns))
     return with_names(replace(answer, receipt=receipt), names)
 
 

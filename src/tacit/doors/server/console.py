@@ -100,8 +100,14 @@ def login(office: Office, given: Code) -> Reply:
 
 
 def _used(accounts: Accounts, code: str) -> str | None:
-    """The account of a live code, which is gone afterwards; a wrong one counts against all that are live."""
+    """The account of a live code, which is gone afterwards; a wrong one counts against all that are live.
+
+    Anybody may try, so nothing is written while no code is live: not more than `MOST_TRIES` times for each.
+    """
     digest, now = digest_of_token(code), accounts.now()
+    with accounts.records.reader() as connection:
+        if not connection.scalar(sql.select(sql.func.count()).where(CODES.c.expires > now, CODES.c.tries < MOST_TRIES)):
+            return None
     with accounts.records.transaction() as connection:
         connection.execute(sql.delete(CODES).where((CODES.c.expires <= now) | (CODES.c.tries >= MOST_TRIES)))
         for row in connection.execute(sql.select(CODES)).all():

@@ -38,6 +38,7 @@ MOST_REPLY = 64 * 2**20  # bytes, below what the line to the front carries: no a
 EXPLAINING = 2.0  # requests as which an explanation counts, which is free: ten a second
 Run = Callable[[Office, Account, Any, str], Reply]
 EVERY_ROLE = (ANALYST, CURATOR, AUDITOR)
+PAGES = "pages"  # what pages do beyond the API: offers, the first page of the data owner, publishing
 MINT, NEVER = "tokens", ""  # who may issue any token may issue a wider one: that is not for narrow tokens
 
 
@@ -87,11 +88,11 @@ OF_PAGES: Mapping[str, Operation] = {  # without a route under /v1: the front ca
     "who": Operation(console.who, of.Nothing, EVERY_ROLE, own=True),
     "leave": Operation(console.leave, of.Nothing, EVERY_ROLE, own=True),
     "preview": Operation(console.preview, console.Previewed, (ANALYST,), EXPLAINING, grant="explain"),
-    "offer": Operation(console.offer, console.Offered, (ANALYST,), grant="answer"),
+    "offer": Operation(console.offer, console.Offered, (ANALYST,), grant=PAGES),
     "offered": Operation(console.offered, of.Nothing, (ANALYST,), grant="answer"),
-    "offers": Operation(console.offered, of.Nothing, (CURATOR,), grant="accounts"),
-    "overview": Operation(console.overview, of.Nothing, (CURATOR,), grant="accounts"),
-    "publish": Operation(console.publish, console.Published, (CURATOR,), grant="accounts"),
+    "offers": Operation(console.offered, of.Nothing, (CURATOR,), grant=PAGES),
+    "overview": Operation(console.overview, of.Nothing, (CURATOR,), grant=PAGES),
+    "publish": Operation(console.publish, console.Published, (CURATOR,), grant=PAGES),
 }
 LOGIN = "login"
 READY = Reply(200, b'{"status": "ready"}')

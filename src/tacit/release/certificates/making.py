@@ -6,6 +6,7 @@ place in the chain and the sums, by the owner's word.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,12 +21,13 @@ from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote
 from tacit.query.trees import below
-from tacit.release.answer import Answer
+from tacit.release.answer import Answer, plain_names
 from tacit.release.certificates.certificate import ABOUT, FORMAT
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.intervals import STATED, intervals_json
 from tacit.release.certificates.mechanisms import mechanisms_json
 from tacit.release.certificates.plain import facts_json, plan_json
+from tacit.untrusted import for_json
 
 ALWAYS = ("accounting/composition.md", "accounting/filter.md", "accounting/ledger/ledger.md")
 PAGES: Mapping[str, str] = {
@@ -121,6 +123,7 @@ def _fingerprint(page: str) -> str:
 
 def of_question(quote: Quote, entry: Entry, text: str, answer: Answer) -> Basis:
     """The basis of an answer: `text` is what the ledger keeps of it, `answer` has the asker's names."""
+    text = without_names(text)
     question = quote.question
     mechanisms = mechanisms_json(quote)
     intervals = intervals_json(quote, answer, mechanisms)
@@ -138,6 +141,16 @@ def of_question(quote: Quote, entry: Entry, text: str, answer: Answer) -> Basis:
             _stated(quote, mechanisms, [name for name, rule in zip(names, intervals, strict=True) if rule["rule"] == STATED])
         ),
     )
+
+
+def without_names(text: str) -> str:
+    """The kept answer without names of columns: an earlier version kept those that its first analyst gave."""
+    kept = json.loads(text)
+    names = plain_names(len(kept["columns"]))
+    if [column[0] for column in kept["columns"]] == names:
+        return text
+    columns = [[name, *column[1:]] for name, column in zip(names, kept["columns"], strict=True)]
+    return for_json({**kept, "columns": columns})
 
 
 def _stated(quote: Quote, mechanisms: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Iterator[str]:

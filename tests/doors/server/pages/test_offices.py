@@ -134,3 +134,15 @@ def test_a_long_ledger_is_verified_when_asked_to(hospital, monkeypatch):
 def test_a_gauge_is_the_share_that_is_spent(cap, left, percent, near):
     gauge = gauge_of("x", cap, left)
     assert (gauge.percent, gauge.is_near) == (percent, near)
+
+
+def test_what_names_no_token_revokes_none(hospital, cara):
+    """A number that is not one is no order to end every token; and a long name is not the account that it begins with."""
+    hospital.office.accounts.add("a" * 64, "auditor")
+    before = hospital.office.accounts.summary()
+    for given in ({"number": "x"}, {"number": ""}, {"narrow": "-1"}, {"number": "9" * 5000}):
+        assert cara.post("/owner/revoke", name="ana", **given).status_code in (400, 422)
+    assert cara.post("/owner/revoke", name="a" * 65).status_code == 422
+    invited = {"name": "b" * 65, "role": "auditor", "days": "9", "cap": "", "token": hospital.tokens["cara"]}
+    assert cara.post("/owner/invite", **invited).status_code == 422
+    assert hospital.office.accounts.summary() == before

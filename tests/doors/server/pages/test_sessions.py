@@ -142,6 +142,88 @@ def test_a_narrow_token_begins_a_session_only_if_it_may_make_tokens(hospital):
     assert short.send("GET", "/history").status_code == 403, "and is not wider"
 
 
+def test_a_narrow_token_for_reading_offers_and_publishes_nothing(hospital):
+    """In a cookie, a token that was made for a program is no wider than it is for the program."""
+    ana, entry = visitor(hospital, "ana"), json.loads(hospital.call("ask", sql=COUNT, epsilon="0.011").body)["entry"]
+    for who, operation, paths in (
+        ("ana", "answer", {f"/answers/{entry}/offer": {"title": "x", "action": "offer"}}),
+        ("cara", "accounts", {"/publish": {"entry": str(entry), "title": "x"}, "/owner": None}),
+    ):
+        made = json.loads(hospital.call("renew_token", who, replace=False, hours=1, operations=[operation]).body)
+        guest = Visitor(hospital.desk)
+        guest.cookies["session"] = made["token"]
+        for path, given in paths.items():
+            reply = guest.send("GET", path) if given is None else guest.post(path, **given)
+            assert reply.status_code == 403, path
+    assert ana.post(f"/answers/{entry}/offer", title="x", action="offer").status_code == 303, "a session may"
+    assert visitor(hospital, "cara").post("/publish", entry=str(entry), title="x").status_code == 200
+
+
+def test_a_visit_without_a_cookie_ends_no_session(hospital):
+    """Another site can cause one in a browser that has the cookie, and does not send it."""
+    assert "set-cookie" not in Visitor(hospital.desk).send("GET", "/").headers
+    ended = Visitor(hospital.desk)
+    ended.cookies["session"] = "tacit_" + "A" * 43
+    assert "max-age=0" in ended.send("GET", "/").headers["set-cookie"].lower()
+
+
+# --- a question outlives its session -----------------------------------------------------------------------------------------
+
+
+LONG = "SELECT COUNT(*) AS n\nFROM visits\nWHERE cost < 5" + "\n  AND cost < 4999" * 2_000
+ASKED = {"key": "k" * 32, "kind": "epsilon", "epsilon": "0.0123", "error": ""}
+
+
+@pytest.mark.parametrize("sql", ["SELECT COUNT(*) AS n\nFROM visits\nWHERE ward = 'x&y+%41</textarea><b>'", LONG])
+@pytest.mark.parametrize("action", ["spend", "price"])
+def test_a_question_that_was_sent_after_the_session_had_ended_is_kept(hospital, sql, action):
+    ana = visitor(hospital, "ana")
+    head, session = hospital.data.ledger.head.number, ana.cookies["session"]
+    ana.post("/leave")
+    ana.cookies["session"] = session
+    reply = ana.post("/ask", **ASKED, sql=sql, action=action)
+    assert reply.status_code == 401
+    form = fields(read(reply.text).one("form", action="/login"))
+    assert (form["sql"], form["epsilon"]) == (sql, "0.0123")
+    assert "key" not in form, "what is asked next has a key of its own"
+    wrong = ana.post("/login", **{**form, "token": "tacit_" + "A" * 43})
+    assert wrong.status_code == 401
+    form = fields(read(wrong.text).one("form", action="/login"))
+    assert form["sql"] == sql, "a wrong token loses nothing"
+    reply = ana.post("/login", **{**form, "token": hospital.tokens["ana"]})
+    assert "session" in ana.cookies
+    if sql == LONG:
+        kept = fields(read(reply.text).one("form", action="/ask"))
+        reply = ana.post("/ask", **kept, action="price")
+    else:
+        assert (reply.status_code, reply.headers["location"].partition("?")[0]) == (303, "/")
+        reply = ana.send("GET", reply.headers["location"])
+    page = read(reply.text)
+    form = fields(page.one("form", id="ask"))
+    assert (form["sql"], form["epsilon"], form["kind"]) == (sql, "0.0123", "epsilon")
+    assert page.all("button", id="spend")
+    assert hospital.data.ledger.head.number == head, "its price is shown, and nothing is spent"
+
+
+def test_a_question_by_error_and_one_of_a_link_are_kept_too(hospital):
+    guest = Visitor(hospital.desk)
+    form = fields(
+        read(guest.post("/ask", **{**ASKED, "kind": "error", "error": "400"}, sql=COUNT).text).one("form", action="/login")
+    )
+    page = guest.get(guest.post("/login", **{**form, "token": hospital.tokens["ana"]}).headers["location"])
+    assert fields(page.one("form", id="ask"))["error"] == "400"
+    assert page.one("span", id="price").text.startswith("ε 0.0598 · n ± 400")
+    guest = Visitor(hospital.desk)
+    assert fields(guest.get("/?sql=SELECT+1").one("form", action="/login"))["sql"] == "SELECT 1"
+    assert guest.post("/ask", **ASKED, sql=COUNT + "\0").status_code == 401
+    assert (
+        guest.send(
+            "POST", "/ask", content=b"%ff=1", headers={"Origin": guest.base, "Content-Type": "application/x-www-form-urlencoded"}
+        ).status_code
+        == 400
+    )
+
+
 # --- the code of a demonstration ---------------------------------------------------------------------------------------------
 
 
@@ -186,6 +268,21 @@ def test_codes_expire_and_cannot_be_guessed(hospital, monkeypatch):
     for _ in range(MOST_TRIES):
         guest.post("/login", token=WRONG)
     assert Visitor(hospital.desk).post("/login", token=code).status_code == 303
+
+
+def test_guesses_of_anybody_write_nothing_while_no_code_is_live(hospital):
+    """Else who has no account keeps the records locked, which every spend writes to."""
+    accounts, guest = hospital.office.accounts, Visitor(hospital.desk)
+    with hospital.office.records.transaction() as connection:
+        connection.exec_driver_sql("DELETE FROM codes")
+        assert guest.post("/login", token=WRONG).status_code == 401, "it waits for no lock"
+    code = make_code(accounts, "ana")
+    for _ in range(MOST_TRIES + 3):
+        guest.post("/login", token=WRONG)
+    with hospital.office.records.reader() as connection:
+        tries = connection.exec_driver_sql("SELECT tries FROM codes").scalar()
+    assert tries == MOST_TRIES, "and after the last try nothing is counted"
+    assert guest.post("/login", token=code).status_code == 401
 
 
 def test_codes_have_fifty_bits():
@@ -315,6 +412,12 @@ def test_every_reply_has_its_headers(hospital):
         policies.append(policy)
     assert "nonce-" in policies[0]
     assert policies[0] != policies[1], "a nonce is used once"
+
+
+def test_an_address_that_cannot_be_read_is_a_page_with_its_headers(hospital):
+    reply = visitor(hospital, "ana").send("GET", f"/answers/{'9' * 5000}")
+    assert (reply.status_code, reply.headers["cache-control"]) == (400, "no-store")
+    assert read(reply.text).all("p", role="alert")
 
 
 def test_another_host_gets_nothing(hospital):

@@ -93,8 +93,9 @@ class Asking:
         epsilon = _first_epsilon(budget)
         known = views.examples(catalog["tables"], epsilon)
         sql = query.get("sql", "").replace("\r\n", "\n") or (known[0][0] if known else "")
-        named = query.get("epsilon", "")
-        wanted = Wanted(sql, "epsilon", named if re.fullmatch(AMOUNT, named) and len(named) <= 32 else epsilon)
+        named = wanted_of(dict(query))
+        is_named = len(named.epsilon) <= 32 and re.fullmatch(AMOUNT, named.epsilon) is not None
+        wanted = Wanted(sql, named.kind, named.epsilon if is_named else epsilon, named.error)
         return await self.form(visit, wanted, await self._seen(visit, wanted), catalog=catalog, known=known)
 
     async def send(self, visit: Visit) -> Response:

@@ -16,11 +16,11 @@ from starlette.routing import Route
 from tacit.doors.server.calls import Clerk
 from tacit.doors.server.front import Asking as Calls
 from tacit.doors.server.front import app
-from tacit.doors.server.gate import App, Gate, Message, Receive, Send
+from tacit.doors.server.gate import SAFE, App, Gate, Message, Receive, Send
 from tacit.doors.server.pages.asking import DOWNLOADS, Asking
 from tacit.doors.server.pages.frame import ONCE_A_YEAR, POLICY, Frame
 from tacit.doors.server.pages.offices import Offices
-from tacit.doors.server.pages.sessions import Asks, Entrance, LoggedOut, Problem, Visit, visit_of
+from tacit.doors.server.pages.sessions import Asks, Entrance, LoggedOut, Problem, Visit, form_of, visit_of
 from tacit.doors.server.settings import Settings
 
 Show = Callable[[Visit], Awaitable[Response]]
@@ -60,14 +60,23 @@ class Door:
                     return await show(visit)
                 return RedirectResponse(HOME[visit.who["role"]], 303, NOT_STORED) if path == "/" else _not_found(self.frame)
             except LoggedOut:
-                place = request.url.path if method == "GET" else ""
-                return self.entrance.forgotten(self.entrance.page(place, 401 if place != "/" else 200))
+                return await self._ask_to_log_in(path, request)
             except Problem as problem:
                 return _problem(self.frame, problem)
             except (ValueError, UnicodeError):  # a form that no page of this server has sent
                 return _as_response(self.frame, "bad_request")
 
         return Route(path, run, methods=[method])
+
+    async def _ask_to_log_in(self, path: str, request: Request) -> Response:
+        """The page that asks for a token; a question that was sent or linked goes on after it."""
+        place = request.url.path if request.method in SAFE else ""
+        try:
+            kept = await form_of(request) if path == "/ask" else dict(request.query_params) if path == "/" else {}
+        except (ValueError, UnicodeError):
+            return _as_response(self.frame, "bad_request")
+        page = self.entrance.page(place, 401 if place != "/" else 200, kept=kept)
+        return self.entrance.forgotten(page) if self.entrance.is_known(request) else page
 
 
 def console(asks: Asks, settings: Settings) -> App:
@@ -100,7 +109,9 @@ def console(asks: Asks, settings: Settings) -> App:
         door.page("/auditor", offices.auditor, AUDITOR),
         door.page("/auditor/head.json", offices.head, AUDITOR),
     ]
-    inside = Starlette(routes=routes, exception_handlers={HTTPException: partial(_absent, frame)})
+    inside = Starlette(
+        routes=routes, exception_handlers={HTTPException: partial(_absent, frame), Exception: partial(_unforeseen, frame)}
+    )
     inside.router.redirect_slashes = False
     return Gate(inside, settings, frame.rules(settings))
 
@@ -128,6 +139,11 @@ async def _file(frame: Frame, request: Request) -> Response:
 async def _absent(frame: Frame, _: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
     return _as_response(frame, {404: "not_found", 405: "method_not_allowed"}.get(status, "bad_request"))
+
+
+async def _unforeseen(frame: Frame, _: Request, error: Exception) -> Response:
+    """An address that cannot be read, such as one with a number of 5,000 digits; or an error that was not foreseen."""
+    return _as_response(frame, "bad_request" if isinstance(error, ValueError) else "unavailable")
 
 
 def _not_found(frame: Frame) -> Response:

@@ -62,7 +62,7 @@ class Offices:
         name, role, days, cap = (given.get(each, "").strip() for each in ("name", "role", "days", "cap"))
         if not WHOLE.fullmatch(days) or (cap and not re.fullmatch(AMOUNT, cap)):
             return await self.owner(visit, 422, wrong=self.texts["wrong_invitation"])
-        wanted = {"name": name[:64], "role": role, "days": int(days)}
+        wanted = {"name": name, "role": role, "days": int(days)}
         reply = await visit.asks.reply("add_account", given.get("token", "").strip(), wanted, visit.request)
         content = json.loads(reply.body)
         if reply.status != 200:
@@ -70,15 +70,15 @@ class Offices:
             return await self.owner(visit, 403 if reply.status == 401 else reply.status, wrong=wrong)
         wrong = ""
         if cap and role == "analyst":
-            lowered = await visit.call("set_caps", name=name[:64], epsilon=cap)
+            lowered = await visit.call("set_caps", name=name, epsilon=cap)
             wrong = "" if lowered.status == 200 else json.loads(lowered.body)["error"]["message"]
         return await self.owner(visit, issued=content, wrong=wrong)
 
     async def revoke(self, visit: Visit) -> Response:
         """End a token of an account, or all of them."""
         given = await form_of(visit.request)
-        numbers: dict[str, Any] = {each: int(given[each]) for each in ("number", "narrow") if WHOLE.fullmatch(given.get(each, ""))}
-        return await self._done(visit, await visit.call("revoke", name=given.get("name", "")[:64], **numbers))
+        numbers: dict[str, Any] = {each: int(given[each]) for each in ("number", "narrow") if each in given}
+        return await self._done(visit, await visit.call("revoke", name=given.get("name", ""), **numbers))
 
     async def lower(self, visit: Visit) -> Response:
         """Lower the cap of an analyst, or return to that of the catalog."""
@@ -87,7 +87,7 @@ class Offices:
         if cap and not re.fullmatch(AMOUNT, cap):
             return await self.owner(visit, 422, wrong=self.texts["no_amount"])
         return await self._done(
-            visit, await visit.call("set_caps", name=given.get("name", "")[:64], **({"epsilon": cap} if cap else {}))
+            visit, await visit.call("set_caps", name=given.get("name", ""), **({"epsilon": cap} if cap else {}))
         )
 
     async def resume(self, visit: Visit) -> Response:

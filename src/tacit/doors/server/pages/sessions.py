@@ -9,25 +9,27 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import parse_qsl
+from types import MappingProxyType
+from typing import Any, Protocol
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from tacit.doors.server.calls import Reply
-from tacit.doors.server.pages.frame import Frame, made_from
+from tacit.doors.server.pages.frame import Frame, Lines, made_from
 from tacit.doors.server.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SECONDS = 8 * 3600
 HOURS = 8
 TOKEN = re.compile(r"tacit_[A-Za-z0-9_-]{43}")
 PLACE = re.compile(r"/(?:catalog|history|budget|owner|auditor|publish|answers/[0-9]{1,16})?")  # where a login may lead
 MOST_FIELDS = 300
+QUESTION = ("sql", "kind", "epsilon", "error")
+NOTHING: Mapping[str, str] = MappingProxyType({})
+LONGEST_ADDRESS = 8_000  # which a header has room for
 TOO_MANY, PATIENCE = 429, 1.0  # seconds
 
 
@@ -116,6 +118,13 @@ async def fields_of(request: Request) -> list[tuple[str, str]]:
     return [(name, value.replace("\r\n", "\n")) for name, value in pairs]
 
 
+def _question_of(given: Mapping[str, str]) -> dict[str, Lines]:
+    """The question in a form, with its budget: what is kept while its analyst logs in again."""
+    if not given.get("sql", "").strip():
+        return {}
+    return {name: Lines(given[name].replace("\r\n", "\n")) for name in QUESTION if name in given}
+
+
 @dataclass(frozen=True, slots=True)
 class Entrance:
     """Logging in and out."""
@@ -128,9 +137,10 @@ class Entrance:
         """The page that asks for a token."""
         return self.page(request.query_params.get("next", ""))
 
-    def page(self, place: str = "", status: int = 200, wrong: str = "") -> Response:
-        """That page, after a session has ended or a token was wrong."""
-        return self.frame.page("login.html", status, who=None, at="", place=place if PLACE.fullmatch(place) else "/", wrong=wrong)
+    def page(self, place: str = "", status: int = 200, wrong: str = "", kept: Mapping[str, str] = NOTHING) -> Response:
+        """That page, after a session has ended or a token was wrong; a question of the form that was sent is kept in it."""
+        facts: dict[str, Any] = {"place": place if PLACE.fullmatch(place) else "/", "wrong": wrong, "kept": _question_of(kept)}
+        return self.frame.page("login.html", status, who=None, at="", **facts)
 
     async def log_in(self, request: Request) -> Response:
         """A session of its own for what was typed; an older one of this browser ends."""
@@ -139,12 +149,23 @@ class Entrance:
         reply = await (self._session_of(typed, request) if TOKEN.fullmatch(typed) else self._redeemed(typed, request))
         if reply.status != 200:
             known = {403: "wrong_narrow", 401: "wrong_token"}.get(reply.status, "wrong_now")
-            return self.page(place, reply.status, self.frame.texts[known])
+            return self.page(place, reply.status, self.frame.texts[known], given)
         if old := request.cookies.get(cookie_of(self.settings), ""):
             await self.asks.reply("leave", old, {}, request)
-        there = RedirectResponse(place if PLACE.fullmatch(place) else "/", 303)
+        there = self._after(place if PLACE.fullmatch(place) else "/", _question_of(given))
         self._set(there, json.loads(reply.body)["token"], SECONDS)
         return there
+
+    def _after(self, place: str, kept: Mapping[str, Lines]) -> Response:
+        """Where a login leads: with a question, to its price. Nothing is spent for it, and its form gets a new key."""
+        address = f"/?{urlencode(kept)}" if kept else place
+        if len(address) <= LONGEST_ADDRESS:
+            return RedirectResponse(address, 303)
+        return self.frame.page("kept.html", who=None, at="", kept=kept)
+
+    def is_known(self, request: Request) -> bool:
+        """Whether the browser sent a cookie: a request without one, as another site can cause, ends no session."""
+        return cookie_of(self.settings) in request.cookies
 
     async def _session_of(self, token: str, request: Request) -> Reply:
         """A narrow token of eight hours; of a token that ends earlier, one that ends with it."""

@@ -48,7 +48,7 @@ async function price() {
   const late = setTimeout(() => stop.abort(), 20000);
   try {
     const reply = await fetch("/price", { method: "POST", body: new URLSearchParams(new FormData(form)), signal: stop.signal });
-    if (reply.status === 401) return location.reload();
+    if (reply.status === 401) return form.requestSubmit(element("check")); // the page that asks to log in keeps the question
     if (!reply.ok) throw new Error("no price");
     if (!again) show(await reply.json());
   } catch {
