@@ -96,7 +96,7 @@ class Clients:
 def faults(answered: Sequence[Told], found: Mapping[int, Entry], cap: Fraction = Fraction(2)) -> list[str]:
     """What is wrong with answers that clients have, by the ledger; nothing if every one was paid for, once."""
     spends = [entry for entry in found.values() if entry.kind == "spend"]
-    asked = [entry.question for entry in spends]
+    asked = [(entry.question, entry.price.epsilon) for entry in spends]
     paid = {(entry.number, entry.question, entry.price.epsilon) for entry in spends}
     wrong = {
         "an answer without its entry": any((told.entry, told.question, told.price) not in paid for told in answered),
