@@ -361,7 +361,7 @@ def rounded(axes: Axes) -> float:
 class Estimated:
     """The noise of numbers that add up cells of one margin: of axis i of `axes`, `taken[i]` values.
 
-    All numbers that take as many values of each axis have the same law. The released number is at most `rounding` from the estimate.
+    All numbers that take as many values of each axis have the same law. The released one is at most `rounding` from the estimate.
     """
 
     strategy: Residual

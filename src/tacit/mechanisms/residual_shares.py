@@ -227,7 +227,7 @@ def _by_steps(needs: Floats, informs: Floats, steps: int) -> Floats:
 
 
 def _informing(parts: Sequence[Axes], candidates: Sequence[Candidate], sizes: Sequence[int]) -> Floats:
-    """The information of each candidate about the residuals of each part, where it has all of an epsilon of 1, and a unit has one row."""
+    """The information of each candidate about the residuals of each part, for an epsilon of 1 and a unit of one row."""
     unit, places = Contribution(1), {part: at for at, part in enumerate(parts)}
     table = np.zeros((len(parts), len(candidates)))
     for column, (axes, centred) in enumerate(candidates):
