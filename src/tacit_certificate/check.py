@@ -10,6 +10,7 @@ from typing import Any
 
 from tacit_certificate import numbers, price
 from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, refuse, verify, whole
+from tacit_certificate.margins import Margins
 from tacit_certificate.price import Cost
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
@@ -54,6 +55,7 @@ class Certificate:
     parts: list[Part] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)
     moved: dict[tuple[int, int], Sensitivity] = field(default_factory=dict)
+    shared: dict[int, Sensitivity] = field(default_factory=dict)
 
     def check(self, keys: Keys) -> Report:
         """The report on the whole certificate."""
@@ -173,8 +175,14 @@ class Certificate:
     def mechanisms(self) -> None:
         """Every number of every part is released by one mechanism, with noise for its sensitivity, recorded as its events."""
         events, used, done = list(price.leaves(self.node["event"])), list[int](), list[tuple[Any, ...]]()
+        margins = None
         for node in self.node["mechanisms"]:
             at = whole(node, "part", 0)
+            if node["releases"] in ("shared", "estimate"):
+                margins = margins or Margins(self.parts, self.reaches)
+                done += self._shared(margins, node, [events[number] for number in node["events"]])
+                used += node["events"]
+                continue
             part, named = self.parts[at], [events[number] for number in node["events"]]
             place = None if node["releases"] == "keys" else whole(node, "moment", 0)
             done += self._released(node, at, place)
@@ -190,6 +198,18 @@ class Certificate:
         wanted = sorted(each for at, part in enumerate(self.parts) for each in _wanted(at, part))
         refuse(sorted(done) != wanted, f"released are {sorted(done)}; the plan needs {wanted}")
         self._curve()
+
+    def _shared(self, margins: Margins, node: Node, events: list[Node]) -> list[tuple[Any, ...]]:
+        """A measurement that parts share releases nothing by itself; an estimate is one moment of its part."""
+        at, place = whole(node, "part", 0), whole(node, "moment", 0)
+        if node["releases"] == "estimate":
+            self.report.checked.append(f"part {at}, moment {place}: {margins.estimate(node, self.parts[at])}")
+            return [(at, "moment", place)]
+        refuse(at != 0, "what parts share is told with the moments of the first")
+        text, moved = margins.measurement(node, events, self.moved[0, place])
+        self.shared |= dict.fromkeys(node["events"], moved)
+        self.report.checked.append(f"shared by all parts, moment {place}: {text}")
+        return []
 
     def other_way(self) -> None:
         """Histograms of a table: a unit has at most `max_rows` rows in their cells. What is drawn in other ways is as stated."""
@@ -249,8 +269,11 @@ class Certificate:
         for event in self.node["event"]["events"] if self.node["event"]["kind"] == "batch" else [self.node["event"]]:
             count = len(list(price.leaves(event)))
             if event["kind"] == "calibrated-gaussian":
-                own = [numbered[number] for number in range(place, place + count)]
-                moves = [(self.moved[node["part"], node["moment"]], whole(node, "dimension", 1) == 1) for node in own]
+                own = [(number, numbered[number]) for number in range(place, place + count)]
+                moves = [
+                    (self.shared.get(number) or self.moved[node["part"], node["moment"]], whole(node, "dimension", 1) == 1)
+                    for number, node in own
+                ]
                 both = [price.brief(rational(event[name])) for name in ("epsilon", "delta")]
                 text = f"all Gaussian noise is (epsilon {both[0]}, delta {both[1]})"
                 if how := price.calibrated(event, moves):

@@ -195,7 +195,7 @@ def _noise(released: Released) -> str:
     return noise(released.node, released.events, released.sensitivity.l1, released.sensitivity.l2_squared, alone)
 
 
-def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int, alone: bool = False) -> str:
+def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fraction, alone: bool = False) -> str:
     """Noise for how far one unit moves the numbers; `alone` says that there is one number, which moves by a whole one."""
     if [event["kind"] for event in events] != [node["kind"]]:
         raise Wrong(f"noise of kind {node['kind']} is recorded as one event of that kind")

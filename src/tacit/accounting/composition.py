@@ -7,6 +7,7 @@ advance are in `batches.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -39,6 +40,9 @@ from tacit.privacy.rounding import exp_up, log_down, sqrt_down, sqrt_up
 Part = TypeVar("Part")
 
 
+LONGEST, PLACES = 3_000, 10**30  # bits of a denominator that is kept, and the grid of the others
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The triple that the filter sums: outside a part of weight `delta`, ratios up to e^epsilon and Renyi divergences up to rho a.
@@ -57,7 +61,14 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         _one_relation((self, other))
         epsilon = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
-        return Cost(epsilon, self.rho + other.rho, self.delta + other.delta, self.neighbours)
+        return Cost(epsilon, _short_up(self.rho + other.rho), self.delta + other.delta, self.neighbours)
+
+
+def _short_up(rho: Fraction) -> Fraction:
+    """The number itself, or one above it of 30 places: the denominators of many scales have thousands of digits together."""
+    if rho.denominator.bit_length() <= LONGEST:
+        return rho
+    return Fraction(math.ceil(rho * PLACES), PLACES)
 
 
 @singledispatch

@@ -27,7 +27,7 @@ from tacit.query.plan import PerUnit, UnitJoin
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
-from tacit.query.price.quote import or_one, request_of
+from tacit.query.price.quote import or_one, read_loss, request_of
 from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import below, canonical_text
@@ -164,7 +164,8 @@ def asked_json(asked: Request) -> dict[str, Any]:
     """A request as plain values, and back with `asked_from`."""
     amounts = {name: _text(getattr(asked, name)) for name in ("epsilon", "delta", "error", "confidence")}
     weights = [[name, str(weight)] for name, weight in asked.weights]
-    return {**amounts, "simultaneous": asked.simultaneous, "interval": asked.interval, "weights": weights}
+    loss = {} if asked.loss is None else {"loss": asked.loss}
+    return {**amounts, "simultaneous": asked.simultaneous, "interval": asked.interval, "weights": weights, **loss}
 
 
 def asked_from(document: Mapping[str, Any]) -> Request:
@@ -172,7 +173,8 @@ def asked_from(document: Mapping[str, Any]) -> Request:
     epsilon, error = (None if document[name] is None else Fraction(document[name]) for name in ("epsilon", "error"))
     weights = tuple((str(name), Fraction(weight)) for name, weight in document["weights"])
     delta, confidence = Fraction(document["delta"]), Fraction(document["confidence"])
-    return Request(epsilon, delta, error, confidence, bool(document["simultaneous"]), None, bool(document["interval"]), weights)
+    asked = Request(epsilon, delta, error, confidence, bool(document["simultaneous"]), None, bool(document["interval"]), weights)
+    return replace(asked, loss=read_loss(document.get("loss")))
 
 
 def asked_by_place(quote: Quote) -> dict[str, Any]:

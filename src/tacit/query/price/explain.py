@@ -10,11 +10,12 @@ from math import prod
 from tacit.accounting.calibrate import short_up
 from tacit.accounting.composition import loss
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.residual import Estimated
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.intervals.aggregates import CHOICES, moments_of
-from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
+from tacit.query.intervals.bands import Added, Margin, Shared, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.passes import clamped_of
 from tacit.query.plan import (
@@ -141,6 +142,7 @@ def _noise(quote: Quote, uses: _Uses) -> list[Noise]:
         parts.append(_with_share(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote, uses))
     parts += [_with_share(_of_mode(part, quote), [part.call], quote, uses) for part in quote.modes]
     parts += [_of_margin(part, quote, uses) for part in quote.margins]
+    parts += [_of_shared(part, quote, uses) for part in quote.shared]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
@@ -181,6 +183,17 @@ def _of_margin(part: Margin, quote: Quote, uses: _Uses) -> Noise:
     what, scale = _name(part.moment, quote.question), as_text(mechanism.scale * unit)
     count = f"{part.mechanism.count} numbers of part {part.part + 1}, each with {mechanism.name} noise"
     return Noise(what, f"sum of {count}", "that of its parts", scale, "no cost of its own")
+
+
+def _of_shared(part: Shared, quote: Quote, uses: _Uses) -> Noise:
+    """Estimated from measurements that all parts share: their number, their cost, and the deviation of one number here."""
+    strategy, unit = part.mechanism.strategy, _unit(part.moment, uses)
+    noise = strategy.measurements[0].noise.name
+    sources = f"{len(strategy.measurements)} measurements with {noise} noise, shared by all parts"
+    deviation = f"{part.mechanism.variance**0.5 * float(unit):.6g} (deviation)"
+    return Noise(
+        _name(part.moment, quote.question), f"estimate from {sources}", "that of the measurements", deviation, str(strategy.loss)
+    )
 
 
 def _unit(moment: Moment, uses: _Uses) -> Fraction:
@@ -258,7 +271,9 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses, group_rows: int |
             missed = missed_by(out, question, quote.request, quote.cells or 1)
             rows = _rows_added(out, quote) if isinstance(out, Window) else 1
             noise = parts[0].mechanism
-            alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
+            alone = (
+                noise.interval(1 - missed).above if isinstance(noise, Added | Estimated) else half_width_of_sum(noise, rows, missed)
+            )
             width = alone * float(_unit(moments[0], uses))
             exact_width = width_text(alone, _unit(moments[0], uses))
             most = "up to " if isinstance(out, Window) and out.order else ""

@@ -14,6 +14,7 @@ from fractions import Fraction
 from tacit.accounting.gaussian_curve import calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.residual import Estimated
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
 from tacit.query.intervals.bands import Added, Sum
@@ -52,6 +53,7 @@ from tacit.query.price.quote import (
     request,
     with_noise,
 )
+from tacit.query.price.shared import Sharer, Sharing, total_error
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
 from tacit.query.question import Question, cells_of, pause, private
@@ -75,6 +77,7 @@ __all__ = [
 Weights = Mapping[int, Fraction]
 MOST_MIXED = 4  # ways to divide sums between Gaussian and Laplace noise that are compared
 MANY_SUMS = 2_000  # in all parts of a question; pricing one takes about a millisecond
+LEAST_WIDTH = 1e-6  # of a row: noise that is less counts as this
 MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
 
 
@@ -101,13 +104,25 @@ def price(
         raise NoBudget("missing budget", remedy="give epsilon=0.5", argument="epsilon")
     weights = placed(asked.weights, question)
     pure = _with_laplace(question, asked, touched, factor, weights)
-    if not asked.delta or not any(map(paid, question.parts, touched)):
+    sharing = None if factor > 1 else Sharing.of(question, touched)
+    concentrated = bool(asked.delta) and any(map(paid, question.parts, touched))
+    if not concentrated and sharing is None:
         return (pure,)
-    offers = _gaussian_offers(question, asked, touched, factor, weights)
     seen = Seen.of(pure, weights)
     other = seen.half_widths(pure)
-    best = min(offers, key=lambda offer: seen.relative_error(seen.half_widths(offer[0]), other))
-    return tuple(sorted([pure, *best], key=lambda quote: seen.relative_error(seen.half_widths(quote), other)))
+
+    def missed(quote: Quote) -> float:
+        widths = seen.half_widths(quote)
+        return seen.relative_error(widths, other) if asked.loss is None else total_error(quote, widths, asked.loss)
+
+    important = None if asked.loss is not None else seen.important(other)
+    shared = None if sharing is None else Sharer(question, asked, tuple(touched), sharing, weights, important)
+    pures = [pure] if shared is None else [pure, shared.with_laplace()]
+    offers = list(_gaussian_offers(question, asked, touched, factor, weights)) if concentrated else []
+    if concentrated and shared is not None:
+        offers.append(list(shared.with_gaussian(calibrate_rho(asked.epsilon, asked.delta / 2))))
+    best = min(offers, key=lambda offer: missed(offer[0]), default=[])
+    return tuple(sorted([min(pures, key=missed), *best], key=missed))
 
 
 def check(question: Question, asked: Request, cores: int | None = None) -> None:
@@ -237,7 +252,7 @@ class Seen:
     """
 
     needs: tuple[tuple[Need, Fraction], ...]
-    _known: dict[tuple[Additive | Added, Fraction], float] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[Additive | Added | Estimated, Fraction], float] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, quote: Quote, weights: Mapping[int, Fraction]) -> Seen:
@@ -251,6 +266,16 @@ class Seen:
             total += float(need.weight) ** 2 * ((width / theirs) ** 2 if theirs else 1.0)
         return total
 
+    def important(self, widths: Widths) -> dict[tuple[int, Moment], Fraction]:
+        """How much the square of each sum counts where errors are relative to these widths, by part and moment."""
+        found: dict[tuple[int, Moment], Fraction] = {}
+        for (need, _), width in zip(self.needs, widths, strict=True):
+            for item, _ in need.squares:
+                if isinstance(item.what, Moment):
+                    counted = (float(need.weight) * row_size(item.what) / max(width, LEAST_WIDTH)) ** 2
+                    found[need.part, item.what] = found.get((need.part, item.what), Fraction(0)) + Fraction(f"{counted:.6g}")
+        return found
+
     def half_widths(self, quote: Quote) -> Widths:
         """The error of each number of the answer at its confidence, in rows: the root of the squares of what each of its sums does.
 
@@ -259,7 +284,7 @@ class Seen:
         mechanisms = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
         return tuple(self._half_width(need, missed, mechanisms[need.part]) for need, missed in self.needs)
 
-    def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added]) -> float:
+    def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added | Estimated]) -> float:
         squares = [
             float(square) * (self._interval(mechanisms[item.what], missed) / row_size(item.what)) ** 2
             for item, square in need.squares
@@ -267,7 +292,7 @@ class Seen:
         ]
         return math.sqrt(sum(squares))
 
-    def _interval(self, mechanism: Additive | Added, missed: Fraction) -> float:
+    def _interval(self, mechanism: Additive | Added | Estimated, missed: Fraction) -> float:
         key = mechanism, missed
         if key not in self._known:
             pause()

@@ -22,6 +22,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.residual import Residual
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
@@ -29,7 +30,7 @@ from tacit.mechanisms.tree.shape import Tree, fitting
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import Loss, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, brief, decimal_text, exact, exp_up
-from tacit.query.intervals.bands import Added, Margin, Sum
+from tacit.query.intervals.bands import Added, Margin, Released, Shared, Sum
 from tacit.query.intervals.misses import missed_in
 from tacit.query.plan import UNSAID, Moment
 from tacit.query.price.needs import ADDITIVE, Item, Summed, charged_sums, measured, modes_of, quantiles
@@ -45,6 +46,7 @@ LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides i
 
 
 HEAVIEST = 1000
+LOSSES = ("squares", "largest")  # of several grouping sets: of all cells together, or the largest of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Request:
     groups: int | None = field(default=None, repr=False, metadata=UNSAID)  # does not affect what is answered, only what is refused
     interval: bool = field(default=True, metadata=UNSAID)
     weights: tuple[tuple[str, Fraction], ...] = field(default=(), metadata=UNSAID)
+    loss: str | None = field(default=None, metadata=UNSAID)
 
 
 def request(
@@ -70,11 +73,12 @@ def request(
     groups: int | None = None,
     interval: bool = True,
     weights: Mapping[str, Number] | None = None,
+    loss: str | None = None,
 ) -> Request:
     """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`.
 
     Without `interval`, a quantile is its value alone, to which then all of its epsilon goes. `weights` says how much more than
-    others the error of a column counts when epsilon is split.
+    others the error of a column counts when epsilon is split. `loss` says which error of several grouping sets is made small.
     """
     if epsilon is None and error is None:
         raise NoBudget(
@@ -101,6 +105,7 @@ def request(
         None if groups is None else _whole(groups),
         truth_of(interval, "interval"),
         read_weights(weights),
+        read_loss(loss),
     )
 
 
@@ -153,6 +158,15 @@ def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fract
     return tuple(sorted(exact_weights.items()))
 
 
+def read_loss(loss: str | None) -> str | None:
+    """The name of a loss, if one is given."""
+    if loss is not None and loss not in LOSSES:
+        raise InvalidInput(
+            f"loss must be one of {', '.join(LOSSES)}, not {brief(str(loss))}; leave it out for squares", argument="loss"
+        )
+    return loss
+
+
 def _usual(number: Fraction, name: str) -> Fraction:
     """A number that keeps noise and intervals within the range of a float."""
     if not LEAST <= number <= 1 / LEAST:
@@ -167,6 +181,17 @@ def _enough(epsilon: Fraction) -> Fraction:
 
 
 UNIT = Neighbours("add-remove", "unit")
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Measurements of one moment that parts of a question share. `parts` has the number of each part, the place of the moment
+    there, and the places of its keys in the order of the axes.
+    """
+
+    moment: Moment
+    strategy: Residual
+    parts: tuple[tuple[int, int, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +221,7 @@ class Quote:
     Of a question with several parts there is a quote for each, `beside` and `below` as in the question; the price is that of all
     parts together. `margins` are sums that are not measured, but added up from those of another part. `shares` says what part of
     epsilon each thing released has, `stated` what all Gaussian sums of the question are together, (epsilon, delta).
+    `workloads` of the first part are measurements that parts share; of these parts, a source is asked of the engine.
     """
 
     question: Question
@@ -212,6 +238,9 @@ class Quote:
     below: tuple[Quote, ...] = ()
     shares: tuple[tuple[object, Fraction], ...] = ()
     stated: tuple[Fraction, Fraction] | None = None
+    shared: tuple[Shared, ...] = ()
+    is_source: bool = False
+    workloads: tuple[Workload, ...] = ()
 
     @property
     def event(self) -> Event:
@@ -228,7 +257,8 @@ class Quote:
         """The releases for this part alone."""
         trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
         alone = [part.event for part in self.drawn if not isinstance(part.mechanism, FromTree)]
-        events: list[Event] = [*(part.mechanism.event for part in self.sums), *trees.values(), *alone]
+        shared = [event for each in self.workloads for event in each.strategy.event.events]
+        events: list[Event] = [*shared, *(part.mechanism.event for part in self.sums), *trees.values(), *alone]
         return (self.keys.event, *events) if self.keys else tuple(events)
 
     @property
@@ -237,14 +267,14 @@ class Quote:
         return self, *self.beside, *self.below
 
     @property
-    def noisy_sums(self) -> tuple[Sum | Margin, ...]:
-        """The sums of this part, measured and added up."""
-        return self.sums + self.margins
+    def noisy_sums(self) -> tuple[Released, ...]:
+        """The sums of this part, measured, added up and estimated."""
+        return self.sums + self.margins + self.shared
 
     @property
     def measured(self) -> bool:
         """Whether anything is asked of the engine for this part."""
-        return bool(self.sums or self.drawn or self.keys)
+        return bool(self.sums or self.drawn or self.keys or self.is_source)
 
     @property
     def drawn(self) -> tuple[Rank | Mode, ...]:

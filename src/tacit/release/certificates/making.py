@@ -42,6 +42,7 @@ PAGES: Mapping[str, str] = {
     "farthest": "mechanisms/farthest.md",
     "resampling": "mechanisms/dirichlet/dirichlet.md",
     "added": "accounting/added.md",
+    "estimated": "mechanisms/residual.md",
     "stated": "accounting/composition.md",
 }
 """The proof page of each kind of mechanism."""

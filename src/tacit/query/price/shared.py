@@ -1,0 +1,214 @@
+"""Noise shaped to several grouping sets: measurements that all parts of a question share (mechanisms/residual.md).
+
+The parts must be margins of one table: over the same rows, with public keys, and of counts and sums alone. Then each number can be
+estimated from measurements of all sets of keys. Whether that is better than noise for each part follows from public parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from tacit.accounting.gaussian_curve import Moves, calibrated_rho
+from tacit.mechanisms.residual import Axes, Contribution, Estimated, Measurement, Residual, cells, closure
+from tacit.mechanisms.residual_shares import (
+    MOST_SETS,
+    Loss,
+    Wanted,
+    gaussian_shares,
+    gaussian_strategy,
+    laplace_shares,
+    laplace_strategy,
+)
+from tacit.query.intervals.bands import Shared
+from tacit.query.plan import Key, Moment, Term
+from tacit.query.price.needs import epsilon_shares, rho_shares
+from tacit.query.price.quote import Quote, Request, Workload, together
+from tacit.query.price.stability import Reach, l1_sensitivity, row_range
+from tacit.query.question import End, Fixed, KeyValue, Number, Question, Result, domain, pause, private
+
+FORMED = frozenset({"count", "sum"})
+SHARED = frozenset({"rows", "sum"})
+PLAIN = KeyValue | Result | Fixed | Number | End
+FEWEST_PARTS = 2
+MOST_SHARED_CELLS = 10**6  # of all parts
+
+
+Important = Mapping[tuple[int, Moment], Fraction]
+"""How much the squared error of one number counts, by part and moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """The margins of a question: its keys as axes, with their sizes, and the axes of every part."""
+
+    sizes: tuple[int, ...]
+    parts: tuple[Axes, ...]
+    moments: tuple[Moment, ...]
+
+    @classmethod
+    def of(cls, question: Question, touched: Sequence[Reach]) -> Sharing | None:
+        """The margins of a question; None where its parts are not margins of one table, or only one of them is asked for."""
+        if len(question.below) + 1 < FEWEST_PARTS or question.beside or not all(map(_is_margin, question.parts, touched)):
+            return None
+        keys: dict[Term, Key] = {}
+        for part in question.parts:
+            for key in part.group.keys:
+                if keys.setdefault(key.term, key).kept != key.kept:
+                    return None
+        if any(part.group.child != question.group.child for part in question.parts):
+            return None
+        if any(set(part.group.moments) != set(question.group.moments) for part in question.parts):
+            return None
+        places = {term: at for at, term in enumerate(keys)}
+        sizes = tuple(len(domain(key)) for key in keys.values())
+        parts = tuple(tuple(sorted(places[key.term] for key in part.group.keys)) for part in question.parts)
+        moments = tuple(dict.fromkeys(moment for part in question.parts for moment in part.group.moments))
+        if any(len(set(axes)) < len(axes) for axes in parts) or sum(cells(axes, sizes) for axes in set(parts)) > MOST_SHARED_CELLS:
+            return None
+        known = set[Axes]()
+        for axes in set(parts):
+            if 2 ** len(axes) > MOST_SETS or len(known := known | set(closure([axes]))) > MOST_SETS:
+                return None
+        return cls(sizes, parts, moments)
+
+    def wanted(self, moment: Moment, important: Important | None) -> tuple[Wanted, ...]:
+        """The cells of every part: all count alike, or those of each part together as much as is said."""
+        shares = {axes: Fraction(0) for axes in self.parts}
+        for at, axes in enumerate(self.parts):
+            shares[axes] += Fraction(1) if important is None else important[at, moment] / cells(axes, self.sizes)
+        return tuple(Wanted.cells_of(axes, self.sizes, share) for axes, share in shares.items())
+
+
+def _is_margin(part: Question, touched: Reach) -> bool:
+    """Whether a part is counts and sums over public groups, as they are, of all rows that a unit has."""
+    plain = all(isinstance(output.value, PLAIN) for output in part.outputs)
+    summed = all(
+        moment.kind in SHARED and moment.together is None and l1_sensitivity(moment, touched) for moment in part.group.moments
+    )
+    return (
+        plain
+        and summed
+        and not private(part)
+        and part.qualify is None
+        and part.group.per_group is None
+        and all(call.name in FORMED for call in part.calls)
+        and not touched.fixed
+    )
+
+
+def contribution(moment: Moment, touched: Reach) -> Contribution:
+    """The part of one unit in a moment."""
+    return Contribution(touched.rows, *row_range(moment), touched.neighbours)
+
+
+# --- quotes ------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sharer:
+    """A question whose parts share measurements, and the request. Without `important`, all cells of all parts count alike."""
+
+    question: Question
+    asked: Request
+    touched: tuple[Reach, ...]
+    sharing: Sharing
+    weights: Mapping[int, Fraction]
+    important: Important | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """Whose error is made small: that of all cells together, or the largest."""
+        return "largest" if self.asked.loss == "largest" else "squares"
+
+    def with_laplace(self) -> Quote:
+        """Every moment has its share of epsilon, and within that every measurement."""
+        epsilon = self.asked.epsilon or Fraction(0)
+        strategies = {}
+        for moment, share in self._of_moments(concentrated=False).items():
+            pause()
+            shares = laplace_shares(self.sharing.wanted(moment, self.important), self.sharing.sizes, self.loss)
+            strategies[moment] = laplace_strategy(shares, self.sharing.sizes, self._unit(moment), epsilon * share)
+        return self._quote(strategies, Fraction(0))
+
+    def with_gaussian(self, fallback: Fraction) -> Iterator[Quote]:
+        """The least noise, stated with its epsilon and delta, and as rho alone; and noise within a rho that any cap admits."""
+        parts = self._of_moments(concentrated=True)
+        shares = {
+            moment: gaussian_shares(self.sharing.wanted(moment, self.important), self.sharing.sizes, self.loss) for moment in parts
+        }
+        moves, weights = list[Moves](), list[Fraction]()
+        for moment, listed in shares.items():
+            for axes, share in listed:
+                moves.append(self._moves(moment, axes))
+                weights.append(parts[moment] * share)
+        epsilon, delta = self.asked.epsilon or Fraction(0), self.asked.delta
+
+        def quote(rho: Fraction) -> Quote:
+            made = {
+                moment: gaussian_strategy(listed, self.sharing.sizes, self._unit(moment), rho * parts[moment])
+                for moment, listed in shares.items()
+            }
+            return self._quote(made, delta)
+
+        least = quote(calibrated_rho(tuple(moves), tuple(weights), epsilon, delta))
+        yield replace(least, stated=(epsilon, delta))
+        yield least
+        yield quote(fallback)
+
+    def _of_moments(self, concentrated: bool) -> dict[Moment, Fraction]:
+        """The share of every moment: what it would have in all parts together, if each were measured by itself."""
+        if len(self.sharing.moments) == 1:
+            return {self.sharing.moments[0]: Fraction(1)}
+        split = rho_shares if concentrated else epsilon_shares
+        each = split(self.question, self.touched, {}, self.weights)
+        return {moment: sum(share for item, share in each.items() if item.what == moment) for moment in self.sharing.moments}  # type: ignore[misc]
+
+    def _unit(self, moment: Moment) -> Contribution:
+        return contribution(moment, self.touched[0])
+
+    def _moves(self, moment: Moment, axes: Axes) -> Moves:
+        unit, sizes = self._unit(moment), self.sharing.sizes
+        alone = Measurement.of(axes, True, sizes, unit, None, Fraction(1)).noise
+        length = unit.l2(axes, True, sizes)
+        total, farthest = unit.l1(axes, True, sizes), unit.farthest(axes, True, sizes)
+        return Moves(Fraction(int(length)) if alone.dimension == 1 else length, alone.dimension, total, min(total, farthest))
+
+    def _quote(self, strategies: Mapping[Moment, Residual], delta: Fraction) -> Quote:
+        parts = self.question.parts
+        largest = [axes for axes in self.sharing.parts if not any(set(axes) < set(other) for other in self.sharing.parts)]
+        asked_of = {axes: self.sharing.parts.index(axes) for axes in largest}
+        quotes = []
+        for at, (part, axes) in enumerate(zip(parts, self.sharing.parts, strict=True)):
+            shared = tuple(
+                Shared(place, moment, Estimated(strategies[moment], axes, (1,) * len(axes), 0.0))
+                for place, moment in enumerate(part.group.moments)
+            )
+            source = asked_of.get(axes) == at
+            priced = self.asked.epsilon or Fraction(0)
+            quotes.append(Quote(part, self.asked, self.touched[at], (), (), None, priced, delta, shared=shared, is_source=source))
+        workloads = tuple(self._workload(moment, strategy) for moment, strategy in strategies.items())
+        return replace(together(quotes), workloads=workloads)
+
+    def _workload(self, moment: Moment, strategy: Residual) -> Workload:
+        places = []
+        for at, part in enumerate(self.question.parts):
+            if moment in part.group.moments:
+                places.append((at, part.group.moments.index(moment), _order(part, self.sharing.parts[at], self.question)))
+        return Workload(moment, strategy, tuple(places))
+
+
+def _order(part: Question, axes: Axes, question: Question) -> tuple[int, ...]:
+    """The places of the keys of a part in the order of their axes."""
+    terms = list(dict.fromkeys(key.term for each in question.parts for key in each.group.keys))
+    own = [terms.index(key.term) for key in part.group.keys]
+    return tuple(own.index(axis) for axis in axes)
+
+
+def total_error(quote: Quote, widths: Sequence[float], loss: str) -> float:
+    """The error by which quotes are compared where a loss is asked for: of all cells together, or the largest."""
+    counted = [part.cells or 1 for part in quote.parts for _ in part.question.calls]
+    if loss == "largest":
+        return max(widths)
+    return sum(count * width**2 for count, width in zip(counted, widths, strict=True))
