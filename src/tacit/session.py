@@ -6,7 +6,7 @@ The store and the ledger are opened in `data_set.py`, which also has the data ow
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, may_select_from_answers
+from tacit.query.language.margins import margins_sql
 from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
+MOST_SHOWN = 10**6  # cells of margins
 KEPT = Form(record_for_all, recorded)
 
 
@@ -162,6 +164,16 @@ class Session:
         if self._bearer is not None:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
         return sale
+
+    def margins(
+        self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
+    ) -> Answer:
+        """Counts (and `sums`) by every set of at most `ways` of the columns: one question, whose noise is shaped to all of them.
+
+        `loss` is "squares" (the default: the squared errors of all cells together) or "largest". A row has NULL in the columns
+        that its set does not have. Totals agree with their parts, and the whole has one price.
+        """
+        return self.sql(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **budget})
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:

@@ -29,15 +29,6 @@ def marginal(joint: Sealed[Any], shape: Sequence[int], keep: Sequence[int]) -> S
     return Sealed(np.asarray(opened(joint)).reshape(shape).sum(axis=others).ravel())
 
 
-def reordered(joint: Sealed[Any], shape: Sequence[int], order: Sequence[int]) -> Sealed[Any]:
-    """The sealed cells of a histogram with its axes in another order, flat.
-
-    >>> opened(reordered(Sealed(np.array([1, 2, 3, 4, 5, 6])), shape=(2, 3), order=[1, 0]))
-    array([1, 4, 2, 5, 3, 6])
-    """
-    return Sealed(np.asarray(opened(joint)).reshape(shape).transpose(order).ravel())
-
-
 def histogram(listed: Sealed[Any], points: Sequence[int]) -> Sealed[Any]:
     """The sealed number of rows of each of the rising `points`, from a list (values, numbers of rows); other values count nowhere.
 

@@ -18,7 +18,7 @@ from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.residual import components, estimate, whole_margins
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
-from tacit.mechanisms.unseal import histogram, reordered
+from tacit.mechanisms.unseal import histogram
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Engine, out_of_limits
 from tacit.query.engines.exact import Exact
@@ -111,27 +111,24 @@ class InProcess:
 
 
 def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:
-    """The exact answers to all parts of a question; to one that is added up from another, an empty one."""
-    return [run(part.question.group) if part.measured else Exact(()) for part in quote.parts]
+    """The exact answers to all parts of a question, then those of its sources; to a part that is not measured, an empty one."""
+    parts = [run(part.question.group) if part.measured else Exact(()) for part in quote.parts]
+    return parts + [run(group) for group in quote.sources]
 
 
 def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer] = ()) -> Noisy:
     """The released numbers of all parts of a question, from their exact answers; margins are added up from them."""
-    parts = [noised(part, result, observers) for part, result in zip(quote.parts, exact, strict=True)]
-    measured = tuple(_measured(workload, quote, exact) for workload in quote.workloads)
+    own, shared = exact[: len(quote.parts)], exact[len(quote.parts) :]
+    parts = [noised(part, result, observers) for part, result in zip(quote.parts, own, strict=True)]
+    measured = tuple(_measured(workload, quote, shared) for workload in quote.workloads)
     return together(quote, [replace(parts[0], measured=measured), *parts[1:]])
 
 
 def _measured(workload: Workload, quote: Quote, exact: Sequence[Exact]) -> tuple[Integers, ...]:
-    """The numbers of measurements that parts share, from the exact cells of the parts that were asked of the engine."""
-    margins = {}
-    for at, place, order in workload.parts:
-        if quote.parts[at].is_source:
-            shape = [len(domain(key)) for key in quote.parts[at].question.group.keys]
-            cells = exact[at].moments[place]
-            assert isinstance(cells, Sealed)  # noqa: S101  # one list of numbers for a sum over public groups
-            margins[_axes(workload, quote, at)] = reordered(cells, shape, order)
-    return workload.strategy.release(margins)
+    """The numbers of measurements that parts share, from the exact cells of the sources."""
+    places = [group.moments.index(workload.moment) for group in quote.sources]
+    cells = [each.moments[place] for each, place in zip(exact, places, strict=True)]
+    return workload.strategy.release(dict(zip(workload.sources, cells, strict=True)))
 
 
 def _axes(workload: Workload, quote: Quote, at: int) -> tuple[int, ...]:

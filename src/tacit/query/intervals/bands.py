@@ -245,7 +245,7 @@ class Shared:
 
     place: int
     moment: Moment
-    mechanism: Estimated
+    mechanism: Estimated = field(compare=False)  # it follows from the workload, which is named once
 
 
 Released = Sum | Margin | Shared

@@ -19,6 +19,7 @@ from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import missed_by, most_groups
+from tacit.query.language.margins import MOST_SETS
 from tacit.query.plan import Moment
 from tacit.query.price.forecast import for_error
 from tacit.query.price.needs import (
@@ -53,7 +54,7 @@ from tacit.query.price.quote import (
     request,
     with_noise,
 )
-from tacit.query.price.shared import Sharer, Sharing, total_error
+from tacit.query.price.shared import Sharer, Sharing, deviations, total_error
 from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
 from tacit.query.price.work import afford
 from tacit.query.question import Question, cells_of, pause, private
@@ -103,6 +104,8 @@ def price(
     if asked.epsilon is None:
         raise NoBudget("missing budget", remedy="give epsilon=0.5", argument="epsilon")
     weights = placed(asked.weights, question)
+    if len(question.below) >= MOST_SETS:
+        return _only_shared(question, asked, touched, weights)
     pure = _with_laplace(question, asked, touched, factor, weights)
     sharing = None if factor > 1 else Sharing.of(question, touched)
     concentrated = bool(asked.delta) and any(map(paid, question.parts, touched))
@@ -125,11 +128,36 @@ def price(
     return tuple(sorted([min(pures, key=missed), *best], key=missed))
 
 
+def _only_shared(question: Question, asked: Request, touched: Sequence[Reach], weights: Weights) -> tuple[Quote, ...]:
+    """The quotes of more margins than can be asked apart."""
+    sharing = Sharing.of(question, touched)
+    assert sharing is not None  # noqa: S101  # else the check refuses
+    sharer = Sharer(question, asked, tuple(touched), sharing, weights)
+    pure = sharer.with_laplace()
+    if not asked.delta:
+        return (pure,)
+    quotes = [pure, *sharer.with_gaussian(calibrate_rho(asked.epsilon or Fraction(0), asked.delta / 2))]
+    return tuple(sorted(quotes, key=lambda quote: total_error(quote, deviations(quote), sharer.loss)))
+
+
 def check(question: Question, asked: Request, cores: int | None = None) -> None:
     """Refuses a question with more groups than are asked for, or with too much work; all else depends on its shape (shape.py)."""
     _check_groups(question, asked)
     _check_sums(question)
-    afford(question, cores)
+    afford(_as_run(question), cores)
+
+
+def _as_run(question: Question) -> Question:
+    """The question as its work is counted: one with more sets than can be asked apart runs by the sources that its parts share."""
+    if len(question.below) < MOST_SETS:
+        return question
+    sharing = Sharing.of(question, [reach(part) for part in question.parts])
+    if sharing is None:
+        raise NotAllowed(
+            f"MARGINS with more than {MOST_SETS} sets are of COUNT and SUM, by columns with public values",
+            remedy="ask for fewer columns, or for COUNT(*) and SUM alone",
+        )
+    return sharing.as_run(question)
 
 
 def _depends(question: Question, touched: Reach) -> bool:

@@ -32,7 +32,7 @@ from tacit.privacy.loss import Loss, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, brief, decimal_text, exact, exp_up
 from tacit.query.intervals.bands import Added, Margin, Released, Shared, Sum
 from tacit.query.intervals.misses import missed_in
-from tacit.query.plan import UNSAID, Moment
+from tacit.query.plan import UNSAID, Group, Moment
 from tacit.query.price.needs import ADDITIVE, Item, Summed, charged_sums, measured, modes_of, quantiles
 from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
 from tacit.query.question import Call, Question, cells_of, pause, private, values_of
@@ -186,12 +186,13 @@ UNIT = Neighbours("add-remove", "unit")
 @dataclass(frozen=True, slots=True)
 class Workload:
     """Measurements of one moment that parts of a question share. `parts` has the number of each part, the place of the moment
-    there, and the places of its keys in the order of the axes.
+    there, and the places of its keys in the order of the axes. `sources` are the axes of what the engine counts by.
     """
 
     moment: Moment
     strategy: Residual
     parts: tuple[tuple[int, int, tuple[int, ...]], ...]
+    sources: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +222,7 @@ class Quote:
     Of a question with several parts there is a quote for each, `beside` and `below` as in the question; the price is that of all
     parts together. `margins` are sums that are not measured, but added up from those of another part. `shares` says what part of
     epsilon each thing released has, `stated` what all Gaussian sums of the question are together, (epsilon, delta).
-    `workloads` of the first part are measurements that parts share; of these parts, a source is asked of the engine.
+    `workloads` of the first part are measurements that parts share, from the exact cells of `sources`.
     """
 
     question: Question
@@ -238,9 +239,9 @@ class Quote:
     below: tuple[Quote, ...] = ()
     shares: tuple[tuple[object, Fraction], ...] = ()
     stated: tuple[Fraction, Fraction] | None = None
-    shared: tuple[Shared, ...] = ()
-    is_source: bool = False
-    workloads: tuple[Workload, ...] = ()
+    shared: tuple[Shared, ...] = field(default=(), metadata=UNSAID)
+    workloads: tuple[Workload, ...] = field(default=(), metadata=UNSAID)
+    sources: tuple[Group, ...] = field(default=(), metadata=UNSAID)
 
     @property
     def event(self) -> Event:
@@ -274,7 +275,7 @@ class Quote:
     @property
     def measured(self) -> bool:
         """Whether anything is asked of the engine for this part."""
-        return bool(self.sums or self.drawn or self.keys or self.is_source)
+        return bool(self.sums or self.drawn or self.keys)
 
     @property
     def drawn(self) -> tuple[Rank | Mode, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from tacit.accounting.gaussian_curve import Moves, calibrated_rho
 from tacit.mechanisms.residual import Axes, Contribution, Estimated, Measurement, Residual, cells, closure
@@ -22,7 +23,7 @@ from tacit.mechanisms.residual_shares import (
     laplace_strategy,
 )
 from tacit.query.intervals.bands import Shared
-from tacit.query.plan import Key, Moment, Term
+from tacit.query.plan import Group, Key, Moment, Term
 from tacit.query.price.needs import epsilon_shares, rho_shares
 from tacit.query.price.quote import Quote, Request, Workload, together
 from tacit.query.price.stability import Reach, l1_sensitivity, row_range
@@ -33,16 +34,18 @@ SHARED = frozenset({"rows", "sum"})
 PLAIN = KeyValue | Result | Fixed | Number | End
 FEWEST_PARTS = 2
 MOST_SHARED_CELLS = 10**6  # of all parts
+MOST_SOURCE_CELLS = 1_500  # of one statement of the engine, which serves several parts: more cost more than they save
 
 
 Important = Mapping[tuple[int, Moment], Fraction]
 """How much the squared error of one number counts, by part and moment."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sharing:
     """The margins of a question: its keys as axes, with their sizes, and the axes of every part."""
 
+    keys: tuple[Key, ...]
     sizes: tuple[int, ...]
     parts: tuple[Axes, ...]
     moments: tuple[Moment, ...]
@@ -71,7 +74,41 @@ class Sharing:
         for axes in set(parts):
             if 2 ** len(axes) > MOST_SETS or len(known := known | set(closure([axes]))) > MOST_SETS:
                 return None
-        return cls(sizes, parts, moments)
+        return cls(tuple(keys.values()), sizes, parts, moments)
+
+    @cached_property
+    def sources(self) -> tuple[Axes, ...]:
+        """Sets of axes that contain every part, few and not too large together: what the engine counts by."""
+        waiting = [axes for axes in dict.fromkeys(self.parts) if not any(set(axes) < set(other) for other in self.parts)]
+        blocks = []
+        while waiting:
+            block = set(waiting[0])
+            while (more := self._joining(block, waiting)) is not None:
+                block.add(more)
+            blocks.append(tuple(sorted(block)))
+            waiting = [axes for axes in waiting if not set(axes) <= block]
+        return tuple(blocks)
+
+    def _joining(self, block: set[int], waiting: Sequence[Axes]) -> int | None:
+        """The axis with which a block contains the most further parts, if any; the first of several."""
+        gains = {}
+        for axis in range(len(self.sizes)):
+            larger = block | {axis}
+            if axis not in block and cells(tuple(larger), self.sizes) <= MOST_SOURCE_CELLS:
+                gains[axis] = sum(set(axes) <= larger for axes in waiting)
+        best = max(gains, key=lambda axis: (gains[axis], -axis), default=None)
+        return best if best is not None and gains[best] > sum(set(axes) <= block for axes in waiting) else None
+
+    def groups(self, question: Question) -> tuple[Group, ...]:
+        """The plans of the sources: each with its keys in the order of the axes, and all sums."""
+        return tuple(
+            replace(question.group, keys=tuple(self.keys[axis] for axis in axes), moments=self.moments) for axes in self.sources
+        )
+
+    def as_run(self, question: Question) -> Question:
+        """A question with the sources as its parts: what answering it costs in work."""
+        first, *others = (replace(question, group=group, below=()) for group in self.groups(question))
+        return replace(first, below=tuple(others))
 
     def wanted(self, moment: Moment, important: Important | None) -> tuple[Wanted, ...]:
         """The cells of every part: all count alike, or those of each part together as much as is said."""
@@ -177,33 +214,34 @@ class Sharer:
 
     def _quote(self, strategies: Mapping[Moment, Residual], delta: Fraction) -> Quote:
         parts = self.question.parts
-        largest = [axes for axes in self.sharing.parts if not any(set(axes) < set(other) for other in self.sharing.parts)]
-        asked_of = {axes: self.sharing.parts.index(axes) for axes in largest}
         quotes = []
         for at, (part, axes) in enumerate(zip(parts, self.sharing.parts, strict=True)):
             shared = tuple(
                 Shared(place, moment, Estimated(strategies[moment], axes, (1,) * len(axes), 0.0))
                 for place, moment in enumerate(part.group.moments)
             )
-            source = asked_of.get(axes) == at
             priced = self.asked.epsilon or Fraction(0)
-            quotes.append(Quote(part, self.asked, self.touched[at], (), (), None, priced, delta, shared=shared, is_source=source))
+            quotes.append(Quote(part, self.asked, self.touched[at], (), (), None, priced, delta, shared=shared))
         workloads = tuple(self._workload(moment, strategy) for moment, strategy in strategies.items())
-        return replace(together(quotes), workloads=workloads)
+        return replace(together(quotes), workloads=workloads, sources=self.sharing.groups(self.question))
 
     def _workload(self, moment: Moment, strategy: Residual) -> Workload:
-        places = []
-        for at, part in enumerate(self.question.parts):
-            if moment in part.group.moments:
-                places.append((at, part.group.moments.index(moment), _order(part, self.sharing.parts[at], self.question)))
-        return Workload(moment, strategy, tuple(places))
+        places = tuple(
+            (at, part.group.moments.index(moment), self._order(part, axes))
+            for at, (part, axes) in enumerate(zip(self.question.parts, self.sharing.parts, strict=True))
+        )
+        return Workload(moment, strategy, places, self.sharing.sources)
+
+    def _order(self, part: Question, axes: Axes) -> tuple[int, ...]:
+        """The places of the keys of a part in the order of their axes."""
+        terms = [key.term for key in self.sharing.keys]
+        own = [terms.index(key.term) for key in part.group.keys]
+        return tuple(own.index(axis) for axis in axes)
 
 
-def _order(part: Question, axes: Axes, question: Question) -> tuple[int, ...]:
-    """The places of the keys of a part in the order of their axes."""
-    terms = list(dict.fromkeys(key.term for each in question.parts for key in each.group.keys))
-    own = [terms.index(key.term) for key in part.group.keys]
-    return tuple(own.index(axis) for axis in axes)
+def deviations(quote: Quote) -> list[float]:
+    """The deviation of one number of every part and sum, for a comparison of many parts that share measurements."""
+    return [each.mechanism.variance**0.5 for part in quote.parts for each in part.shared]
 
 
 def total_error(quote: Quote, widths: Sequence[float], loss: str) -> float:
