@@ -175,6 +175,12 @@ class Session:
         """
         return self.sql(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **budget})
 
+    def explain_margins(
+        self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
+    ) -> Explanation:
+        """The cost and the error of every margin, for epsilon 1 by default. Spends nothing and opens no private data."""
+        return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
+
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
         """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""

@@ -267,7 +267,7 @@ class Residual:
         joint = np.asarray(opened(margins[source])).reshape([self.sizes[axis] for axis in source])
         wide = prod(2 * self.sizes[axis] for axis in measurement.axes) * MOST_ROWS >= 2**62  # whatever the table contains
         others = tuple(at for at, axis in enumerate(source) if axis not in measurement.axes)
-        return measurement.exact((joint.astype(object) if wide else joint).sum(axis=others))
+        return measurement.exact(np.asarray((joint.astype(object) if wide else joint).sum(axis=others)))
 
 
 # --- estimates: work on what is released -------------------------------------------------------------------------------------
