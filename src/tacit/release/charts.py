@@ -7,7 +7,7 @@ a balance. Intervals are cut at what is possible in the picture alone: the answe
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from itertools import pairwise
@@ -144,8 +144,10 @@ def _possible(column: Column) -> tuple[float, float]:
 
 def _cut(mark: Mark, least: float, most: float) -> Mark:
     """The mark with its number and its ends within what is possible."""
+    if mark.ends is not None and least <= min(mark.value, *mark.ends) and max(mark.value, *mark.ends) <= most:
+        return mark
     value, low, high = (None if each is None else min(max(each, least), most) for each in (mark.value, mark.low, mark.high))
-    return replace(mark, value=mark.value if value is None else value, low=low, high=high)
+    return Mark(mark.at, mark.value if value is None else value, low, high, mark.series, mark.unknown)
 
 
 def _null_last(panels: tuple[Panel, ...]) -> tuple[str, ...]:

@@ -108,9 +108,11 @@ def _clean(drawing: Drawing) -> Drawing:
 
 
 def _clean_panel(panel: Panel) -> Panel:
+    series = {name: for_chart(name) for name in {mark.series for mark in panel.marks}}
+    places = [for_chart(mark.at) if isinstance(mark.at, str) else mark.at for mark in panel.marks]
     marks = tuple(
-        replace(mark, at=for_chart(mark.at) if isinstance(mark.at, str) else mark.at, series=for_chart(mark.series))
-        for mark in panel.marks
+        Mark(at, mark.value, mark.low, mark.high, series[mark.series], mark.unknown)
+        for at, mark in zip(places, panel.marks, strict=True)
     )
     rules = tuple((at, for_chart(words)) for at, words in panel.rules)
     return replace(panel, name=for_chart(panel.name), marks=marks, rules=rules)
