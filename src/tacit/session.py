@@ -30,11 +30,10 @@ from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, share_of
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
-from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt
+from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for_all, recorded, with_names
 from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, all_once, once, one_exit
-from tacit.release.record import record_for_all, recorded, with_names
 from tacit.release.tabulate import answer, free_answer, labels_of, without_rows
 
 if TYPE_CHECKING:

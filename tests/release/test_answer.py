@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tacit.errors import InvalidInput
-from tacit.release.answer import Answer, Column, Receipt, cell_text
-from tacit.release.record import record, recorded, with_names
+from tacit.release.answer import Answer, Column, Receipt, cell_text, record, recorded, with_names
 from tacit.untrusted import visible
 
 RECEIPT = Receipt(Fraction(1, 2), Fraction(1, 10**6), Fraction(19, 3), Fraction(0), 12, "ab" * 16)

@@ -17,8 +17,7 @@ from tacit.errors import BudgetExceeded, Refused, TacitError, TimedOut
 from tacit.query.language.sql import parse
 from tacit.query.price.price import request
 from tacit.release import derived
-from tacit.release.answer import UNKNOWN, Answer, Column
-from tacit.release.record import record, recorded
+from tacit.release.answer import UNKNOWN, Answer, Column, record, recorded
 from tacit.session import Session
 
 DATASET = "SELECT ward, kind, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward, kind"

@@ -12,9 +12,8 @@ import pytest
 from stored import catalog, category, days, number, table
 from tacit.privacy.catalog import Column, Owner, Source, Table
 from tacit.query.price.price import price, request
-from tacit.release.answer import Answer, Receipt
+from tacit.release.answer import Answer, Receipt, record, recorded
 from tacit.release.noisy import noised
-from tacit.release.record import record, recorded
 from tacit.release.tabulate import answer, shaping
 from worlds import PUBLIC, WARDS, World, world_in_memory
 

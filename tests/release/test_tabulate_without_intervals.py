@@ -21,9 +21,8 @@ from tacit.query.price.price import price, request
 from tacit.query.price.quote import Request
 from tacit.query.price.stability import rows_are_public
 from tacit.query.trees import canonical_text
-from tacit.release.answer import NO_INTERVAL, NO_QUANTILE, Answer, Receipt
+from tacit.release.answer import NO_INTERVAL, NO_QUANTILE, Answer, Receipt, record, recorded
 from tacit.release.noisy import noised
-from tacit.release.record import record, recorded
 from tacit.release.tabulate import answer
 from tacit.session import Session
 from worlds import PUBLIC, World, clinic, ranked, world_in_memory

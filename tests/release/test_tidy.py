@@ -15,8 +15,7 @@ import pytest
 import tacit
 from tacit.evidence.verify.coverage import coverage_of_draws
 from tacit.release import tidy
-from tacit.release.answer import Answer, Column, Receipt
-from tacit.release.record import record, recorded
+from tacit.release.answer import Answer, Column, Receipt, record, recorded
 from tacit.release.tidy import NOT_TIDIED, TIDIED, Totals
 
 SMALL = Totals(parts=(1, 2, 3, 4), margins=((5, 5, 6, 6), (0, 0, 0, 0)), columns=(0,))  # a total, four parts, two sums of two

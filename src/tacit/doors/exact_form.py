@@ -7,8 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from tacit.release.answer import Answer, Receipt
-from tacit.release.record import record, recorded
+from tacit.release.answer import Answer, Receipt, record, recorded
 from tacit.untrusted import for_json
 
 MEDIA = "application/vnd.tacit.answer+json"

@@ -22,8 +22,7 @@ from tacit.query.intervals.bands import Noisy
 from tacit.query.price.price import Quote, price, request
 from tacit.query.question import domain
 from tacit.release import tabulate
-from tacit.release.answer import Answer, Receipt
-from tacit.release.record import record, recorded
+from tacit.release.answer import Answer, Receipt, record, recorded
 from worlds import World, world_in_memory
 
 COLUMNS = (number("cents", 0, 10**6, "0.01"), number("wide", -(2**52), 2**52 - 1), number("thirds", -1, 2, Fraction(1, 3)))

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from guide import quoted
 from results import answered, by_duckdb, groups_of, noisy_of
-from tacit.release.answer import Receipt
-from tacit.release.record import record, recorded
+from tacit.release.answer import Receipt, record, recorded
 from tacit.release.tabulate import answer
 
 GROUPED = "FROM visits GROUP BY ward, urgent"  # five wards with NULL, times true, false and NULL if declared so

@@ -31,8 +31,7 @@ from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.question import pause
-from tacit.release.answer import Answer, Column, Receipt
-from tacit.release.record import plain_names, recorded, with_names
+from tacit.release.answer import Answer, Column, Receipt, plain_names, recorded, with_names
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:

@@ -53,9 +53,8 @@ from tacit.doors.server.records import REQUESTS, SUSPECTS, Records, run
 from tacit.doors.server.turns import WORKING
 from tacit.errors import StoreUnusable, TooManyFailures
 from tacit.files import held_open
-from tacit.release.answer import Receipt
+from tacit.release.answer import Receipt, recorded, with_names
 from tacit.release.once import log_line
-from tacit.release.record import recorded, with_names
 from tacit.untrusted import for_json
 
 Stored = Callable[[int], str | None]  # the answer that the ledger stores for an entry of the analyst

@@ -22,12 +22,11 @@ from tacit.query.language.syntax import Select
 from tacit.query.offers import asked_from, offered
 from tacit.query.passes import rewrite
 from tacit.query.price.quote import Quote, Request
-from tacit.release.answer import Answer
+from tacit.release.answer import Answer, recorded, with_names
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.keys import OF_CERTIFICATES, Signer
 from tacit.release.certificates.making import Basis, of_question, unsigned
 from tacit.release.certificates.ways import basis_kept
-from tacit.release.record import recorded, with_names
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import State

@@ -21,13 +21,12 @@ from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote
 from tacit.query.trees import below
-from tacit.release.answer import Answer
+from tacit.release.answer import Answer, plain_names
 from tacit.release.certificates.certificate import ABOUT, FORMAT
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.intervals import STATED, intervals_json
 from tacit.release.certificates.mechanisms import mechanisms_json
 from tacit.release.certificates.plain import facts_json, plan_json
-from tacit.release.record import plain_names
 from tacit.untrusted import for_json
 
 ALWAYS = ("accounting/composition.md", "accounting/filter.md", "accounting/ledger/ledger.md")
