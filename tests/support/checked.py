@@ -32,7 +32,7 @@ def unsigned(quote: Quote, change: Change | None = None) -> dict[str, Any]:
         "plan": plan_json(quote.question),
         "facts": facts_json(quote.question),
         "derivation": derivation(quote),
-        "mechanisms": mechanisms_json(quote),
+        "mechanisms": mechanisms_json(quote, event),
         "event": event_json(event),
         "price": {**price, "relation": relation_text(relation)},
         "cap": {"epsilon": "1000000", "delta": "1/2", "split": "1/2", "questions_at_most": 1},
