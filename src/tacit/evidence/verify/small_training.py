@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 from tacit.accounting.composition import cost
 from tacit.errors import InvalidInput
@@ -125,16 +126,15 @@ def exhaustive() -> list[Exhaustive]:
 
 def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
-    for name in (PURE, CONCENTRATED):
+    wrong = {
+        "rows": (PURE, "noise for one row", lambda design: _with(design, table=replace(design.inputs.table, max_rows=1))),
+        "step": (PURE, "the budget of two steps for each", lambda design: replace(design, each=2 * design.each)),
+        "column": (CONCENTRATED, "noise for one column less", lambda design: _with(design, columns=design.inputs.columns[1:])),
+    }
+    for plant, (name, said, spoil) in wrong.items():
         sound = _sound(name)
-        design, word = sound.design, "" if name == PURE else "gaussian-"
-        inputs = design.inputs
-        one_row = replace(design, inputs=replace(inputs, table=replace(inputs.table, max_rows=1)))
-        without = replace(design, inputs=replace(inputs, columns=inputs.columns[1:]))
-        wrong = {
-            "rows": ("noise for one row", one_row),
-            "columns": ("noise for one column less", without),
-            "steps": ("the budget of two steps for each", replace(design, each=2 * design.each)),
-        }
-        for plant, (said, planted) in wrong.items():
-            yield f"{word}training-{plant}", (name, _case(f"{name}, {said} (planted)", replace(sound, design=planted)))
+        yield plant, (name, _case(f"{name}, {said} (planted)", replace(sound, design=spoil(sound.design))))
+
+
+def _with(design: Design, **inputs: Any) -> Design:
+    return replace(design, inputs=replace(design.inputs, **inputs))

@@ -47,7 +47,7 @@ Told = Callable[[str, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The parts of a training, and its price; `curvature` and `each` are the epsilons, or the rhos, of the matrix and of each step."""
+    """The parts of a training, and its price: `curvature` and `each` are the epsilons, or rhos, of the matrix and of each step."""
 
     inputs: Inputs
     epsilon: Fraction
