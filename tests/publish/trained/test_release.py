@@ -178,7 +178,7 @@ def test_the_spend_is_there_before_the_first_sum(tmp_path: Path, monkeypatch: py
         assert set(seen) == {1}
         assert len(seen) == 11
         entry, _ = list(data.ledger.entries(first=1))
-        assert entry.question == "a classifier of trips: member = True by money"
+        assert entry.question == "a classifier of trips: member = true by money"
         assert cost_under(entry.event, data.catalog.neighbours).epsilon == made.receipt.epsilon == 1
 
 

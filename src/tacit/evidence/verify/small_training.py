@@ -126,14 +126,16 @@ def exhaustive() -> list[Exhaustive]:
 
 def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     """The name of a plant, the sound case that it spoils, and the wrong case."""
+    pure, concentrated = _sound(PURE), _sound(CONCENTRATED)
+    table, columns = pure.design.inputs.table, concentrated.design.inputs.columns
     wrong = {
-        "rows": (PURE, "noise for one row", lambda design: _with(design, table=replace(design.inputs.table, max_rows=1))),
-        "step": (PURE, "the budget of two steps for each", lambda design: replace(design, each=2 * design.each)),
-        "column": (CONCENTRATED, "noise for one column less", lambda design: _with(design, columns=design.inputs.columns[1:])),
+        "rows": (pure, "noise for one row", _with(pure.design, table=replace(table, max_rows=1))),
+        "step": (pure, "the budget of two steps for each", replace(pure.design, each=2 * pure.design.each)),
+        "column": (concentrated, "noise for one column less", _with(concentrated.design, columns=columns[1:])),
     }
-    for plant, (name, said, spoil) in wrong.items():
-        sound = _sound(name)
-        yield plant, (name, _case(f"{name}, {said} (planted)", replace(sound, design=spoil(sound.design))))
+    for plant, (sound, said, design) in wrong.items():
+        name = PURE if sound is pure else CONCENTRATED
+        yield plant, (name, _case(f"{name}, {said} (planted)", replace(sound, design=design)))
 
 
 def _with(design: Design, **inputs: Any) -> Design:

@@ -38,7 +38,7 @@ class Feature:
         """The name of the column, with the value that it indicates."""
         if self.column is None:
             return "intercept"
-        return self.column.name if self.code is None else f"{self.column.name} = {self.value}"
+        return self.column.name if self.code is None else f"{self.column.name} = {plain(self.value)}"
 
     @property
     def value(self) -> Value | None:
@@ -84,7 +84,7 @@ class Label:
         return self.column.domain[self.code]
 
     def __str__(self) -> str:
-        return f"{self.column.name} = {self.value}"
+        return f"{self.column.name} = {plain(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,15 @@ class Inputs:
         kept = Bound(Scan(self.table), self.table.max_rows)
         nullable = [Column(0, each.name, 0, each.points - 1, True) for each in (*self.columns, self.label.column) if each.nullable]
         return Where(kept, All(tuple(Negation(IsNull(column)) for column in nullable))) if nullable else kept
+
+
+def plain(value: Value | None) -> str:
+    """A declared value as text.
+
+    >>> plain(True), plain("north"), plain(3)
+    ('true', 'north', '3')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def stored_column(column: Declared) -> Column:
@@ -180,7 +189,7 @@ def _label_of(table: Table, label: str) -> Label:
             f"the label {table.name}.{column.name} must be a category with declared values", remedy="name a column with values"
         )
     if sign:
-        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in column.domain]
+        texts = [plain(value) for value in column.domain]
         said = wanted.strip()
         if said not in texts:
             raise InvalidInput(f"unknown value {said} of {column.name}; expected one of: {', '.join(texts)}", argument="label")

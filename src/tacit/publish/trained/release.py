@@ -24,7 +24,7 @@ from tacit.files import write
 from tacit.privacy.arguments import text_of, whole_of
 from tacit.privacy.catalog import Value, day_of
 from tacit.privacy.rounding import Number, as_text, decimal_text
-from tacit.publish.trained.features import Feature, inputs_of
+from tacit.publish.trained.features import Feature, inputs_of, plain
 from tacit.publish.trained.steps import (
     LARGEST_WEIGHT,
     WEIGHT,
@@ -69,7 +69,7 @@ class Term:
         """The name of the column, with the value of a category."""
         if self.column is None:
             return "intercept"
-        return self.column if self.value is None else f"{self.column} = {_plain(self.value)}"
+        return self.column if self.value is None else f"{self.column} = {plain(self.value)}"
 
     @property
     def sql(self) -> str:
@@ -181,7 +181,7 @@ class Classifier:
     def __str__(self) -> str:
         width = max(len(term.name) for term in self.terms)
         lines = [f"{term.name:<{width}}  {term.coefficient: .5g}" for term in self.terms]
-        return "\n".join([f"logistic regression for {self.label[0]} = {_plain(self.label[1])} of {self.table}", *lines])
+        return "\n".join([f"logistic regression for {self.label[0]} = {plain(self.label[1])} of {self.table}", *lines])
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,12 +400,8 @@ def _decimal(number: float, reach: float) -> str:
 
 
 def _literal(value: Value) -> str:
-    return _plain(value).upper() if isinstance(value, bool) else str(value) if isinstance(value, int) else _text(value)
+    return plain(value).upper() if isinstance(value, bool) else str(value) if isinstance(value, int) else _text(value)
 
 
 def _text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
-
-
-def _plain(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
