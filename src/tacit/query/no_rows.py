@@ -69,7 +69,7 @@ def _named(columns: list[tuple[str, Held]], select: Select) -> list[tuple[str, H
 
 
 def _heading(name: str, held: Held) -> Heading:
-    """A column by its declaration. A key has no declared type, and neither has one of which only the presence is known."""
+    """A column by its declaration; keys, and columns that are declared as present alone, have no type."""
     if isinstance(held, Identity) or (isinstance(held, Declared) and held.column.kind == "presence"):
         return Heading(name, PUBLIC, None, True)
     if isinstance(held, Declared):
