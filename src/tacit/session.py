@@ -34,7 +34,7 @@ from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for
 from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, all_once, once, one_exit
-from tacit.release.tabulate import answer, free_answer, labels_of, without_rows
+from tacit.release.tabulate import answer, empty_columns, free_answer, labels_of, without_rows
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
@@ -122,7 +122,7 @@ class Session:
 
         catalog, public = self.data.as_prepared, self.data.public
         if (columns := columns_of_rows(asked, catalog, public)) is not None:
-            return free_answer((each.name, ()) for each in columns)
+            return empty_columns([(each.name, each.kind) for each in columns], wanted)
         return without_rows(plan_without_rows(asked, catalog, public), wanted)
 
     def _derivation(self, asked: Select) -> Derivation | None:
