@@ -195,12 +195,12 @@ class Session:
         return with_names(released, names, labels_of(offer.question))
 
     @one_exit
-    def is_paid(self, question: str, **budget: Any) -> bool:
+    def is_paid(self, question: str, *, params: Parameters = None, **budget: Any) -> bool:
         """Whether this analyst has paid for the answer, which is then free; another analyst's answer makes no difference."""
         with pointing(question):
             if explained_text(question) is not None:
                 return False
-            asked = self._read(question, None).statement
+            asked = self._read(question, params).statement
             if not isinstance(asked, Select) or free_columns(asked, self.data.catalog, lambda: self.data.public) is not None:
                 return False
             if asked.limit == 0:
