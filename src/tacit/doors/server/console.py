@@ -154,9 +154,9 @@ def preview(office: Office, account: Account, asked: Previewed, _: str) -> Reply
         return problem("forbidden")
     given = budget_of(asked)
     with office.seats.seat(), office.suspects.at_work(fingerprint_of(session.analyst, asked.sql, asked.params)):
-        explanation = session.explain(asked.sql, **given, epsilons=asked.epsilons).to_dict()
+        explanation = session.explain(asked.sql, params=asked.params, **given, epsilons=asked.epsilons).to_dict()
         single = given | ({"epsilon": asked.epsilons[0]} if asked.epsilons else {})
-        paid = session.is_paid(asked.sql, **single)
+        paid = session.is_paid(asked.sql, params=asked.params, **single)
     return as_json({"explanation": explanation, "budget": session.budget(), "paid": paid})
 
 
