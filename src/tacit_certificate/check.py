@@ -18,7 +18,7 @@ FIELDS = (
     "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version released "
     "intervals stated software signature"
 )
-WAYS = ("question", "synthetic-rows", "contingency-table", "commuter-map", "graph")
+WAYS = ("question", "synthetic-rows", "contingency-table", "commuter-map", "graph", "classifier")
 ONE_SUM = ("count", "sum", "units", "distinct")  # aggregates that are one released sum times a step
 ROUNDING = Fraction(1, 2**40)
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, OverflowError, RecursionError)
@@ -192,21 +192,32 @@ class Certificate:
         self._curve()
 
     def other_way(self) -> None:
-        """Histograms of a table: a unit has at most `max_rows` rows in their cells. What is drawn in other ways is as stated."""
+        """Sums over the rows of a table, of which a unit has at most `max_rows`. What is drawn in other ways is as stated."""
         events, used = list(price.leaves(self.node["event"])), list[int]()
         for node in self.node["mechanisms"]:
             used += node["events"]
             step, named = self.node["derivation"][whole(node, "step", 0)], [events[number] for number in node["events"]]
-            if node["kind"] not in ("laplace", "gaussian") or step["rule"] != "marginal":
+            if node["kind"] not in ("laplace", "gaussian") or step["rule"] not in OF_A_ROW:
                 self.report.stated.append(
                     f"{node['releases']}, {node['kind']}: the price of its events follows from its parameters"
                 )
                 continue
-            rows, times = whole(self.node["facts"]["tables"][step["inputs"]["table"]], "max_rows", 1), 1
-            times = 2 if "change-one" in named[0]["neighbours"] else 1
-            text = price.noise(node, named, rows * times, (rows * times) ** 2)
+            fact = self.node["facts"]["tables"][step["inputs"]["table"]]
+            rows = whole(fact, "max_rows", 1)
+            l1, l2_squared = OF_A_ROW[step["rule"]](self._columns(step))
+            times = rows * (2 if "change-one" in named[0]["neighbours"] else 1)
+            text = price.noise(node, named, times * l1, times**2 * l2_squared)
             self.report.checked.append(f"{node['releases']} of {step['inputs']['table']}, {rows} rows of one unit: {text}")
         refuse(sorted(used) != list(range(len(events))), "an event belongs to no mechanism, or to two")
+
+    def _columns(self, step: Node) -> int:
+        """How many columns a classifier learns from: declared ones, each once; 0 for a histogram."""
+        if self.node["way"] != "classifier":
+            return 0
+        named, facts = step["inputs"]["columns"], self.node["facts"]["tables"][step["inputs"]["table"]]["columns"]
+        if named != self.node["plan"]["columns"] or len(set(named)) < len(named) or not set(named) <= set(facts):
+            raise Wrong("the columns of a classifier are those of its plan, declared, each once")
+        return len(named)
 
     def _released(self, node: Node, at: int, place: int | None) -> list[tuple[Any, ...]]:
         """What a mechanism releases: keys, a moment, or calls over a list."""
@@ -375,6 +386,15 @@ def _multiplied(inputs: Node) -> int:
     return max(1, math.prod(whole(one, "factor", 1) for one in inputs["order"]) * whole(inputs, "fan_out", 1))
 
 
+ONE = 2**10  # a feature of a row is from -ONE to ONE, and a row has one constant and one feature of each column that is not 0
+OF_A_ROW: Mapping[str, Callable[[int], tuple[int, int]]] = {  # how far one row moves a vector: in l1, and squared in l2
+    "marginal": lambda columns: (1, 1),
+    "second-moments": lambda columns: (
+        ONE**2 * (columns + 1) * (columns + 2) // 2,
+        ONE**4 * (columns + 1) * (columns + 2) // 2,
+    ),
+    "gradient": lambda columns: (ONE**2 * (columns + 1), ONE**4 * (columns + 1)),
+}
 INPUTS: Mapping[str, Callable[[Node], Any]] = {  # what the inputs of a step give, by its rule
     "row-limit": lambda inputs: inputs["max_rows"],
     "one-row-per-key": lambda inputs: min(inputs[name] for name in ("rows", "combinations", "most") if name in inputs),
