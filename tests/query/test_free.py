@@ -541,6 +541,7 @@ def test_rows_are_described_by_their_declarations(
     found, explained = ana.sql(text), ana.explain(text)
     assert ([column.name for column in found.columns], len(found)) == (names, 0)
     assert ([each.name for each in explained.columns], explained.epsilon) == (names, 0)
+    assert "LIMIT 0 returns the columns only" in found.footer()
     assert entries(ana) == before
 
 

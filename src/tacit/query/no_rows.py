@@ -17,7 +17,7 @@ from tacit.query.binding.scope import Declared, Identity, PublicFacts, Scope, So
 from tacit.query.binding.subqueries import Held, columns_of
 from tacit.query.language.syntax import Name, Query, Select, Star, UnionAll
 from tacit.query.passes import rewrite
-from tacit.query.price.header import PUBLIC, Heading, heading_of_term
+from tacit.query.price.header import Heading, heading_of_term
 from tacit.query.price.stability import rows_of
 from tacit.query.question import Question, one_question
 from tacit.query.trees import each_once
@@ -69,9 +69,9 @@ def _named(columns: list[tuple[str, Held]], select: Select) -> list[tuple[str, H
 
 
 def _heading(name: str, held: Held) -> Heading:
-    """A column by its declaration. A key has no declared type, and neither has one of which only the presence is known."""
+    """A column by its declaration; keys, and columns that are declared as present alone, have no type."""
     if isinstance(held, Identity) or (isinstance(held, Declared) and held.column.kind == "presence"):
-        return Heading(name, PUBLIC, None, True)
+        return Heading(name, "key", None, True)
     if isinstance(held, Declared):
         held = Binder(Scope((Source("t", {"x": held}),))).term(Name(("x",)))
     return heading_of_term(name, held)
