@@ -71,6 +71,20 @@ def test_a_question_that_was_asked_is_selected_from_for_nothing(ana: Session) ->
     assert [replace(one, name="") for one in again.columns] == [replace(one, name="") for one in first.columns]
 
 
+def test_whether_a_statement_is_paid_for_is_told_of_all_its_questions(ana: Session) -> None:
+    chart, whole = f"SELECT ward, SUM(n) AS n FROM ({DATASET}) t GROUP BY ward", "SELECT COUNT(*) FROM visits"
+    assert not ana.is_paid(chart, epsilon="1")
+    asked(ana, DATASET)
+    assert ana.is_paid(chart, epsilon="1")
+    assert not ana.is_paid(chart, epsilon="0.5")
+    ana.sql(whole, epsilon="0.5")
+    assert not ana.is_paid(TOTAL, epsilon="1"), "one of its two questions is not"
+    ana.sql(TOTAL, epsilon="1")
+    assert ana.is_paid(TOTAL, epsilon="1")
+    for free in (f"{chart} LIMIT 0", f"{whole} LIMIT 0", f"EXPLAIN {whole}", "SELECT 1"):
+        assert not ana.is_paid(free, epsilon="0.5")
+
+
 def test_several_questions_share_epsilon_and_each_is_kept(ana: Session) -> None:
     answer = ana.sql(TOTAL, epsilon="1", delta=0)
     assert (answer.receipt.epsilon, spends(ana)) == (1, 2)
@@ -137,6 +151,14 @@ def test_no_row_is_free_and_has_the_columns_of_any_answer(ana: Session) -> None:
     for sql in CHARTS[:9]:
         header = ana.explain(sql.replace("DATASET", f"({DATASET})"), epsilon=1).columns
         assert [(each.name, each.kind) for each in asked(ana, sql).columns] == [(each.name, each.kind) for each in header]
+
+
+def test_groups_by_a_noisy_condition_have_the_kind_that_was_told(ana: Session) -> None:
+    """A true or false that noise decided is a text, in the explanation and in the answer with no rows as in any other."""
+    sql = f"SELECT n > 3 AS large, COUNT(*) AS groups FROM ({DATASET}) t GROUP BY n > 3 ORDER BY large"
+    kinds = ["text", "expression"]
+    assert [each.kind for each in ana.explain(sql, epsilon=1).columns] == kinds
+    assert [[column.kind for column in asked(ana, sql + end).columns] for end in ("", " LIMIT 0")] == [kinds, kinds]
 
 
 def test_limit_0_inside_is_not_free(ana: Session) -> None:
