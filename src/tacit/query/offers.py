@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.events import Event
 from tacit.errors import InvalidInput, NotAllowed
+from tacit.mechanisms.residual_shares import read_loss
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
@@ -27,7 +28,7 @@ from tacit.query.plan import PerUnit, UnitJoin
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
-from tacit.query.price.quote import or_one, read_loss, request_of
+from tacit.query.price.quote import or_one, request_of
 from tacit.query.price.stability import rows_are_public, tables_of
 from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import below, canonical_text

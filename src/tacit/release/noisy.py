@@ -23,10 +23,10 @@ from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Engine, out_of_limits
 from tacit.query.engines.exact import Exact
 from tacit.query.intervals.aggregates import shown_at_most
-from tacit.query.intervals.bands import Floats, Integers, Margin, Noisy, Ranks, Shared
+from tacit.query.intervals.bands import Floats, Integers, Margin, Noisy, Ranks, Shared, Workload
 from tacit.query.plan import Group
 from tacit.query.price.price import Quote, Rank
-from tacit.query.price.quote import Mode, Workload, candidates
+from tacit.query.price.quote import Mode, candidates
 from tacit.query.question import Call, domain
 
 if TYPE_CHECKING:

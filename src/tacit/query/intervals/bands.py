@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.accounting.weighted import added_error, moments_error
 from tacit.mechanisms.mechanism import Additive
-from tacit.mechanisms.residual import Estimated, rounded
+from tacit.mechanisms.residual import Estimated, Residual, rounded
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.privacy.interval import Interval
 from tacit.privacy.rounding import Number, exact, float_up
@@ -249,6 +249,18 @@ class Shared:
 
 
 Released = Sum | Margin | Shared
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Measurements of one moment that parts of a question share. `parts` has the number of each part, the place of the moment
+    there, and the places of its keys in the order of the axes. `sources` are the axes of what the engine counts by.
+    """
+
+    moment: Moment
+    strategy: Residual
+    parts: tuple[tuple[int, int, tuple[int, ...]], ...]
+    sources: tuple[tuple[int, ...], ...]
 
 
 def half_width_of_sum(mechanism: Additive, count: int, missed: Fraction, by_law: bool = True) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tacit.accounting.gaussian_curve import calibrated_rho
+from tacit.accounting.gaussian_curve import Moves, calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.residual import Estimated
@@ -47,15 +47,15 @@ from tacit.query.price.quote import (
     Rank,
     Request,
     Shares,
+    dimension_of,
     gaussian,
     laplace,
-    moves_of,
     quote_of,
     request,
     with_noise,
 )
 from tacit.query.price.shared import Sharer, Sharing, deviations, total_error
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
+from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, reach, row_range
 from tacit.query.price.work import afford
 from tacit.query.question import Question, cells_of, pause, private
 
@@ -211,6 +211,14 @@ def _gaussian_offers(
         among = [item for item, gain in gains.items() if gain <= limit]
         rhos = rho_shares(question, touched, added, weights, among)
         yield list(_with_gaussian(question, asked, touched, added, shares, rhos))
+
+
+def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
+    """How far one unit moves the vector of a moment over the groups, in what `gaussian` calls its units."""
+    length, dimension = l2_sensitivity(moment, touched), dimension_of(question, touched)
+    entries = min(dimension, entries_moved(moment, touched))
+    total, largest = l1_sensitivity(moment, touched), largest_move(moment, touched)
+    return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
 
 
 def _with_gaussian(

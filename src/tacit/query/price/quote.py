@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Literal
 
 from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianNoise
-from tacit.accounting.gaussian_curve import Moves
 from tacit.errors import InvalidBudget, InvalidInput, NoBudget
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
@@ -22,7 +21,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
-from tacit.mechanisms.residual import Residual
+from tacit.mechanisms.residual_shares import read_loss
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
@@ -30,11 +29,11 @@ from tacit.mechanisms.tree.shape import Tree, fitting
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import Loss, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, brief, decimal_text, exact, exp_up
-from tacit.query.intervals.bands import Added, Margin, Released, Shared, Sum
+from tacit.query.intervals.bands import Added, Margin, Released, Shared, Sum, Workload
 from tacit.query.intervals.misses import missed_in
 from tacit.query.plan import UNSAID, Group, Moment
 from tacit.query.price.needs import ADDITIVE, Item, Summed, charged_sums, measured, modes_of, quantiles
-from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, tables_of
 from tacit.query.question import Call, Question, cells_of, pause, private, values_of
 
 # --- a request: a budget or an error, and the confidence of the intervals ----------------------------------------------------
@@ -46,7 +45,6 @@ LEAST_EPSILON = Fraction(1, 10**4)  # of a query: what a query reveals besides i
 
 
 HEAVIEST = 1000
-LOSSES = ("squares", "largest")  # of several grouping sets: of all cells together, or the largest of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +156,6 @@ def read_weights(weights: Mapping[str, Number] | None) -> tuple[tuple[str, Fract
     return tuple(sorted(exact_weights.items()))
 
 
-def read_loss(loss: str | None) -> str | None:
-    """The name of a loss, if one is given."""
-    if loss is not None and loss not in LOSSES:
-        raise InvalidInput(
-            f"loss must be one of {', '.join(LOSSES)}, not {brief(str(loss))}; leave it out for squares", argument="loss"
-        )
-    return loss
-
-
 def _usual(number: Fraction, name: str) -> Fraction:
     """A number that keeps noise and intervals within the range of a float."""
     if not LEAST <= number <= 1 / LEAST:
@@ -181,18 +170,6 @@ def _enough(epsilon: Fraction) -> Fraction:
 
 
 UNIT = Neighbours("add-remove", "unit")
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """Measurements of one moment that parts of a question share. `parts` has the number of each part, the place of the moment
-    there, and the places of its keys in the order of the axes. `sources` are the axes of what the engine counts by.
-    """
-
-    moment: Moment
-    strategy: Residual
-    parts: tuple[tuple[int, int, tuple[int, ...]], ...]
-    sources: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,19 +279,19 @@ LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute and means no
 FINEST_GRID = 2**40  # points from which a quantile is released by smooth sensitivity
 
 
-def _dimension(question: Question, touched: Reach) -> int:
+def dimension_of(question: Question, touched: Reach) -> int:
     """How many numbers get noise: the public groups; for private keys, those that one unit can touch (gaussian.md)."""
     return touched.groups if private(question) else cells_of(question)
 
 
 def laplace(question: Question, moment: Moment, touched: Reach, epsilon: Fraction) -> Laplace:
     """The noise of one moment over all groups, for a share of epsilon."""
-    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, touched.neighbours)
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, dimension_of(question, touched), True, touched.neighbours)
 
 
 def gaussian(question: Question, moment: Moment, touched: Reach, rho: Fraction) -> Gaussian:
     """The same for a concentrated loss."""
-    return Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, touched.neighbours)
+    return Gaussian(l2_sensitivity(moment, touched), rho, 1, dimension_of(question, touched), True, touched.neighbours)
 
 
 Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
@@ -331,14 +308,6 @@ class Shares:
     def epsilon(self, part: int, what: Moment | Call | Literal["keys"]) -> Fraction:
         """The epsilon of an item; of a sum that no unit can change, the whole, since it costs nothing."""
         return self.whole * self.of.get(Item(part, what), Fraction(1)) / self.factor
-
-
-def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
-    """How far one unit moves the vector of a moment over the groups, in what `gaussian` calls its units."""
-    length, dimension = l2_sensitivity(moment, touched), _dimension(question, touched)
-    entries = min(dimension, entries_moved(moment, touched))
-    total, largest = l1_sensitivity(moment, touched), largest_move(moment, touched)
-    return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
 
 
 def with_noise(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:

@@ -22,10 +22,10 @@ from tacit.mechanisms.residual_shares import (
     laplace_shares,
     laplace_strategy,
 )
-from tacit.query.intervals.bands import Shared
+from tacit.query.intervals.bands import Shared, Workload
 from tacit.query.plan import Group, Key, Moment, Term
 from tacit.query.price.needs import epsilon_shares, rho_shares
-from tacit.query.price.quote import Quote, Request, Workload, together
+from tacit.query.price.quote import Quote, Request, together
 from tacit.query.price.stability import Reach, l1_sensitivity, row_range
 from tacit.query.question import End, Fixed, KeyValue, Number, Question, Result, domain, pause, private
 
