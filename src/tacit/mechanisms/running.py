@@ -98,7 +98,7 @@ def recovery(periods: int, bits: int = BITS) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Sums of a series of periods, of which running totals are the most accurate: `total` and `largest` are in whole units.
+    """Sums of a series of periods; running totals are the most accurate. `total` and `largest` are in whole units.
 
     `shape` is how many cells come before, the number of periods, and how many come after, as a table of sums over several keys is
     laid out; every combination of the others is a series of its own. Neighbours move all cells together by at most `total`, and one

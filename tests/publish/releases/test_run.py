@@ -144,7 +144,7 @@ def test_a_release_that_changes_is_refused_and_another_name_is_not(data: DataSet
         ("GROUP BY ward", "GROUP BY ward ORDER BY ward"),
         ('"month"\n\n', '"quarter"\n\n'),
     ):
-        with pytest.raises(InvalidInput, match=r'a release never changes in silence.*replaces = "visits"'):
+        with pytest.raises(InvalidInput, match="a release never changes in silence"):
             released(data, RELEASES.replace(old, new, 1))
     assert released(data, RELEASES.replace("Visits by ward", "Visits to wards").replace("FROM visits  ", "FROM visits ")) == []
     renamed = RELEASES.replace("[releases.visits]", "[releases.by-ward]")

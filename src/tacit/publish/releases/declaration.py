@@ -1,4 +1,4 @@
-"""What `releases.toml` declares, as frozen values: the site, and the releases with their question, budget, period and formats."""
+"""The declarations of `releases.toml` as values: the site, and the releases with their question, budget, period and formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Synthetic:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release: a question in SQL or a synthetic table, with what it may cost, and what readers are told.
+    """One release: a question in SQL or a synthetic table, its price, and its words for readers.
 
     `budget` has the arguments of a question by their names, as exact texts. A release with a `period` is asked for in every one of
     them: its question takes the first and the last day of each as `:first` and `:last`.
@@ -49,7 +49,7 @@ class Release:
 
     @property
     def definition(self) -> Mapping[str, Any]:
-        """What must never change in silence: a release with another question, budget, period or start is another release."""
+        """The parts that must never change in silence: with another question, budget, period or start it is another release."""
         made = self.synthetic
         rows = (
             None

@@ -1,4 +1,4 @@
-"""What was released, as files beside the catalog: each period of each release, written whole or not at all.
+"""Released periods as files beside the catalog: each period of each release, written whole or not at all.
 
 They hold released numbers and what was paid for them. The ledger has the same answers: a file that is lost is written again from
 it, for nothing. `.tacit/releases/NAME/release.json` has the definition under which a release began.
@@ -76,7 +76,7 @@ class Kept:
         return self.folder / release.name
 
     def check(self, release: Release) -> None:
-        """Refuses a release of which something was released under another definition: that is a new release."""
+        """Refuses a release that has released periods under another definition: that is a new release."""
         file = self.of(release) / DEFINITION
         if not file.exists() or not self.done(release):
             return

@@ -1,12 +1,12 @@
-"""What programs read of a site: CSV on the Web for the columns, DCAT for the catalog of data sets, Atom for what is new."""
+"""The files of a site for programs: CSV on the Web for the columns, DCAT for the catalog of data sets, Atom for what is new."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
+from tacit.publish.local.survey.declaration import fingerprint
 from tacit.publish.releases.declaration import Release, Releases
 from tacit.publish.releases.kept import Done
 from tacit.release.answer import Answer
@@ -127,4 +127,5 @@ def page_of(release: Release, done: Done) -> str:
 
 def _id(*parts: str) -> str:
     """A name that stays, whatever moves."""
-    return f"urn:uuid:{uuid5(NAMESPACE_URL, ' '.join(('tacit', *parts)))}"
+    digits = fingerprint(*parts)
+    return f"urn:uuid:{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"

@@ -27,7 +27,7 @@ AGAIN = (
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What all pages share."""
+    """The parts that all pages share."""
 
     declared: Releases
     published: tuple[Published, ...]

@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def for_analysts(self) -> Fraction:
-        """What remains for analysts after that; below zero, the budget is too small for the plan."""
+        """The epsilon that remains for analysts after that; below zero, the budget is too small for the plan."""
         return self.left - self.needed
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def plan_of(data: DataSet, declared: Releases, complete: Complete, kept: Kept) -
 
 
 def _left(data: DataSet, session: Session) -> Fraction:
-    """What remains of the data set's epsilon; where some of it was spent by rho alone, what its filter still admits."""
+    """The rest of the data set's epsilon; where some of it was spent by rho alone, what its filter still admits."""
     spent = data.ledger.spent().epsilon
     return data.ledger.left(session.analyst).epsilon if spent is None else max(Fraction(0), data.catalog.budget.epsilon - spent)
 

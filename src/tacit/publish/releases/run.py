@@ -72,7 +72,7 @@ def complete_of(data: DataSet, declared: Releases) -> Complete:
 
 
 def steps_of(declared: Releases, complete: Complete, kept: Kept, only: Sequence[str] = ()) -> list[Step]:
-    """What is due and not yet released, period after period, so that a run that is stopped leaves no period half-released."""
+    """The periods that are due and not yet released, in the order of the periods."""
     for name in only:
         if declared.release(name) is None:
             raise InvalidInput(

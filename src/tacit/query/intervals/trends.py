@@ -140,7 +140,7 @@ def _combined(node: Arithmetic, question: Question, trend: Trend, moment: Moment
 
 
 def _over(window: Window, child: Pair) -> Pair | None:
-    """What a window makes of rows of weights, in the order of the key or against it."""
+    """The rows of weights of a window, in the order of the key or against it."""
     turned = window.order[0].descending
     rows = [each[::-1] if turned else each for each in child]
     periods = len(rows[0])
