@@ -19,7 +19,7 @@ from tacit.errors import InvalidInput, StoreUnusable
 from tacit.files import make_private_folder, write
 from tacit.publish.releases.declaration import Release
 from tacit.publish.releases.due import Due
-from tacit.release.answer import Answer, Receipt, record, recorded
+from tacit.release.answer import Answer, Receipt, record, recorded, with_names
 from tacit.untrusted import for_json
 
 FORMAT = 1
@@ -113,7 +113,8 @@ class Kept:
     def keep(self, release: Release, done: Done) -> None:
         """Write a released period; the last step, after the ledger has its answer."""
         answer = None if done.answer is None else json.loads(record(done.answer))
-        fields = {**asdict(replace(done, answer=None)), "answer": answer, "format": FORMAT}
+        labels = [] if done.answer is None else [[list(each) for each in column.labels] for column in done.answer.columns]
+        fields = {**asdict(replace(done, answer=None)), "answer": answer, "labels": labels, "format": FORMAT}
         write(self.of(release) / f"{done.period}.json", for_json(fields, indent=1) + "\n")
 
 
@@ -122,7 +123,10 @@ def _done(fields: dict[str, Any]) -> Done:
     made = None if answer is None else recorded(json.dumps(answer))
     known = {name: fields[name] for name in Done.__slots__ if name not in ("answer", "entries", "certificates")}
     done = Done(**known, entries=tuple(fields["entries"]), certificates=tuple(fields["certificates"]))
-    return done if made is None else replace(done, answer=_paid(made, done))
+    if made is None:
+        return done
+    labels = [tuple((value, label) for value, label in each) for each in fields["labels"]]
+    return replace(done, answer=_paid(with_names(made, [column.name for column in made.columns], labels), done))
 
 
 def _paid(answer: Answer, done: Done) -> Answer:
