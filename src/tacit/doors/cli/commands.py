@@ -67,6 +67,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "show": ("tacit.doors.cli.show", EVIDENCE),
     "release": ("tacit.doors.cli.release", OTHER_WAYS),
     "synthesize": ("tacit.doors.cli.synthesize", OTHER_WAYS),
+    "train": ("tacit.doors.cli.train", OTHER_WAYS),
     "survey": ("tacit.doors.cli.survey", OTHER_WAYS),
     "anonymize": ("tacit.doors.cli.anonymize", OTHER_WAYS),
 }

@@ -33,6 +33,7 @@ from tacit.evidence.verify import (
     small_maps,
     small_margins,
     small_tables,
+    small_training,
     small_trees,
 )
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
@@ -338,6 +339,7 @@ PLANTED: dict[str, tuple[str, Case]] = {
     **dict(local_answers.plant_cases()),
     **dict(small_maps.plant_cases()),
     **dict(small_tables.plant_cases()),
+    **dict(small_training.plant_cases()),
     **dict(small_margins.plant_cases()),
     **dict(small_trees.plant_cases()),
     **dict(plant_cases()),

@@ -17,6 +17,7 @@ from tacit.evidence.verify import (
     small_maps,
     small_margins,
     small_tables,
+    small_training,
     small_trees,
 )
 from tacit.evidence.verify import interval_cases as covering
@@ -112,6 +113,7 @@ def sound() -> list[Case]:
         smooth_bound,
         *small_maps.exhaustive(),
         *small_tables.exhaustive(),
+        *small_training.exhaustive(),
         *small_margins.exhaustive(),
         composition_case(short),
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),
