@@ -55,7 +55,8 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
     tokens = dict(hospital.tokens)
     operations = {name: each for name, each in OPERATIONS.items() if name != "renew_token"}  # which would end the tokens
     found = allowed(Desk(hospital.office, hospital.desk.places, operations), tokens)
-    analysts = {key: {"analyst"} for key in ("ask", "explain", "answer", "budget", "history", "preview", "offer", "offered")}
+    asking = ("ask", "explain", "answer", "certified", "budget", "history", "preview", "offer", "offered")
+    analysts = {key: {"analyst"} for key in asking}
     curators = {
         key: {"curator"}
         for key in (
@@ -63,8 +64,8 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
             *("offers", "overview", "publish"),
         )
     }
-    auditors = {key: {"auditor"} for key in ("ledger", "verification", "head")}
-    everybody = {key: set(ROLES.values()) for key in ("catalog", "own_tokens", "revoke_own", "who")}
+    auditors = {key: {"auditor"} for key in ("ledger", "verification", "head", "take_head")}
+    everybody = {key: set(ROLES.values()) for key in ("catalog", "keys", "own_tokens", "revoke_own", "who")}
     assert found == {**analysts, **curators, **auditors, **everybody}
 
 
