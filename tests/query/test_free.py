@@ -545,6 +545,16 @@ def test_rows_are_described_by_their_declarations(
     assert entries(ana) == before
 
 
+def test_a_public_table_without_rows_has_the_types_of_its_columns(ana: Session) -> None:
+    shown = ana.explain("SELECT *, beds * 2 AS twice FROM wards WHERE floor = 77 LIMIT 0").columns
+    assert [(each.name, each.kind, each.type) for each in shown] == [
+        ("ward", "public", "text"), ("floor", "public", "integer"), ("beds", "public", "integer"), ("fee", "public", "number"),
+        ("opened", "public", "date"), ("twice", "public", "integer"),
+    ]  # fmt: skip
+    for text in ("SELECT a.ward FROM wards a JOIN wards b ON a.ward = b.ward LIMIT 0", "SELECT MAX(fee) AS fee FROM wards LIMIT 0"):
+        assert [each.type for each in ana.explain(text).columns] == [None]
+
+
 def test_the_types_of_rows_are_those_that_are_declared(ana: Session) -> None:
     columns = {each.name: each for each in ana.explain("SELECT * FROM visits LIMIT 0").columns}
     assert [columns[name].type for name in VISITS] == [

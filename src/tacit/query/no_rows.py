@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.errors import NeverTrue
+from tacit.errors import NeverTrue, Refused
 from tacit.privacy.catalog import Catalog
 from tacit.query.answers.kinds import ROWS, Kinds
 from tacit.query.binding.binder import Binder
@@ -17,7 +17,7 @@ from tacit.query.binding.scope import Declared, Identity, PublicFacts, Scope, So
 from tacit.query.binding.subqueries import Held, columns_of
 from tacit.query.language.syntax import Name, Query, Select, Star, UnionAll
 from tacit.query.passes import rewrite
-from tacit.query.price.header import Heading, heading_of_term
+from tacit.query.price.header import PUBLIC, Heading, heading_of_term
 from tacit.query.price.stability import rows_of
 from tacit.query.question import Question, one_question
 from tacit.query.trees import each_once
@@ -44,6 +44,16 @@ def columns_of_rows(select: Select, catalog: Catalog, public: PublicFacts) -> tu
         except NeverTrue:
             columns = columns_of(Relations(catalog, public, rows_of), _below(_parts(_without_where(select))))
     return tuple(_heading(name, held) for name, held in _named(columns, select))
+
+
+def columns_of_public(select: Select, catalog: Catalog, public: PublicFacts) -> tuple[Heading, ...]:
+    """The columns of rows of a public table, where no row tells their types; none of joins and aggregates over public tables."""
+    try:
+        with one_question():
+            columns = columns_of(Relations(catalog, public, rows_of), _below(_parts(_without_where(select))))
+    except Refused:
+        return ()
+    return tuple(replace(_heading(name, held), kind=PUBLIC) for name, held in _named(columns, select))
 
 
 def _parts(select: Select) -> tuple[Select, ...]:
