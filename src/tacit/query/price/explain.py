@@ -11,6 +11,7 @@ from tacit.accounting.calibrate import short_up
 from tacit.accounting.composition import loss
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.residual import Estimated
 from tacit.mechanisms.running import Running
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
