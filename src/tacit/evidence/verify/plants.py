@@ -25,7 +25,16 @@ from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event, LaplaceNoise
 from tacit.accounting.filter import Filter, State
 from tacit.errors import InvalidInput
-from tacit.evidence.verify import hard_pairs, local_answers, samplers, small_graphs, small_maps, small_tables, small_trees
+from tacit.evidence.verify import (
+    hard_pairs,
+    local_answers,
+    samplers,
+    small_graphs,
+    small_maps,
+    small_rounds,
+    small_tables,
+    small_trees,
+)
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.subjects import (
     BETA,
@@ -329,6 +338,7 @@ PLANTED: dict[str, tuple[str, Case]] = {
     **dict(local_answers.plant_cases()),
     **dict(small_maps.plant_cases()),
     **dict(small_tables.plant_cases()),
+    **dict(small_rounds.plant_cases()),
     **dict(small_trees.plant_cases()),
     **dict(plant_cases()),
     **dict(small_graphs.plant_cases()),

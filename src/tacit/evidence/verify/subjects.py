@@ -9,7 +9,16 @@ from fractions import Fraction
 from functools import cache
 
 from tacit.accounting.filter import Filter
-from tacit.evidence.verify import hard_pairs, local_answers, samplers, small_graphs, small_maps, small_tables, small_trees
+from tacit.evidence.verify import (
+    hard_pairs,
+    local_answers,
+    samplers,
+    small_graphs,
+    small_maps,
+    small_rounds,
+    small_tables,
+    small_trees,
+)
 from tacit.evidence.verify import interval_cases as covering
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
 from tacit.evidence.verify.claims import as_decimal, claimed_parameter, parameter, within
@@ -102,6 +111,7 @@ def sound() -> list[Case]:
         smooth_bound,
         *small_maps.exhaustive(),
         *small_tables.exhaustive(),
+        *small_rounds.exhaustive(),
         composition_case(short),
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),
         filter_case("Ledger's filter, events with a delta", Filter(*CAP, for_events=1)),

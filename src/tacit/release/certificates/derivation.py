@@ -36,6 +36,7 @@ PROOFS: Mapping[str, str] = {
     "reach": f"{STABILITY}, sections 3 and 8",
     "sensitivity": f"{STABILITY}, sections 3 and 8",
     "marginal": "publish/synthetic/rows/marginals.md",
+    "rounds": "publish/synthetic/rows/rounds.md",
     "resampled-rows": "publish/synthetic/rows/contingency.md",
     "resampled-map": "mechanisms/dirichlet/dirichlet.md",
     "stated-for-graphs": "publish/graphs/private/private.md",
