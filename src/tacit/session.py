@@ -27,7 +27,7 @@ from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
-from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, plan_without_rows, share_of
+from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, share_of
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for_all, recorded, with_names
@@ -112,9 +112,18 @@ class Session:
         )
         if asked.limit == 0:
             wanted = request_of(asked.options, or_one(asked.options, priced))
-            return without_rows(plan_without_rows(asked, self.data.as_prepared, self.data.public), wanted)
+            return self._without_rows(asked, wanted)
         answer = self.answer(asked, request_of(asked.options, priced), text)
         return answer.tidy() if tidy else answer
+
+    def _without_rows(self, asked: Select, wanted: Request) -> Answer:
+        """The columns of a question, or of rows, that asks for none of them (LIMIT 0)."""
+        from tacit.query.no_rows import columns_of_rows, plan_without_rows
+
+        catalog, public = self.data.as_prepared, self.data.public
+        if (columns := columns_of_rows(asked, catalog, public)) is not None:
+            return free_answer((each.name, ()) for each in columns)
+        return without_rows(plan_without_rows(asked, catalog, public), wanted)
 
     def _derivation(self, asked: Select) -> Derivation | None:
         """The plan of a SELECT from answers; None for a question by itself."""
@@ -189,11 +198,18 @@ class Session:
     def is_paid(self, question: str, **budget: Any) -> bool:
         """Whether this analyst has paid for the answer, which is then free; another analyst's answer makes no difference."""
         with pointing(question):
+            if explained_text(question) is not None:
+                return False
             asked = self._read(question, None).statement
             if not isinstance(asked, Select) or free_columns(asked, self.data.catalog, lambda: self.data.public) is not None:
                 return False
-            offer = self._offer(asked, request_of(asked.options, budget), question)
-            return self.data.ledger.is_paid((offer.key, *offer.older), self.analyst)
+            if asked.limit == 0:
+                return False
+            wanted, texts = request_of(asked.options, budget), {question: asked}
+            if may_select_from_answers(asked) and (derivation := self._derivation(asked)) is not None:
+                wanted, texts = share_of(wanted, derivation), {written(each): each for each in derivation.questions}
+            offers = [self._offer(each, wanted, text) for text, each in texts.items()]
+            return all(self.data.ledger.is_paid((offer.key, *offer.older), self.analyst) for offer in offers)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""

@@ -22,6 +22,8 @@ NAMED_IN = {  # modules in which a name is a text, whatever its case: the table,
     "mode": {
         "query/intervals/aggregates.py",
         "release/answer.py",  # a kind of column
+        "release/derived.py",
+        "release/certificates/mechanisms.py",
         "evidence/verify/small_tables.py",  # the mechanism that `tacit verify mode` measures
         "doors/cli/verify.py",
     },

@@ -198,3 +198,15 @@ def test_a_page_of_a_chart_has_no_script_and_needs_no_extra(tmp_path: Path) -> N
 
 def test_labels_are_straight() -> None:
     assert "rotate" not in "".join(answer.chart().svg() for answer in (BARS, LINE, TWO))
+
+
+def test_bars_of_which_nothing_is_known_are_pale() -> None:
+    """An average of an empty group has all that is possible as its interval: the length of its bar says nothing."""
+    ages = Column("age", "avg", (43.0, 61.0), (40.0, -8.0), (46.0, 130.0), bounds=(0, 99))
+    for keys in (("north", "south"), (1, 2)):
+        drawn = answered(Column("place", "key", keys), ages).chart().svg()
+        bars = re.findall(r'<path [^>]*opacity="([\d.]+)"[^>]*><title>([^<]+)', drawn)
+        assert [(float(opacity), "unknown" in said) for opacity, said in bars] == [(0.9, False), (0.4, True)]
+        assert "pale bars nothing is known" in unescape(drawn)
+    known = answered(Column("place", "key", ("north", "south")), replace(ages, low=(40.0, 1.0))).chart().svg()
+    assert "unknown" not in known

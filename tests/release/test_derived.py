@@ -71,6 +71,20 @@ def test_a_question_that_was_asked_is_selected_from_for_nothing(ana: Session) ->
     assert [replace(one, name="") for one in again.columns] == [replace(one, name="") for one in first.columns]
 
 
+def test_whether_a_statement_is_paid_for_is_told_of_all_its_questions(ana: Session) -> None:
+    chart, whole = f"SELECT ward, SUM(n) AS n FROM ({DATASET}) t GROUP BY ward", "SELECT COUNT(*) FROM visits"
+    assert not ana.is_paid(chart, epsilon="1")
+    asked(ana, DATASET)
+    assert ana.is_paid(chart, epsilon="1")
+    assert not ana.is_paid(chart, epsilon="0.5")
+    ana.sql(whole, epsilon="0.5")
+    assert not ana.is_paid(TOTAL, epsilon="1"), "one of its two questions is not"
+    ana.sql(TOTAL, epsilon="1")
+    assert ana.is_paid(TOTAL, epsilon="1")
+    for free in (f"{chart} LIMIT 0", f"{whole} LIMIT 0", f"EXPLAIN {whole}", "SELECT 1"):
+        assert not ana.is_paid(free, epsilon="0.5")
+
+
 def test_several_questions_share_epsilon_and_each_is_kept(ana: Session) -> None:
     answer = ana.sql(TOTAL, epsilon="1", delta=0)
     assert (answer.receipt.epsilon, spends(ana)) == (1, 2)

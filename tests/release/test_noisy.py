@@ -308,6 +308,7 @@ def test_what_runs_under_private_keys_is_what_was_priced_and_recorded(
     assert [len(values) for _, values in noisy.sums.values()] == [shown] * 3
 
 
+@pytest.mark.usefixtures("disagreeing")
 def test_noise_that_is_not_the_recorded_one_is_caught(spread: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: priced for one number, and run for as many as are shown."""
     quote = quoted(spread, PRIVATE, Gaussian)

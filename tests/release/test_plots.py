@@ -41,7 +41,7 @@ def drawings(draw: st.DrawFn) -> Drawing:
     shape = draw(st.sampled_from(["bars", "columns", "line"]))
     dates_along = shape == "line" and draw(st.booleans())
     at = (days if dates_along else finite) if shape == "line" else texts
-    panels = tuple(draw(st.lists(panels_along(at), min_size=1, max_size=4)))
+    panels = tuple(draw(st.lists(panels_along(at), min_size=1, max_size=3)))
     words = [draw(texts) for _ in range(5)]
     return Drawing(shape, words[0], panels, words[1], (words[2],), (words[3],), words[4], dates_along=dates_along)
 
@@ -56,7 +56,7 @@ def panels_along(draw: st.DrawFn, at: st.SearchStrategy[str | float]) -> Panel:
     mark = st.builds(Mark, at, value, st.none() | value, st.none() | value, st.sampled_from(["", "F", *HOSTILE[:3]]))
     rules = draw(st.lists(st.tuples(value, texts), max_size=2)) if not dates else []
     shaded = ((draw(finite), draw(finite)),) if draw(st.booleans()) else ()
-    return Panel(draw(texts), tuple(draw(st.lists(mark, max_size=12))), dates, tuple(rules), shaded)
+    return Panel(draw(texts), tuple(draw(st.lists(mark, max_size=6))), dates, tuple(rules), shaded)
 
 
 def one(shape: str, *marks: Mark, **more: bool) -> Drawing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from hospital import hospital_session
+from pages import ROOT
 from parquet_copies import to_parquet
 from services import Missing, _free_port, java_program
 from tacit.data.store import store_file
@@ -27,6 +29,15 @@ SPARK = [  # py4j leaves its sockets to the garbage collector
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
+
+
+ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
+
+
+def hospital_questions() -> list[str]:
+    """The golden questions that are answered, each as one plan; a SELECT from answers is made of several questions like these."""
+    files = [file for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) if file.stem != "answers"]
+    return [question for file in files for question in ENTRY.findall(file.read_text("utf-8"))]
 
 
 @contextmanager

@@ -168,7 +168,7 @@ def _(event: CalibratedGaussian) -> Cost:
 
 @cost.register
 def _(event: AdaptiveRounds) -> Cost:
-    """The three totals, each of which holds on every path: composition.md, section 6."""
+    """The three totals. Each holds on every path: composition.md, section 6."""
     return Cost(event.epsilon, event.rho, event.delta, event.neighbours)
 
 

@@ -237,7 +237,7 @@ def _people(people: int) -> int:
 def _bits(value: Any) -> NDArray[np.bool]:
     array = grid.read_array(value if grid.is_array(value) else [value])
     if array.size == 0:
-        raise InvalidValue("bits must not be empty; give at least one")
+        raise InvalidValue("bits must not be empty; give at least one", argument="bits")
     if not _are_bits(array):
         raise InvalidValue("randomized response supports only bits: 0 or 1 (False or True)")
     return array.astype(np.bool) if grid.is_array(value) else array.astype(np.bool)[0]

@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.events import Event
-from tacit.errors import InvalidInput, NeverTrue, NotAllowed
+from tacit.errors import InvalidInput, NotAllowed
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
@@ -247,7 +247,6 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
 
     With several `epsilons`, the explanation is that of the first, and `budgets` has the price and the errors at each.
     """
-    from tacit.query.price.explain import explained_without_rows
     from tacit.query.price.explanation import AtBudget
 
     assumed = Assumed.of(budget)
@@ -258,12 +257,23 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
     if may_select_from_answers(asked) and (derivation := _derivation(asked, asker)) is not None:
         return _derivation_explained(derivation, asked, given, asker, seen, assumed)
     if asked.limit == 0:
-        return explained_without_rows(plan_without_rows(asked, asker.catalog, asker.public()), seen().left)
+        return _explained_without_rows(asked, asker, seen)
     requests = requests_of(asked, given, assumed)
     explanations = [_price_explained(asked, wanted, asker, seen, assumed.group_rows) for wanted in requests]
     if not assumed.epsilons:
         return explanations[0]
     return replace(explanations[0], budgets=tuple(AtBudget(each.epsilon, each.delta, each.errors) for each in explanations))
+
+
+def _explained_without_rows(asked: Select, asker: Asker, seen: Callable[[], Seen]) -> Explanation:
+    """The explanation of a question, or of rows, with LIMIT 0."""
+    from tacit.query.no_rows import columns_of_rows, plan_without_rows
+    from tacit.query.price.explain import explained_without_rows
+    from tacit.query.price.header import header_of
+
+    public = asker.public()
+    columns = columns_of_rows(asked, asker.catalog, public) or header_of(plan_without_rows(asked, asker.catalog, public))
+    return explained_without_rows(columns, seen().left)
 
 
 def _derivation(asked: Select, asker: Asker) -> Derivation | None:
@@ -276,10 +286,11 @@ def _derivation_explained(
     derivation: Derivation, asked: Select, given: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen], assumed: Assumed
 ) -> Explanation:
     """The explanation of a SELECT from answers: that of its questions."""
-    from tacit.query.answers.explained import explained_derivation, explained_without_rows
+    from tacit.query.answers.explained import explained_derivation
+    from tacit.query.price.explain import explained_without_rows
 
     if asked.limit == 0:
-        return explained_without_rows(derivation, seen().left)
+        return explained_without_rows(derivation.header, seen().left)
     requests = [share_of(wanted, derivation) for wanted in requests_of(asked, given, assumed)]
     return explained_derivation(
         derivation, requests, lambda select, wanted: _price_explained(select, wanted, asker, seen, assumed.group_rows)
@@ -323,14 +334,3 @@ def _price_explained(
     offer = Shaped.of(priced(wanted)) if memory is None else memory.of("", key, lambda: Shaped.of(priced(wanted)))
     quote, takes = taken(offer.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
     return offer.explained(quote, ledger.left, tuple(takes), group_rows)
-
-
-def plan_without_rows(select: Select, catalog: Catalog, public: PublicFacts) -> Question:
-    """The plan of a question with LIMIT 0. Its columns are the same if the catalog decides that no row meets its WHERE."""
-    try:
-        return rewrite(select, catalog, public)
-    except NeverTrue:
-        if all(part.where is None for part in (select, *select.below)):
-            raise
-        below = tuple(replace(part, where=None) for part in select.below)
-        return rewrite(replace(select, where=None, below=below), catalog, public)

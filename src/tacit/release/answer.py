@@ -36,12 +36,13 @@ NO_ROWS = "LIMIT 0 returns the columns only. Nothing was spent."
 CHOSEN = "released numbers chose the rows: the intervals of a column hold for all rows before the choice together"
 TEXT = "a text made from noisy numbers has no interval: other numbers within the noise may give another text"
 MODE = "a most frequent value is chosen at random, more frequent ones with a higher probability; it has no interval"
-UNKNOWN = "of a number whose error is unbounded, nothing is known: released numbers decided what it was made of"
+UNKNOWN = "of a number whose error is unbounded nothing is known: noise decided what it was made of, or it divides by what may be 0"
 NO_INTERVAL = "quantiles were released without intervals: all of their epsilon went to their values"
 NO_QUANTILE = "leaving out intervals had no effect: only quantiles can be released without them, and this question has none"
 NOT_SHOWN = "not shown of column "  # how a note begins on groups of private keys that no row shows
 AGAIN = "nothing was spent: this question was answered before"
 Numeric = int | float | Decimal
+Labels = tuple[tuple[Any, str], ...]  # declared words for values
 MOST_SHOWN = 40  # rows that are printed for people
 MOST_DIGITS = 38  # of a decimal in Arrow and Polars; one that is longer leaves as text
 
@@ -62,7 +63,7 @@ class Column:
     low: tuple[float | Decimal | str | None, ...] | None = None
     high: tuple[float | Decimal | str | None, ...] | None = None
     bounds: tuple[Any, Any] | None = None
-    labels: tuple[tuple[Any, str], ...] = field(default=(), compare=False)
+    labels: Labels = field(default=(), compare=False)
 
     def label(self, at: int) -> Any:
         """The value of a row as people read it: its declared label, if it has one. Values stay values everywhere else."""
@@ -156,8 +157,10 @@ class Answer:
     def certificate(self) -> Certificate:
         """Why the price of the answer is right, signed: for whoever checks it without the data."""
         if self.receipt.entries:
+            *first, last = map(str, dict.fromkeys(self.receipt.entries))
+            several = f"entries {', '.join(first)} and {last}" if first else f"entry {last}"
             raise InvalidInput(
-                f"this answer has no certificate of its own: it is made of the answers of {listed_entries(self.receipt.entries)}; "
+                f"this answer has no certificate of its own: it is made of the answers of {several}; "
                 "answer.certificates has one for each of them"
             )
         return self.certificates[0]
@@ -223,14 +226,12 @@ class Answer:
         taken = {column.name for column in self.columns}
         for column in self.columns:
             yield column, column.name, _of_one_type(column.values)
-            if column.labels:
-                name = next(name for more in count() if (name := f"{column.name}_label{'_' * more}") not in taken)
-                taken.add(name)
-                yield column, name, [None if value is None else str(column.label(at)) for at, value in enumerate(column.values)]
-            for word, ends in () if not column.has_interval else (("low", column.low), ("high", column.high)):
+            labels = [None if value is None else str(column.label(at)) for at, value in enumerate(column.values)]
+            ends = (("low", column.low), ("high", column.high)) if column.has_interval else ()
+            for word, values in (*((("label", labels),) if column.labels else ()), *ends):
                 name = next(name for more in count() if (name := f"{column.name}_{word}{'_' * more}") not in taken)
                 taken.add(name)
-                yield column, name, _of_one_type(ends or ())
+                yield column, name, _of_one_type(values or ())
 
     def to_arrow(self) -> Any:
         """The flat table; a number, or the end of an interval, that is missing in every row is a double all the same."""
@@ -279,14 +280,12 @@ class Answer:
     # --- for people ---
 
     def __str__(self) -> str:
-        table = [[heading(column) for column in self.columns]]
-        table += [[cell_text(column, at) for column in self.columns] for at in self._rows_shown]
+        table = [[heading(column) for column in self.columns], *self._cells()]
         widths = [max(map(width, cells)) for cells in zip(*table, strict=True)]
         lines = ["  ".join(cell + " " * (most - width(cell)) for cell, most in zip(row, widths, strict=True)) for row in table]
         return "\n".join([*(line.rstrip() for line in lines), "", *self.below()])
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def footer(self) -> str:
         """The price and the meaning of the error bars, in one line."""
@@ -320,10 +319,9 @@ class Answer:
         missing = [for_terminal(note) for note in self.notes if note.startswith(printed)]
         return [*more, self.footer(), *missing, *([f"limits: {'; '.join(self.limits)}"] if self.limits else [])]
 
-    @property
-    def _rows_shown(self) -> range:
-        """The rows that are printed."""
-        return range(min(len(self), MOST_SHOWN))
+    def _cells(self) -> list[list[str]]:
+        """The rows that are printed, as texts."""
+        return [[cell_text(column, at) for column in self.columns] for at in range(min(len(self), MOST_SHOWN))]
 
     def __rich__(self) -> Any:
         from rich.console import Group
@@ -333,14 +331,13 @@ class Answer:
         table = Table(header_style="bold")
         for column in self.columns:
             table.add_column(Text(heading(column)), justify="right" if column.is_number else "left")
-        for at in self._rows_shown:
-            table.add_row(*(Text(cell_text(column, at)) for column in self.columns))
+        for cells in self._cells():
+            table.add_row(*map(Text, cells))
         return Group(table, *(Text(line, style="dim") for line in self.below()))
 
     def _repr_html_(self) -> str:
         header = [(heading(column), column.is_number) for column in self.columns]
-        rows = [[cell_text(column, at) for column in self.columns] for at in self._rows_shown]
-        return table_for_html(header, rows, self.below()) + self._picture()
+        return table_for_html(header, self._cells(), self.below()) + self._picture()
 
     def _picture(self) -> str:
         """The chart below the table: an image of its own, whose styles do not reach the page. None without groups to compare."""
@@ -349,12 +346,6 @@ class Answer:
             return ""
         drawn = b64encode(self.chart().svg().encode()).decode()
         return f'<img alt="chart" style="max-width: 100%; margin-top: 0.6em" src="data:image/svg+xml;base64,{drawn}">'
-
-
-def listed_entries(entries: Sequence[int]) -> str:
-    """Entries of the ledger as people read them: "entry 3", "entries 3, 5 and 8"."""
-    *first, last = map(str, dict.fromkeys(entries))
-    return f"entries {', '.join(first)} and {last}" if first else f"entry {last}"
 
 
 def heading(column: Column) -> str:
@@ -481,10 +472,6 @@ def _written_decimal(value: object) -> dict[str, str]:
     return {DECIMAL: str(value)}
 
 
-def _read(fields: dict[str, Any]) -> Any:
-    return Decimal(fields[DECIMAL]) if set(fields) == {DECIMAL} else fields
-
-
 def _recorded_column(name: str, kind: str, values: Sequence[Any], low: Any, high: Any, bounds: Any = None) -> Column:
     low, high, bounds = (None if end is None else tuple(end) for end in (low, high, bounds))
     return Column(name, kind, tuple(values), low, high, bounds)
@@ -492,20 +479,14 @@ def _recorded_column(name: str, kind: str, values: Sequence[Any], low: Any, high
 
 def recorded(text: str) -> Answer:
     """The answer that `record` wrote."""
-    kept = json.loads(text, object_hook=_read)
+    kept = json.loads(text, object_hook=lambda fields: Decimal(fields[DECIMAL]) if set(fields) == {DECIMAL} else fields)
     columns = [_recorded_column(*column) for column in kept["columns"]]
     epsilon, delta = map(Fraction, kept["amounts"])
     notes, limits = tuple(kept["notes"]), tuple(kept["limits"])
     made = Answer(tuple(columns), Fraction(kept["confidence"]), Receipt(epsilon, delta), kept["simultaneous"], notes, limits)
-    totals = _totals(*kept["totals"]) if "totals" in kept else None
+    parts, margins, added = kept.get("totals", ((), (), ()))
+    totals = Totals(tuple(parts), tuple(map(tuple, margins)), tuple(added)) if "totals" in kept else None
     return replace(made, totals=totals, parts=kept.get("parts"))
-
-
-def _totals(parts: list[int], margins: list[list[int]], columns: list[int]) -> Totals:
-    return Totals(tuple(parts), tuple(map(tuple, margins)), tuple(columns))
-
-
-Labels = tuple[tuple[Any, str], ...]
 
 
 def with_names(answer: Answer, names: Sequence[str], labels: Sequence[Labels] = ()) -> Answer:

@@ -144,8 +144,10 @@ def _possible(column: Column) -> tuple[float, float]:
 
 def _cut(mark: Mark, least: float, most: float) -> Mark:
     """The mark with its number and its ends within what is possible."""
+    if mark.ends is not None and least <= min(mark.value, *mark.ends) and max(mark.value, *mark.ends) <= most:
+        return mark
     value, low, high = (None if each is None else min(max(each, least), most) for each in (mark.value, mark.low, mark.high))
-    return Mark(mark.at, mark.value if value is None else value, low, high, mark.series)
+    return Mark(mark.at, mark.value if value is None else value, low, high, mark.series, mark.unknown)
 
 
 def _null_last(panels: tuple[Panel, ...]) -> tuple[str, ...]:
@@ -173,7 +175,7 @@ def _mark(row: dict[str, Any], dates: bool, dates_along: bool) -> Mark | None:
     """The mark of a row; None if it has no number."""
     value, low, high = (_place(row[name], dates) for name in ("value", "low", "high"))
     at = row["first"] if isinstance(row["first"], str) and not dates_along else _place(row["first"], dates_along)
-    return None if value is None or at is None else Mark(at, value, low, high, row["others"])
+    return None if value is None or at is None else Mark(at, value, low, high, row["others"], row["unknown"])
 
 
 def _place(value: Any, is_date: bool) -> float | None:
@@ -232,7 +234,8 @@ def _footer(answer: Answer, panels: tuple[Panel, ...], numbers: tuple[Column, ..
     others = [limit for limit in answer.limits if limit not in rows]
     first = ", ".join([answer.caption(), *rows])
     cut = ["intervals are cut at what is possible"] if any(map(_is_cut, panels, numbers)) else []
-    rest = "; ".join([*cut, *others])
+    pale = ["of pale bars nothing is known"] if any(mark.unknown for panel in panels for mark in panel.marks) else []
+    rest = "; ".join([*cut, *pale, *others])
     return (first, *([rest[:1].upper() + rest[1:]] if rest else []))
 
 
@@ -273,7 +276,7 @@ def _rows(answer: Answer, number: Column, keys: list[Column], shown: list[int], 
         first = _marks(group[0]) if along else firsts[group[:1]]
         if first is not None:
             ends = {"value": _marks(number.values[at]), "low": _marks(low), "high": _marks(high)}
-            rows.append({"first": first, "others": others[group[1:]], **ends})
+            rows.append({"first": first, "others": others[group[1:]], "unknown": number.is_unknown(at), **ends})
     return rows
 
 
@@ -333,7 +336,7 @@ def _bars(alt: Any, base: Any, keys: list[Column], number: Column) -> Any:
     name = _name(keys[0]) if keys else None
     along = alt.X("first:N", title=name, sort=None, axis=alt.Axis(labelAngle=-30, labels=bool(keys), ticks=bool(keys)))
     beside = {"xOffset": alt.XOffset("others:N", sort=None)} if keys[1:] else {}
-    pale = {"opacity": alt.condition("isValid(datum.low)", alt.value(0.85), alt.value(0.3))}
+    pale = {"opacity": alt.condition("isValid(datum.low) && !datum.unknown", alt.value(0.85), alt.value(0.3))}
     dates = any(isinstance(value, str) for value in number.values)
     marks = base.mark_point(filled=True, size=70, color=BLUE) if dates else base.mark_bar(color=BLUE)
     drawn = marks.encode(x=along, y=_axis(alt, "value", number), **beside, **pale, **_colours(alt, keys))

@@ -42,18 +42,23 @@ PLOT = (460.0, 300.0, 220.0)  # how wide a panel of bars is, if there are one, t
 WIDE, HIGH, LOWER = 540.0, 270.0, 170.0  # of a panel of columns or lines, and how high it is if it is not alone
 BAR, BETWEEN, ASIDE = 20.0, 8.0, 34.0  # the height of a lying bar, the room between groups of them, and between panels
 HEAD, FOOT = 22.0, 24.0  # above a panel, for its name, and below it, for its ticks
+PALE = 0.4  # the opacity of a bar whose error is open, or of which nothing is known
 DOTS = 40  # marks of a line up to which each has a dot
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One number: `at` is its label, or its place on the axis if that is a number (days since year 1 for a date)."""
+    """One number: `at` is its label, or its place on the axis if that is a number (days since year 1 for a date).
+
+    Of an `unknown` one the interval is all that is possible: its bar is pale, since its length says nothing.
+    """
 
     at: str | float
     value: float
     low: float | None = None
     high: float | None = None
     series: str = ""
+    unknown: bool = False
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -103,9 +108,11 @@ def _clean(drawing: Drawing) -> Drawing:
 
 
 def _clean_panel(panel: Panel) -> Panel:
+    series = {name: for_chart(name) for name in {mark.series for mark in panel.marks}}
+    places = [for_chart(mark.at) if isinstance(mark.at, str) else mark.at for mark in panel.marks]
     marks = tuple(
-        Mark(for_chart(mark.at) if isinstance(mark.at, str) else mark.at, mark.value, mark.low, mark.high, for_chart(mark.series))
-        for mark in panel.marks
+        Mark(at, mark.value, mark.low, mark.high, series[mark.series], mark.unknown)
+        for at, mark in zip(places, panel.marks, strict=True)
     )
     rules = tuple((at, for_chart(words)) for at, words in panel.rules)
     return replace(panel, name=for_chart(panel.name), marks=marks, rules=rules)
@@ -152,7 +159,8 @@ def _said(drawing: Drawing, panel: Panel, mark: Mark) -> str:
     place = mark.at if isinstance(mark.at, str) else _iso(mark.at) if drawing.dates_along else f"{mark.at:,.6g}"
     where = ", ".join(part for part in (place, mark.series) if part)
     ends = f" ({show(mark.low)} to {show(mark.high)})" if mark.low is not None and mark.high is not None else ""
-    return f"{where}: {show(mark.value)}{ends}" if where else f"{show(mark.value)}{ends}"
+    value = "unknown" if mark.unknown else show(mark.value)
+    return f"{where}: {value}{ends}" if where else f"{value}{ends}"
 
 
 def _iso(day: float) -> str:
@@ -224,7 +232,9 @@ def _bar_panel(drawing: Drawing, panel: Panel, order: tuple[list[str], list[str]
         middle = top + BETWEEN + each * rows[str(mark.at)] + BAR * (series[mark.series] + 0.5)
         x, zero = (scale.of(value, left, right) for value in (mark.value, 0.0))
         shape = dot(x, middle, 5) if panel.dates else rectangle(zero, middle - BAR / 2 + 1, x, middle + BAR / 2 - 1)
-        elements.append(filled(shape, series[mark.series], 0.9 if mark.ends else 0.4, _said(drawing, panel, mark)))
+        elements.append(
+            filled(shape, series[mark.series], 0.9 if mark.ends and not mark.unknown else PALE, _said(drawing, panel, mark))
+        )
         elements += _whisker([(scale.of(end, left, right), middle) for end in mark.ends or ()], 4)
     if scale.low <= 0 <= scale.high:
         elements.append(line(scale.of(0.0, left, right), top, scale.of(0.0, left, right), bottom, "axis"))
@@ -326,8 +336,8 @@ def _columns_of(drawing: Drawing, panel: Panel, frame: Frame, order: tuple[list[
         start = frame.left + band * (columns[str(mark.at)] + (1 - share) / 2) + wide * slots[mark.series]
         y, middle = frame.y(mark.value), start + wide / 2
         shape = dot(middle, y, 4) if panel.dates else rectangle(start, frame.y(0), start + wide, y)
-        pale = not mark.ends and any(each.ends for each in panel.marks)
-        elements.append(filled(shape, series[mark.series], 0.4 if pale else 0.9, _said(drawing, panel, mark)))
+        pale = mark.unknown or (not mark.ends and any(each.ends for each in panel.marks))
+        elements.append(filled(shape, series[mark.series], PALE if pale else 0.9, _said(drawing, panel, mark)))
         elements += _whisker([(middle, frame.y(end)) for end in mark.ends or ()], min(4.0, wide / 3))
     reach = max((x + width_of(words, SMALL) / 2 for x, words in places), default=frame.right)
     return _panel(drawing, frame, [*elements, *_over(panel, frame)], reach, panel is drawing.panels[-1])

@@ -53,7 +53,7 @@ def example(name: str) -> tuple[list[str], int]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """What the examples name: a prepared hospital, a survey with its reports, flows with their map, and a table to audit."""
+    """What the examples name: a prepared hospital, a certificate, a survey with reports, flows with their map, a table."""
     place: Path = tmp_path_factory.mktemp("examples")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
@@ -62,6 +62,10 @@ def folder(tmp_path_factory):
             prepare(data.catalog)
             data.begin_scratch("the examples of the help")
         assert run(["token", "add", "ana"]).exit_code == 0
+        patch.setenv("TACIT_ANALYST", "ana")
+        assert run(["sql", "SELECT COUNT(*) FROM visits", "--epsilon", "0.01"]).exit_code == 0
+        assert run(["certificate", "show", "1", "--out", "published.json"]).exit_code == 0
+        assert run(["certificate", "keys", "--out", "owner-keys.json"]).exit_code == 0
         Path("token.txt").write_text(f"tacit_{'a' * 43}\n", "utf-8")
         Path("survey.toml").write_text((ROOT / "examples" / "survey.toml").read_text("utf-8"), "utf-8")
         form = Form.of(read_survey(Path("survey.toml")))

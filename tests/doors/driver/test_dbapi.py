@@ -150,6 +150,40 @@ def test_limit_zero_is_free_and_describes_the_columns(connection, catalog):
     assert spent(catalog[1]) == before
 
 
+TYPES = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward LIMIT 0"
+OF_QUESTION = {"ward": "text", "n": "integer", "cost": "number"} | dict.fromkeys(("n_low", "n_high"), "integer")
+OF_ROWS = {"day": "date", "urgent": "boolean", "pulse": "integer", "cost": "number", "ward": "text", "patient_id": "text"}
+
+
+def described(cursor):
+    return {column[0]: column[1] for column in cursor.description}
+
+
+@pytest.mark.parametrize(
+    ("sql", "types"),
+    [
+        (TYPES, OF_QUESTION),
+        (
+            "SELECT n * 2 AS m FROM (SELECT COUNT(*) AS n FROM visits) AS virtual_table LIMIT 0",
+            {"m": "integer", "m_low": "integer"},
+        ),
+        ("SELECT * FROM visits WHERE 1 <> 1 LIMIT 0", OF_ROWS),
+        ("SELECT * FROM (SELECT * FROM visits WHERE urgent) AS virtual_table LIMIT 0", OF_ROWS),
+    ],
+)
+def test_the_description_has_the_types_of_the_plan_where_no_value_has_them(connection, catalog, sql, types):
+    before = spent(catalog[1])
+    assert described(connection.cursor().execute(sql)).items() >= types.items()
+    assert spent(catalog[1]) == before
+
+
+def test_types_that_cannot_be_had_lose_no_answer(catalog, monkeypatch):
+    """Planted: a server that explains nothing. The answer was paid for, and is there."""
+    with dbapi.connect(session=catalog[1].session("ana"), epsilon="0.01") as connection:
+        monkeypatch.setattr(type(connection), "explain", lambda *_: (_ for _ in ()).throw(errors.TimedOut("too long")))
+        assert described(connection.cursor().execute(TYPES))["n"] == "text"
+
+
 def test_most_limits_a_connection(catalog):
     with dbapi.connect(session=catalog[1].session("ana"), epsilon="0.02", most="0.04") as connection:
         connection.cursor().execute(OVER, {"c": 3001})
@@ -219,6 +253,7 @@ def test_types_of_columns():
     assert _with_type([True, None])[0] == "boolean"
     assert _with_type([Decimal("1.5")])[0] == "decimal"
     assert _with_type(["2024-01-31", None]) == ("date", [date(2024, 1, 31), None])
+    assert _with_type([None], "integer") == ("integer", [None])
     assert _with_type(["2024-01-31", "x"])[0] == _with_type([])[0] == _with_type([None])[0] == "text"
 
 

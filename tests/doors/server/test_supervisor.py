@@ -123,6 +123,29 @@ def test_the_log_has_one_line_for_each_change_of_a_cluster(server, clock):
     assert said[3:] == ["engine 1 ended (1); it is started again"], "anything else is said each time"
 
 
+def test_what_ends_again_and_again_before_it_is_ready_is_said_once(server, clock):
+    said: list[str] = []
+    server.say = said.append
+    for _ in range(6):
+        server.front.process, server.front.since = Alive(1), clock.seconds
+        server.clerk.process = Alive()
+        server._reap()
+        clock.seconds += 1
+    assert [each.partition(". ")[0] for each in said] == ["front ended (1) before it was ready; it is started again"]
+    assert "site-packages" in said[0]
+
+
+def test_what_ends_once_before_it_is_ready_is_not_said(server, clock):
+    """The clerk has said why: that is the error of the command."""
+    said: list[str] = []
+    server.say = said.append
+    server.clerk.process, server.clerk.since = Alive(1), clock.seconds
+    server._reap()
+    server.engines[0].process, server.engines[0].since = Alive(AWAY), clock.seconds
+    server._reap()
+    assert said == []
+
+
 def test_further_engines_are_started_when_the_first_one_has_opened_the_data(server):
     server.front.process = Alive()
     assert [part.name for part in server._parts_to_start()] == ["clerk"]

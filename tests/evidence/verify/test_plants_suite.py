@@ -15,6 +15,11 @@ SOUND = sound()
 FEW = Effort(samples=400)  # the exact part is the same at every effort; false alarms: 1e-9 a sampled check
 BREAKS = {
     "noise": "loss",
+    "row": "loss",
+    "cells": "loss",
+    "replaced": "loss",
+    "together": "loss",
+    "width": "coverage",
     "sensitivity": "loss",
     "sign": "loss",
     "value": "loss",

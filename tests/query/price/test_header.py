@@ -18,7 +18,7 @@ from stored import catalog as catalog_of
 from stored import table as table_of
 from tacit.errors import Refused
 from tacit.query.language.sql import parse
-from tacit.query.offers import plan_without_rows
+from tacit.query.no_rows import plan_without_rows
 from tacit.query.price import header
 from tacit.query.price.header import Heading, header_of
 from tacit.query.price.price import price, request

@@ -161,7 +161,7 @@ def test_a_statement_of_several_answers_has_a_certificate_for_each(data: tacit.s
     answer = ana.sql(SEVERAL, epsilon=1)
     first, second = answer.receipt.entries
     assert answer.receipt.entry == second
-    with pytest.raises(InvalidInput, match=rf"the answers of entries {first} and {second}.*answer\.certificates"):
+    with pytest.raises(InvalidInput, match=rf"entries {first} and {second}; answer\.certificates"):
         _ = answer.certificate
     made = answer.certificates
     assert [each.to_json() for each in made] == [ana.certificate(entry).to_json() for entry in (first, second)]

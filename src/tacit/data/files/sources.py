@@ -368,7 +368,7 @@ def listed_files(path: Path, kind: str) -> list[Path]:
     if path.is_dir():
         files = [file for file in sorted(path.rglob("*")) if is_source_name(file.name, kind) and file.is_file()]
     else:
-        files = [path] if path.is_file() else sorted(file for each in glob(str(path)) if (file := Path(each)).is_file())
+        files = [path] if path.exists() else sorted(file for each in glob(str(path)) if (file := Path(each)).is_file())
     return _without_twins(files)
 
 

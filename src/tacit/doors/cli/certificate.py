@@ -35,7 +35,7 @@ def show(
 
     A number is an entry of the ledger by which something was paid for. With --server, one of your own entries.
 
-    Example: tacit certificate show 12 --out cost.json
+    Example: tacit certificate show 1 --out cost.json
     """
     shown = _of_entry(int(what), auditor, server, catalog) if what.isascii() and what.isdigit() else _of_file(Path(what))
     if out is not None:
@@ -82,7 +82,7 @@ def check(
 
     The same as `python -m tacit_certificate`, which can be copied out of tacit and read in an afternoon.
 
-    Example: tacit certificate check cost.json --key keys.json
+    Example: tacit certificate check published.json --key owner-keys.json
     """
     from tacit.errors import InvalidInput
 

@@ -17,6 +17,7 @@ import typer
 
 from tacit.doors.cli.output import say
 from tacit.errors import InvalidInput
+from tacit.files import write
 
 if TYPE_CHECKING:
     from tacit.evidence.lessons.lectures import Item, Page, Step
@@ -107,7 +108,7 @@ def _needed(page: Page, item: Item) -> Iterator[Step]:
 def _prepare(step: Step, names: dict[str, Any]) -> None:
     """A file written, or the imports, definitions and assignments of Python repeated, without output."""
     if step.kind == "file":
-        Path(str(step.title)).write_text(step.text, encoding="utf-8")
+        write(str(step.title), step.text)
         return
     for source in _sources(step.text):
         if not _is_expression(source):
@@ -129,7 +130,7 @@ def _show(step: Step, names: dict[str, Any], run: bool) -> bool:
     elif step.kind == "fold":
         return _go_on("the solution follows")
     elif step.kind == "file":
-        Path(str(step.title)).write_text(step.text, encoding="utf-8")
+        write(str(step.title), step.text)
         say(f"{step.title}:\n{_indented(step.text)}\n")
     elif step.kind == "console" and run:
         return all(_command(command) for command in step.commands)

@@ -241,6 +241,11 @@ class Connection:
         self.check_open()
         return self._limited.sql(sql, **self.address.budget, **({} if parameters is None else {"params": parameters}))
 
+    def explain(self, sql: str, parameters: Any) -> Any:
+        """The cost and the columns of an answer; free."""
+        self.check_open()
+        return self._limited.explain(sql, **self.address.budget, **({} if parameters is None else {"params": parameters}))
+
 
 # --- cursors -----------------------------------------------------------------------------------------------------------------
 
@@ -276,11 +281,24 @@ class Cursor:
         with pep_errors():
             self.answer = answer = self.connection.ask(operation, parameters or None)
         names, columns = _columns(answer, self.connection.address.intervals == "columns")
-        typed = [_with_type(column) for column in columns]
+        declared = self._declared_types(operation, parameters or None, names) if not all(map(_is_told, columns)) else {}
+        typed = [_with_type(column, declared.get(name) or "text") for name, column in zip(names, columns, strict=True)]
         self.description = [(name, code, None, None, None, None, True) for name, (code, _) in zip(names, typed, strict=True)]
         self._rows = list(zip(*(values for _, values in typed), strict=True))
         self.messages = [(Warning, line) for line in answer.below()]
         return self
+
+    def _declared_types(self, operation: str, parameters: Any, names: Sequence[str]) -> dict[str, str | None]:
+        """The types of columns by the plan, which is free, for those in which no value tells it; none if it cannot be had."""
+        try:
+            headings = self.connection.explain(operation, parameters).columns
+        except TacitError:  # the answer is there, and was paid for
+            return {}
+        types, found, at = [each.type for each in headings], {}, 0
+        for name in names:  # the ends of an interval, and labels, follow their column
+            at += at < len(headings) and name == headings[at].name
+            found[name] = "text" if at == 0 or "_label" in name.removeprefix(headings[at - 1].name) else types[at - 1]
+        return found
 
     def executemany(self, operation: str, parameters: Sequence[Any]) -> None:
         """Refused: each execution would be paid for, and only the last one could be fetched."""
@@ -339,13 +357,20 @@ def _columns(answer: Any, intervals: bool) -> tuple[list[str], list[list[Any]]]:
     return list(flat), list(flat.values())
 
 
-def _with_type(values: Sequence[Any]) -> tuple[str, list[Any]]:
+def _is_told(values: Sequence[Any]) -> bool:
+    """Whether some value of a column tells its type."""
+    return any(value is not None for value in values)
+
+
+def _with_type(values: Sequence[Any], otherwise: str = "text") -> tuple[str, list[Any]]:
     """A type code and the values as Python has them: a column of texts that are all dates has dates."""
     present = [value for value in values if value is not None]
-    if present and all(map(is_date, present)):
+    if not present:
+        return otherwise, list(values)
+    if all(map(is_date, present)):
         return "date", [None if value is None else date.fromisoformat(value) for value in values]
     kinds = ((bool, "boolean"), (int, "integer"), (Decimal, "decimal"), (int | float | Decimal, "number"))
     for kind, code in kinds:
-        if present and all(isinstance(value, kind) for value in present):
+        if all(isinstance(value, kind) for value in present):
             return code, list(values)
     return "text", list(values)

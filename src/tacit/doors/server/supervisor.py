@@ -30,7 +30,7 @@ from typing import Any
 
 from tacit.data.catalog import stamp_of
 from tacit.doors.server.calls import AWAY, LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
-from tacit.doors.server.parts import LONGEST_AWAY, Part, environment_of_an_engine, environment_of_the_clerk, started
+from tacit.doors.server.parts import FIRST_WAIT, LONGEST_AWAY, Part, environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
 from tacit.errors import StoreUnusable
@@ -39,6 +39,7 @@ from tacit.privacy.catalog import Catalog
 LOOK = 0.5  # seconds between two looks at the catalog
 FAREWELL = 5.0  # seconds that processes have to end by themselves
 TAKEN = 4096  # bytes of a report
+PACKAGES = "Packages are loaded from folders called site-packages or dist-packages alone; install tacit[server] in an environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,8 @@ class Supervisor:
                     self._note_signal(part, code)
                 elif self.was_ready:
                     self._say_ended(part, code)
+                elif code != AWAY and part.wait == 2 * FIRST_WAIT:  # what cannot be used ends once, with its reason
+                    self.say(f"{part.name} ended ({code}) before it was ready; it is started again. {PACKAGES}")
         if not self.clerk.lives():
             for part in self.engines:  # what they know is told to the clerk that started with them
                 part.end()

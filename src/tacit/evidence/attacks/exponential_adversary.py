@@ -132,7 +132,7 @@ def check_bits(truth: ArrayLike, alpha: float) -> Bits:
     """The bits to attack; raises unless alpha, an error, is at least 0."""
     bits = np.asarray(truth).astype(np.int64)
     if bits.ndim != 1 or not bits.size or not alpha >= 0:
-        raise InvalidInput("bits must not be empty, and alpha must be at least 0")
+        raise InvalidInput("bits must not be empty, and alpha must be at least 0", argument="bits")
     return bits
 
 

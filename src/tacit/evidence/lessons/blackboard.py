@@ -62,7 +62,7 @@ def urn(mass: Number = 10, noise: Number = 1, draws: int = 6) -> Example:
     _count(draws, "draws", 1, MOST_DRAWS)
     if not 0 < weight <= total - 1:
         raise InvalidInput(
-            "noise must be above 0 and leave one worker in the urn; give for example mass=10 and noise=1", argument="noise"
+            "noise must be above 0 and leave one worker in the urn; give for example noise=1 in a mass of 10", argument="noise"
         )
     without, with_him = (_all_from(start, total, draws) for start in (weight, weight + 1))
     ratio = with_him / without

@@ -1,6 +1,6 @@
 """Rounds of synthetic rows on three columns of two cells: exact laws of choices and noise, along every path of budgets.
 
-An attacker sees the columns, which marginal each round chose, and its noisy counts. What a round may spend follows from what was
+An attacker sees the columns, which marginal each round chose, and its noisy counts. The budget of a round follows from what was
 released, so every path of raised budgets is walked with the pace that runs, and each round is taken at its worst: over what the
 rows may have guessed before it, every marginal that may be chosen, and the output that tells most. Wrong ones are planted.
 """

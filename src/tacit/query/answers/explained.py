@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from tacit.query.answers.plan import Derivation, Field
 from tacit.query.language.syntax import Select
-from tacit.query.price.explain import explained_free
 from tacit.query.price.explanation import AtBudget, Expected, Explanation
 from tacit.query.price.quote import Request
 
@@ -25,11 +24,6 @@ def explained_derivation(
     if len(requests) == 1:
         return explanations[0]
     return replace(explanations[0], budgets=tuple(AtBudget(each.epsilon, each.delta, each.errors) for each in explanations))
-
-
-def explained_without_rows(derivation: Derivation, left: str) -> Explanation:
-    """The explanation of a statement with LIMIT 0."""
-    return replace(explained_free(derivation.header, left), tree=("no rows: LIMIT 0 returns the columns only",), groups="none")
 
 
 def _at(derivation: Derivation, asked: Request, explain: Callable[[Select, Request], Explanation]) -> Explanation:

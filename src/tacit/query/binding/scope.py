@@ -339,6 +339,8 @@ def name_of(expression: Expression) -> str:
     """The name of a column of the answer if the question gives none."""
     if isinstance(expression, Name):
         return expression.parts[-1].lower()
+    if isinstance(expression, Apply) and expression.function == "over":
+        return name_of(expression.arguments[0])  # as in PostgreSQL: a window is called by its function
     if isinstance(expression, Apply):
         words = [name_of(argument) for argument in expression.arguments if not isinstance(argument, Constant | Star)]
         symbol = WORDS.get(expression.function)

@@ -292,6 +292,11 @@ def nested_part(relations: Relations, item: Nested) -> Part:
     return Part(rows, Source(item.alias, names, identities), public, item.at, is_plain)
 
 
+def columns_of(relations: Relations, query: Query) -> list[tuple[str, Held]]:
+    """The columns of a sub-query, in their order."""
+    return _of(relations, query)[1]
+
+
 def _of(relations: Relations, query: Query) -> Found:
     if isinstance(query, UnionAll):
         return union(relations, query, _of)

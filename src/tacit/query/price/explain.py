@@ -53,10 +53,10 @@ def explained_free(columns: tuple[Heading, ...] = (), left: str = "") -> Explana
     return replace(free, columns=columns)
 
 
-def explained_without_rows(question: Question, left: str = "") -> Explanation:
-    """The explanation of a question with LIMIT 0."""
+def explained_without_rows(columns: tuple[Heading, ...], left: str = "") -> Explanation:
+    """The explanation of a question with LIMIT 0, or of rows, by its columns."""
     tree = ("no rows: LIMIT 0 returns the columns only",)
-    return replace(explained_free(header_of(question), left), tree=tree, groups="none")
+    return replace(explained_free(columns, left), tree=tree, groups="none")
 
 
 def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = (), group_rows: int | None = None) -> Explanation:

@@ -84,6 +84,12 @@ def _heading(output: Output, question: Question) -> Heading:
     return Heading(output.name, kind, named, is_nullable(output.value, question), low, high)
 
 
+def heading_of_term(name: str, term: Term) -> Heading:
+    """A column of rows by what is declared of it."""
+    low, high = _range_of_key(Key(name, term))
+    return Heading(name, PUBLIC, type_of_term(term), term.nullable, low, high)
+
+
 def _stacked(one: Heading, other: Heading) -> Heading:
     """One column of two that stand below each other."""
     named = common_type((one.type, other.type))

@@ -7,7 +7,6 @@ division, dates, LIKE, the order and equality of texts, and texts that try to be
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import date
@@ -17,14 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clusters import SPARK
+from clusters import SPARK, hospital_questions
 from equality import assert_equal, on_spark
 from extremes import SPARKS_OWN, STORABLE, Both, every_kind
 from hospital import hospital_session
 from join_questions import questions as join_questions
 from joined import COLUMNS as HOSPITAL_COLUMNS
 from joined import PRIVATE, Hospital, asked_of
-from pages import ROOT
 from questions import conditions, keys, numbers
 from tacit.data.spark.session import SETTINGS
 from tacit.data.store import store_file
@@ -34,8 +32,7 @@ from tacit.query.language.sql import read
 from tacit.query.passes import rewrite
 
 pytestmark = SPARK
-ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
-QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
+QUESTIONS = hospital_questions()
 SHORT = QUESTIONS[::9]
 SLOW = pytest.mark.slow
 LENGTHS = pytest.mark.parametrize("examples", [2, pytest.param(25, marks=SLOW)])

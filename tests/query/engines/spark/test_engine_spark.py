@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 from datetime import date
@@ -13,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusters import SPARK, hospital_beside_spark, jobs_of
+from clusters import SPARK, hospital_beside_spark, hospital_questions, jobs_of
 from equality import assert_equal
-from pages import ROOT
 from tacit.errors import StoreUnusable, TimedOut
 from tacit.query.engines.engine import Limits, Opening
 from tacit.query.language.nodes import given
@@ -24,8 +22,7 @@ from tacit.query.passes import rewrite
 from tacit.session import Session
 
 pytestmark = SPARK
-ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
-QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
+QUESTIONS = hospital_questions()
 
 
 @pytest.fixture(scope="module")

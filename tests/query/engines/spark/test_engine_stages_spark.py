@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from clusters import SPARK, hospital_beside_spark
-from pages import ROOT
+from clusters import SPARK, hospital_beside_spark, hospital_questions
 from tacit.data.store import limits_of
 from tacit.query.engines import compile as compiled
 from tacit.query.engines.spark.shared_parts import share_parts
@@ -23,8 +22,7 @@ from tacit.query.question import Question
 from tacit.session import Session
 
 pytestmark = SPARK
-ENTRY = re.compile(r"^-- answered: \d+(?: .*)?\n(.+);$", re.MULTILINE)
-QUESTIONS = [each for file in sorted((ROOT / "tests/queries/hospital").glob("*.sql")) for each in ENTRY.findall(file.read_text())]
+QUESTIONS = hospital_questions()
 MOVING = ("SortMergeJoin", "ShuffledHashJoin", "Window", "CartesianProduct", "BroadcastNestedLoopJoin")
 PUBLIC = re.compile(r"(key_\d+|value)#\d+L?")
 

@@ -73,7 +73,7 @@ def init(
 ) -> None:
     """Draft a survey to change: one question of each common kind, open for 30 days.
 
-    Example: tacit survey init --title "How we get to work" --out survey.toml
+    Example: tacit survey init --title "How we get to work" --out commuting.toml
     """
     from tacit.data.declaration import whole_text
     from tacit.publish.local.survey.reading import parse_survey

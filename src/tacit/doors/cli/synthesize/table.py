@@ -31,6 +31,18 @@ class Method(StrEnum):
     dirichlet = "dirichlet"
 
 
+MethodOption = Annotated[
+    Method,
+    typer.Option(help="Noisy marginals in rounds, along one tree only, or Dirichlet resampling of the full table (few cells)."),
+]
+TargetOption = Annotated[str | None, typer.Option("--target", help="Column that matters most; its marginals have more weight.")]
+WorkloadOption = Annotated[
+    str | None,
+    typer.Option("--workload", help="Marginals to measure, and no others: columns joined by +, for example sex+age,sex+age+town."),
+]
+StepsOption = Annotated[int | None, typer.Option("--steps", help="Number of rounds, at most; 6 for each column if omitted.")]
+
+
 def table(
     name: Annotated[str, typer.Argument(metavar="TABLE", help="Private table of the catalog.")],
     out: Annotated[
@@ -45,20 +57,10 @@ def table(
     bins: Annotated[
         int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
     ] = None,
-    method: Annotated[
-        Method,
-        typer.Option(help="Noisy marginals in rounds, along one tree only, or Dirichlet resampling of the full table (few cells)."),
-    ] = Method.marginals,
-    target: Annotated[
-        str | None, typer.Option("--target", help="Column that matters most; its marginals have more weight.")
-    ] = None,
-    workload: Annotated[
-        str | None,
-        typer.Option(
-            "--workload", help="Marginals to measure, and no others: columns joined by +, for example sex+age,sex+age+town."
-        ),
-    ] = None,
-    steps: Annotated[int | None, typer.Option("--steps", help="Number of rounds, at most; 6 for each column if omitted.")] = None,
+    method: MethodOption = Method.marginals,
+    target: TargetOption = None,
+    workload: WorkloadOption = None,
+    steps: StepsOption = None,
     report: Annotated[
         Path | None,
         typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
@@ -79,6 +81,7 @@ def table(
 
     if rows is not None and rows < 1:
         raise InvalidInput(f"--rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
+    make = _maker(method, target, workload, steps)
     check_output(out)
     if report is not None:
         check_report(curators_place(report, out))
@@ -86,17 +89,22 @@ def table(
     asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "bins": bins, "analyst": analyst}
     with open_data(find_catalog(catalog)) as data:
         check_apart(data.catalog, out)
-        if method is not Method.marginals and (target, workload, steps) != (None, None, None):
-            raise InvalidInput("--target, --workload and --steps belong to --method marginals; remove them, or --method")
         if method is Method.dirichlet:
             _resample(data, name, out, asked, report, as_json)
         else:
-            from tacit.publish.synthetic.rows.release import synthesize_table, synthesize_tree
-            from tacit.publish.synthetic.rows.rounds import Aim
-
-            aim = Aim(target, _marginals(workload), steps)
-            make: Callable[..., SyntheticTable] = synthesize_tree if method is Method.tree else partial(synthesize_table, aim=aim)
             _from_marginals(data, name, partial(make, **asked), Written(out, report, as_json))
+
+
+def _maker(method: Method, target: str | None, workload: str | None, steps: int | None) -> Callable[..., SyntheticTable]:
+    """The function that makes rows from marginals, with what they are for."""
+    from tacit.publish.synthetic.rows.release import synthesize_table, synthesize_tree
+    from tacit.publish.synthetic.rows.rounds import Aim
+
+    if method is not Method.marginals and (target, workload, steps) != (None, None, None):
+        raise InvalidInput("--target, --workload and --steps belong to --method marginals; remove them, or --method")
+    if method is Method.tree:
+        return synthesize_tree
+    return partial(synthesize_table, aim=Aim(target, _marginals(workload), steps))
 
 
 def _marginals(workload: str | None) -> tuple[tuple[str, ...], ...]:

@@ -48,7 +48,7 @@ def number(value: Any, half: float | None = None) -> str:
     """A released number with the digits that its interval leaves room for.
 
     >>> number(1457.2935, 35.4), number(12345, 380), number(0.123456, 0.004), number(None), number("2024-01-01")
-    ('1,457.3', '12,345', '0.1235', '–', '2024-01-01')
+    ('1,457.3', '12,345', '0.12346', '–', '2024-01-01')
     """
     if value is None:
         return "–"

@@ -309,5 +309,5 @@ def _level(level: Number) -> Fraction:
 def _grid(points: Sequence[float] | None, size: int) -> Floats:
     grid = np.arange(size, dtype=np.float64) if points is None else np.asarray(points, dtype=np.float64)
     if grid.shape != (size,) or not (np.diff(grid) > 0).all():
-        raise InvalidInput(f"points must be {size} increasing numbers, one for each category")
+        raise InvalidInput(f"points must be {size} increasing numbers, one for each category", argument="points")
     return grid

@@ -78,7 +78,7 @@ class Population:
             sweep(self.rows, self.sizes, excess, pull, begins, members, steps, touching, self._state)
 
     def _pull(self) -> Floats:
-        """What one row too many in a cell takes from the logarithm of its weight, for each target: by the square of its noise."""
+        """The loss of log-weight for one row too many in a cell, for each target: by the square of its noise."""
         deviations = np.array([max(target.deviation * self.number, 0.25) for target in self.targets])
         several = [at for at, target in enumerate(self.targets) if len(target.places) > 1]
         typical = float(np.median(deviations[several] if several else deviations))

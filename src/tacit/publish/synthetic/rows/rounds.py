@@ -1,7 +1,7 @@
 """Rounds: again and again, the marginal that the rows so far have most wrong is chosen with noise and measured with noise.
 
 McKenna, Mullins, Sheldon and Miklau 2022 (AIM), with a population of rows as the model (population.py). One total is fixed and
-paid before the data is read. What a round may cost follows from noisy numbers, so a filter adds up what runs and never lets it
+paid before the data is read. The budget of a round follows from noisy numbers, so a filter adds up what runs and never lets it
 exceed the total: rounds.md. Nothing depends on a clock.
 """
 
@@ -94,7 +94,7 @@ def rounds_designs(
 
 
 def parts_of(steps: int) -> int:
-    """The parts of a pure total of which no round exceeds one."""
+    """The number of parts of a pure total; no round exceeds one part."""
     return min(steps, FEWEST_PARTS)
 
 
@@ -145,7 +145,7 @@ def _check_workload(chosen: Sequence[tuple[int, ...]], sizes: Sequence[int]) -> 
 
 
 class Pace:
-    """What each round may spend: the filter of an `AdaptiveRounds`, whose sum of costs never exceeds the totals of the plan."""
+    """The budgets of the rounds: the filter of an `AdaptiveRounds`, whose sum of costs never exceeds the totals of the plan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.total = plan, cost(plan.event)
@@ -169,13 +169,13 @@ class Pace:
 
     @property
     def left(self) -> Fraction:
-        """What is left of the epsilon of a pure plan, or of the rho."""
+        """The rest of the epsilon of a pure plan, or of the rho."""
         if self.plan.law.concentrated:
             return self.total.rho - self.spent.rho
         return (self.total.epsilon or Fraction(0)) - (self.spent.epsilon or Fraction(0))
 
     def _next_budget(self) -> Fraction:
-        """What a round costs now, or all that is left where two do not fit or no other round may follow."""
+        """The present cost of a round, or all that is left where two do not fit or no other round may follow."""
         pure_most = on_grid_down(self.plan.whole / parts_of(self.plan.steps))
         most = self.left if self.plan.law.concentrated else min(self.left, pure_most)
         last = self._rounds == self.plan.steps - 1 or self.left < 2 * self._each

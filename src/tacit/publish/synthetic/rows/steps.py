@@ -1,7 +1,7 @@
 """The compiled loop of `population.py`: every value of every synthetic row drawn again, given the rest of its row.
 
 This module needs Numba when it is imported, so it is imported inside the functions that call it. Its random numbers decide rows
-that follow from released numbers alone: they are no part of any guarantee, and start from a secret seed all the same.
+that follow from released numbers alone. No guarantee depends on them, and they start from a secret seed all the same.
 """
 
 from __future__ import annotations
@@ -45,6 +45,55 @@ def uniform(state: Any) -> float:
 
 
 @_compiled
+def takes_out(
+    rows: Any, row: int, column: int, excess: Any, begins: Any, members: Any, steps: Any, touching: Any, base: Any
+) -> int:
+    """Takes the value of a row out of the counts; `base` gets the cells of its marginals otherwise. Returns their number."""
+    count = 0
+    while count < touching.shape[1] and touching[column, count] >= 0:
+        marginal = touching[column, count]
+        place = begins[marginal]
+        for at in range(members.shape[1]):
+            other = members[marginal, at]
+            if other >= 0 and other != column:
+                place += rows[row, other] * steps[marginal, other]
+        base[count] = place
+        excess[place + rows[row, column] * steps[marginal, column]] -= 1.0
+        count += 1
+    return count
+
+
+@_compiled
+def tries(rows: Any, row: int, column: int, size: int, tried: Any, state: Any) -> int:
+    """The values that are tried: all of a column of few, else the one that is there, uniform ones and those of other rows."""
+    if size <= WIDE:
+        for value in range(size):
+            tried[value] = value
+        return size
+    tried[0] = rows[row, column]
+    for at in range(1, TRIES + 1):
+        tried[at] = int(uniform(state) * size) if at % 2 else rows[int(uniform(state) * rows.shape[0]), column]
+    return TRIES + 1
+
+
+@_compiled
+def place_of(weights: Any, count: int, state: Any) -> int:
+    """A place in proportion to the exponentials of the first `count` numbers, which it overwrites."""
+    top = weights[0]
+    for at in range(1, count):
+        top = max(top, weights[at])
+    total = 0.0
+    for at in range(count):
+        if weights[at] - top > FAR:
+            total += np.exp(weights[at] - top)
+        weights[at] = total
+    limit, place = uniform(state) * total, 0
+    while place < count - 1 and weights[place] <= limit:
+        place += 1
+    return place
+
+
+@_compiled
 def sweep(rows: Any, sizes: Any, excess: Any, pull: Any, begins: Any, members: Any, steps: Any, touching: Any, state: Any) -> None:
     """Draws each value of each row anew, once.
 
@@ -53,57 +102,19 @@ def sweep(rows: Any, sizes: Any, excess: Any, pull: Any, begins: Any, members: A
     `members[m]` lists the columns of marginal m, `touching[j]` the marginals of column j, both with -1 at the end; `steps[m, j]`
     is how far one value of column j moves in marginal m.
     """
-    number, columns = rows.shape
-    weights = np.empty(max(sizes.max(), TRIES + 1))
+    weights, tried = np.empty(max(WIDE, TRIES + 1)), np.empty(max(WIDE, TRIES + 1), np.int64)
     base = np.empty(touching.shape[1], np.int64)
-    tried = np.empty(TRIES + 1, np.int64)
-    for row in range(number):
-        for column in range(columns):
-            size, old = sizes[column], rows[row, column]
-            count = 0
-            while count < touching.shape[1] and touching[column, count] >= 0:
-                marginal = touching[column, count]
-                place = begins[marginal]
-                for at in range(members.shape[1]):
-                    other = members[marginal, at]
-                    if other >= 0 and other != column:
-                        place += rows[row, other] * steps[marginal, other]
-                base[count] = place
-                excess[place + old * steps[marginal, column]] -= 1.0
-                count += 1
-            every = size <= WIDE
-            number_tried = size if every else TRIES + 1
-            if not every:
-                tried[0] = old
-                for at in range(1, TRIES + 1):
-                    if at % 2:
-                        tried[at] = int(uniform(state) * size)
-                    else:
-                        tried[at] = rows[int(uniform(state) * number), column]
-            for at in range(number_tried):
-                weights[at] = 0.0
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            count = takes_out(rows, row, column, excess, begins, members, steps, touching, base)
+            values = tries(rows, row, column, sizes[column], tried, state)
+            weights[:values] = 0.0
             for at in range(count):
                 marginal = touching[column, at]
                 step, strength = steps[marginal, column], pull[marginal]
-                if every:
-                    for value in range(size):
-                        weights[value] -= strength * excess[base[at] + value * step]
-                else:
-                    for each in range(number_tried):
-                        weights[each] -= strength * excess[base[at] + tried[each] * step]
-            top = weights[0]
-            for at in range(1, number_tried):
-                top = max(top, weights[at])
-            total = 0.0
-            for at in range(number_tried):
-                if weights[at] - top > FAR:
-                    total += np.exp(weights[at] - top)
-                weights[at] = total
-            limit = uniform(state) * total
-            place = 0
-            while place < number_tried - 1 and weights[place] <= limit:
-                place += 1
-            new = place if every else tried[place]
+                for each in range(values):
+                    weights[each] -= strength * excess[base[at] + tried[each] * step]
+            new = tried[place_of(weights, values, state)]
             rows[row, column] = new
             for at in range(count):
                 excess[base[at] + new * steps[touching[column, at], column]] += 1.0
