@@ -72,6 +72,7 @@ EXPORTED = [
     "survey",
     "synthesize",
     "tables",
+    "train",
     "verify",
 ]
 
@@ -168,6 +169,7 @@ FACES = {
     "RecursiveDiversity Release Requirements Table Tree anonymize cell_bounds consistent count_tables dates "
     "group_report intervals journalist prefixes prosecutor range_beliefs read_configuration released rows_of "
     "sample_risk strictest suppress",
+    "train": "Classifier Training classifier explain read",
     "verify": "Check Coverage Effort EpsilonBound Law Report contract coverage coverage_of_draws epsilon epsilon_of_laws "
     "epsilon_of_samplers epsilon_with_clock timed",
 }

@@ -1,7 +1,7 @@
 """tacit: a private statistical database. The public names are loaded when they are first used, so that importing costs nothing.
 
-Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize`, `tacit.tables`,
-`tacit.graphs` and `tacit.audit`; `tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and
+Questions and mechanisms are here. Other ways to publish are in `tacit.survey`, `tacit.local`, `tacit.synthesize`, `tacit.train`,
+`tacit.tables`, `tacit.graphs` and `tacit.audit`; `tacit.attack` and `tacit.verify` show why to believe it; `tacit.composition` and
 `tacit.sensitivity` have the theorems. `tacit.dbapi` is a driver for programs that expect a database, and `%load_ext tacit` gives a
 notebook its magics.
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import tacit.survey as survey
     import tacit.synthesize as synthesize
     import tacit.tables as tables
+    import tacit.train as train
     import tacit.verify as verify
     from tacit.doors.client import connect
     from tacit.mechanisms.dirichlet.resampling import DirichletResampling
@@ -93,6 +94,7 @@ __all__ = [
     "survey",
     "synthesize",
     "tables",
+    "train",
     "verify",
 ]
 
@@ -109,6 +111,7 @@ _MODULES = (
     "survey",
     "synthesize",
     "tables",
+    "train",
     "verify",
 )
 _HOMES = {

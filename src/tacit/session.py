@@ -34,7 +34,7 @@ from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for
 from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, all_once, once, one_exit
-from tacit.release.tabulate import answer, free_answer, labels_of, without_rows
+from tacit.release.tabulate import answer, empty_columns, free_answer, labels_of, without_rows
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
@@ -122,7 +122,7 @@ class Session:
 
         catalog, public = self.data.as_prepared, self.data.public
         if (columns := columns_of_rows(asked, catalog, public)) is not None:
-            return free_answer((each.name, ()) for each in columns)
+            return empty_columns([(each.name, each.kind) for each in columns], wanted)
         return without_rows(plan_without_rows(asked, catalog, public), wanted)
 
     def _derivation(self, asked: Select) -> Derivation | None:
@@ -195,12 +195,12 @@ class Session:
         return with_names(released, names, labels_of(offer.question))
 
     @one_exit
-    def is_paid(self, question: str, **budget: Any) -> bool:
+    def is_paid(self, question: str, *, params: Parameters = None, **budget: Any) -> bool:
         """Whether this analyst has paid for the answer, which is then free; another analyst's answer makes no difference."""
         with pointing(question):
             if explained_text(question) is not None:
                 return False
-            asked = self._read(question, None).statement
+            asked = self._read(question, params).statement
             if not isinstance(asked, Select) or free_columns(asked, self.data.catalog, lambda: self.data.public) is not None:
                 return False
             if asked.limit == 0:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacit_certificate import ledger
-from tacit_certificate.check import Certificate, Report
+from tacit_certificate.check import ABOUT, Certificate, Report
 from tacit_certificate.document import MOST_BYTES, Wrong, read_canonical, read_keys
 
 VALID, NOT_VALID, UNUSABLE = 0, 1, 2
@@ -71,10 +71,9 @@ def text(report: Report) -> str:
     lines = [f"checked   {each}" for each in report.checked] + [f"as stated {each}" for each in report.stated]
     lines += [f"WRONG     {each}" for each in report.wrong]
     counts = f"{len(report.checked)} statements checked, {len(report.stated)} taken as stated"
-    return "\n".join([*lines, f"not valid: {report.wrong[0]}" if report.wrong else f"valid: {counts}", CANNOT])
+    lines += [f"not valid: {report.wrong[0]}" if report.wrong else f"valid: {counts}", ABOUT]
+    return "\n".join("".join(each if each.isprintable() else "?" for each in line) for line in lines)  # no text commands a terminal
 
-
-CANNOT = "No certificate can show that the program drew its noise, nor that it read the data that was declared."
 
 if __name__ == "__main__":
     sys.exit(main())

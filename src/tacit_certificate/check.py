@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,8 +19,22 @@ FIELDS = (
     "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version released "
     "intervals stated software signature"
 )
-WAYS = ("question", "synthetic-rows", "contingency-table", "commuter-map", "graph")
-ONE_SUM = ("count", "sum", "units", "distinct")  # aggregates that are one released sum times a step
+ABOUT = (
+    "This certificate shows that the price is right for the plan. It cannot show that the program drew its noise, "
+    "nor that it read the data that was declared."
+)
+WAYS = ("question", "synthetic-rows", "contingency-table", "commuter-map", "graph", "classifier")
+MAKES = {  # of each kind of moment the aggregates that are computed from it; those of ONE_SUM are one sum times a step
+    "rows": "count",
+    "units": "units",
+    "distinct": "distinct",
+    "list": "quantile mode",
+    **dict.fromkeys(("sum", "centred"), "sum avg"),
+    "squares": "var_pop var_samp stddev_pop stddev_samp",
+    "products": "covar_pop covar_samp corr regr_slope regr_intercept linreg_intercept linreg_slope linreg_r2",
+}
+ONE_SUM = ("count", "sum", "units", "distinct")
+DECIMAL = re.compile(r"-?[0-9.]{1,100}(E[+-]?[0-9]{1,3})?")
 ROUNDING = Fraction(1, 2**40)
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, OverflowError, RecursionError)
 
@@ -83,13 +98,11 @@ class Certificate:
         if not isinstance(node, dict) or node.get("kind") != "certificate" or node.get("format") != 1:
             raise Wrong("this is not a certificate of format 1")
         only(node, FIELDS, "ledger" if node["form"] == "auditor" else "")
-        if (
-            node["form"] not in ("public", "auditor")
-            or node["way"] not in WAYS
-            or (node["form"] == "auditor") != ("ledger" in node)
-        ):
+        forms = {"public": False, "auditor": True}
+        if forms.get(node["form"]) is not ("ledger" in node) or node["way"] not in WAYS:
             raise Wrong("the form is public or auditor, and the auditor's form has its ledger")
         self.report.checked.append(f"signed by key {verify(keys, node, 'certificate')}")
+        refuse(node["about"] != ABOUT, "the first line is not the one that says what a certificate cannot show")
 
     def relation(self) -> None:
         """The neighbours of the promise."""
@@ -110,6 +123,9 @@ class Certificate:
             if not change or len(self.parts) > 1 or not self.parts[0].may_have_public_rows():
                 raise Wrong("the number of rows is taken as public, and plan or facts say that it is private")
             self.report.stated.append("the catalog has one private table, and no column of it can drop a row")
+        for part in self.parts:
+            for call in part.node["calls"]:
+                refuse(not _moments_of(part, call), f"a {str(call['name'])[:20]} is computed from sums that are not in the plan")
         self.reaches = [part.reach(change, any(fixed)) for part in self.parts]
         for at, part in enumerate(self.parts):
             for place, moment in enumerate(part.group["moments"]):
@@ -132,6 +148,7 @@ class Certificate:
                 if (moved := self.moved.get((at, number))) is not None:
                     self._sensitivity(steps.pop(("sensitivity", f"{place}/moments/{number}")), part.group["moments"][number], moved)
         found = {key: rows for part in self.parts for key, rows in part.derived.gives.items()}
+        refuse(lacking := found.keys() - steps.keys(), f"a step is missing: {min(lacking, default=None)}")
         for (rule, at), step in steps.items():
             if found.get((rule, at)) != step["gives"]["rows"]:
                 raise Wrong(f"one unit has up to {found.get((rule, at))} rows at {at}, and {step['gives']['rows']} are stated")
@@ -143,30 +160,23 @@ class Certificate:
         gives = {name: getattr(reach, name) for name in ("rows", "groups", "per_group", "several", "l1", "l2_squared", "units")}
         sizes = [None if part.private else size for size in part.sizes]
         cells = None if part.private else math.prod(part.sizes)
-        inputs = {
-            "rows": reach.rows,
-            "keys": sizes,
-            "cells": cells,
-            "per_group": part.group["per_group"],
-            "rows_are_public": reach.fixed,
-        }
-        inputs["change"] = "change-one" if reach.change else "add-remove"
+        inputs = {"rows": reach.rows, "keys": sizes, "cells": cells, "per_group": part.group["per_group"]}
+        inputs |= {"rows_are_public": reach.fixed, "change": "change-one" if reach.change else "add-remove"}
         if step["gives"] != gives or step["inputs"] != inputs:
             raise Wrong(f"one unit reaches {gives} from {inputs}; stated are {step['gives']} from {step['inputs']}")
-        self.report.checked.append(
-            f"{reach.rows} rows of one unit, in {reach.groups} groups, {reach.per_group} in one ({step['proof']})"
-        )
+        reached = f"{reach.rows} rows of one unit, in {reach.groups} groups, {reach.per_group} in one"
+        self.report.checked.append(f"{reached} ({step['proof']})")
 
     def _sensitivity(self, step: Node, moment: Node, moved: Sensitivity) -> None:
         gives, l2 = step["gives"], rational(step["gives"]["l2"])
         inputs = {"kind": moment["kind"], "together": moment["together"], "low": moved.ends[0], "high": moved.ends[1]}
-        if (gives["l1"], gives["entries"], gives["largest"]) != (moved.l1, moved.entries, moved.largest) or step[
-            "inputs"
-        ] != inputs:
+        stated = (gives["l1"], gives["entries"], gives["largest"], step["inputs"])
+        if stated != (moved.l1, moved.entries, moved.largest, inputs):
             raise Wrong(f"a sensitivity at {step['at']} is {moved}; stated is {gives}")
         if not moved.l2_squared <= l2 * l2 <= moved.l2_squared * (1 + price.NEAR):
             raise Wrong(f"the l2 sensitivity at {step['at']} is the root of {moved.l2_squared}; stated is {step['gives']['l2']}")
-        self.report.checked.append(f"a {step['inputs']['kind']} moves by {moved.l1} in l1 ({step['proof']})")
+        kind = step["inputs"]["kind"]
+        self.report.checked.append(f"sensitivity at {step['at']} ({kind}): at most {moved.l1} in l1 ({step['proof']})")
 
     # --- mechanisms and price ---
 
@@ -192,7 +202,7 @@ class Certificate:
         self._curve()
 
     def other_way(self) -> None:
-        """Histograms of a table: a unit has at most `max_rows` rows in their cells. What is drawn in other ways is as stated."""
+        """Sums over the rows of a table, of which a unit has at most `max_rows`. What is drawn in other ways is as stated."""
         events, used = list(price.leaves(self.node["event"])), list[int]()
         for node in self.node["mechanisms"]:
             used += node["events"]
@@ -205,16 +215,25 @@ class Certificate:
                     f"choices divide their scores by {rows * heaviest}, {rows} rows of one unit, weights to {heaviest}"
                 )
                 continue
-            if node["kind"] not in ("laplace", "gaussian") or step["rule"] != "marginal":
-                self.report.stated.append(
-                    f"{node['releases']}, {node['kind']}: the price of its events follows from its parameters"
-                )
+            if node["kind"] not in ("laplace", "gaussian") or step["rule"] not in OF_A_ROW:
+                self.report.stated.append(f"{node['releases']}, {node['kind']}: its price follows from its parameters")
                 continue
-            rows, times = whole(self.node["facts"]["tables"][step["inputs"]["table"]], "max_rows", 1), 1
-            times = 2 if "change-one" in named[0]["neighbours"] else 1
-            text = price.noise(node, named, rows * times, (rows * times) ** 2)
+            fact = self.node["facts"]["tables"][step["inputs"]["table"]]
+            rows = whole(fact, "max_rows", 1)
+            l1, l2_squared = OF_A_ROW[step["rule"]](self._columns(step))
+            times = rows * (2 if "change-one" in named[0]["neighbours"] else 1)
+            text = price.noise(node, named, times * l1, times**2 * l2_squared)
             self.report.checked.append(f"{node['releases']} of {step['inputs']['table']}, {rows} rows of one unit: {text}")
         refuse(sorted(used) != list(range(len(events))), "an event belongs to no mechanism, or to two")
+
+    def _columns(self, step: Node) -> int:
+        """How many columns a classifier learns from: declared ones, each once; 0 for a histogram."""
+        if self.node["way"] != "classifier":
+            return 0
+        named, facts = step["inputs"]["columns"], self.node["facts"]["tables"][step["inputs"]["table"]]["columns"]
+        if named != self.node["plan"]["columns"] or len(set(named)) < len(named) or not set(named) <= set(facts):
+            raise Wrong("the columns of a classifier are those of its plan, declared, each once")
+        return len(named)
 
     def _released(self, node: Node, at: int, place: int | None) -> list[tuple[Any, ...]]:
         """What a mechanism releases: keys, a moment, or calls over a list."""
@@ -319,29 +338,34 @@ class Certificate:
         node = self.node["released"]
         only(node, "text sha256 names")
         if node["text"] is None:
-            self.report.stated.append(
-                "the released values stand elsewhere; compare the hash of the file" if node["sha256"] else "no hash of values"
-            )
+            where = "the released values stand elsewhere; compare the hash of the file"
+            self.report.stated.append(where if node["sha256"] else "no hash of values")
         elif digest(node["text"]) != node["sha256"]:
             raise Wrong("the released values have another hash")
         else:
             self.report.checked.append(f"released values with the hash {node['sha256'][:16]}...")
 
     def intervals(self) -> None:
-        """Half widths by the law of the noise; everything else is listed."""
-        text = self.node["released"]["text"]
-        answer = None if text is None else read(text.encode(), floats=True)
+        """Half widths by the law of the noise; no other column has ends, unless they are listed as stated."""
+        text, outputs = self.node["released"]["text"], self.parts[0].node["outputs"] if self.parts else []
+        answer: Any = {"columns": [None] * len(outputs)} if text is None else read(text.encode(), floats=True)
+        counts = {len(each) for each in (outputs, answer["columns"], self.node["intervals"], self.node["released"]["names"])}
+        if [node["column"] for node in self.node["intervals"]] != [*range(len(outputs))] or len(counts) > 1:
+            raise Wrong("the columns of the plan, the answer, its names and the intervals are not the same")
+        if text is not None and any(answer[name] != self.node["asked"][name] for name in ("confidence", "simultaneous")):
+            raise Wrong("the answer has another confidence than was asked for")
         for column, node in enumerate(self.node["intervals"]):
-            refuse(node["column"] != column, "the columns of the intervals are not in order")
             match node["rule"]:
                 case "law-of-noise":
                     width = self._width(node)
-                    rows = 0 if answer is None else _around(answer["columns"][column], width)
+                    rows = 0 if text is None else _around(answer["columns"][column], width)
                     self.report.checked.append(f"column {column}: ± {price.brief(width)} by the law of its noise, in {rows} rows")
                 case "as-stated":
                     self.report.stated.append(f"the interval of column {column}")
-                case "exact" | "none":
-                    pass
+                case "exact" | "none" as rule:
+                    noisy = rule == "exact" and _is_noisy(outputs[column]["value"])
+                    if noisy or (text is not None and answer["columns"][column][3:5] != [None, None]):
+                        raise Wrong(f"column {column} is released with noise or with ends, and its interval is said to be {rule}")
                 case rule:
                     raise Wrong(f"an unknown rule of intervals: {str(rule)[:40]}")
 
@@ -355,10 +379,16 @@ class Certificate:
         part = self.parts[at].node
         output = part["outputs"][whole(node, "column", 0)]["value"]
         call = part["calls"][output["index"]] if output["is"] == "Result" else {"name": None}
+        made = [] if at or call["name"] not in ONE_SUM else _moments_of(self.parts[at], call)
         term = call.get("over")
         numeric = call["name"] == "sum" and term is not None and term["type"]["is"] == "NumberType"
         step = rational(term["type"]["step"]) if numeric and term is not None else Fraction(1)
-        if call["name"] not in ONE_SUM or abs(weight) != step or mechanism["kind"] not in ("laplace", "gaussian"):
+        if (
+            mechanism.get("moment") not in made
+            or mechanism["releases"] != "moment"
+            or abs(weight) != step
+            or mechanism["kind"] not in ("laplace", "gaussian")
+        ):
             raise Wrong("the interval is by the law of one noise, and the column is not one released sum")
         width, scale = rational(node["half_width"]), rational(mechanism["scale"])
         steps = width / abs(weight)
@@ -383,6 +413,15 @@ def _multiplied(inputs: Node) -> int:
     return max(1, math.prod(whole(one, "factor", 1) for one in inputs["order"]) * whole(inputs, "fan_out", 1))
 
 
+ONE = 2**10  # a feature of a row is from -ONE to ONE, and a row has one constant and one feature of each column that is not 0
+OF_A_ROW: Mapping[str, Callable[[int], tuple[int, int]]] = {  # how far one row moves a vector: in l1, and squared in l2
+    "marginal": lambda columns: (1, 1),
+    "second-moments": lambda columns: (
+        ONE**2 * (columns + 1) * (columns + 2) // 2,
+        ONE**4 * (columns + 1) * (columns + 2) // 2,
+    ),
+    "gradient": lambda columns: (ONE**2 * (columns + 1), ONE**4 * (columns + 1)),
+}
 INPUTS: Mapping[str, Callable[[Node], Any]] = {  # what the inputs of a step give, by its rule
     "row-limit": lambda inputs: inputs["max_rows"],
     "one-row-per-key": lambda inputs: min(inputs[name] for name in ("rows", "combinations", "most") if name in inputs),
@@ -404,6 +443,21 @@ def _wanted(at: int, part: Part) -> Iterator[tuple[Any, ...]]:
             yield at, "call", place
 
 
+def _moments_of(part: Part, call: Node) -> list[int]:
+    """The places of the moments from which an aggregate is computed; some, if it is one that there is and all of it is measured."""
+    over, found = call["over"] and call["over"]["node"], []
+    for place, one in enumerate(part.group["moments"]):
+        fits = one["kind"] == "units" or over in (one["value"], one["other"], one["text"])
+        if call["name"] in MAKES[one["kind"]].split() and (fits or (one["kind"], one["value"]) == ("rows", None)):
+            found.append(place)
+    return found
+
+
+def _decimal(text: Any) -> Fraction:
+    refuse(not isinstance(text, str) or not DECIMAL.fullmatch(text), "a released number is not a decimal of at most 100 digits")
+    return Fraction(text)
+
+
 def _is_noisy(node: Any) -> bool:
     """Whether a released number stands anywhere in it."""
     if isinstance(node, dict):
@@ -418,7 +472,7 @@ def _around(column: list[Any], width: Fraction) -> int:
     for value, low, high in zip(values, lows, highs, strict=True):
         if value is None:
             continue
-        exact = [Fraction(each["decimal"]) if isinstance(each, dict) else Fraction(each) for each in (value, low, high)]
+        exact = [_decimal(each["decimal"]) if isinstance(each, dict) else Fraction(each) for each in (value, low, high)]
         slack = ROUNDING * max(map(abs, exact))
         if abs(exact[0] - width - exact[1]) > slack or abs(exact[0] + width - exact[2]) > slack:
             raise Wrong(f"row {rows} of column {str(column[0])[:40]!r} has ends that are not at ± {price.brief(width)}")

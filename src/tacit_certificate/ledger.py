@@ -13,7 +13,6 @@ from tacit_certificate.document import (
     canonical,
     digest,
     only,
-    optional,
     rational,
     read,
     read_canonical,
@@ -44,6 +43,8 @@ class Chain:
     counts: tuple[int, int] = (0, 0)
     owed: set[int] = field(default_factory=set)  # entries by which something was paid for, without their certificate so far
     valid: int = 0
+    cap: Node = field(default_factory=dict)
+    answers: dict[int, str] = field(default_factory=dict)  # the hash of what each entry released
     ended: bool = False
 
     def line(self, node: Node) -> None:
@@ -85,16 +86,23 @@ class Chain:
         self.split, self.relation = split, relation
         self._sums(number, entry, kind, price)
         self._counts(number, entry, kind)
+        if kind == "answer":
+            self.answers[entry["about"]] = entry["answer"]
 
     def _sums(self, number: int, entry: Node, kind: str, price: Cost) -> None:
         """The price is at least what the event costs, the sums are those before and the price, and the cap holds."""
         spent, own = sums(entry["spent"]), None if entry["analyst_spent"] is None else sums(entry["analyst_spent"])
         if kind == "units":
-            self.report.stated.append(f"entry {number} restates all sums for other units: {entry['details']['steps']} steps")
+            steps = int(rational(entry["details"]["steps"]))
+            least = Cost(self.spent.epsilon and self.spent.epsilon * steps, self.spent.rho * steps**2, self.spent.delta)
+            refuse(steps < 1 or not _covers(spent, least), f"entry {number} restates the sums for other units, and they are less")
+            self.report.stated.append(f"entry {number} restates all sums for other units: {steps} steps")
             self.spent, self.analysts = spent, {}
             return
         if kind in ("spend", "recall"):
-            if entry["event"] is not None and not _covers(price, cost(entry["event"], self.relation)):
+            if entry["event"] is None:
+                self.report.stated.append(f"entry {number} has no event; its price is {price}")
+            elif not _covers(price, cost(entry["event"], self.relation)):
                 raise Wrong(f"entry {number} was priced below what its events cost: {cost(entry['event'], self.relation)}")
             self.owed.add(number)
         elif kind == "adopt":
@@ -105,11 +113,14 @@ class Chain:
             raise Wrong(f"the sums after entry {number} are not those before it and its price")
         self.spent = spent
         conversion, cap = 1 - rational(self.split), entry["cap"]
+        if cap != self.cap:
+            self.report.checked.append(f"the cap from entry {number} on: epsilon {cap['epsilon']}, delta {cap['delta']}")
+            self.cap = cap
         if kind == "spend" and not within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent):
             raise Wrong(f"entry {number} was admitted beyond the cap")
         if own is not None:
             before = self.analysts.get(entry["analyst"])
-            if before is not None and own != before + price.rounded:
+            if own != before + price.rounded if before is not None else not _covers(own, price):
                 raise Wrong(f"the sums of the analyst after entry {number} are not those before it and its price")
             self.analysts[entry["analyst"]] = own
 
@@ -129,6 +140,10 @@ class Chain:
         before = NOTHING if not number else sums(read(self.texts[number - 1].encode())["spent"])
         if ledger["text"] != self.texts[number] or sums(ledger["before"]) != before or ledger["id"] != self.ledger:
             raise Wrong(f"the certificate of entry {number} has another entry, or other sums before it, than the chain")
+        if node["released"]["sha256"] != self.answers.get(number):
+            why = f"the released values of entry {number} are not those whose hash the chain has"
+            refuse(whole(read(self.texts[number].encode()), "format") > 2, why)
+            self.report.stated.append(f"{why}: answers of that version were kept with names")
         self.owed.remove(number)
         self.valid += 1
         self.report.stated += [f"entry {number}: {text}" for text in found.stated]
@@ -172,11 +187,9 @@ def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
         for head in heads:
             chain.report.section("head", lambda head=head: chain.head(read_canonical(head)))  # type: ignore[misc]
     if not chain.report.wrong:
-        last = read(chain.texts[-1].encode())["cap"]
-        cap = Cost(optional(last["epsilon"]), NOTHING.rho, rational(last["delta"]))
         chain.report.checked += [
             f"{len(chain.texts)} entries, each linked to the one before; {chain.valid} valid certificates",
             f"every price is at least what its events cost; together: {chain.spent}",
-            f"every sum is that of the prices, and within its cap; the last cap: epsilon {cap.epsilon}, delta {cap.delta}",
+            f"every sum is that of the prices, and within its cap; the last cap is epsilon {chain.cap['epsilon']}",
         ]
     return chain.report

@@ -102,9 +102,7 @@ def cost(event: Node, relation: str) -> Cost:
     alone, counts_for = _alone(event)
     if counts_for == relation:
         return alone
-    if (counts_for.partition(" ")[0], relation.partition(" ")[0]) != ("add-remove", "change-one") or counts_for[10:] != relation[
-        10:
-    ]:
+    if not counts_for.startswith("add-remove ") or relation != f"change-one {counts_for[11:]}":
         raise Wrong(f"an event counts for {counts_for!r}, and the release for {relation!r}")
     return alone.changed()
 
@@ -247,7 +245,8 @@ def _keys(released: Released) -> str:
     scale, threshold = most * (2 if released.reach.change else 1) / epsilon, whole(event, "threshold", 1)
     refuse(released.of("scale") != scale, "the scale of the noise on the numbers of units is groups / epsilon")
     shows = numbers.laplace_tail_up(scale, threshold - 2) / 2  # P[1 + X >= threshold]
-    if 1 - (1 - shows) ** most > rational(event["delta"]) and most * shows > rational(event["delta"]):
+    delta = rational(event["delta"])  # of at most `most` groups none shows with a chance of (1 - shows)^most
+    if most * shows > delta and 1 - numbers.exp(most * numbers.log(1 - shows)[0])[0] > delta:
         raise Wrong("the threshold is too low for delta")
     declared = [whole(fact, "min_people", 0) for fact in released.part.derived.limits.values()]
     people = max(released.part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog

@@ -261,14 +261,13 @@ class Ranges:
         return found
 
     def _sum_range(self, form: Mapping[int, int], more: int) -> Range:
-        parts = [_scaled(self.of(self.names.nodes[at]), factor) for at, factor in form.items() if at >= 0]
-        ends = [part for part in parts if part is not None]
-        constant = form.get(-1, 0)
-        return (
-            (constant + sum(low for low, _ in ends), constant + more + sum(high for _, high in ends))
-            if len(ends) == len(parts)
-            else None
-        )
+        low = high = form.get(-1, 0)
+        for at, factor in form.items():
+            if at >= 0:
+                if (part := _scaled(self.of(self.names.nodes[at]), factor)) is None:
+                    return None
+                low, high = low + part[0], high + part[1]
+        return low, high + more
 
 
 def _columns(node: Any) -> Iterator[Node]:

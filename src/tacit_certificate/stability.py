@@ -7,7 +7,7 @@ of tables. query/price/stability.md proves the rules; this is computed from the 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
 from typing import Any
@@ -64,12 +64,8 @@ class Tree:
         known = set(known)
         while True:
             sources = frozenset(chain.from_iterable(each.sources for each in known))
-            fixed = {
-                place
-                for group in self._classes(given)
-                if any(one[0] in sources or one in given for one in group)
-                for place in group
-            }
+            classes = [group for group in self._classes(given) if any(one[0] in sources or one in given for one in group)]
+            fixed = set(chain.from_iterable(classes))
             more = {each for each in self.members if each not in known and any(columns <= fixed for columns in each.unique)}
             if not more:
                 return known
@@ -93,10 +89,6 @@ class Derived:
     public: set[str] = field(default_factory=set)
     per_unit: dict[int, tuple[Node, str]] = field(default_factory=dict)
     limits: dict[int, Node] = field(default_factory=dict)  # the facts of the table of each scan
-
-    def ranges(self) -> Ranges:
-        """The ranges of expressions over the columns so far."""
-        return Ranges(self.columns)
 
     def table(self, name: Any, public: bool) -> Node:
         """The facts of a table."""
@@ -135,9 +127,7 @@ class Derived:
             case "Union":
                 self._union(node, at)
             case kind:
-                raise Wrong(
-                    f"a relation of kind {str(kind)[:40]!r} has no limit of rows" if kind == "Scan" else "an unknown relation"
-                )
+                raise Wrong("a table has no limit of rows" if kind == "Scan" else f"an unknown relation: {str(kind)[:40]}")
 
     def _make(self, source: int, columns: dict[str, tuple[Range, bool]]) -> None:
         refuse(source in self.columns, f"two relations have the number {source}")
@@ -165,8 +155,8 @@ class Derived:
                 self.columns[source] = {name: (ends, True) for name, (ends, _) in columns.items()}
 
     def _totals(self, node: Node, child: str) -> dict[str, tuple[Range, bool]]:
-        ranges, rows = self.ranges(), self.rows(node["child"], child)
-        made: dict[str, tuple[Range, bool]] = {name: (ranges.stated(key), ranges.may_be_null(key)) for name, key in node["keys"]}
+        ranges, rows = Ranges(self.columns), self.rows(node["child"], child)
+        made = {name: (ranges.stated(key), ranges.may_be_null(key)) for name, key in node["keys"]}
         for total in node["totals"]:
             value = total["value"]
             ends = (0, 0) if value is None else ranges.stated(value) or (0, 0)
@@ -177,15 +167,12 @@ class Derived:
         columns: list[list[tuple[Range, bool]]] = []
         for place, (part, values) in enumerate(node["parts"]):
             self.look(part, f"{at}/parts/{place}/0")
-            ranges = self.ranges()
+            ranges = Ranges(self.columns)
             columns.append([(ranges.stated(value), ranges.may_be_null(value)) for value in values])
         refuse(any(len(each) != len(node["names"]) for each in columns), "the parts of a union have different numbers of columns")
         stacked = zip(*columns, strict=True)
-        made = {
-            name: (hull(*(ends for ends, _ in each)), any(null for _, null in each))
-            for name, each in zip(node["names"], stacked, strict=True)
-        }
-        self._make(whole(node, "source"), made)
+        made = [(hull(*(ends for ends, _ in each)), any(null for _, null in each)) for each in stacked]
+        self._make(whole(node, "source"), dict(zip(node["names"], made, strict=True)))
 
     # --- rows ---
 
@@ -195,10 +182,9 @@ class Derived:
         match node["is"]:
             case "Bound":
                 rule, found = "row-limit", whole(node, "max_rows", 1)
-            case "PerUnit":
-                rule, found = "one-row-per-key", min(self.rows(node["child"], f"{at}/child"), self.combinations(node))
-                if node.get("most") is not None:  # the first groups of each unit alone
-                    found = min(found, whole(node, "most", 1))
+            case "PerUnit":  # of each unit all groups, or the first ones alone
+                most = [] if node.get("most") is None else [whole(node, "most", 1)]
+                rule, found = "one-row-per-key", min(self.rows(node["child"], f"{at}/child"), self.combinations(node), *most)
             case "Union":
                 rule = "stacked-rows"
                 found = sum(self.rows(part, f"{at}/parts/{place}/0") for place, (part, _) in enumerate(node["parts"]))
@@ -212,7 +198,7 @@ class Derived:
 
         In rows that agree in the keys of the names `told`, those of the others.
         """
-        ranges = self.ranges()
+        ranges = Ranges(self.columns)
         keys = [key for name, key in node["keys"] if name not in told]
         sizes = [(ranges.stated(key), key.get("nullable", True) or ranges.may_be_null(key)) for key in keys]
         return prod((0 if ends is None else ends[1] - ends[0] + 1) + bool(null) for ends, null in sizes)
@@ -361,19 +347,15 @@ class Part:
     node: Node
     at: str
     facts: Mapping[str, Node]
+    group: Node = field(init=False)
     derived: Derived = field(init=False)
     ranges: Ranges = field(init=False)
 
     def __post_init__(self) -> None:
-        self.derived = Derived(self.facts)
+        self.group, self.derived = self.node["group"], Derived(self.facts)
         self.derived.look(self.group["child"], f"{self.at}/group/child")
-        self.ranges = self.derived.ranges()
-
-    @property
-    def group(self) -> Node:
-        """The group of the part."""
-        group: Node = self.node["group"]
-        return group
+        self.derived.gives.clear()  # what ranges need is no step
+        self.ranges = Ranges(self.derived.columns)
 
     @property
     def private(self) -> bool:
@@ -392,11 +374,10 @@ class Part:
             return len(key["kept"])
         if node["is"] == "TextColumn":
             return 1
-        ends = self.ranges.stated(node)
-        values = len(points) if points else (0 if ends is None else ends[1] - ends[0] + 1)
         if node["is"] == "Literal":
             return (len(points) if points else 1) + (node["value"] is None)
-        return values + bool(node["nullable"])
+        ends = self.ranges.stated(node)
+        return (len(points) if points else 0 if ends is None else ends[1] - ends[0] + 1) + bool(node["nullable"])
 
     def reach(self, change: bool, fixed: bool) -> Reach:
         """The rows and groups of one unit."""
@@ -435,31 +416,29 @@ class Part:
         if self.group["keys"] or child["is"] != "Bound":
             return False
         fact = self.facts[child["child"]["table"]]
-        values = [
-            moment[name] for moment in self.group["moments"] for name in ("value", "other", "text") if moment[name] is not None
-        ]
+        values = [moment[name] for moment in self.group["moments"] for name in ("value", "other", "text")]
         plain = (fact["unit"], fact["key"], fact["max_rows"]) == (None, None, 1)
-        return plain and not any(self.ranges.may_be_null(value) for value in values)
+        return plain and not any(value is not None and self.ranges.may_be_null(value) for value in values)
 
     # --- moments ---
 
     def sensitivity(self, moment: Node, reach: Reach) -> Sensitivity:
         """How far one unit moves a moment: stability.md, sections 3 and 8."""
         low, high = self._ends(moment, reach)
-        counted, per_group = reach, reach.per_group
+        counted = reach
         if moment["kind"] == "units":
-            counted, per_group = Reach(reach.units, reach.groups, 1, reach.change, reach.several), 1
+            counted = replace(reach, rows=reach.units, per_group=1)
         elif moment["kind"] == "distinct" and moment["value"] is not None:
             values = self.ranges.stated(moment["value"])
-            per_group = min(per_group, 1 if values is None else values[1] - values[0] + 1)
-            counted = Reach(reach.rows, reach.groups, per_group, reach.change, reach.several)
+            counted = replace(reach, per_group=min(reach.per_group, 1 if values is None else values[1] - values[0] + 1))
         l1, squared = counted.l1 * _one(low, high, reach), counted.l2_squared * _one_squared(low, high, reach)
         if moment["together"] is not None:
             most = self._together(moment)
             ends = -most if low < 0 else 0, most if high > 0 else 0
             l1, squared = min(l1, _one(*ends, reach)), min(squared, _one_squared(*ends, reach))
-        entries = (reach.units if moment["kind"] == "units" else reach.groups) * (2 if reach.change and reach.several else 1)
-        alone = 1 if moment["kind"] == "units" else min(l1, per_group * (high - low if reach.change else max(-low, high)))
+        units = moment["kind"] == "units"
+        entries = (reach.units if units else reach.groups) * (2 if reach.change and reach.several else 1)
+        alone = 1 if units else min(l1, counted.per_group * (high - low if reach.change else max(-low, high)))
         return Sensitivity((low, high), l1, squared, entries, alone)
 
     def _ends(self, moment: Node, reach: Reach) -> tuple[int, int]:

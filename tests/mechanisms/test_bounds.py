@@ -112,5 +112,7 @@ def test_nothing_is_found_where_nothing_is(monkeypatch):
 def test_the_proposal_spans_all_filled_bins():
     mechanism, noisy = ProposedBounds(1, 1), [0] * BINS
     assert mechanism.proposal(noisy) is None
-    noisy[bin_of(-3)] = noisy[bin_of(100)] = mechanism.threshold
+    noisy[bin_of(100)] = mechanism.threshold
+    assert mechanism.proposal(noisy) == (64, 128)
+    noisy[bin_of(-3)] = noisy[bin_of(7)] = mechanism.threshold
     assert mechanism.proposal(noisy) == (-4, 128)

@@ -541,7 +541,18 @@ def test_rows_are_described_by_their_declarations(
     found, explained = ana.sql(text), ana.explain(text)
     assert ([column.name for column in found.columns], len(found)) == (names, 0)
     assert ([each.name for each in explained.columns], explained.epsilon) == (names, 0)
+    assert "LIMIT 0 returns the columns only" in found.footer()
     assert entries(ana) == before
+
+
+def test_a_public_table_without_rows_has_the_types_of_its_columns(ana: Session) -> None:
+    shown = ana.explain("SELECT *, beds * 2 AS twice FROM wards WHERE floor = 77 LIMIT 0").columns
+    assert [(each.name, each.kind, each.type) for each in shown] == [
+        ("ward", "public", "text"), ("floor", "public", "integer"), ("beds", "public", "integer"), ("fee", "public", "number"),
+        ("opened", "public", "date"), ("twice", "public", "integer"),
+    ]  # fmt: skip
+    for text in ("SELECT a.ward FROM wards a JOIN wards b ON a.ward = b.ward LIMIT 0", "SELECT MAX(fee) AS fee FROM wards LIMIT 0"):
+        assert [each.type for each in ana.explain(text).columns] == [None]
 
 
 def test_the_types_of_rows_are_those_that_are_declared(ana: Session) -> None:

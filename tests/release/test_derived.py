@@ -153,6 +153,14 @@ def test_no_row_is_free_and_has_the_columns_of_any_answer(ana: Session) -> None:
         assert [(each.name, each.kind) for each in asked(ana, sql).columns] == [(each.name, each.kind) for each in header]
 
 
+def test_groups_by_a_noisy_condition_have_the_kind_that_was_told(ana: Session) -> None:
+    """A true or false that noise decided is a text, in the explanation and in the answer with no rows as in any other."""
+    sql = f"SELECT n > 3 AS large, COUNT(*) AS groups FROM ({DATASET}) t GROUP BY n > 3 ORDER BY large"
+    kinds = ["text", "expression"]
+    assert [each.kind for each in ana.explain(sql, epsilon=1).columns] == kinds
+    assert [[column.kind for column in asked(ana, sql + end).columns] for end in ("", " LIMIT 0")] == [kinds, kinds]
+
+
 def test_limit_0_inside_is_not_free(ana: Session) -> None:
     assert ana.sql("SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward LIMIT 0) t", epsilon="0.1").receipt.entry
     assert spends(ana) == 1

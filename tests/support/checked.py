@@ -32,14 +32,14 @@ def unsigned(quote: Quote, change: Change | None = None) -> dict[str, Any]:
         "plan": plan_json(quote.question),
         "facts": facts_json(quote.question),
         "derivation": derivation(quote),
-        "mechanisms": mechanisms_json(quote),
+        "mechanisms": mechanisms_json(quote, event),
         "event": event_json(event),
         "price": {**price, "relation": relation_text(relation)},
         "cap": {"epsilon": "1000000", "delta": "1/2", "split": "1/2", "questions_at_most": 1},
         "asked": asked_json(quote.request),
         "entry": "0" * 64,
-        "released": {"text": None, "sha256": None, "names": []},
-        "intervals": [],
+        "released": {"text": None, "sha256": None, "names": [output.name for output in quote.question.outputs]},
+        "intervals": [{"column": place, "rule": "as-stated"} for place in range(len(quote.question.outputs))],
         "stated": [],
     }
 

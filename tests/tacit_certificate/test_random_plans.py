@@ -46,6 +46,7 @@ def test_prices_and_checker_agree(folder, world):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("world", WORLDS)
 def test_prices_and_checker_agree_on_thousands(folder, world):
     compared = agree(folder, world, SLOW)

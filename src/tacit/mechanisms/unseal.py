@@ -29,6 +29,15 @@ def marginal(joint: Sealed[Any], shape: Sequence[int], keep: Sequence[int]) -> S
     return Sealed(np.asarray(opened(joint)).reshape(shape).sum(axis=others).ravel())
 
 
+def together(parts: Sequence[Sealed[Any]]) -> Sealed[Any]:
+    """Several sealed numbers or vectors as one, in their order.
+
+    >>> opened(together([Sealed(np.array([7])), Sealed(np.array([2**70], dtype=object))]))
+    array([7, 1180591620717411303424], dtype=object)
+    """
+    return Sealed(np.concatenate([np.atleast_1d(np.asarray(opened(part))) for part in parts]))
+
+
 def histogram(listed: Sealed[Any], points: Sequence[int]) -> Sealed[Any]:
     """The sealed number of rows of each of the rising `points`, from a list (values, numbers of rows); other values count nowhere.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tacit.errors import NeverTrue
+from tacit.errors import NeverTrue, Refused
 from tacit.privacy.catalog import Catalog
 from tacit.query.answers.kinds import ROWS, Kinds
 from tacit.query.binding.binder import Binder
@@ -46,6 +46,16 @@ def columns_of_rows(select: Select, catalog: Catalog, public: PublicFacts) -> tu
     return tuple(_heading(name, held) for name, held in _named(columns, select))
 
 
+def columns_of_public(select: Select, catalog: Catalog, public: PublicFacts) -> tuple[Heading, ...]:
+    """The columns of rows of a public table, where no row tells their types; none of joins and aggregates over public tables."""
+    try:
+        with one_question():
+            columns = columns_of(Relations(catalog, public, rows_of), _below(_parts(_without_where(select))))
+    except Refused:
+        return ()
+    return tuple(replace(_heading(name, held), kind=PUBLIC) for name, held in _named(columns, select))
+
+
 def _parts(select: Select) -> tuple[Select, ...]:
     """The parts of UNION ALL, without their order: which rows are the same ones, and how many, no column depends on."""
     first = replace(select, below=(), order_by=(), limit=None, offset=0)
@@ -69,9 +79,9 @@ def _named(columns: list[tuple[str, Held]], select: Select) -> list[tuple[str, H
 
 
 def _heading(name: str, held: Held) -> Heading:
-    """A column by its declaration. A key has no declared type, and neither has one of which only the presence is known."""
+    """A column by its declaration; keys, and columns that are declared as present alone, have no type."""
     if isinstance(held, Identity) or (isinstance(held, Declared) and held.column.kind == "presence"):
-        return Heading(name, PUBLIC, None, True)
+        return Heading(name, "key", None, True)
     if isinstance(held, Declared):
         held = Binder(Scope((Source("t", {"x": held}),))).term(Name(("x",)))
     return heading_of_term(name, held)

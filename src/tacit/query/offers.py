@@ -252,7 +252,8 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
     assumed = Assumed.of(budget)
     given = {name: value for name, value in budget.items() if name not in Assumed.__slots__}
     if (columns := free_columns(asked, asker.catalog, asker.public)) is not None:
-        return free_explanation(dict(columns), seen().left)
+        explanation = free_explanation(dict(columns), seen().left)
+        return explanation if any(values for _, values in columns) else _with_types(explanation, asked, asker)
     assert isinstance(asked, Select)  # noqa: S101  # all else is free
     if may_select_from_answers(asked) and (derivation := _derivation(asked, asker)) is not None:
         return _derivation_explained(derivation, asked, given, asker, seen, assumed)
@@ -263,6 +264,17 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
     if not assumed.epsilons:
         return explanations[0]
     return replace(explanations[0], budgets=tuple(AtBudget(each.epsilon, each.delta, each.errors) for each in explanations))
+
+
+def _with_types(explanation: Explanation, asked: Statement, asker: Asker) -> Explanation:
+    """The explanation of an answer without rows, with the types of the public columns that it would have."""
+    from tacit.query.no_rows import columns_of_public
+
+    typed = columns_of_public(asked, asker.catalog, asker.public()) if isinstance(asked, Select) else ()
+    if len(typed) != len(explanation.columns):
+        return explanation
+    named = (replace(each, name=one.name) for each, one in zip(typed, explanation.columns, strict=True))
+    return replace(explanation, columns=tuple(named))
 
 
 def _explained_without_rows(asked: Select, asker: Asker, seen: Callable[[], Seen]) -> Explanation:

@@ -234,7 +234,7 @@ def _footer(answer: Answer, panels: tuple[Panel, ...], numbers: tuple[Column, ..
     others = [limit for limit in answer.limits if limit not in rows]
     first = ", ".join([answer.caption(), *rows])
     cut = ["intervals are cut at what is possible"] if any(map(_is_cut, panels, numbers)) else []
-    pale = ["of pale bars nothing is known"] if any(mark.unknown for panel in panels for mark in panel.marks) else []
+    pale = ["a pale bar may be anything that is possible"] if any(mark.unknown for panel in panels for mark in panel.marks) else []
     rest = "; ".join([*cut, *pale, *others])
     return (first, *([rest[:1].upper() + rest[1:]] if rest else []))
 

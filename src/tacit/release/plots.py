@@ -50,7 +50,7 @@ DOTS = 40  # marks of a line up to which each has a dot
 class Mark:
     """One number: `at` is its label, or its place on the axis if that is a number (days since year 1 for a date).
 
-    Of an `unknown` one the interval is all that is possible: its bar is pale, since its length says nothing.
+    An `unknown` one has an interval of all that is possible; its bar is pale, since its length says nothing.
     """
 
     at: str | float

@@ -397,6 +397,12 @@ def without_rows(question: Question, asked: Request) -> Answer:
     return Answer(columns, asked.confidence, Receipt(Fraction(0), Fraction(0)), asked.simultaneous)
 
 
+def empty_columns(columns: Iterable[tuple[str, str]], asked: Request) -> Answer:
+    """The answer of price 0 with columns of these names and kinds, for rows that are asked for by LIMIT 0."""
+    empty = tuple(Column(name, kind, ()) for name, kind in columns)
+    return Answer(empty, asked.confidence, Receipt(Fraction(0), Fraction(0)), asked.simultaneous)
+
+
 def _empty(output: Output, question: Question, interval: bool) -> Column:
     """A column without a value, of the kind that it has in any answer (query/price/header.py)."""
     kind = kind_of(output.value, question)

@@ -114,7 +114,9 @@ def test_headers_of_other_kinds(tmp_path, header, expected):
         (b"", "it is empty"),
         (b"\n1,2", "it is empty"),
         (b'a,"b\nc",d', "a quotation mark is left open"),
-        (b"caf\xe9,x", "it is not UTF-8 text"),
+        (b"caf\xe9,x", "it is not UTF-8 text.*--encoding windows-1252"),
+        ("größe,x\n1,2\n".encode("utf-16"), "it is not UTF-8 text.*--encoding utf-16"),
+        ("größe,x\n1,2\n".encode("utf-16-be").join([b"\xfe\xff", b""]), "--encoding utf-16"),
         (b"a" * (2 << 20), "it is longer than a header can be"),
     ],
 )

@@ -396,3 +396,14 @@ def test_the_schema_is_printed_for_editors():
     schema = json.loads(run("schema").stdout)
     jsonschema.Draft7Validator.check_schema(schema)
     jsonschema.validate(tomllib.loads(CATALOG), schema)
+
+
+def test_kinds_of_a_file_in_utf_16_are_read_in_its_encoding(tmp_path, monkeypatch):
+    """Its first two bytes tell it; as Windows-1252 its names would have a zero byte after each letter."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{place},{place % 7}\n" for place in range(200))
+    (tmp_path / "people.csv").write_bytes(("age,größe\n" + rows).encode("utf-16"))
+    told = CliRunner().invoke(app, ["init", "people.csv", "--kinds", "--yes", "--no-input"])
+    assert told.exit_code == 0, told.output
+    drafted = tomllib.loads((tmp_path / "tacit.toml").read_text("utf-8"))["tables"]["people"]
+    assert (drafted["encoding"], set(drafted["columns"])) == ("utf-16", {"age", "größe"})

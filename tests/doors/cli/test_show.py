@@ -32,6 +32,8 @@ def test_sensitivities_the_quiz_and_composition() -> None:
     found = json.loads(run("sensitivity", "median", "--values", "1,2,3,1000", "--bounds", "0,1000", "--beta", "2", "--json").output)
     assert (found["global"], found["local"], found["at"]) == (1000.0, 1.0, 1)
     assert "variance" in run("sensitivity", "--quiz").output
+    refused = run("sensitivity", "--quiz", "--chart", "quiz.png")
+    assert "--quiz has no picture" in f"{refused.exception}{refused.output}"
     assert len(json.loads(run("sensitivity", "--quiz", "--json").output)["queries"]) == 5
     totals = json.loads(run("composition", "--epsilon", "0.1", "--times", "100", "--delta", "1e-6", "--json").output)["totals"]
     assert totals["tight"] < totals["zCDP"] < totals["advanced"] < totals["basic"]

@@ -151,8 +151,8 @@ def test_limit_zero_is_free_and_describes_the_columns(connection, catalog):
 
 
 TYPES = "SELECT ward, COUNT(*) AS n, AVG(cost) AS cost FROM visits GROUP BY ward LIMIT 0"
-OF_QUESTION = {"ward": "text", "n": "integer", "cost": "number"} | dict.fromkeys(("n_low", "n_high"), "integer")
-OF_ROWS = {"day": "date", "urgent": "boolean", "pulse": "integer", "cost": "number", "ward": "text", "patient_id": "text"}
+OF_QUESTION = {"ward": "text", "n": "integer", "cost": "double"} | dict.fromkeys(("n_low", "n_high"), "integer")
+OF_ROWS = {"day": "date", "urgent": "boolean", "pulse": "integer", "cost": "double", "ward": "text", "patient_id": "text"}
 
 
 def described(cursor):
@@ -249,7 +249,7 @@ def test_a_wrong_address_is_an_error_of_pep_249(address):
 
 def test_types_of_columns():
     assert _with_type([1, None, 2]) == ("integer", [1, None, 2])
-    assert _with_type([1, 2.5])[0] == "number"
+    assert _with_type([1, 2.5])[0] == "double"
     assert _with_type([True, None])[0] == "boolean"
     assert _with_type([Decimal("1.5")])[0] == "decimal"
     assert _with_type(["2024-01-31", None]) == ("date", [date(2024, 1, 31), None])
@@ -264,6 +264,18 @@ def test_polars_reads_a_connection(connection):
     frame = pl.read_database(WARDS, connection)
     assert frame.columns == ["ward", "n", "n_low", "n_high"]
     assert frame.height == 5  # a ward may be missing
+
+
+def test_polars_knows_the_types_of_columns_without_rows(connection):
+    """A type code is a name that Polars reads, or the column would have no type there."""
+    schema = pl.read_database("SELECT * FROM visits LIMIT 0", connection).schema
+    assert [schema[name] for name in ("ward", "urgent", "day", "cost", "pulse")] == [
+        pl.String,
+        pl.Boolean,
+        pl.Date,
+        pl.Float64,
+        pl.Int64,
+    ]
 
 
 def test_pandas_reads_a_connection(connection):

@@ -55,7 +55,8 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
     tokens = dict(hospital.tokens)
     operations = {name: each for name, each in OPERATIONS.items() if name != "renew_token"}  # which would end the tokens
     found = allowed(Desk(hospital.office, hospital.desk.places, operations), tokens)
-    analysts = {key: {"analyst"} for key in ("ask", "explain", "answer", "budget", "history", "preview", "offer", "offered")}
+    asking = ("ask", "explain", "answer", "certified", "budget", "history", "preview", "offer", "offered")
+    analysts = {key: {"analyst"} for key in asking}
     curators = {
         key: {"curator"}
         for key in (
@@ -63,8 +64,8 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
             *("offers", "overview", "publish"),
         )
     }
-    auditors = {key: {"auditor"} for key in ("ledger", "verification", "head")}
-    everybody = {key: set(ROLES.values()) for key in ("catalog", "own_tokens", "revoke_own", "who")}
+    auditors = {key: {"auditor"} for key in ("ledger", "verification", "head", "take_head")}
+    everybody = {key: set(ROLES.values()) for key in ("catalog", "keys", "own_tokens", "revoke_own", "who")}
     assert found == {**analysts, **curators, **auditors, **everybody}
 
 
@@ -325,3 +326,32 @@ def test_limit_0_is_answered_without_a_budget_and_without_an_entry(hospital, end
     assert ([each["name"] for each in body(found)["columns"]], body(found)["rows"]) == (["kind", "n"], [])
     assert head() == before
     assert hospital.call("explain", sql=f"SELECT COUNT(*) AS n FROM visits {end}").status == 200
+
+
+PREVIEWED = {
+    "SELECT from an answer": "SELECT ward, n * 2 AS twice FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) t",
+    "two questions": "SELECT (SELECT COUNT(*) FROM visits) / (SELECT COUNT(*) FROM patients) AS each",
+    "a question": "SELECT COUNT(*) AS n FROM visits",
+}
+
+
+@pytest.mark.parametrize("sql", PREVIEWED.values(), ids=PREVIEWED)
+def test_a_preview_tells_the_price_and_whether_it_is_paid_for(hospital, sql):
+    """The console asks for it before every question."""
+    for paid in (False, True):
+        told = body(hospital.call("preview", sql=sql, epsilons=["0.1", "0.2"]))
+        assert (told["paid"], told["explanation"]["price"]["epsilon"]) == (paid, "0.1")
+        hospital.call("ask", sql=sql, epsilon="0.1")
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM visits LIMIT 0", "EXPLAIN SELECT COUNT(*) FROM visits", "SELECT 1"])
+def test_a_preview_of_what_is_free_has_no_price(hospital, sql):
+    told = body(hospital.call("preview", sql=sql, epsilons=["0.1"]))
+    assert (told["paid"], told["explanation"]["price"]["epsilon"]) == (False, "0")
+
+
+def test_a_preview_reads_parameters(hospital):
+    asked = {"sql": "SELECT COUNT(*) AS n FROM visits WHERE cost > :least", "params": {"least": 7}, "epsilon": "0.1"}
+    for paid in (False, True):
+        assert body(hospital.call("preview", **asked))["paid"] == paid
+        hospital.call("ask", **asked)

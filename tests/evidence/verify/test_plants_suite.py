@@ -58,6 +58,7 @@ BREAKS = {
     "person": "loss",
     "local": "smoothness",
     "theta": "loss",
+    **dict.fromkeys(("rows", "step", "column"), "loss"),
     "star": "loss",
     **dict.fromkeys(("integers", "exponent", "scale", "power", "added", "best", "factor", "inner", "beyond"), "sampler"),
     **dict.fromkeys(("alpha", "told", "copies"), "sampler"),

@@ -54,6 +54,7 @@ DATUM = re.compile(r"(?!\d{4}$)[+-]?\d[\d.,:/-]*(e[+-]?\d+)?", re.ASCII | re.IGN
 WITH_SHEETS = (".xlsx",)
 SCHEMES = ("postgresql://", "postgres://")
 UTF8: Mapping[str, str] = {}
+NOT_UTF8 = "it is not UTF-8 text, or not in the encoding given; give it, for example --encoding {}"
 
 
 def tables_at(location: str, written: Callable[[Path], str], text: Mapping[str, str] = UTF8) -> tuple[Found, ...]:
@@ -143,7 +144,8 @@ def _in_csv(path: Path, encoding: str | None, separator: str | None) -> tuple[Fi
             line = _first_line(read if encoding is None else _in_utf8(read, encoding))
             names = _cells(line.decode("utf-8-sig"), separator)
     except (OSError, zlib.error, UnicodeDecodeError, _NoHeader) as error:
-        raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {_words(error)}") from None
+        words = NOT_UTF8.format(likely_encoding(path)) if isinstance(error, UnicodeDecodeError) else _words(error)
+        raise InvalidInput(f"the first line of {path.name} cannot be read as a header: {words}") from None
     return tuple(Field(name) for name in names)
 
 
@@ -155,9 +157,19 @@ def _words(error: Exception) -> str:
     """The error in words that quote nothing from the file."""
     if isinstance(error, OSError):
         return error.strerror or "it cannot be read"
-    if isinstance(error, _NoHeader):
-        return str(error)
-    return "it is not UTF-8 text, or not in the encoding given; give it, for example --encoding windows-1252"
+    return str(error) if isinstance(error, _NoHeader) else "it cannot be decompressed"
+
+
+def likely_encoding(path: Path) -> str:
+    """The encoding of a CSV file whose header is not UTF-8, by its first two bytes, which no row has."""
+    if not path.is_file():  # a pipe is read once
+        return "windows-1252"
+    first = b""
+    with path.open("rb", buffering=0) as file:
+        read = _bytes_of(file, is_compressed(path))
+        while len(first) < len(codecs.BOM_UTF16_LE) and (chunk := next(read, None)) is not None:
+            first += chunk
+    return "utf-16" if first[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "windows-1252"
 
 
 def _bytes_of(file: BinaryIO, compressed: bool) -> Iterator[bytes]:

@@ -66,6 +66,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "attack": ("tacit.doors.cli.attack", EVIDENCE),
     "show": ("tacit.doors.cli.show", EVIDENCE),
     "synthesize": ("tacit.doors.cli.synthesize", OTHER_WAYS),
+    "train": ("tacit.doors.cli.train", OTHER_WAYS),
     "survey": ("tacit.doors.cli.survey", OTHER_WAYS),
     "anonymize": ("tacit.doors.cli.anonymize", OTHER_WAYS),
 }

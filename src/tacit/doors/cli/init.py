@@ -83,15 +83,15 @@ def init(
 
 
 def _tables_at(source: str, out: Path, form: dict[str, str], kinds: bool) -> tuple[Found, ...]:
-    """The tables of a source; with --kinds, a header that is not UTF-8 is read as Windows-1252."""
-    from tacit.data.files.columns import tables_at
+    """The tables of a source; with --kinds, a header that is not UTF-8 is read in its likely encoding."""
+    from tacit.data.files.columns import likely_encoding, tables_at
 
     try:
         return tuple(tables_at(source, partial(_seen_from, out), form))
     except InvalidInput:
-        if not kinds or "encoding" in form:
+        if not kinds or "encoding" in form or not Path(source).is_file():
             raise
-        return tuple(tables_at(source, partial(_seen_from, out), {**form, "encoding": "windows-1252"}))
+        return tuple(tables_at(source, partial(_seen_from, out), {**form, "encoding": likely_encoding(Path(source))}))
 
 
 def text_form(encoding: str, separator: str) -> dict[str, str]:

@@ -136,6 +136,8 @@ def sensitivity(
     Example: tacit show sensitivity median --values 1,2,3,1000 --bounds 0,1000 --beta 2
     """
     if quiz:
+        if chart is not None:
+            raise InvalidInput("--quiz has no picture; remove --chart, or name a statistic, for example median")
         _quiz(rows, epsilon, as_json)
         return
     if statistic is None:

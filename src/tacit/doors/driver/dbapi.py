@@ -60,7 +60,7 @@ class _Kinds:
         return hash(self.codes)
 
 
-STRING, BINARY, NUMBER = _Kinds("text"), _Kinds("binary"), _Kinds("integer", "number", "decimal", "boolean")
+STRING, BINARY, NUMBER = _Kinds("text"), _Kinds("binary"), _Kinds("integer", "double", "decimal", "boolean")
 DATETIME, ROWID = _Kinds("date"), _Kinds("rowid")
 
 
@@ -294,7 +294,7 @@ class Cursor:
             headings = self.connection.explain(operation, parameters).columns
         except TacitError:  # the answer is there, and was paid for
             return {}
-        types, found, at = [each.type for each in headings], {}, 0
+        types, found, at = ["double" if each.type == "number" else each.type for each in headings], {}, 0
         for name in names:  # the ends of an interval, and labels, follow their column
             at += at < len(headings) and name == headings[at].name
             found[name] = "text" if at == 0 or "_label" in name.removeprefix(headings[at - 1].name) else types[at - 1]
@@ -369,7 +369,7 @@ def _with_type(values: Sequence[Any], otherwise: str = "text") -> tuple[str, lis
         return otherwise, list(values)
     if all(map(is_date, present)):
         return "date", [None if value is None else date.fromisoformat(value) for value in values]
-    kinds = ((bool, "boolean"), (int, "integer"), (Decimal, "decimal"), (int | float | Decimal, "number"))
+    kinds = ((bool, "boolean"), (int, "integer"), (Decimal, "decimal"), (int | float | Decimal, "double"))
     for kind, code in kinds:
         if all(isinstance(value, kind) for value in present):
             return code, list(values)

@@ -4,6 +4,9 @@
     who        whose session it is, and fresh random text for the page
     leave      the presented session ends
     preview    an explanation, the balance, and whether the answer is paid for, in one call
+    certified  why the price of an answer is right, line by line, from its certificate
+    keys       the public keys by which certificates and heads are checked, for every role
+    take_head  the signed head of the ledger, to be kept elsewhere
     overview   the data owner's first page: sums, caps, the latest entries and failures
     offer, offered, publish    an analyst offers answers; the data owner makes a page of those that they pick
 
@@ -23,6 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import sqlalchemy as sql
 from pydantic import Field, StringConstraints
 
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.statement import amounts
 from tacit.doors.server.analysts import answer_of, as_json, budget_of
 from tacit.doors.server.calls import Reply
@@ -34,6 +38,9 @@ from tacit.doors.server.requests import fingerprint_of
 from tacit.errors import InvalidInput, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.rounding import decimal_text
+from tacit.release.certificates.certificate import sections_of
+from tacit.release.certificates.exports import head_of
+from tacit.release.certificates.keys import public_keys
 from tacit.release.published import Part, page_of
 
 if TYPE_CHECKING:
@@ -68,6 +75,12 @@ class Offered(Strict):
     entry: Entry
     title: Annotated[str, StringConstraints(max_length=200)] = ""
     withdraw: bool = False
+
+
+class Certified(Strict):
+    """An answer by its entry."""
+
+    entry: Entry
 
 
 class Published(Strict):
@@ -141,9 +154,9 @@ def preview(office: Office, account: Account, asked: Previewed, _: str) -> Reply
         return problem("forbidden")
     given = budget_of(asked)
     with office.seats.seat(), office.suspects.at_work(fingerprint_of(session.analyst, asked.sql, asked.params)):
-        explanation = session.explain(asked.sql, **given, epsilons=asked.epsilons).to_dict()
+        explanation = session.explain(asked.sql, params=asked.params, **given, epsilons=asked.epsilons).to_dict()
         single = given | ({"epsilon": asked.epsilons[0]} if asked.epsilons else {})
-        paid = session.is_paid(asked.sql, **single)
+        paid = session.is_paid(asked.sql, params=asked.params, **single)
     return as_json({"explanation": explanation, "budget": session.budget(), "paid": paid})
 
 
@@ -175,6 +188,37 @@ def _offers(office: Office, analyst: str | None) -> list[dict[str, Any]]:
     with office.records.reader() as connection:
         rows = connection.execute(wanted if analyst is None else wanted.where(OFFERS.c.analyst == analyst)).all()
     return [{"entry": row.entry, "analyst": row.analyst, "title": row.title, "at": moment(row.at)} for row in rows]
+
+
+def certified(office: Office, account: Account, wanted: Certified, _: str) -> Reply:
+    """The certificate of an answer of this analyst, in words: the first line, and the sections under their headings."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    if office.data.ledger.paid_by(wanted.entry, account.name) is None:
+        return problem("not_found")
+    with office.seats.seat():
+        document = session.certificate(wanted.entry).document
+    return as_json({"about": document["about"], "sections": sections_of(document)})
+
+
+# --- certificates and heads, for whoever checks them -------------------------------------------------------------------------
+
+
+def keys(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
+    """The public keys in the order in which they signed; the first is made now, if nothing was signed yet."""
+    assert office.data.signer.key  # noqa: S101  # it is made here, if nothing was signed yet
+    return _file(public_keys(office.data.catalog.kept))
+
+
+def take_head(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
+    """The last entry by number and hash, signed: a ledger that was cut, rewritten or restored does not extend it."""
+    return _file(head_of(office.data))
+
+
+def _file(document: dict[str, Any]) -> Reply:
+    """A document as the command line writes it: canonical, and one line."""
+    return Reply(200, f"{canonical_json(document)}\n".encode("ascii"), "application/json")
 
 
 # --- the data owner ----------------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from tacit.evidence.verify import (
     small_margins,
     small_rounds,
     small_tables,
+    small_training,
     small_trees,
 )
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
@@ -340,6 +341,7 @@ PLANTED: dict[str, tuple[str, Case]] = {
     **dict(small_maps.plant_cases()),
     **dict(small_tables.plant_cases()),
     **dict(small_rounds.plant_cases()),
+    **dict(small_training.plant_cases()),
     **dict(small_margins.plant_cases()),
     **dict(small_trees.plant_cases()),
     **dict(plant_cases()),

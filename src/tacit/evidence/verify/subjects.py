@@ -18,6 +18,7 @@ from tacit.evidence.verify import (
     small_margins,
     small_rounds,
     small_tables,
+    small_training,
     small_trees,
 )
 from tacit.evidence.verify import interval_cases as covering
@@ -113,6 +114,7 @@ def sound() -> list[Case]:
         *small_maps.exhaustive(),
         *small_tables.exhaustive(),
         *small_rounds.exhaustive(),
+        *small_training.exhaustive(),
         *small_margins.exhaustive(),
         composition_case(short),
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),

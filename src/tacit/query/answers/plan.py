@@ -77,7 +77,7 @@ class Field:
         """The column of the answer."""
         if self.heading is not None and self.shows is not None:
             return replace(self.heading, name=self.name, nullable=self.nullable)
-        kind = PUBLIC if self.exact else "text" if self.alone else "expression"
+        kind = PUBLIC if self.exact else "text" if self.alone or self.type in ("text", "boolean") else "expression"
         return Heading(self.name, kind, self.type, self.nullable)
 
 

@@ -87,7 +87,7 @@ def _heading(output: Output, question: Question) -> Heading:
 def heading_of_term(name: str, term: Term) -> Heading:
     """A column of rows by what is declared of it."""
     low, high = _range_of_key(Key(name, term))
-    return Heading(name, PUBLIC, type_of_term(term), term.nullable, low, high)
+    return Heading(name, "key", type_of_term(term), term.nullable, low, high)
 
 
 def _stacked(one: Heading, other: Heading) -> Heading:

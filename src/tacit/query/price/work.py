@@ -17,7 +17,7 @@ from tacit.errors import TooMuchWork
 from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Table
 from tacit.query.intervals.aggregates import CHOICES, drawn_in_groups, shown_at_most
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, PublicScan, Relation, Row, Semi, Union, UnitJoin, Where
-from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Expressions, Size, Work, size_of
+from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Expressions, Size, Work, size_of, size_of_group
 from tacit.query.price.quote import candidates
 from tacit.query.price.stability import Joined, check_joined_rows, rows_of, tables_of
 from tacit.query.question import Question, Window, nodes, private, size
@@ -119,6 +119,18 @@ def afford_counts(table: Table, keys: Sequence[Row], together: int, cores: int |
     rows = Flow(table.most_rows, Work(2 * table.most_rows), TASK_ROWS)
     added = _added_up(rows, 10**5, _into_group(10**5) + PART)
     _refuse_above_limits(rows.work + rows.each(each) + added + _launch_work(rows.rows), table, cores)
+
+
+def afford_sums(group: Group, table: Table, cores: int | None = None) -> None:
+    """Refuses one statement of sums over all rows of a table, without keys, that is not part of a question."""
+    _refuse_long(size_of_group(group))
+    expressions = Expressions.of(group)
+    rows = flow(group.child, expressions)
+    values = dict.fromkeys(node for moment in group.moments for node in moment.parts)
+    parts = PART * sum(PARTS[moment.kind] for moment in group.moments)
+    each = rows.each(_into_group(1) + parts + sum(expressions.steps(value) for value in values))
+    work = rows.work + each + _added_up(rows, 1, _into_group(1) + parts) + _by_driver(ENTRY * expressions.entries)
+    _refuse_above_limits(work + _planning_work(size_of_group(group)), table, cores)
 
 
 def _refuse_long(size: Size) -> None:

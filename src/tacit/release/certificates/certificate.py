@@ -81,20 +81,25 @@ def read_certificate(file: Path) -> Certificate:
 def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a certificate for people. Its texts are not trusted, so none of them can command a terminal."""
     yield _text(document["about"])
-    for heading, shown in SECTIONS.items():
-        lines = list(shown(document))
-        if lines:
-            yield ""
-            yield heading
-            width = max(len(name) for name, _ in lines)
-            yield from (f"  {name.ljust(width)}  {words}".rstrip() for name, words in lines)
+    for heading, lines in sections_of(document):
+        yield ""
+        yield heading
+        width = max(len(name) for name, _ in lines)
+        yield from (f"  {name.ljust(width)}  {words}".rstrip() for name, words in lines)
+
+
+def sections_of(document: Mapping[str, Any]) -> list[tuple[str, list[Shown]]]:
+    """The headings with their lines, each a name and its words."""
+    sections = [(heading, list(shown(document))) for heading, shown in SECTIONS.items()]
+    return [(heading, lines) for heading, lines in sections if lines]
 
 
 def _asked(document: Mapping[str, Any]) -> Iterator[Shown]:
     asked = document["asked"]
     yield "way", _text(document["way"])
     if "question" in asked:
-        yield "question", _text(asked["question"])
+        question = str(asked["question"])  # on one line, unless a comment ends where its line does
+        yield "question", _text(question if "--" in question else question.replace("\n", " "))
         budget = {name: asked[name] for name in ("epsilon", "delta", "error", "confidence") if asked[name] not in (None, "0")}
         yield "asked with", _text(", ".join(f"{name} {value}" for name, value in budget.items()))
     else:

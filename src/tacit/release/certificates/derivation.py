@@ -37,6 +37,8 @@ PROOFS: Mapping[str, str] = {
     "sensitivity": f"{STABILITY}, sections 3 and 8",
     "marginal": "publish/synthetic/rows/marginals.md",
     "rounds": "publish/synthetic/rows/rounds.md",
+    "second-moments": "publish/trained/classifier.md",
+    "gradient": "publish/trained/classifier.md",
     "resampled-rows": "publish/synthetic/rows/contingency.md",
     "resampled-map": "mechanisms/dirichlet/dirichlet.md",
     "stated-for-graphs": "publish/graphs/private/private.md",

@@ -126,7 +126,8 @@ def of_question(quote: Quote, entry: Entry, text: str, answer: Answer) -> Basis:
     """The basis of an answer: `text` is what the ledger keeps of it, `answer` has the asker's names."""
     text = without_names(text)
     question = quote.question
-    mechanisms = mechanisms_json(quote)
+    assert entry.event is not None  # noqa: S101  # it is the event of the quote, by which it was found
+    mechanisms = mechanisms_json(quote, entry.event)
     intervals = intervals_json(quote, answer, mechanisms)
     names = [column.name for column in answer.columns]
     return Basis(

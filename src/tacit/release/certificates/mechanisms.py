@@ -26,9 +26,9 @@ class Made:
     event: Event | None
 
 
-def mechanisms_json(quote: Quote) -> list[dict[str, Any]]:
-    """Every mechanism of every part, each with the numbers of its events among the leaves of the quote's event."""
-    waiting = list(enumerate(leaves(quote.event)))
+def mechanisms_json(quote: Quote, event: Event) -> list[dict[str, Any]]:
+    """Every mechanism of every part, each with the numbers of its events among the leaves of `event`, which is the quote's."""
+    waiting = list(enumerate(leaves(event)))
     listed = []
     for made in (each for at, part in enumerate(quote.parts) for each in _of_part(at, part)):
         numbers = [] if made.event is None else [_taken(waiting, leaf) for leaf in leaves(made.event)]

@@ -17,6 +17,10 @@ from tacit.doors.server.pages.sessions import TOKEN
 from tacit.doors.server.pages.views import amount, built, refusal_of
 from tacit.doors.server.turns import Places
 from tacit.query.language.sql import read as read_sql
+from tacit.release.certificates.exports import export
+from tacit_certificate.check import Certificate
+from tacit_certificate.document import read_canonical, read_keys
+from tacit_certificate.ledger import check
 from visiting import Visitor, fields, read, visitor
 
 OTHERS = count(1)
@@ -270,6 +274,7 @@ def test_no_page_of_an_analyst_names_another(hospital, ana):
 PAGES = {
     "/": {"analyst"}, "/catalog": {"analyst", "curator", "auditor"}, "/history": {"analyst"}, "/budget": {"analyst"},
     "/owner": {"curator"}, "/publish": {"curator"}, "/auditor": {"auditor"}, "/auditor/head.json": {"auditor"},
+    "/keys.json": {"analyst", "curator", "auditor"},
 }  # fmt: skip
 
 
@@ -295,6 +300,38 @@ def test_downloads_are_files(ana):
         assert reply.headers["content-disposition"].startswith("attachment")
         assert reply.headers["content-security-policy"] == "default-src 'none'; sandbox"
     assert "content-disposition" not in ana.send("GET", f"{address}.svg?show").headers
+
+
+def test_an_answer_has_its_certificate_as_a_page_and_as_a_file(hospital, ana):
+    """What is downloaded is valid for the keys that are downloaded beside it; another analyst gets neither."""
+    address = ana.answered(new())
+    reply = ana.send("GET", f"{address}.certificate")
+    assert reply.headers["content-disposition"].endswith('.certificate.json"')
+    keys = read_keys(ana.send("GET", "/keys.json").content)
+    report = Certificate(read_canonical(reply.content)).check(keys)
+    assert not report.wrong
+    page = ana.send("GET", f"{address}/certificate").text
+    assert f'href="{address}/certificate"' in ana.send("GET", address).text
+    for words in ("It cannot show that the program drew its noise", "Why one unit cannot change more", "laplace", address):
+        assert words in page
+    bob = visitor(hospital, "bob")
+    assert [bob.send("GET", f"{address}{ending}").status_code for ending in (".certificate", "/certificate")] == [404, 404]
+
+
+def test_the_head_that_an_auditor_takes_is_signed(hospital, ana, tmp_path):
+    ana.answered(new())
+    otto = visitor(hospital, "otto")
+    head, keys = otto.send("GET", "/auditor/head.json").content, read_keys(otto.send("GET", "/keys.json").content)
+    lines = export(hospital.data, tmp_path / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+    report = check(lines, [head], keys)
+    assert not report.wrong
+    assert any("it extends the head" in text for text in report.checked)
+
+
+def test_the_page_of_a_problem_leads_back(ana):
+    reply = ana.send("GET", "/answers/99999")
+    assert reply.status_code == 404
+    assert "<nav" in reply.text
 
 
 def test_no_token_is_in_any_page(hospital, ana):

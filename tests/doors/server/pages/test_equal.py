@@ -107,7 +107,8 @@ def pages(world: World, rows: bool, monkeypatch: pytest.MonkeyPatch) -> dict[str
         "/answers/999",
         *world.answers,
     ]
-    paths += [f"{each}.{form}" for each in world.answers for form in ("csv", "json", "arrow", "svg")]
+    paths += [f"{each}.{form}" for each in world.answers for form in ("csv", "json", "arrow", "svg", "certificate")]
+    paths += ["/keys.json", "/auditor/head.json", *(f"{each}/certificate" for each in world.answers)]
     forms = [*FORMS, *PRICES, ("/publish", {"entry": world.answers[0].rpartition("/")[2], "title": "T"})]
     with world.desk(rows) as place:
         head = place.office.data.ledger.head

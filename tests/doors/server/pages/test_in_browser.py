@@ -213,6 +213,10 @@ def test_axe_finds_nothing_on_any_page(hospital, browser, scheme):
                 window.click("#spend")
                 window.wait_for_selector("#answer")
                 look(window, "answer")
+                window.click("a:has-text('Why this price is right')")
+                window.wait_for_selector(".lines")
+                look(window, "certificate")
+                assert window.evaluate("document.documentElement.scrollWidth") <= width
             for name, path in states.items():
                 window.goto(f"{url}{path}")
                 window.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")

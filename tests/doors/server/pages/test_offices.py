@@ -92,7 +92,10 @@ def test_the_auditor_sees_the_chain_its_head_and_every_entry(hospital):
     page = otto.get("/auditor")
     assert f"Chain of {head['number'] + 1} entries verified just now: whole." in page.text
     assert head["hash"] in page.text
-    assert otto.send("GET", "/auditor/head.json").json() == head
+    taken = otto.send("GET", "/auditor/head.json").json()
+    assert {name: taken[name] for name in ("ledger", "number", "hash")} == {
+        name: head[name] for name in ("ledger", "number", "hash")
+    }
     numbers = [row.all("td")[0].text for row in page.one("tbody").all("tr")]
     assert numbers == [str(number) for number in range(head["number"], -1, -1)]
 

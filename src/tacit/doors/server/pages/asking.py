@@ -30,7 +30,8 @@ MOST_SQL = 65_536
 KEY = re.compile(r"[A-Za-z0-9_-]{20,64}")
 CURVE = (Fraction(1), Fraction(1, 4), Fraction(1, 2), Fraction(2), Fraction(4))
 TOLD = ("message", "remedy", "mended", "use", "epsilon")
-DOWNLOADS = ("csv", "json", "arrow", "svg")
+DOWNLOADS = {"csv": "csv", "json": "json", "arrow": "arrow", "svg": "svg", "certificate": "certificate.json"}
+"""The forms of an answer as a file, each with the ending of its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +203,22 @@ class Asking:
             "content-security-policy": "default-src 'none'; sandbox",
         }
         if "show" not in visit.request.query_params or form != "svg":
-            headers["content-disposition"] = f'attachment; filename="answer-{entry}.{form}"'
+            headers["content-disposition"] = f'attachment; filename="answer-{entry}.{DOWNLOADS[form]}"'
         return Response(reply.body, 200, headers)
+
+    async def certificate(self, visit: Visit) -> Response:
+        """The certificate of an answer, line by line."""
+        entry = int(visit.request.path_params["entry"])
+        shown = await visit.facts("certified", entry=entry)
+        return self.frame.page("certificate.html", who=visit.who, at="ask", entry=entry, **shown)
+
+    async def keys(self, visit: Visit) -> Response:
+        """The public keys as a file; for every role."""
+        reply = await visit.call("keys")
+        if reply.status != 200:
+            raise Problem(reply)
+        headers = {"content-type": "application/json", "content-disposition": 'attachment; filename="keys.json"'}
+        return Response(reply.body, 200, headers | {"cache-control": "no-store"})
 
     async def offer(self, visit: Visit) -> Response:
         """Offer an answer for publication, or take the offer back."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -54,15 +55,17 @@ class Door:
         """The route of a page; without roles, it is for every role."""
 
         async def run(request: Request) -> Response:
+            who = None
             try:
                 visit = await visit_of(request, self.asks, self.settings)
+                who = visit.who
                 if not roles or visit.who["role"] in roles:
                     return await show(visit)
                 return RedirectResponse(HOME[visit.who["role"]], 303, NOT_STORED) if path == "/" else _not_found(self.frame)
             except LoggedOut:
                 return await self._ask_to_log_in(path, request)
             except Problem as problem:
-                return _problem(self.frame, problem)
+                return _problem(self.frame, problem, who)
             except (ValueError, UnicodeError):  # a form that no page of this server has sent
                 return _as_response(self.frame, "bad_request")
 
@@ -96,6 +99,8 @@ def console(asks: Asks, settings: Settings) -> App:
         door.page("/answers/{entry:int}", asking.answer, ANALYST),
         door.page("/answers/{entry:int}/offer", asking.offer, ANALYST, method="POST"),
         *(door.page(f"/answers/{{entry:int}}.{form}", partial(asking.download, form=form), ANALYST) for form in DOWNLOADS),
+        door.page("/answers/{entry:int}/certificate", asking.certificate, ANALYST),
+        door.page("/keys.json", asking.keys),
         door.page("/catalog", asking.catalog),
         door.page("/history", asking.history, ANALYST),
         door.page("/budget", asking.budget, ANALYST),
@@ -155,11 +160,11 @@ def _as_response(frame: Frame, code: str) -> Response:
     return Response(reply.body, reply.status, {"content-type": reply.media, **dict(reply.headers)})
 
 
-def _problem(frame: Frame, problem: Problem) -> Response:
-    """The page of a reply that is a problem, in the clerk's words."""
+def _problem(frame: Frame, problem: Problem, who: dict[str, Any] | None) -> Response:
+    """The page of a reply that is a problem, in the clerk's words; with the ways to the other pages, if it is known for whom."""
     try:
         error = json.loads(problem.reply.body)["error"]
     except (ValueError, LookupError, TypeError):
         error = {"message": frame.texts["unavailable"]}
     facts = {"message": error["message"], "remedy": error.get("remedy", "")}
-    return frame.page("problem.html", problem.reply.status, who=None, at="", **facts)
+    return frame.page("problem.html", problem.reply.status, who=who, at="", **facts)

@@ -144,8 +144,8 @@ class Offices:
         return self.frame.page("auditor.html", who=visit.who, at="auditor", **facts)
 
     async def head(self, visit: Visit) -> Response:
-        """The head of the ledger as a file, to be kept elsewhere."""
-        reply = await visit.call("head")
+        """The signed head of the ledger as a file, to be kept elsewhere."""
+        reply = await visit.call("take_head")
         if reply.status != 200:
             raise Problem(reply)
         headers = {"content-type": "application/json", "content-disposition": 'attachment; filename="ledger-head.json"', **DONE}
