@@ -1,0 +1,158 @@
+"""Periods: the period of a day, the days of a period, and the names of periods. Values only.
+
+A calendar maps days to consecutive whole numbers, so that sets of periods are runs of numbers. The owner's word alone decides which
+periods have begun and which are closed: neither a clock nor a row has a part in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Literal
+
+from tacit.errors import InvalidInput
+
+Kind = Literal["day", "week", "month", "quarter", "year", "days"]
+KINDS: tuple[Kind, ...] = ("day", "week", "month", "quarter", "year")
+EPOCH = date(1970, 1, 1)
+MONDAY = 3  # days from a Monday to 1970-01-01
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """The kind of periods. Of the kind "days", `days` of them make one, counted from `start`, a day number since 1970-01-01.
+
+    >>> Calendar("month").name(Calendar("month").number(date(2026, 9, 17)))
+    '2026-09'
+    """
+
+    kind: Kind
+    days: int = 0
+    start: int = 0
+
+    def number(self, day: date) -> int:
+        """The period of a day: consecutive whole numbers.
+
+        >>> [Calendar("week").number(date(2026, 1, day)) - Calendar("week").number(date(2026, 1, 1)) for day in (4, 5, 11, 12)]
+        [0, 1, 1, 2]
+        """
+        passed = (day - EPOCH).days
+        match self.kind:
+            case "day":
+                return passed
+            case "week":
+                return (passed + MONDAY) // 7
+            case "month":
+                return 12 * day.year + day.month - 1
+            case "quarter":
+                return 4 * day.year + (day.month - 1) // 3
+            case "year":
+                return day.year
+            case _:
+                return (passed - self.start) // self.days
+
+    def first_day(self, number: int) -> date:
+        """The first day of a period.
+
+        >>> Calendar("quarter").first_day(Calendar("quarter").number(date(2026, 8, 2)))
+        datetime.date(2026, 7, 1)
+        """
+        match self.kind:
+            case "day":
+                return EPOCH + timedelta(number)
+            case "week":
+                return EPOCH + timedelta(7 * number - MONDAY)
+            case "month":
+                return date(number // 12, number % 12 + 1, 1)
+            case "quarter":
+                return date(number // 4, 3 * (number % 4) + 1, 1)
+            case "year":
+                return date(number, 1, 1)
+            case _:
+                return EPOCH + timedelta(self.start + self.days * number)
+
+    def last_day(self, number: int) -> date:
+        """The last day of a period.
+
+        >>> Calendar("month").last_day(Calendar("month").numbered("2024-02"))
+        datetime.date(2024, 2, 29)
+        """
+        return self.first_day(number + 1) - timedelta(1)
+
+    def name(self, number: int) -> str:
+        """The name of a period, by which the owner begins and closes it.
+
+        >>> [Calendar(kind).name(Calendar(kind).number(date(2026, 9, 17))) for kind in ("day", "week", "quarter", "year")]
+        ['2026-09-17', '2026-W38', '2026-Q3', '2026']
+        """
+        first = self.first_day(number)
+        match self.kind:
+            case "week":
+                year, week, _ = first.isocalendar()
+                return f"{year:04}-W{week:02}"
+            case "month":
+                return f"{first.year:04}-{first.month:02}"
+            case "quarter":
+                return f"{first.year:04}-Q{(first.month + 2) // 3}"
+            case "year":
+                return f"{first.year:04}"
+            case _:
+                return first.isoformat()
+
+    def numbered(self, name: str) -> int:
+        """The period with a name; raises if none has it.
+
+        >>> Calendar("days", 30, (date(2024, 1, 1) - EPOCH).days).numbered("2024-01-31")
+        1
+        """
+        try:
+            number = self.number(_day_of(name))
+            if self.name(number) == name:
+                return number
+        except (ValueError, OverflowError):
+            pass
+        raise InvalidInput(f"{name[:40]!r} is not the name of a {self.word}; write for example {self.name(self.number(LATER))}")
+
+    @property
+    def word(self) -> str:
+        """A period in words."""
+        return f"period of {self.days} days" if self.kind == "days" else self.kind
+
+    @property
+    def text(self) -> str:
+        """The calendar as a text; the units of a ledger are a part of it."""
+        return f"{self.days} days from {self.first_day(0)}" if self.kind == "days" else self.kind
+
+    def starts(self, low: date, high: date) -> list[int]:
+        """The day numbers at which the periods of a range of days begin, in order; the first at or before `low`."""
+        return [(self.first_day(each) - EPOCH).days for each in range(self.number(low), self.number(high) + 1)]
+
+
+LATER = date(2026, 9, 17)  # of examples in messages
+SHAPES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], date]], ...] = (
+    (re.compile(r"(\d{4}-\d\d-\d\d)"), lambda found: date.fromisoformat(found[1])),
+    (re.compile(r"(\d{4})-W(\d\d)"), lambda found: date.fromisocalendar(int(found[1]), int(found[2]), 1)),
+    (re.compile(r"(\d{4})-Q([1-4])"), lambda found: date(int(found[1]), 3 * int(found[2]) - 2, 1)),
+    (re.compile(r"(\d{4})-(\d\d)"), lambda found: date(int(found[1]), int(found[2]), 1)),
+    (re.compile(r"(\d{4})"), lambda found: date(int(found[1]), 1, 1)),
+)
+
+
+def _day_of(name: str) -> date:
+    for pattern, made in SHAPES:
+        if (found := pattern.fullmatch(name)) is not None:
+            return made(found)
+    raise ValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """One period that has begun: its name, its days, whether it is closed, and the version of its rows."""
+
+    name: str
+    first: date
+    last: date
+    closed: bool
+    version: str
