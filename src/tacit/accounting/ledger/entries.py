@@ -17,6 +17,7 @@ from typing import Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import (
     AboveThreshold,
+    AdaptiveRounds,
     Batch,
     BoundedRangeChoice,
     CalibratedGaussian,
@@ -51,6 +52,7 @@ KINDS: dict[str, type[Event]] = {
     "resampling": Resampling,
     "batch": Batch,
     "calibrated-gaussian": CalibratedGaussian,
+    "adaptive-rounds": AdaptiveRounds,
     "parallel": Parallel,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
