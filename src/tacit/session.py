@@ -57,11 +57,17 @@ class Session:
     def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None, request: str = "") -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
         self._request = request  # what the ledger is told of a request that must not be paid for twice
+        self._resumes = False
         self._bearer: Bearer | None = None
 
-    def for_request(self, request: str) -> Session:
-        """The same session for one request of a door; the ledger's entry names it."""
-        return Session(self.data, self.analyst, self.clock, request).with_tokens(self._bearer)
+    def for_request(self, request: str, resumes: bool = False) -> Session:
+        """The same session for one request of a door; the ledger's entry names it.
+
+        `resumes` says that an earlier process of the same request has certainly ended before it showed anything.
+        """
+        session = Session(self.data, self.analyst, self.clock, request).with_tokens(self._bearer)
+        session._resumes = resumes
+        return session
 
     def with_tokens(self, bearer: Bearer | None) -> Session:
         """The same session, whose questions are also charged to the narrow tokens that a door was shown."""
@@ -170,7 +176,16 @@ class Session:
         """The sale of a question: its price, and who pays."""
         version, question = self.data.version, text + weights_comment(asked)
         sale = Sale(
-            offer.events, self.analyst, question, version, offer.key, offer.tables, self._request, None, offer.charge, among
+            offer.events,
+            self.analyst,
+            question,
+            version,
+            offer.key,
+            offer.tables,
+            self._request,
+            charge=offer.charge,
+            among=among,
+            resumes=self._resumes,
         )
         if self._bearer is not None:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -269,7 +269,7 @@ class Certificate:
             count = len(list(price.leaves(event)))
             if event["kind"] == "calibrated-gaussian":
                 own = [numbered[number] for number in range(place, place + count)]
-                moves = [(self.moved[node["part"], node["moment"]], whole(node, "dimension", 1) == 1) for node in own]
+                moves = [(self._moved(node), whole(node, "dimension", 1) == 1) for node in own]
                 both = [price.brief(rational(event[name])) for name in ("epsilon", "delta")]
                 text = f"all Gaussian noise is (epsilon {both[0]}, delta {both[1]})"
                 if how := price.calibrated(event, moves):
@@ -277,6 +277,11 @@ class Certificate:
                 else:
                     self.report.stated.append(f"{text} by its curve over all moves of one unit")
             place += count
+
+    def _moved(self, node: Node) -> Sensitivity:
+        """How far a unit moves what a mechanism measures: of a series, all measurements."""
+        moved = self.moved[node["part"], node["moment"]]
+        return replace(moved, entries=whole(node, "dimension", 1)) if node["kind"] == "running" else moved
 
     def price(self) -> None:
         """The sum over the events is the price, and no more than what was asked for."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from tacit_certificate import numbers
 from tacit_certificate.document import Wrong, only, optional, rational, refuse, whole
+from tacit_certificate.series import running
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
 Node = Mapping[str, Any]
@@ -193,6 +194,13 @@ def _noise(released: Released) -> str:
     return noise(released.node, released.events, released.sensitivity.l1, released.sensitivity.l2_squared, alone)
 
 
+def _running(released: Released) -> str:
+    if released.sensitivity is None or released.part.private:
+        raise Wrong("running totals are made of sums over public periods alone")
+    moved = released.sensitivity.l1, released.sensitivity.largest
+    return running(released.node, released.events, released.part.sizes, moved)
+
+
 def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int, alone: bool = False) -> str:
     """Noise for how far one unit moves the numbers; `alone` says that there is one number, which moves by a whole one."""
     if [event["kind"] for event in events] != [node["kind"]]:
@@ -290,6 +298,7 @@ def _mode(released: Released) -> str:
 MECHANISMS = {
     "laplace": _noise,
     "gaussian": _noise,
+    "running": _running,
     "key-threshold": _keys,
     "quantile": _quantile,
     "quantile-with-interval": _with_interval,

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import tacit
+from by_month import Clinic, declared, prepared, without
 from joined import Asked
-from monthly import Clinic, declared, prepared, without
 from tacit.errors import NeverTrue, NotAllowed
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.periods import Calendar

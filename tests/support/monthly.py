@@ -1,102 +1,99 @@
-"""A clinic whose budget is one of each month: visits and labs with days, patients without; small enough to take apart."""
+"""A small hospital whose visits are released month by month: the catalog, its rows, and the declaration of its releases."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from joined import Asked
-from stored import write_csv
-from tacit.data.catalog import parse_catalog
-from tacit.data.catalog.periods import begun_through
-from tacit.data.prepare import prepare
-from tacit.privacy.catalog import Catalog
+import tacit
+from tacit.publish.releases.declaration import Releases
+from tacit.publish.releases.kept import Kept
+from tacit.publish.releases.reading import parse_releases
+from tacit.publish.releases.run import Ran, complete_of, run, steps_of
+from tacit.session import DataSet
 
-KEY = "0123456789abcdef" * 2
-CATALOG = """[budget]
-epsilon = 1
+CATALOG = """
+[budget]
+epsilon = 100
 delta = 1e-6
-per = "month"
-lifetime = {{ epsilon = 12, delta = 1e-5 }}
-{budget}
-[tables.patients]
-source = "patients.csv"
-unit = "row"
-[tables.patients.columns]
-id = {{ key = true }}
-age = {{ bounds = [0, 9] }}
+
 [tables.visits]
 source = "visits.csv"
-unit = {{ column = "patient", references = "patients.id" }}
-period = "day"
-max_rows = 2
-{visits}
-[tables.visits.columns]
-day = {{ type = "date", bounds = ["2025-01-01", "2025-04-30"], outside = "drop", nulls = "drop" }}
-cost = {{ bounds = [0, 9] }}
-[tables.labs]
-source = "labs.csv"
-unit = {{ column = "patient", references = "patients.id" }}
-period = "taken"
+unit = { column = "person" }
 max_rows = 3
-[tables.labs.columns]
-taken = {{ type = "date", bounds = ["2025-01-01", "2025-04-30"], outside = "drop", nulls = "drop" }}
-value = {{ bounds = [-3, 3] }}
+rows_at_most = 10000
+
+[tables.visits.columns]
+person = { key = true }
+ward = { values = ["north", "south"], unknown = "drop", nulls = "drop" }
+day = { type = "date", bounds = ["2024-01-01", "2024-12-31"], outside = "drop", nulls = "drop" }
 """
-HEADERS = {"patients": ("id", "age"), "visits": ("patient", "day", "cost"), "labs": ("patient", "taken", "value")}
-Row = tuple[Any, ...]
+RELEASES = """
+title = "Hospital & <wards>"
+about = "Visits, month by month."
+url = "https://statistics.example.org/"
+publisher = "Hospital"
+through = "2024-03"
+
+[releases.visits]
+title = "Visits by ward"
+notes = "Stays of one day <b>count</b>."
+sql = "SELECT ward, COUNT(*) AS visits FROM visits WHERE day BETWEEN :first AND :last GROUP BY ward"
+epsilon = 0.5
+period = "month"
+
+[releases.total]
+title = "All visits"
+sql = "SELECT COUNT(*) AS visits FROM visits WHERE day BETWEEN :first AND :last"
+error = 20
+period = "month"
+formats = ["csv"]
+"""
 
 
-@dataclass(frozen=True)
-class Clinic:
-    """The raw rows of each table."""
-
-    patients: tuple[Row, ...] = ()
-    visits: tuple[Row, ...] = ()
-    labs: tuple[Row, ...] = ()
-
-    def without(self, person: int, month: int) -> Clinic:
-        """The clinic without the rows of a person in a month."""
-
-        def kept(rows: Sequence[Row]) -> tuple[Row, ...]:
-            return tuple(row for row in rows if (row[0], date.fromisoformat(row[1]).month) != (person, month))
-
-        return Clinic(self.patients, kept(self.visits), kept(self.labs))
+def rows_of(people: int) -> list[str]:
+    """Three visits of each person, in months and wards that follow from their number."""
+    return [
+        f"{one},{('north', 'south')[one % 2]},2024-{1 + (one + 2 * at) % 6:02}-{1 + one % 28:02}"
+        for one in range(people)
+        for at in range(3)
+    ]
 
 
-def declared(folder: Path, clinic: Clinic, budget: str = "", visits: str = "", through: str = "2025-04") -> Catalog:
-    """The catalog of a clinic whose rows are in files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, header in HEADERS.items():
-        write_csv(folder / f"{name}.csv", header, getattr(clinic, name))
-    text = CATALOG.format(budget=budget, visits=visits)
-    (folder / "tacit.toml").write_text(text)
-    return begun_through(parse_catalog(text, folder / "tacit.toml"), through, None)
+def hospital(folder: Path, rows: list[str] | None = None, releases: str = RELEASES) -> DataSet:
+    """The hospital, prepared, with a ledger; its questions run in this process."""
+    folder.mkdir(exist_ok=True)
+    (folder / "tacit.toml").write_text(CATALOG, "utf-8")
+    (folder / "releases.toml").write_text(releases, "utf-8")
+    given = rows_of(40) if rows is None else rows
+    (folder / "visits.csv").write_text("\n".join(["person,ward,day", *given]) + "\n", "utf-8")
+    data = tacit.open(folder / "tacit.toml", own_process=False)
+    data.prepare()
+    data.begin_ledger("a test")
+    return data
 
 
-def prepared(folder: Path, clinic: Clinic, **more: str) -> Catalog:
-    """The same, prepared with one ranking key."""
-    shutil.rmtree(folder, ignore_errors=True)
-    made = declared(folder, clinic, **more)
-    made.kept.mkdir(exist_ok=True)
-    (made.kept / "rank.key").write_text(KEY)
-    prepare(made)
-    return made
+def released(data: DataSet, text: str = RELEASES, **changes: str) -> list[Ran]:
+    """What one run releases now; `changes` are replaced in the text of the declaration first."""
+    declared = declared_in(text, changes)
+    kept = Kept(data.catalog.kept)
+    with kept.alone() as alone:
+        assert alone
+        return list(run(data, declared, steps_of(declared, complete_of(data, declared), kept), kept))
 
 
-@contextmanager
-def without(asked: Asked, person: int, period: int) -> Iterator[None]:
-    """The rows of a unit's code in a period are taken away for a while."""
-    run = asked.engine._connection.execute
-    run("BEGIN")
-    try:
-        for name in ("visits", "labs"):
-            run(f"DELETE FROM {name} WHERE tacit_unit = {person} AND tacit_period = {period}")
-        yield
-    finally:
-        run("ROLLBACK")
+def declared_in(text: str, changes: Mapping[str, str]) -> Releases:
+    """A declaration with other values of `through`, say."""
+    for name, value in changes.items():
+        text = text.replace(f'{name} = "2024-03"', f'{name} = "{value}"')
+    return parse_releases(text)
+
+
+def spends(data: DataSet) -> dict[str, int]:
+    """How often each period of each release was paid for, by the requests in the ledger."""
+    found: dict[str, int] = {}
+    for entry in data.ledger.entries():
+        if entry.kind == "spend":
+            name = " ".join(entry.details["request"].split(" ")[1:3])
+            found[name] = found.get(name, 0) + 1
+    return found

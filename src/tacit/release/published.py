@@ -8,7 +8,7 @@ people read it, and behind a link as the file that is checked, byte for byte.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -58,23 +58,34 @@ def page_of(title: str, words: str, parts: Sequence[Part], budget: Budget, chang
     >>> "&lt;b&gt;" in page_of("<b>", "", [], Budget(1, 0)) and "<b>" not in page_of("<b>", "", [], Budget(1, 0))
     True
     """
-    style = files("tacit.release").joinpath("published.css").read_text("utf-8")
-    small = decimal_text(budget.delta) if budget.delta else ""
-    delta = {"delta": f", plus {small}" if small else "", "and_delta": f" and delta {small}" if small else ""}
-    promise = PROMISE.format(whether=WHETHER[change], epsilon=decimal_text(budget.epsilon), **delta)
     confidence = {round(100 * float(part.answer.confidence)) for part in parts} or {95}
-    intervals = INTERVALS.format(percent=" or ".join(map(str, sorted(confidence))))
     opening = "".join(f"<p>{prose_for_html(each)}</p>" for each in words.split("\n\n") if each.strip())
-    head = (
-        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{for_html(POLICY)}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">'
-        f'<meta name="color-scheme" content="light dark"><title>{for_html(title)}</title><style>{style}</style>'
-    )
-    promised = f'<section class="promise"><h2>What is promised</h2><p>{for_html(promise)}</p><p>{for_html(intervals)}</p></section>'
+    promised = promise_of(budget, change, confidence)
     sections = "".join(map(_section, parts))
     method = f'<section class="card"><h2>How the numbers were made</h2><p>{for_html(METHOD)}</p></section>'
     body = f"<header><h1>{for_html(title)}</h1>{opening}</header><main>{promised}{sections}{method}</main>"
-    return f'<!doctype html>\n<html lang="en" dir="ltr">\n<head>{head}</head>\n<body>{body}</body>\n</html>\n'
+    return whole_page(title, body)
+
+
+def whole_page(title: str, body: str, language: str = "en", head: str = "", style: str = "") -> str:
+    """A page with its policy and its style: it makes no request and runs no script. `head` and `style` are further ones."""
+    styles = files("tacit.release").joinpath("published.css").read_text("utf-8") + style
+    start = (
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{for_html(POLICY)}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">'
+        f'<meta name="color-scheme" content="light dark"><title>{for_html(title)}</title>{head}<style>{styles}</style>'
+    )
+    return f'<!doctype html>\n<html lang="{for_html(language)}" dir="ltr">\n<head>{start}</head>\n<body>{body}</body>\n</html>\n'
+
+
+def promise_of(budget: Budget, change: str, confidence: Collection[int], more: str = "") -> str:
+    """The promise of a budget, and the meaning of intervals, as a section; `more` is a sentence on what else holds."""
+    small = decimal_text(budget.delta) if budget.delta else ""
+    delta = {"delta": f", plus {small}" if small else "", "and_delta": f" and delta {small}" if small else ""}
+    promise = PROMISE.format(whether=WHETHER[change], epsilon=decimal_text(budget.epsilon), **delta)
+    intervals = INTERVALS.format(percent=" or ".join(map(str, sorted(confidence))))
+    paragraphs = "".join(f"<p>{for_html(each)}</p>" for each in (promise, more, intervals) if each)
+    return f'<section class="promise"><h2>What is promised</h2>{paragraphs}</section>'
 
 
 def _section(part: Part) -> str:
@@ -85,7 +96,7 @@ def _section(part: Part) -> str:
     notes = "".join(f"<li>{for_html(note)}</li>" for note in (*answer.limits, *answer.notes))
     price = f"{answer.caption()}; entry {part.entry} of the ledger"
     return (
-        f'<section class="card"><h2>{for_html(title)}</h2>{picture}{_table(answer)}<p class="fine">{for_html(price)}.</p>'
+        f'<section class="card"><h2>{for_html(title)}</h2>{picture}{table_html(answer)}<p class="fine">{for_html(price)}.</p>'
         f"<details open><summary>Notes</summary><ul>{notes}</ul><pre>{prose_for_html(part.question)}</pre></details>"
         f"{_certificate(part)}</section>"
     )
@@ -101,7 +112,8 @@ def _certificate(part: Part) -> str:
     return f"<details><summary>Certificate</summary><p>{words}</p><pre>{prose_for_html(str(part.certificate))}</pre></details>"
 
 
-def _table(answer: Answer) -> str:
+def table_html(answer: Answer) -> str:
+    """The table of an answer, with its numbers and intervals; of a long one, the first rows."""
     shown = range(min(len(answer), MOST_ROWS))
     heads = "".join(f'<th scope="col" class="{_kind(column)}">{for_html(heading(column))}</th>' for column in answer.columns)
     rows = "".join(

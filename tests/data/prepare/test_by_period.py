@@ -6,7 +6,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from monthly import Clinic, prepared
+from by_month import Clinic, prepared
 from stored import stored
 from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.periods import begun_through

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from monthly import Clinic, declared
+from by_month import Clinic, declared
 from tacit.accounting.composition import cost_under
 from tacit.query import passes
 from tacit.query.language.sql import parse

@@ -326,7 +326,7 @@ class Ledger:
 
     def token_left(self, analyst: str, bearer: selling.Bearer) -> Fraction | None:
         """The largest epsilon that the narrow tokens of a bearer still admit; None if none of them has a limit."""
-        return self._store.look(lambda page: selling.left_of(page, bearer, analyst))
+        return self._store.look(lambda page: _left_of(page, bearer, analyst))
 
     def token_sums(self, analyst: str, numbers: Iterable[int]) -> dict[int, Fraction]:
         """The sums of the epsilons that were asked for with narrow tokens of an analyst, by their numbers."""
@@ -433,6 +433,12 @@ def _declared_owner(store: Store, first: Entry) -> Mapping[str, str]:
     except (TacitError, ValueError, TypeError, LookupError, AttributeError):
         return {}
     return entry.details
+
+
+def _left_of(page: Page, bearer: selling.Bearer, analyst: str) -> Fraction | None:
+    """The largest epsilon that the tokens still admit; None if none of them has a limit."""
+    lefts = (token.most - page.token_sum(analyst, token.number) for token in bearer.path if token.most is not None)
+    return min(lefts, default=None)
 
 
 def _is_kept(page: Page, key: str) -> bool:

@@ -52,9 +52,7 @@ class Token:
 class Bearer:
     """The narrow token that was presented and those above it, in that order; none if it was not a narrow one.
 
-    `require_live` raises if the presented token, or one that it was made from, has ended.
-
-    `asked` has the epsilon of each offer of a sale, as the question was asked.
+    `require_live` raises if the presented token, or one that it was made from, has ended. `asked` has the epsilon of each offer.
     """
 
     path: tuple[Token, ...]
@@ -68,7 +66,7 @@ class Sale:
 
     `question` says in public what was asked; `tables` are the private tables that it reads. `request` names the request of a door
     that the spend is for: the entry holds it, so that a request whose reply was lost is not paid for twice. `bearer` is the token
-    that a door was shown: the sale is charged to it and to those above it too.
+    that a door was shown: it is charged, and those above it.
     """
 
     offers: tuple[Event, ...]
@@ -81,6 +79,7 @@ class Sale:
     bearer: Bearer | None = None
     charge: Charge | None = None  # where the budget is one of each period
     among: int = 0  # questions of the statement that selects from its answer; 0 if it is asked by itself
+    resumes: bool = False  # whether an earlier process of the same request has certainly ended, and has shown nothing
 
     @property
     def details(self) -> dict[str, str]:
@@ -119,12 +118,23 @@ def decide_sale(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled |
     kept = page.kept(sale.key) if sale.key else None
     if kept is not None and kept.answer is not None:
         return _recall_answer(page, sale, caps, kept)
+    if kept is not None and sale.resumes and (again := _resumed(page, sale, kept)) is not None:
+        return again
     if kept is not None and _is_leased(kept, time.time()):
         # A refusal by the asker's own caps comes at once, as if no other analyst had asked.
         if page.paying_entry(sale.key, analyst.name) is None:
             _admit(page, sale, caps, analyst, shared=False)
         return None
     return _grant_sale(page, sale, caps, analyst)
+
+
+def _resumed(page: Page, sale: Sale, kept: Kept) -> Granted | None:
+    """The same grant again, for the one release that it paid for: no value of it was shown (ledger.md)."""
+    paid = _paying_entry(page, kept)
+    if (paid.analyst, paid.details.get("request")) != (sale.analyst, sale.request) or paid.event not in sale.offers:
+        return None
+    page.keep(replace(kept, until=time.time() + LEASE))
+    return Granted(paid, sale.offers.index(paid.event))
 
 
 def recall_own_answer(page: Page, sale: Sale, caps: Admission) -> Recalled | None:
@@ -223,12 +233,6 @@ def _charge(before: Sequence[tuple[Token, Fraction]], epsilon: Fraction) -> Char
                 argument="epsilon",
             )
     return Charged(epsilon, tuple(Counted(token.number, asked + epsilon, token.most) for token, asked in before))
-
-
-def left_of(page: Page, bearer: Bearer, analyst: str) -> Fraction | None:
-    """The largest epsilon that the tokens still admit; None if none of them has a limit."""
-    lefts = (token.most - page.token_sum(analyst, token.number) for token in bearer.path if token.most is not None)
-    return min(lefts, default=None)
 
 
 def _is_leased(kept: Kept, now: float) -> bool:

@@ -65,6 +65,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "token": ("tacit.doors.cli.token", SERVER),
     "attack": ("tacit.doors.cli.attack", EVIDENCE),
     "show": ("tacit.doors.cli.show", EVIDENCE),
+    "release": ("tacit.doors.cli.release", OTHER_WAYS),
     "synthesize": ("tacit.doors.cli.synthesize", OTHER_WAYS),
     "train": ("tacit.doors.cli.train", OTHER_WAYS),
     "survey": ("tacit.doors.cli.survey", OTHER_WAYS),

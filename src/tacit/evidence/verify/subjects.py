@@ -36,6 +36,7 @@ from tacit.mechanisms.noisy_max import NoisyMax
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.randomized_response import RandomizedResponse
+from tacit.mechanisms.running import Running
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth.bound import SmoothBound
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
@@ -165,6 +166,7 @@ def _additive() -> list[Contracted]:
         Contracted("Laplace, two real numbers", Laplace(1, 2, step=1, dimension=2), (((0.4, 0.4), (0.9, 0.9)), ((0, 0), (1, 0)))),
         Contracted("Gaussian, a count", Gaussian(1, "1/2", step=1, on_grid=True), count),
         Contracted("Gaussian, two counts", Gaussian(1, "1/2", step=1, dimension=2, on_grid=True), vector),
+        Contracted("Gaussian, running totals", Running(1, 1, HALF, (1, 2, 1), bits=1), vector),
         Contracted("Gaussian, a count, own sums", Gaussian.for_budget(1, 1, 1e-6, step=1, on_grid=True), count),
     ]
 

@@ -228,6 +228,8 @@ def half_width_of_sum(mechanism: Additive, count: int, missed: Fraction, by_law:
     """
     if count <= 1 or mechanism.scale == 0:
         return float(mechanism.interval(1 - missed).above)
+    if mechanism.name not in ("Laplace", "Gaussian"):  # not independent: all of them hold together
+        return count * float(mechanism.interval(1 - missed / count).above)
     law = mechanism.name, mechanism.scale, count, missed
     each = count * float(mechanism.interval(1 - missed / count).above)
     return float(min(each, moments_error(*law), added_error(*law) if by_law else each))

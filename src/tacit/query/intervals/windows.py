@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from tacit.mechanisms.running import Running
 from tacit.query.intervals import ranges
 from tacit.query.intervals.aggregates import finish_call
 from tacit.query.intervals.bands import (
@@ -30,6 +31,7 @@ from tacit.query.intervals.bands import (
 )
 from tacit.query.intervals.misses import window_kind
 from tacit.query.intervals.ranges import Arranged, Places, arranged, greatest, least, total
+from tacit.query.intervals.trends import sums_of_cells
 from tacit.query.question import Call, Out, Result, Window, is_noisy
 
 MOST_LAWS = 64  # different numbers of rows for which a law is computed; of more, a simpler bound is
@@ -192,6 +194,10 @@ def _of_sums(window: Window, columns: Released, seen: Arranged) -> Numbers:
     for place in columns.places(call):
         part, released = columns.noisy.sums[place]
         summed = total(np.asarray(released, dtype=np.float64)[seen.rows], start, end)
+        if isinstance(part.mechanism, Running):
+            width = sums_of_cells(part.mechanism, seen.rows, list(zip(start.tolist(), end.tolist(), strict=True)), columns.missed)
+            bands.append(Band(summed, summed - width, summed + width))
+            continue
         sizes, which = np.unique(counts, return_inverse=True)
         by_law = len(sizes) <= MOST_LAWS
         noise, each = noises_of(part)

@@ -9,7 +9,9 @@ from math import prod
 
 from tacit.accounting.calibrate import short_up
 from tacit.accounting.composition import loss
+from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.running import Running
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.periods import named
@@ -17,6 +19,7 @@ from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.intervals.aggregates import CHOICES, moments_of
 from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
+from tacit.query.intervals.trends import widest_sum
 from tacit.query.passes import clamped_of
 from tacit.query.plan import (
     Bound,
@@ -43,7 +46,7 @@ from tacit.query.price.header import Heading, header_of
 from tacit.query.price.price import FINEST_GRID, Quote, Rank, Sum, missed_by
 from tacit.query.price.quote import Mode, candidates
 from tacit.query.price.stability import is_private, rows_of
-from tacit.query.question import Call, End, Output, Question, Result, Window, is_word, pause, size
+from tacit.query.question import Call, End, Out, Output, Question, Result, Window, is_word, pause, size
 from tacit.query.trees import below, children, nodes_of
 
 
@@ -259,7 +262,7 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses, group_rows: int |
             missed = missed_by(out, question, quote.request, quote.cells or 1)
             rows = _rows_added(out, quote) if isinstance(out, Window) else 1
             noise = parts[0].mechanism
-            alone = noise.interval(1 - missed).above if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
+            alone = _width(noise, rows, out, missed)
             width = alone * float(_unit(moments[0], uses))
             exact_width = width_text(alone, _unit(moments[0], uses))
             most = "up to " if isinstance(out, Window) and out.order else ""
@@ -271,6 +274,13 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses, group_rows: int |
         text, error = forecast_text(call, quote, missed, group_rows)
         return Expected(output.name, text, None if error is None else width_text(error, Fraction(1)))
     return Expected(output.name, "not known in advance; it is reported with the answer")
+
+
+def _width(noise: Additive | Added, rows: int, out: Out, missed: Fraction) -> float:
+    """The largest error of a released sum, or of a window over `rows` of them."""
+    if isinstance(noise, Running):
+        return widest_sum(noise, out, missed)
+    return float(noise.interval(1 - missed).above) if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
 
 
 def width_text(width: float, unit: Fraction) -> str:

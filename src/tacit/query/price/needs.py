@@ -157,12 +157,16 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A number of the answer: its column, its weight, and the squared factor with which each item's noise enters its error."""
+    """A number of the answer: its column, its weight, and the squared factor with which each item's noise enters its error.
+
+    `place` is that of the column in its part.
+    """
 
     column: Output | None
     part: int
     weight: Fraction
     squares: tuple[tuple[Item, Fraction], ...]
+    place: int | None = None
 
 
 Touched = Sequence[Reach]
@@ -189,7 +193,7 @@ def _of_part(at: int, part: Question, question: Question, weights: Mapping[int, 
         weight = _beside(at - 1, question, weights) if beside else weights.get(place, Fraction(1))
         for call in dict.fromkeys(calls_of(output.value, part)):
             used.add(call)
-            yield Need(output, at, weight, tuple(_factors(at, part, call)))
+            yield Need(output, at, weight, tuple(_factors(at, part, call)), place)
     for call in dict.fromkeys(part.calls):
         if call not in used:
             yield Need(None, at, Fraction(1), tuple(_factors(at, part, call)))

@@ -11,13 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from tacit.accounting.gaussian_curve import calibrated_rho
+from tacit.accounting.gaussian_curve import Moves, calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.running import Running
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import missed_by, most_groups
+from tacit.query.intervals.trends import Trend, is_better, squares_of, trend_of
 from tacit.query.plan import Moment
 from tacit.query.price.forecast import for_error
 from tacit.query.price.needs import (
@@ -52,9 +54,9 @@ from tacit.query.price.quote import (
     request,
     with_noise,
 )
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, reach, row_range
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, largest_move, reach, row_range
 from tacit.query.price.work import afford
-from tacit.query.question import Question, cells_of, pause, private
+from tacit.query.question import Question, Window, cells_of, nodes, pause, private
 
 __all__ = [
     "FINEST_GRID",
@@ -103,8 +105,8 @@ def price(
     pure = _with_laplace(question, asked, touched, factor, weights)
     if not asked.delta or not any(map(paid, question.parts, touched)):
         return (pure,)
-    offers = _gaussian_offers(question, asked, touched, factor, weights)
-    seen = Seen.of(pure, weights)
+    offers = list(_gaussian_offers(question, asked, touched, factor, weights))
+    seen = Seen.of(pure, weights, _factors(question, [quote for offer in offers for quote in offer]))
     other = seen.half_widths(pure)
     best = min(offers, key=lambda offer: seen.relative_error(seen.half_widths(offer[0]), other))
     return tuple(sorted([pure, *best], key=lambda quote: seen.relative_error(seen.half_widths(quote), other)))
@@ -163,22 +165,50 @@ def _gaussian_offers(
     """
     added = summed(question, _spread(question, touched, concentrated=True))
     shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
+    trend = trend_of(question) if _has_windows(question) else None
     gains = {item: spread_out(item.what, touched[item.part]) for item in shares.of if isinstance(item.what, Moment)}
     for limit in sorted(set(gains.values()), reverse=True)[:MOST_MIXED]:
         among = [item for item, gain in gains.items() if gain <= limit]
         rhos = rho_shares(question, touched, added, weights, among)
-        yield list(_with_gaussian(question, asked, touched, added, shares, rhos))
+        split = Split(shares, rhos, {} if trend is None else _running(question, trend, touched[0], weights, rhos))
+        yield list(_with_gaussian(question, asked, touched, added, split))
 
 
-def _with_gaussian(
-    question: Question, asked: Request, touched: Sequence[Reach], added: Summed, shares: Shares, rhos: Mapping[Item, Fraction]
-) -> Iterator[Quote]:
+def _has_windows(question: Question) -> bool:
+    """Whether the answer adds up its own rows; only then can running totals serve."""
+    return any(isinstance(node, Window) and node.order for output in question.outputs for node in nodes(output.value))
+
+
+def _running(
+    question: Question, trend: Trend, touched: Reach, weights: Weights, rhos: Mapping[Item, Fraction]
+) -> dict[Moment, Running]:
+    """The sums that running totals answer with less error in total, at the same rho: running.md, section 5."""
+    chosen: dict[Moment, Running] = {}
+    for moment in (item.what for item in rhos if isinstance(item.what, Moment)):
+        moved = l1_sensitivity(moment, touched), largest_move(moment, touched)
+        made = Running(*moved, Fraction(1), trend.shape, touched.neighbours)
+        if is_better(squares_of(question, trend, moment), weights, l2_sensitivity(moment, touched), made):
+            chosen[moment] = made
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The shares of all that is released, those of rho among sums with Gaussian noise, and which of them are running totals."""
+
+    shares: Shares
+    rhos: Mapping[Item, Fraction]
+    running: Mapping[Moment, Running]
+
+
+def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach], added: Summed, split: Split) -> Iterator[Quote]:
     """The sums with a share of rho are (epsilon, delta) together, with the epsilon of their shares; others have Laplace noise.
 
     The least noise comes first, twice: stated with its epsilon and delta, which a ledger charges with its rho, and as rho alone.
     Then the noise whose rho is within half of delta by the conversion alone, which a cap of this epsilon and delta still admits.
     For a unit that changes, a concentrated loss counts four times, and the conversion serves alone.
     """
+    shares, rhos = split.shares, split.rhos
     epsilon = shares.whole * sum(share for item, share in shares.of.items() if item in rhos)
     delta = asked.delta / (2 if any(map(private, question.parts)) else 1)
     parts = question.parts
@@ -188,6 +218,8 @@ def _with_gaussian(
             part, reached, item = parts[at], touched[at], Item(at, each)
             if item in shares.of and item not in rhos:
                 return laplace(part, each, reached, shares.epsilon(at, each))
+            if each in split.running:
+                return replace(split.running[each], rho=rho * rhos[item])
             return gaussian(part, each, reached, rho * rhos.get(item, Fraction(1)))
 
         return quote_of(question, asked, touched, with_noise(question, added, noise), shares)
@@ -195,7 +227,13 @@ def _with_gaussian(
     if shares.factor > 1:
         yield quote(calibrate_rho(epsilon, delta) / shares.factor**2)
         return
-    moves = tuple(moves_of(parts[item.part], item.what, touched[item.part]) for item in rhos if isinstance(item.what, Moment))
+    moves = tuple(
+        Moves(split.running[item.what].units, split.running[item.what].dimension)
+        if item.what in split.running
+        else moves_of(parts[item.part], item.what, touched[item.part])
+        for item in rhos
+        if isinstance(item.what, Moment)
+    )
     least = quote(calibrated_rho(moves, tuple(rhos.values()), epsilon, delta))
     yield replace(least, stated=(epsilon, delta))
     yield least
@@ -227,6 +265,22 @@ def _spread(question: Question, touched: Sequence[Reach], concentrated: bool) ->
 
 
 Widths = tuple[float, ...]
+Factors = Mapping[tuple[int, Moment], tuple[float, float]]
+"""By column and sum, how much further than one period its numbers miss, row by row: alone, and by running totals."""
+
+
+def _factors(question: Question, quotes: Sequence[Quote]) -> Factors:
+    """Of a question that running totals may answer; empty for all others."""
+    served = {each.moment: each.mechanism for quote in quotes for each in quote.sums if isinstance(each.mechanism, Running)}
+    trend = trend_of(question) if served else None
+    if trend is None:
+        return {}
+    found: dict[tuple[int, Moment], tuple[float, float]] = {}
+    for moment, mechanism in served.items():
+        widest = mechanism.deviation / float(mechanism.noise_scale)
+        for place, squares in squares_of(question, trend, moment).items():
+            found[place, moment] = math.sqrt(squares.alone), math.sqrt(squares.running) / widest
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +291,13 @@ class Seen:
     """
 
     needs: tuple[tuple[Need, Fraction], ...]
+    factors: Factors = field(default_factory=dict)
     _known: dict[tuple[Additive | Added, Fraction], float] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, quote: Quote, weights: Mapping[int, Fraction]) -> Seen:
+    def of(cls, quote: Quote, weights: Mapping[int, Fraction], factors: Factors) -> Seen:
         """The numbers of the question of a quote."""
-        return cls(tuple((need, _chance_of_miss(need, quote)) for need in needs_of(quote.question, weights)))
+        return cls(tuple((need, _chance_of_miss(need, quote)) for need in needs_of(quote.question, weights)), factors)
 
     def relative_error(self, mine: Widths, other: Widths) -> float:
         """The squared half widths of all numbers of the answer, each relative to the other quote and with its weight, added up."""
@@ -261,11 +316,17 @@ class Seen:
 
     def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added]) -> float:
         squares = [
-            float(square) * (self._interval(mechanisms[item.what], missed) / row_size(item.what)) ** 2
+            float(square)
+            * (self._interval(mechanisms[item.what], missed) * self._factor(need, item.what, mechanisms) / row_size(item.what)) ** 2
             for item, square in need.squares
             if isinstance(item.what, Moment) and item.what in mechanisms
         ]
         return math.sqrt(sum(squares))
+
+    def _factor(self, need: Need, moment: Moment, mechanisms: Mapping[Moment, Additive | Added]) -> float:
+        if not self.factors or need.place is None:
+            return 1.0
+        return self.factors.get((need.place, moment), (1.0, 1.0))[isinstance(mechanisms[moment], Running)]
 
     def _interval(self, mechanism: Additive | Added, missed: Fraction) -> float:
         key = mechanism, missed

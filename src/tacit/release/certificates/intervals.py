@@ -9,6 +9,7 @@ from typing import Any
 
 from tacit.accounting.calibrate import discrete_laplace_error, gaussian_error
 from tacit.mechanisms.gaussian import Gaussian
+from tacit.mechanisms.running import Running
 from tacit.query.intervals.aggregates import moments_of, weights_of
 from tacit.query.intervals.bands import Sum
 from tacit.query.intervals.misses import chooses, missed_by
@@ -39,7 +40,7 @@ def _law(output: Output, column: Column, quote: Quote, mechanisms: Sequence[dict
     question = quote.question
     together = quote.request.simultaneous or chooses(question)
     part = _sum_of(output, quote)
-    if part is None or len(question.parts) > 1 or (together and private(question)):
+    if part is None or isinstance(part.mechanism, Running) or len(question.parts) > 1 or (together and private(question)):
         return None
     weight = (weights_of(question.calls[output.value.index], question.calls) or ())[0]  # type: ignore[union-attr]
     missed = missed_by(output.value, question, quote.request, 1 if private(question) else cells_of(question))

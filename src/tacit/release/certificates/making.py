@@ -33,6 +33,7 @@ ALWAYS = ("accounting/composition.md", "accounting/filter.md", "accounting/ledge
 PAGES: Mapping[str, str] = {
     "laplace": "mechanisms/laplace.md",
     "gaussian": "mechanisms/gaussian.md",
+    "running": "mechanisms/running.md",
     "key-threshold": "mechanisms/selection.md",
     "quantile": "mechanisms/quantile/quantile.md",
     "quantile-with-interval": "mechanisms/quantile/quantile.md",
@@ -158,7 +159,7 @@ def _stated(quote: Quote, mechanisms: Sequence[Mapping[str, Any]], columns: Sequ
     kinds = {each["kind"] for each in mechanisms}
     if quote.stated is not None:
         yield CURVE
-    if "gaussian" in kinds:
+    if kinds & {"gaussian", "running"}:
         yield TRUNCATION
     if "smooth-quantile" in kinds:
         yield SMOOTH

@@ -12,6 +12,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.running import Running
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
@@ -91,6 +92,13 @@ def _(mechanism: Laplace) -> dict[str, Any]:
 @parameters.register
 def _(mechanism: Gaussian) -> dict[str, Any]:
     return {"kind": "gaussian", "rho": str(mechanism.rho), **_additive(mechanism)}
+
+
+@parameters.register
+def _(mechanism: Running) -> dict[str, Any]:
+    moved = {"total": mechanism.total, "largest": mechanism.largest, "shape": list(mechanism.shape), "bits": mechanism.bits}
+    noise = {"sensitivity": str(mechanism.units), "scale": str(mechanism.noise_scale), "dimension": mechanism.dimension}
+    return {"kind": "running", "rho": str(mechanism.rho), **moved, **noise}
 
 
 def _additive(mechanism: Laplace | Gaussian) -> dict[str, Any]:

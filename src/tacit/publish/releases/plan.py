@@ -1,0 +1,113 @@
+"""`tacit release plan`: a year ahead, what each release will cost and how good it will be, and what is left for analysts.
+
+From public parameters alone: the questions are explained, and nothing is spent or read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from tacit.privacy.rounding import decimal_text, exact
+from tacit.publish.releases.declaration import Release, Releases
+from tacit.publish.releases.due import A_YEAR, Complete, Due, due_periods, next_periods
+from tacit.publish.releases.kept import Kept
+
+if TYPE_CHECKING:
+    from tacit.session import DataSet, Session
+
+MOST_SHOWN = 6  # errors of one release
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A release: the price of one period, its expected errors, how many periods wait and how many come in a year."""
+
+    name: str
+    title: str
+    period: str
+    epsilon: Fraction
+    delta: Fraction
+    errors: tuple[tuple[str, str], ...]
+    mechanisms: tuple[str, ...]
+    waiting: int
+    coming: int
+
+    @property
+    def in_total(self) -> Fraction:
+        """The sum of the epsilons of all periods that wait or come."""
+        return self.epsilon * (self.waiting + self.coming)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values; budgets are exact texts."""
+        price = {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}
+        return {
+            "release": self.name, "title": self.title, "period": self.period or None, "price": price,
+            "errors": [{"column": column, "error": error} for column, error in self.errors], "mechanisms": list(self.mechanisms),
+            "waiting": self.waiting, "coming": self.coming, "epsilon_in_total": decimal_text(self.in_total),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All releases, and the budget: of the data set's life, or of each period where the budget has periods."""
+
+    releases: tuple[Planned, ...]
+    cap: Fraction
+    left: Fraction
+    per: str = ""
+
+    @property
+    def needed(self) -> Fraction:
+        """The epsilon that a year of releases takes: of each period, where the budget has periods."""
+        if not self.per:
+            return sum((each.in_total for each in self.releases), start=Fraction(0))
+        times = {name: max(1, A_YEAR[name] // max(1, A_YEAR[self.per])) for name in A_YEAR}
+        return sum((each.epsilon * times[each.period] for each in self.releases), start=Fraction(0))
+
+    @property
+    def for_analysts(self) -> Fraction:
+        """The epsilon that remains for analysts after that; below zero, the budget is too small for the plan."""
+        return self.left - self.needed
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values; budgets are exact texts."""
+        budget = {"cap": decimal_text(self.cap), "left": decimal_text(self.left), "needed": decimal_text(self.needed)}
+        analysts = {"left_for_analysts": decimal_text(self.for_analysts), "enough": self.for_analysts >= 0}
+        return {"releases": [each.to_dict() for each in self.releases], "budget": {"per": self.per or None, **budget, **analysts}}
+
+
+def plan_of(data: DataSet, declared: Releases, complete: Complete, kept: Kept) -> Plan:
+    """The plan for the year after the last complete period."""
+    session = data.session(declared.analyst)
+    planned = []
+    for release in declared.releases:
+        kept.check(release)
+        due = due_periods(release, complete)
+        waiting = [each for each in due if not kept.has(release, each)]
+        coming = next_periods(release, complete, A_YEAR[release.period])
+        planned.append(_planned(session, release, (*waiting, *coming, *due), (len(waiting), len(coming))))
+    per = getattr(data.catalog, "per", None)
+    left = data.catalog.budget.epsilon if per is not None or not data.has_ledger else _left(data, session)
+    return Plan(tuple(planned), data.catalog.budget.epsilon, left, "" if per is None else per.calendar.kind)
+
+
+def _left(data: DataSet, session: Session) -> Fraction:
+    """The rest of the data set's epsilon; where some of it was spent by rho alone, what its filter still admits."""
+    spent = data.ledger.spent().epsilon
+    return data.ledger.left(session.analyst).epsilon if spent is None else max(Fraction(0), data.catalog.budget.epsilon - spent)
+
+
+def _planned(session: Session, release: Release, periods: Sequence[Due], counts: tuple[int, int]) -> Planned:
+    amounts = release.amounts
+    if release.synthetic is not None:
+        both = exact(amounts["epsilon"]), exact(amounts.get("delta", 0))
+        return Planned(release.name, release.title, "", *both, (), ("noisy marginals along a tree",), *counts)
+    if release.period and not periods:
+        return Planned(release.name, release.title, release.period, exact(amounts.get("epsilon", 0)), Fraction(0), (), (), *counts)
+    told = session.explain(release.sql, params=periods[0].parameters or None, **amounts)
+    errors = tuple((each.column, each.error) for each in told.errors[:MOST_SHOWN])
+    mechanisms = tuple(dict.fromkeys(each.mechanism for each in told.noise))
+    return Planned(release.name, release.title, release.period, told.epsilon, told.delta, errors, mechanisms, *counts)
