@@ -17,6 +17,7 @@ from typing import Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import (
     AboveThreshold,
+    AdaptiveRounds,
     Batch,
     BoundedRangeChoice,
     CalibratedGaussian,
@@ -52,6 +53,7 @@ KINDS: dict[str, type[Event]] = {
     "resampling": Resampling,
     "batch": Batch,
     "calibrated-gaussian": CalibratedGaussian,
+    "adaptive-rounds": AdaptiveRounds,
     "parallel": Parallel,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
@@ -362,17 +364,14 @@ PERIODS = "periods"
 
 @dataclass(frozen=True, slots=True)
 class InPeriods:
-    """The periods that an entry is charged to, and its price in each; the price of the entry itself is that of a whole person.
+    """The periods that an entry is charged to, and its price in each; the price of the entry itself is that of a whole person."""
 
-    `per` is the calendar as text, `most` the most questions of a period, and `lifetime` the cap of a whole person, if any.
-    """
-
-    per: str
+    per: str  # the calendar as text
     runs: Runs
     named: str
     price: Cost
-    most: int
-    lifetime: Budget | None = None
+    most: int  # questions of a period
+    lifetime: Budget | None = None  # the cap of a whole person
 
 
 def _in_periods_json(charged: InPeriods) -> dict[str, Any]:
