@@ -207,6 +207,14 @@ class Certificate:
         for node in self.node["mechanisms"]:
             used += node["events"]
             step, named = self.node["derivation"][whole(node, "step", 0)], [events[number] for number in node["events"]]
+            if node["kind"] == "rounds" and step["rule"] == "rounds":
+                rows = whole(self.node["facts"]["tables"][step["inputs"]["table"]], "max_rows", 1)
+                self.report.checked.append(f"{node['releases']} of {step['inputs']['table']}: {price.rounds(node, named, rows)}")
+                heaviest = whole(step["inputs"], "heaviest", 1)
+                self.report.stated.append(
+                    f"choices divide their scores by {rows * heaviest}, {rows} rows of one unit, weights to {heaviest}"
+                )
+                continue
             if node["kind"] not in ("laplace", "gaussian") or step["rule"] not in OF_A_ROW:
                 self.report.stated.append(f"{node['releases']}, {node['kind']}: its price follows from its parameters")
                 continue

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from tacit.accounting.events import (
     AboveThreshold,
+    AdaptiveRounds,
     Batch,
     BoundedRangeChoice,
     CalibratedGaussian,
@@ -122,6 +123,14 @@ def _(event: CalibratedGaussian) -> Loss:
 
 
 @loss.register
+def _(event: AdaptiveRounds) -> Loss:
+    """The totals of the filter inside the event (composition.md, section 6)."""
+    if event.epsilon is None:
+        return Concentrated(event.rho, event.delta, event.neighbours)
+    return Approximate(event.epsilon, event.delta, event.neighbours) if event.delta else Pure(event.epsilon, event.neighbours)
+
+
+@loss.register
 def _(event: Parallel) -> Loss:
     losses = [loss(part) for part in event.events]
     return parallel(losses, _require_add_remove(_one_relation(losses)))
@@ -155,6 +164,12 @@ def _(event: CalibratedGaussian) -> Cost:
     """Epsilon with its delta, and the rho of the noise: composition.md, section 2. The delta of truncated samplers is added."""
     noise = reduce(add, [cost(part) for part in _some(event.events)])
     return Cost(event.epsilon, noise.rho, event.delta + noise.delta, noise.neighbours)
+
+
+@cost.register
+def _(event: AdaptiveRounds) -> Cost:
+    """The three totals. Each holds on every path: composition.md, section 6."""
+    return Cost(event.epsilon, event.rho, event.delta, event.neighbours)
 
 
 @cost.register

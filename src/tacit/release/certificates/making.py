@@ -31,6 +31,7 @@ from tacit.untrusted import for_json
 
 ALWAYS = ("accounting/composition.md", "accounting/filter.md", "accounting/ledger/ledger.md")
 PAGES: Mapping[str, str] = {
+    "rounds": "publish/synthetic/rows/rounds.md",
     "laplace": "mechanisms/laplace.md",
     "gaussian": "mechanisms/gaussian.md",
     "running": "mechanisms/running.md",
