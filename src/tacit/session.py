@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.ledger.caps import at_most
+from tacit.accounting.ledger.by_period import StandingInPeriods
+from tacit.accounting.ledger.caps import Standing, at_most
 from tacit.accounting.ledger.selling import Bearer, Granted, Sale
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.store import swept
@@ -21,6 +22,7 @@ from tacit.data_set import Opened
 from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
+from tacit.privacy.periods import named
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, may_select_from_answers
 from tacit.query.language.margins import margins_sql
@@ -183,6 +185,7 @@ class Session:
             offer.key,
             offer.tables,
             self._request,
+            charge=offer.charge,
             among=among,
             resumes=self._resumes,
         )
@@ -224,7 +227,7 @@ class Session:
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer]))
         released = replace(
-            sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text, certified=certified, requested=None
+            sold.value, receipt=self._receipt(sold, offer), notes=tuple(notes), asked=text, certified=certified, requested=None
         )
         return with_names(released, names, labels_of(offer.question))
 
@@ -257,10 +260,12 @@ class Session:
         made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
         return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
 
-    def _receipt(self, sold: Sold[Answer]) -> Receipt:
+    def _receipt(self, sold: Sold[Answer], offer: Offer) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
         left, paid = sold.left, sold.value.receipt
-        return Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        per = self.data.catalog.per
+        return made if per is None or offer.charge is None else replace(made, periods=named(offer.charge.runs, per.calendar))
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
@@ -288,10 +293,15 @@ class Session:
             from tacit.query.price.planned import NO_LEDGER
 
             return NO_LEDGER
+        return self._seen(self.data.ledger.standing(self.analyst))
+
+    def _seen(self, now: Standing) -> Seen:
         door = self.data.door
-        standing = door.seen(self.data.ledger.standing(self.analyst))
+        standing = door.seen(now)
         left = self.within_tokens(door.balance(standing))
-        return Seen(standing.admitted, door.remaining(), f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}")
+        within = (lambda runs: self._seen(now.within(runs))) if isinstance(now, StandingInPeriods) else None
+        words = f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
+        return Seen(standing.admitted, door.remaining(), words, within)
 
     def within_tokens(self, left: Left) -> Left:
         """The remaining budget, under the limits of the narrow tokens too."""

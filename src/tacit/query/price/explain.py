@@ -15,6 +15,7 @@ from tacit.mechanisms.residual import Estimated
 from tacit.mechanisms.running import Running
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
+from tacit.privacy.periods import named
 from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.intervals.aggregates import CHOICES, moments_of
 from tacit.query.intervals.bands import Added, Margin, Shared, half_width_of_sum
@@ -334,7 +335,7 @@ def _step_lines(relation: Relation, depth: int) -> list[str]:
 def _step(relation: Relation) -> str:
     match relation:
         case Bound():
-            return f"keep at most {rows_text(relation.max_rows)} per unit"
+            return f"keep at most {rows_text(relation.max_rows)} per unit{_in_periods(relation)}"
         case Join():
             return f"{relation.kind} join {relation.table.name}, at most {_matches(relation.fan_out)} per row"
         case UnitJoin():
@@ -350,6 +351,13 @@ def _step(relation: Relation) -> str:
             return "union all"
         case _:
             return "where"
+
+
+def _in_periods(relation: Bound) -> str:
+    per = relation.child.table.per
+    if per is None or relation.periods is None:
+        return ""
+    return f" and {per.calendar.word}, of {named(relation.periods, per.calendar)}"
 
 
 def _matches(count: int) -> str:

@@ -233,11 +233,15 @@ class Quote:
     @property
     def _events(self) -> tuple[Event, ...]:
         """The releases for this part alone."""
-        trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
-        alone = [part.event for part in self.drawn if not isinstance(part.mechanism, FromTree)]
         shared = [event for each in self.workloads for event in each.strategy.event.events]
-        events: list[Event] = [*shared, *(part.mechanism.event for part in self.sums), *trees.values(), *alone]
+        events: list[Event] = [*shared, *(part.mechanism.event for part in self.sums), *self.drawn_events]
         return (self.keys.event, *events) if self.keys else tuple(events)
+
+    @property
+    def drawn_events(self) -> tuple[Event, ...]:
+        """The events of what is drawn group by group; of a tree, one for all of its quantiles."""
+        trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
+        return *trees.values(), *(part.event for part in self.drawn if not isinstance(part.mechanism, FromTree))
 
     @property
     def parts(self) -> tuple[Quote, ...]:
