@@ -275,7 +275,7 @@ def test_a_gaussian_quote_is_offered_with_its_delta_then_as_rho_then_within_a_ca
 
 
 def test_moments_know_how_far_one_unit_moves_them(place: World) -> None:
-    from tacit.query.price.quote import moves_of
+    from tacit.query.price.price import moves_of
 
     for text in ("SELECT age, COUNT(*), SUM(cost) FROM visits GROUP BY age", "SELECT COUNT(*), COUNT(DISTINCT person) FROM visits"):
         plan = place.plan(text)
