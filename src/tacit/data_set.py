@@ -23,12 +23,14 @@ from tacit.accounting.ledger.ledger import Ledger, open_ledger
 from tacit.accounting.ledger.ledger import begin_ledger as begin_books
 from tacit.accounting.ledger.units import Policy, policy_of
 from tacit.data.catalog import Stamp, read_catalog, stamp_of
+from tacit.data.catalog.periods import begun_through
 from tacit.data.store import StoreInfo, kept_version, prepared_for, require_small_files, store_info
 from tacit.errors import InvalidInput, NoLedger, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
-from tacit.privacy.catalog import ASSUMED_ROWS, Budget, Catalog, analyst_name, assuming, fingerprint, prepared_under
+from tacit.privacy.catalog import ASSUMED_ROWS, Budget, Catalog, analyst_name, assuming, fingerprint, having_begun, prepared_under
 from tacit.privacy.loss import Approximate
+from tacit.privacy.periods import Period, Run, periods_of
 from tacit.privacy.rounding import Number
 from tacit.query.engines import EMBEDDED, engine_for, opening
 from tacit.query.engines.engine import Engine, StoredFacts
@@ -61,6 +63,7 @@ class Preparing:
     accept: bool = False
     keep_version: bool = False
     sources: Mapping[str, Any] | None = None
+    through: str | None = None
 
 
 def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
@@ -72,6 +75,10 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     from tacit.data.prepare import prepare
     from tacit.data.registering import KEPT, UNCHANGED, is_unchanged, registration, remember_sources, seen_files
 
+    before = None if catalog.per is None else begun_in(catalog)
+    catalog = catalog if catalog.per is None and asked.through is None else begun_through(catalog, asked.through, before)
+    if asked.keep_version and catalog.per is not None and catalog.per.begun != before:
+        raise InvalidInput("keep_version declares that nothing has changed, and a period begins; leave keep_version out")
     given = given_tables(catalog, asked.sources)
     register = registration(catalog, os.environ, given)
     reason, new_ledger = text_of(asked.reason, "reason"), truth_of(asked.new_ledger, "new_ledger")
@@ -80,7 +87,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     if new_ledger and ledger is not None:
         raise InvalidInput("this data set already has a ledger; leave new_ledger out")
     _settle_units(catalog, ledger)
-    same, before = is_unchanged(catalog), seen_files(catalog)
+    same, seen = is_unchanged(catalog), seen_files(catalog)
     if asked.keep_version and same is False:
         kept_version(catalog)  # raises if it is the catalog that has changed
         raise StoreUnusable("the sources have changed since the last preparation", remedy="leave keep_version out")
@@ -88,7 +95,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     how = {"memory": asked.memory, "accept": asked.accept, "keep_version": keep}
     prepared = prepare(catalog, asked.progress, given=given, **how)  # type: ignore[arg-type]
     replaced()
-    remember_sources(catalog, before)
+    remember_sources(catalog, seen)
     if same and not asked.keep_version:
         prepared = replace(prepared, notes=(*prepared.notes, KEPT if keep else UNCHANGED), unchanged=True)
     ledger = begin_unregistered(catalog, reason) if new_ledger else ledger
@@ -98,6 +105,14 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
         if reason and not new_ledger:
             ledger.note(CURATOR, reason)
     return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
+
+
+def begun_in(catalog: Catalog) -> Run | None:
+    """The periods that have begun, as the store says; None if there is no store of this catalog."""
+    with suppress(StoreUnusable):
+        info = store_info(catalog)
+        return None if info is None or prepared_under(catalog, info.fingerprint) is None else info.begun
+    return None
 
 
 def _has_version(catalog: Catalog) -> bool:
@@ -134,6 +149,10 @@ def begin_registered(catalog: Catalog, reason: str, sources: Mapping[str, Any] |
 def begin_unregistered(catalog: Catalog, reason: str) -> Ledger:
     """Begin a ledger that is not registered. It takes over the entries of a lost ledger that the prepared data remembers."""
     folder = heads_folder(catalog)
+    if catalog.per is not None and rollback.remembered_heads(folder):
+        raise StoreUnusable(
+            "the ledger was lost, and the sums of its periods are not remembered anywhere else", remedy="restore it from a backup"
+        )
     policy = rollback.with_the_split_of(folder, policy_of(catalog))
     begun = begin_books(catalog.ledger_address(os.environ), policy, bits.random_bytes(16).hex(), reason)
     if rollback.remembered_heads(folder):
@@ -178,9 +197,30 @@ class Account:
 def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
     """Spent and remaining budget: of the data set, and of every analyst or of one."""
     named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
-    whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
+    if ledger.policy.per is not None:
+        return [
+            *_in_periods(ledger, "data set", catalog.budget),
+            *(account for name in named for account in _in_periods(ledger, name, catalog.analysts[name].budget or catalog.budget)),
+            *_lifetime(ledger),
+        ]
     caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
+    whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
     return [whole, *(Account(name, cap, ledger.spent(name), ledger.left(name)) for name, cap in caps.items())]
+
+
+def _in_periods(ledger: Ledger, name: str, cap: Budget) -> list[Account]:
+    """The accounts of the data set or of an analyst in the periods that have begun, those that are equal together."""
+    from tacit.accounting.ledger.by_period import state_of
+
+    analyst = None if name == "data set" else name
+    return [Account(f"{name}, {words}", cap, state_of(sums), left) for words, sums, left in ledger.by_period(analyst)]
+
+
+def _lifetime(ledger: Ledger) -> list[Account]:
+    """The account of a person's lifetime, if it has a budget."""
+    cap = ledger.policy.lifetime
+    within = ledger.caps.lifetime
+    return [] if cap is None or within is None else [Account("a lifetime", cap, ledger.spent(), within.filter.left(ledger.spent()))]
 
 
 def room_for(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
@@ -284,6 +324,7 @@ class Opened:
         yes: bool = False,
         keep_version: bool = False,
         sources: Mapping[str, Any] | None = None,
+        through: str | None = None,
     ) -> Prepared:
         """Copy the declared data into a new store; `new_ledger` begins the ledger of the data set, once.
 
@@ -291,9 +332,10 @@ class Opened:
         refuses if the data does not look as declared (no row kept, over half of a column unusable), unless `yes`. The store has a
         new version, so no earlier answer is repeated for it; `keep_version` declares, publicly, that the data has not changed.
         `sources` has the rows of each table declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow table,
-        prepared as a Parquet file with the same columns would be.
+        prepared as a Parquet file with the same columns would be. `through` names the last period that has begun, where the budget
+        is one of each period; by default the one named before.
         """
-        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources)
+        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources, through)
         catalog = assuming(self.catalog, ASSUMED_ROWS)  # not what the old store was prepared under
         return prepare_data(catalog, lambda: self._ledger_or_none, asked, replaced=self.close)
 
@@ -346,8 +388,13 @@ class Opened:
         if (catalog := prepared_under(self.catalog, info.fingerprint)) is None:
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         self._check_cores(catalog)
-        self.catalog = catalog
+        self.catalog = catalog if catalog.per is None else having_begun(catalog, replace(catalog.per, begun=info.begun))
         return info
+
+    def periods(self) -> list[Period]:
+        """The periods that have begun, the oldest first: names, days, whether closed, versions. Empty where the budget has none."""
+        self.refresh()
+        return [] if self.catalog.per is None else periods_of(self.as_prepared.per, self.version)
 
     @property
     def as_prepared(self) -> Catalog:
@@ -422,6 +469,8 @@ class Opened:
     def ledger(self) -> Ledger:
         """The ledger, under the budget and the caps that the catalog declares now: a lowered cap also binds open sessions."""
         self.refresh()
+        if self.catalog.per is not None and self.catalog.per.begun is None:
+            _ = self.as_prepared  # the store says which periods have begun
         self._opened = ledger = (self._opened or own_ledger(self.catalog)).under(self.door.policy(self.catalog))
         return ledger
 
@@ -437,5 +486,7 @@ class Opened:
         if (now_declared := prepared_under(catalog, fingerprint(self.catalog))) is None:
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self._check_cores(now_declared)
+        if now_declared.per is not None and self.catalog.per is not None:
+            now_declared = having_begun(now_declared, replace(now_declared.per, begun=self.catalog.per.begun))
         self.catalog, self._read_at = now_declared, now
         self.remembered = Remembered()  # after the catalog

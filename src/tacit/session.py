@@ -6,14 +6,15 @@ The store and the ledger are opened in `data_set.py`, which also has the data ow
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.ledger.caps import at_most
+from tacit.accounting.ledger.by_period import StandingInPeriods
+from tacit.accounting.ledger.caps import Standing, at_most
 from tacit.accounting.ledger.selling import Bearer, Granted, Sale
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.store import swept
@@ -21,8 +22,10 @@ from tacit.data_set import Opened
 from tacit.errors import InvalidInput, TacitError
 from tacit.privacy.arguments import text_of, truth_of, whole_of
 from tacit.privacy.catalog import analyst_name
+from tacit.privacy.periods import named
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, may_select_from_answers
+from tacit.query.language.margins import margins_sql
 from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
 from tacit.query.language.syntax import Select, Statement
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
+MOST_SHOWN = 10**6  # cells of margins
 KEPT = Form(record_for_all, recorded)
 
 
@@ -181,12 +185,29 @@ class Session:
             offer.key,
             offer.tables,
             self._request,
+            charge=offer.charge,
             among=among,
             resumes=self._resumes,
         )
         if self._bearer is not None:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
         return sale
+
+    def margins(
+        self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
+    ) -> Answer:
+        """Counts (and `sums`) by every set of at most `ways` of the columns: one question, whose noise is shaped to all of them.
+
+        `loss` is "squares" (the default: the squared errors of all cells together) or "largest". A row has NULL in the columns
+        that its set does not have. Totals agree with their parts, and the whole has one price.
+        """
+        return self.sql(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **budget})
+
+    def explain_margins(
+        self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
+    ) -> Explanation:
+        """The cost and the error of every margin, for epsilon 1 by default. Spends nothing and opens no private data."""
+        return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
@@ -206,7 +227,7 @@ class Session:
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer], sold=sold))
         released = replace(
-            sold.value, receipt=self._receipt(sold), notes=tuple(notes), asked=text, certified=certified, requested=None
+            sold.value, receipt=self._receipt(sold, offer), notes=tuple(notes), asked=text, certified=certified, requested=None
         )
         return with_names(released, names, labels_of(offer.question))
 
@@ -239,10 +260,12 @@ class Session:
         made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
         return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
 
-    def _receipt(self, sold: Sold[Answer]) -> Receipt:
+    def _receipt(self, sold: Sold[Answer], offer: Offer) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
         left, paid = sold.left, sold.value.receipt
-        return Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        per = self.data.catalog.per
+        return made if per is None or offer.charge is None else replace(made, periods=named(offer.charge.runs, per.calendar))
 
     @one_exit
     def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
@@ -270,10 +293,15 @@ class Session:
             from tacit.query.price.planned import NO_LEDGER
 
             return NO_LEDGER
+        return self._seen(self.data.ledger.standing(self.analyst))
+
+    def _seen(self, now: Standing) -> Seen:
         door = self.data.door
-        standing = door.seen(self.data.ledger.standing(self.analyst))
+        standing = door.seen(now)
         left = self.within_tokens(door.balance(standing))
-        return Seen(standing.admitted, door.remaining(), f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}")
+        within = (lambda runs: self._seen(now.within(runs))) if isinstance(now, StandingInPeriods) else None
+        words = f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
+        return Seen(standing.admitted, door.remaining(), words, within)
 
     def within_tokens(self, left: Left) -> Left:
         """The remaining budget, under the limits of the narrow tokens too."""

@@ -18,6 +18,21 @@ from tacit.publish.synthetic.commuters.utility import fake_share
 from tacit.publish.synthetic.rows.contingency import synthesize_contingency as contingency
 from tacit.publish.synthetic.rows.release import synthesize_independent as independent
 from tacit.publish.synthetic.rows.release import synthesize_table as table
+from tacit.publish.synthetic.rows.release import synthesize_tree as tree
+from tacit.publish.synthetic.rows.rounds import Aim
 from tacit.publish.synthetic.rows.utility import workload
 
-__all__ = ["Terms", "contingency", "fake_share", "independent", "made_state", "map", "offered", "table", "undropped", "workload"]
+__all__ = [
+    "Aim",
+    "Terms",
+    "contingency",
+    "fake_share",
+    "independent",
+    "made_state",
+    "map",
+    "offered",
+    "table",
+    "tree",
+    "undropped",
+    "workload",
+]

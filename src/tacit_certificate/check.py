@@ -11,6 +11,7 @@ from typing import Any
 
 from tacit_certificate import numbers, price
 from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, refuse, verify, whole
+from tacit_certificate.margins import Margins
 from tacit_certificate.price import Cost
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
@@ -69,6 +70,7 @@ class Certificate:
     parts: list[Part] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)
     moved: dict[tuple[int, int], Sensitivity] = field(default_factory=dict)
+    shared: dict[int, Sensitivity] = field(default_factory=dict)
 
     def check(self, keys: Keys) -> Report:
         """The report on the whole certificate."""
@@ -183,8 +185,14 @@ class Certificate:
     def mechanisms(self) -> None:
         """Every number of every part is released by one mechanism, with noise for its sensitivity, recorded as its events."""
         events, used, done = list(price.leaves(self.node["event"])), list[int](), list[tuple[Any, ...]]()
+        margins = None
         for node in self.node["mechanisms"]:
             at = whole(node, "part", 0)
+            if node["releases"] in ("shared", "estimate"):
+                margins = margins or Margins(self.parts, self.reaches)
+                done += self._shared(margins, node, [events[number] for number in node["events"]])
+                used += node["events"]
+                continue
             part, named = self.parts[at], [events[number] for number in node["events"]]
             place = None if node["releases"] == "keys" else whole(node, "moment", 0)
             done += self._released(node, at, place)
@@ -201,12 +209,32 @@ class Certificate:
         refuse(sorted(done) != wanted, f"released are {sorted(done)}; the plan needs {wanted}")
         self._curve()
 
+    def _shared(self, margins: Margins, node: Node, events: list[Node]) -> list[tuple[Any, ...]]:
+        """A measurement that parts share releases nothing by itself; an estimate is one moment of its part."""
+        at, place = whole(node, "part", 0), whole(node, "moment", 0)
+        if node["releases"] == "estimate":
+            self.report.checked.append(f"part {at}, moment {place}: {margins.estimate(node, self.parts[at])}")
+            return [(at, "moment", place)]
+        refuse(at != 0, "what parts share is told with the moments of the first")
+        text, moved = margins.measurement(node, events, self.moved[0, place])
+        self.shared |= dict.fromkeys(node["events"], moved)
+        self.report.checked.append(f"shared by all parts, moment {place}: {text}")
+        return []
+
     def other_way(self) -> None:
         """Sums over the rows of a table, of which a unit has at most `max_rows`. What is drawn in other ways is as stated."""
         events, used = list(price.leaves(self.node["event"])), list[int]()
         for node in self.node["mechanisms"]:
             used += node["events"]
             step, named = self.node["derivation"][whole(node, "step", 0)], [events[number] for number in node["events"]]
+            if node["kind"] == "rounds" and step["rule"] == "rounds":
+                rows = whole(self.node["facts"]["tables"][step["inputs"]["table"]], "max_rows", 1)
+                self.report.checked.append(f"{node['releases']} of {step['inputs']['table']}: {price.rounds(node, named, rows)}")
+                heaviest = whole(step["inputs"], "heaviest", 1)
+                self.report.stated.append(
+                    f"choices divide their scores by {rows * heaviest}, {rows} rows of one unit, weights to {heaviest}"
+                )
+                continue
             if node["kind"] not in ("laplace", "gaussian") or step["rule"] not in OF_A_ROW:
                 self.report.stated.append(f"{node['releases']}, {node['kind']}: its price follows from its parameters")
                 continue
@@ -268,8 +296,8 @@ class Certificate:
         for event in self.node["event"]["events"] if self.node["event"]["kind"] == "batch" else [self.node["event"]]:
             count = len(list(price.leaves(event)))
             if event["kind"] == "calibrated-gaussian":
-                own = [numbered[number] for number in range(place, place + count)]
-                moves = [(self._moved(node), whole(node, "dimension", 1) == 1) for node in own]
+                own = [(number, numbered[number]) for number in range(place, place + count)]
+                moves = [(self.shared.get(number) or self._moved(node), whole(node, "dimension", 1) == 1) for number, node in own]
                 both = [price.brief(rational(event[name])) for name in ("epsilon", "delta")]
                 text = f"all Gaussian noise is (epsilon {both[0]}, delta {both[1]})"
                 if how := price.calibrated(event, moves):

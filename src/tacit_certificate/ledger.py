@@ -84,6 +84,7 @@ class Chain:
         if number and (split != self.split or (relation != self.relation and kind != "units")):
             raise Wrong(f"entry {number} splits delta in another way, or counts for other neighbours, than those before it")
         self.split, self.relation = split, relation
+        refuse("periods" in (entry.get("more") or {}), f"entry {number} is charged to periods, which this checker cannot derive")
         self._sums(number, entry, kind, price)
         self._counts(number, entry, kind)
         if kind == "answer":

@@ -87,6 +87,7 @@ EVENTS = {
     "smooth": "epsilon delta alpha beta gamma neighbours",
     "thresholded-keys": "epsilon delta max_groups threshold neighbours",
     "resampling": "epsilon delta neighbours",
+    "adaptive-rounds": "epsilon rho delta neighbours",
     "batch": "events",
     "calibrated-gaussian": "events epsilon delta",
     **dict.fromkeys(("bounded-range", "exponential", "noisy-max", "randomized-answer"), "epsilon neighbours"),
@@ -117,6 +118,10 @@ def _alone(event: Node) -> tuple[Cost, str]:
         return Cost(_positive(event, "epsilon"), noise.rho, rational(event["delta"]) + noise.delta), parts[0][1]
     delta = rational(event["delta"]) if "delta" in event else Fraction(0)
     refuse(not 0 <= delta <= 1, "a delta lies between 0 and 1")
+    if kind == "adaptive-rounds":
+        rho = rational(event["rho"])
+        refuse(not 0 <= rho <= 10**40, "the rho of an event is out of range")
+        return Cost(None if event["epsilon"] is None else _positive(event, "epsilon"), rho, delta), event["neighbours"]
     if kind == "gaussian":
         rho = _ratio(event) ** 2 / 2
         return Cost(None, rho, delta + numbers.moved_up(delta, rho)), event["neighbours"]
@@ -201,7 +206,7 @@ def _running(released: Released) -> str:
     return running(released.node, released.events, released.part.sizes, moved)
 
 
-def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int, alone: bool = False) -> str:
+def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fraction, alone: bool = False) -> str:
     """Noise for how far one unit moves the numbers; `alone` says that there is one number, which moves by a whole one."""
     if [event["kind"] for event in events] != [node["kind"]]:
         raise Wrong(f"noise of kind {node['kind']} is recorded as one event of that kind")
@@ -218,6 +223,24 @@ def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int, alone: b
     if not near or not sensitivity**2 <= 2 * rho * scale**2 <= sensitivity**2 * (1 + Fraction(1, 10**12)):
         raise Wrong(f"one unit moves the numbers by the root of {l2_squared} in l2; the noise is for {brief(sensitivity)}")
     return f"l2 {brief(sensitivity)}, Gaussian noise of scale {brief(scale)}, rho {brief(rho)}"
+
+
+def rounds(node: Node, events: Sequence[Node], rows: int) -> str:
+    """Rounds with budgets that follow from what was released: what ran is within the totals (composition.md, section 6)."""
+    if [event["kind"] for event in events] != ["adaptive-rounds"] or events[0]["neighbours"] != "add-remove unit":
+        raise Wrong("rounds are recorded as one adaptive-rounds event, for a unit that comes or goes")
+    total, spent = _alone(events[0])[0], NOTHING
+    for each in node["rounds"]:
+        noise, choice = each["noise"], _positive(each, "choice")
+        sensitivity, scale = rational(noise["sensitivity"]), rational(noise["scale"])
+        if noise["kind"] not in ("laplace", "gaussian") or sensitivity != rows or scale <= 0:
+            raise Wrong(f"one unit moves a marginal by {rows}; the noise of a round is for {brief(sensitivity)}")
+        measured = {"kind": noise["kind"], "sensitivity": noise["sensitivity"], "scale": noise["scale"], "delta": "0"}
+        chosen = Cost(choice, min(numbers.pure_rho(choice)[0], choice**2 / 8), Fraction(0))
+        spent = spent + chosen + _alone(measured | {"neighbours": "add-remove unit"})[0]
+    pure = total.epsilon is None or (spent.epsilon is not None and spent.epsilon <= total.epsilon)
+    refuse(not pure or spent.rho > total.rho or spent.delta > total.delta, f"the rounds cost {spent}, and the event has {total}")
+    return f"{len(node['rounds'])} rounds cost {spent}, within {total}"
 
 
 def _keys(released: Released) -> str:

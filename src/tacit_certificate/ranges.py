@@ -158,7 +158,7 @@ class Ranges:
                 rest = most - form.get(-1, 0) - sum(part[0] for part in others if part is not None)
                 ends = (-FAR, rest // form[at]) if form[at] > 0 else (-(rest // -form[at]), FAR)
                 self.narrowed[at] = both(one, ends)
-                self.empty |= at in self.present and self.narrowed[at] is None
+                self.empty |= self.narrowed[at] is None and not self.may_be_null(self.names.nodes[at])
 
     def may_be_null(self, node: Node) -> bool:
         """Whether an expression can be NULL, as far as its parts say."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import chain
 from math import prod
 from typing import Any
@@ -335,7 +336,7 @@ class Sensitivity:
 
     ends: tuple[int, int]
     l1: int
-    l2_squared: int
+    l2_squared: int | Fraction
     entries: int
     largest: int
 

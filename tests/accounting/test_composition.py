@@ -35,6 +35,8 @@ THEOREMS: list[tuple[events.Event, Loss]] = [
     (events.Resampling(F(1), F(1, 10**6)), Approximate(1, 1e-6, CHANGE_ONE)),
     (events.Resampling(F(1), F(1, 10**6), ADD_REMOVE), Approximate(1, 1e-6)),
     (events.Batch((events.NoisyMax(F(1)), events.GaussianNoise(F(1), F(1)))), Concentrated(ONE + F(1, 2))),
+    (events.AdaptiveRounds(F(1), F(1, 8), F(0)), Pure(1)),
+    (events.AdaptiveRounds(None, F(1, 8), F(1, 10**9)), Concentrated(F(1, 8), F(1, 10**9))),
     (events.Parallel((events.NoisyMax(F(1)), events.NoisyMax(F(2)))), Pure(2)),
 ]
 
@@ -66,6 +68,13 @@ def test_a_bounded_range_costs_a_fourth_of_the_rho_and_what_was_recorded_before_
     changed = restated(cost(events.BoundedRangeChoice(F(1))), CHANGE_ONE)
     assert changed == Cost(F(2), F(1, 2), F(0), CHANGE_ONE), "an interval twice as long: 2^2 / 8"
     assert cost(events.BoundedRangeChoice(F(20))) == cost(events.NoisyMax(F(20))), "20^2 / 8 is more than pure 20 counts"
+
+
+def test_rounds_cost_the_totals_of_their_filter() -> None:
+    assert cost(events.AdaptiveRounds(F(1), F(1, 20), F(0))) == Cost(F(1), F(1, 20), F(0)), "not the rho of pure 1"
+    concentrated = cost(events.AdaptiveRounds(None, F(1, 8), F(1, 10**9)))
+    assert concentrated == Cost(None, F(1, 8), F(1, 10**9))
+    assert restated(concentrated, CHANGE_ONE).rho == F(1, 2)
 
 
 def test_a_batch_costs_the_sum_of_the_triples_and_not_the_triple_of_the_sum() -> None:

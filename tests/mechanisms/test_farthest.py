@@ -13,7 +13,7 @@ import pytest
 from chance import follows_law
 from tacit.accounting.events import BoundedRangeChoice
 from tacit.errors import InvalidBudget, InvalidInput, InvalidValue
-from tacit.mechanisms.farthest import Farthest
+from tacit.mechanisms.farthest import Farthest, Scoring
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.sealed import Sealed
 
@@ -70,6 +70,21 @@ def test_loss_over_all_neighbours(max_rows: int, people: int) -> None:
 )
 def test_planted_bugs_are_seen(max_rows: int, planted: Farthest) -> None:
     assert worst_loss(max_rows, 2 if max_rows == 1 else 1, planted) > 1.1, "claimed is epsilon 1"
+
+
+def test_scores_and_their_loss() -> None:
+    """The weight times the distance beyond the expected one; planted: the sensitivity of the lightest candidate."""
+    scoring = Scoring((3, 1, 2), (2, 0, 1))
+    histograms = [[3, 1, 0, 0], [1, 1, 1, 1], [0, 3, 1, 0]]
+    mechanism = Farthest(GUESSES, max_rows=2, epsilon=1, scoring=scoring)
+    weights = [math.exp(score / (2 * 3 * 2)) for score in (3 * (4 - 2), 0, 2 * (1 - 1))]
+    found = mechanism.law(histograms).probabilities
+    assert [float(found[at]) for at in range(3)] == pytest.approx([weight / sum(weights) for weight in weights])
+    assert worst_loss(1, 2, Farthest(GUESSES, 1, epsilon=1, scoring=scoring)) <= 1 + 1e-12
+    assert worst_loss(1, 2, Farthest(GUESSES, 1, epsilon=3, scoring=scoring)) > 1.1, "as if divided by the smallest weight"
+    for wrong in (Scoring((1, 1), (0, 0)), Scoring((0, 1, 1), (0, 0, 0)), Scoring((1, 1, 1), (0, 0.5, 0))):  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match=r"weight"):
+            Farthest(GUESSES, 1, 1, scoring=wrong)
 
 
 def test_the_release_follows_the_law() -> None:

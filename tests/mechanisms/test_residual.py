@@ -226,7 +226,7 @@ def test_a_release_draws_one_noise_for_each_number_and_no_more(monkeypatch):
         given = {axes: Sealed(table.sum(axis=tuple({0, 1, 2} - set(axes))).ravel()) for axes in margins}
         noisy = strategy.release(given)
         assert drawn == [each.noise.dimension for each in strategy.measurements]
-        assert whole_margins(strategy, noisy, margins)[0, 1].tolist() == table.sum(axis=2).tolist()
+        assert whole_margins(strategy, components(strategy, noisy), margins)[0, 1].tolist() == table.sum(axis=2).tolist()
         with pytest.raises(InvalidInput, match="no margin contains"):
             strategy.release({(0,): Sealed(table.sum(axis=(1, 2)))})
 
@@ -238,13 +238,21 @@ def test_numbers_beyond_64_bits_stay_exact(monkeypatch):
     assert strategy.release({(0,): large})[0].tolist() == [2 * 2**70 - 1, -(2**70) - 1, 2 - 2**70]
 
 
+def test_the_total_of_large_numbers_is_measured(monkeypatch):
+    """A sum over all cells of Python's integers is no array."""
+    monkeypatch.setattr("tacit.mechanisms.laplace.discrete.draw_laplace", lambda scale, size: np.zeros(size, dtype=np.int64))
+    strategy = Residual((3,), (Measurement.of((), False, (3,), ONE, Fraction(1)),))
+    assert strategy.release({(0,): np.array([2**70, 0, 1], dtype=object)})[0].tolist() == [2**70 + 1]
+
+
 @pytest.mark.parametrize(("sizes", "margins"), WORKLOADS)
 def test_whole_margins_agree_and_stay_near(sizes, margins):
     rng = np.random.default_rng(3)
     for strategy in strategies(sizes, margins):
         noisy = [rng.integers(-1000, 1000, each.noise.dimension) for each in strategy.measurements]
         every = closure(margins)
-        whole, found = whole_margins(strategy, noisy, every), components(strategy, noisy)
+        found = components(strategy, noisy)
+        whole = whole_margins(strategy, found, every)
         for axes in every:
             assert whole[axes].dtype == np.int64
             assert np.abs(whole[axes] - estimate(strategy, found, axes)).max() <= rounded(axes) + 1e-9

@@ -8,6 +8,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from tacit.accounting.events import (
+    AdaptiveRounds,
     Batch,
     BoundedRangeChoice,
     CalibratedGaussian,
@@ -65,6 +66,7 @@ single_events = st.one_of(
     st.builds(ExponentialChoice, small, st.just(UNIT)),
     st.builds(BoundedRangeChoice, small, st.just(UNIT)),
     st.builds(SmoothNoise, small, tiny, small, small, st.none() | st.just(Fraction(4)), st.just(UNIT)),
+    st.builds(AdaptiveRounds, st.none() | small, small, tiny, st.just(UNIT)),
     st.builds(Resampling, small, tiny, st.just(UNIT)),
     st.builds(ThresholdedKeys, small, tiny, st.integers(1, 5), st.integers(1, 50), st.just(UNIT)),
 )

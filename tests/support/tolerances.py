@@ -21,7 +21,16 @@ DRAWING = {
     *("release", "release_units", "release_each", "randomize", "randomize_columns", "noised", "_noise", "side_by_side", "replayed"),
     *("choose", "choose_listed", "draw", "bernoulli", "uniform_integers", "uniform_below", "distinct_integers", "random_words"),
     *("packed_coins", "binomial", "polya_urn", "heavy_draws", "laplace_draws", "discrete_laplace", "discrete_gaussian"),
-    *("draw_laplace", "draw_gaussian", "synthesize_table", "synthesize_independent", "publish_map", "drawn_codes", "utility"),
+    *(
+        "draw_laplace",
+        "draw_gaussian",
+        "synthesize_table",
+        "synthesize_tree",
+        "synthesize_independent",
+        "publish_map",
+        "drawn_codes",
+        "utility",
+    ),
     *("as_published", "timed", "timing", "rank_correlation", "reconstruct_people", "isolate_people", "auxiliary", "simulate"),
     "permanent",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 import plans
 from checked import report_on
+from stored import catalog, days, number, table
 
 WORLDS = ("rows", "clinic", "hospital", "shop")
 QUICK, SLOW = 150, 2500  # plans of each world
@@ -51,3 +53,15 @@ def test_prices_and_checker_agree(folder, world):
 def test_prices_and_checker_agree_on_thousands(folder, world):
     compared = agree(folder, world, SLOW)
     assert compared["quotes"] > SLOW / 3
+
+
+@pytest.mark.parametrize(("declared", "most"), [({"nulls": "drop"}, 4), ({}, 10)])
+def test_a_case_that_covers_every_date_is_not_null(declared, most):
+    """Of two numbers the smaller one is at most 4 if the quarter is never NULL; else the other one is taken, up to 10."""
+    columns = days("day", "2020-01-30", "2021-05-02", **declared), number("small", 0, 10, **declared)
+    known = catalog(Path(), table("t", Path("t.csv"), *columns, rows_at_most=1000))
+    asked = plans.Asked("SELECT SUM(LEAST(EXTRACT(QUARTER FROM day), small)) FROM t", known, None, Fraction(1), Fraction(0))
+    (quote,) = asked.quotes()
+    (needed,) = [part.group.moments[0].value for part in quote.question.parts]
+    assert needed.high == most
+    assert not report_on(quote).wrong

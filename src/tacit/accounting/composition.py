@@ -7,6 +7,7 @@ advance are in `batches.py`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -16,6 +17,7 @@ from typing import TypeVar
 
 from tacit.accounting.events import (
     AboveThreshold,
+    AdaptiveRounds,
     Batch,
     BoundedRangeChoice,
     CalibratedGaussian,
@@ -39,6 +41,9 @@ from tacit.privacy.rounding import exp_up, log_down, sqrt_down, sqrt_up
 Part = TypeVar("Part")
 
 
+LONGEST, PLACES = 3_000, 10**30  # bits of a denominator that is kept, and the grid of the others
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The triple that the filter sums: outside a part of weight `delta`, ratios up to e^epsilon and Renyi divergences up to rho a.
@@ -57,7 +62,14 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         _one_relation((self, other))
         epsilon = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
-        return Cost(epsilon, self.rho + other.rho, self.delta + other.delta, self.neighbours)
+        return Cost(epsilon, _short_up(self.rho + other.rho), self.delta + other.delta, self.neighbours)
+
+
+def _short_up(rho: Fraction) -> Fraction:
+    """The number itself, or one above it of 30 places: the denominators of many scales have thousands of digits together."""
+    if rho.denominator.bit_length() <= LONGEST:
+        return rho
+    return Fraction(math.ceil(rho * PLACES), PLACES)
 
 
 @singledispatch
@@ -122,6 +134,14 @@ def _(event: CalibratedGaussian) -> Loss:
 
 
 @loss.register
+def _(event: AdaptiveRounds) -> Loss:
+    """The totals of the filter inside the event (composition.md, section 6)."""
+    if event.epsilon is None:
+        return Concentrated(event.rho, event.delta, event.neighbours)
+    return Approximate(event.epsilon, event.delta, event.neighbours) if event.delta else Pure(event.epsilon, event.neighbours)
+
+
+@loss.register
 def _(event: Parallel) -> Loss:
     losses = [loss(part) for part in event.events]
     return parallel(losses, _require_add_remove(_one_relation(losses)))
@@ -155,6 +175,12 @@ def _(event: CalibratedGaussian) -> Cost:
     """Epsilon with its delta, and the rho of the noise: composition.md, section 2. The delta of truncated samplers is added."""
     noise = reduce(add, [cost(part) for part in _some(event.events)])
     return Cost(event.epsilon, noise.rho, event.delta + noise.delta, noise.neighbours)
+
+
+@cost.register
+def _(event: AdaptiveRounds) -> Cost:
+    """The three totals. Each holds on every path: composition.md, section 6."""
+    return Cost(event.epsilon, event.rho, event.delta, event.neighbours)
 
 
 @cost.register

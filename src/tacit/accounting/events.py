@@ -150,6 +150,20 @@ class CalibratedGaussian:
 
 
 @dataclass(frozen=True, slots=True)
+class AdaptiveRounds:
+    """Mechanisms on the same people whose budgets follow from what was released before: their costs add up to at most these.
+
+    A filter inside the event refuses a part that would exceed a total, on every path (composition.md, section 6). `epsilon` is None
+    where a part has no pure epsilon.
+    """
+
+    epsilon: Fraction | None
+    rho: Fraction
+    delta: Fraction
+    neighbours: Neighbours = ADD_REMOVE
+
+
+@dataclass(frozen=True, slots=True)
 class Parallel:
     """Events on disjoint parts, where one person is in at most one part."""
 
@@ -170,5 +184,6 @@ Event = (
     | Resampling
     | Batch
     | CalibratedGaussian
+    | AdaptiveRounds
     | Parallel
 )

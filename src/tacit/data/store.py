@@ -104,7 +104,8 @@ class StoreInfo:
     """A store's description of itself: nothing in it comes from private rows.
 
     `ledger` and `head` name the ledger, and its last entry, at the time of preparation. `limits` says for each private table how
-    many rows of a unit it holds at most; stores that were written before it was kept do not say it.
+    many rows of a unit it holds at most; stores that were written before it was kept do not say it. `begun` are the first and the
+    last period that have begun, where the budget is one of each period.
     """
 
     version: str
@@ -114,6 +115,7 @@ class StoreInfo:
     head: str | None = None
     public: PublicColumns = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
+    begun: tuple[int, int] | None = None
 
 
 def new_info(
@@ -125,7 +127,8 @@ def new_info(
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     limits = {name.lower(): table.max_rows for name, table in catalog.tables.items() if not table.public}
-    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public, limits)
+    begun = None if catalog.per is None else catalog.per.begun
+    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public, limits, begun)
 
 
 def kept_version(catalog: Catalog) -> str:
@@ -169,9 +172,9 @@ def store_info(catalog: Catalog) -> StoreInfo | None:
         public = {
             table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in document["public"].items()
         }
-        return StoreInfo(
-            version, prepared_at, document["catalog"], document["ledger"], document["head"], public, limits_of(document)
-        )
+        begun = None if (said := document.get("begun")) is None else (int(said[0]), int(said[1]))
+        named = (document["catalog"], document["ledger"], document["head"])
+        return StoreInfo(version, prepared_at, *named, public, limits_of(document), begun)
     except (AttributeError, TypeError, KeyError, ValueError):
         raise _unreadable() from None
 
@@ -243,7 +246,8 @@ def details_of(info: StoreInfo) -> dict[str, Any]:
     """The description of a store beside its version, as JSON."""
     public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
     named = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head}
-    return {"format": FORMAT, **named, "public": public, "limits": dict(info.limits)}
+    begun = {} if info.begun is None else {"begun": list(info.begun)}
+    return {"format": FORMAT, **named, "public": public, "limits": dict(info.limits), **begun}
 
 
 def limits_of(document: Mapping[str, Any]) -> Mapping[str, int]:

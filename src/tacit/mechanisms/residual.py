@@ -267,7 +267,7 @@ class Residual:
         joint = np.asarray(opened(margins[source])).reshape([self.sizes[axis] for axis in source])
         wide = prod(2 * self.sizes[axis] for axis in measurement.axes) * MOST_ROWS >= 2**62  # whatever the table contains
         others = tuple(at for at, axis in enumerate(source) if axis not in measurement.axes)
-        return measurement.exact((joint.astype(object) if wide else joint).sum(axis=others))
+        return measurement.exact(np.asarray((joint.astype(object) if wide else joint).sum(axis=others)))
 
 
 # --- estimates: work on what is released -------------------------------------------------------------------------------------
@@ -322,13 +322,13 @@ def estimate(strategy: Residual, found: Mapping[Axes, Floats], axes: Axes) -> Fl
     return margin
 
 
-def whole_margins(strategy: Residual, noisy: Sequence[Integers], wanted: Iterable[Axes]) -> dict[Axes, Integers]:
+def whole_margins(strategy: Residual, found: Mapping[Axes, Floats], wanted: Iterable[Axes]) -> dict[Axes, Integers]:
     """The estimates of margins as whole numbers that agree: every margin of a margin is the sum of its cells, exactly.
 
     Totals up to a cell, in every direction, are rounded, and the whole numbers are their differences: each is at most `rounded`
     from its estimate. Two margins agree, since what they have in common is the same total (residual.md, section 5).
     """
-    found, running = components(strategy, noisy), dict[Axes, Integers]()
+    running = dict[Axes, Integers]()
     for axes in closure(wanted):
         totals = estimate(strategy, found, axes)
         for at in range(len(axes)):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput
 from tacit.mechanisms.residual import Axes, Contribution, Measurement, Residual, cells, closure, free_cells, subsets
+from tacit.privacy.rounding import brief
 
 Floats = NDArray[np.float64]
 Loss = Literal["squares", "largest"]
@@ -30,6 +31,14 @@ FEWEST = 1e-3  # of an equal share: a measurement with less has none
 DIGITS = 4  # of a share
 MOST_SETS = 4_000  # of axes
 MOST_LAPLACE = 600  # sets of axes for which residuals are tried beside cells
+
+
+def read_loss(loss: str | None) -> str | None:
+    """The name of a loss, if one is given."""
+    if loss is not None and loss not in LOSSES:
+        names = ", ".join(LOSSES)
+        raise InvalidInput(f"loss must be one of {names}, not {brief(str(loss))}; leave it out for squares", argument="loss")
+    return loss
 
 
 @dataclass(frozen=True, slots=True)

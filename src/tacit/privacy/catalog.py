@@ -19,6 +19,7 @@ from unicodedata import normalize
 
 from tacit.errors import InvalidCatalog
 from tacit.privacy.loss import Change, Neighbours
+from tacit.privacy.periods import Per
 from tacit.untrusted import without_password
 
 Kind = Literal["number", "category", "date", "text", "key", "presence"]
@@ -217,6 +218,8 @@ class Table:
     notation: Notation = PLAIN
     min_rows: int | None = None
     assumed_rows: int = ASSUMED_ROWS
+    period: str | None = None  # the date column that says in which period a row is
+    per: Per | None = None  # what a period is, if it has that column
 
     @property
     def most_rows(self) -> int:
@@ -269,6 +272,7 @@ class Catalog:
     show_left: Literal["tenths", "exact"] = "tenths"  # how a server shows analysts what the data set has left
     declared_split: Fraction | None = None
     changes: Literal["private", "public"] = "private"  # whether analysts may know that nothing changed between preparations
+    per: Per | None = None  # the budget is one of each period
 
     @property
     def file(self) -> str:
@@ -337,13 +341,21 @@ class Catalog:
         return url if file == url or file.startswith(":") else f"sqlite:///{self.folder / file}"
 
 
+def having_begun(catalog: Catalog, per: Per | None) -> Catalog:
+    """The catalog under a declaration of periods, such as the same one after some have begun; its tables know it too."""
+    tables = {name: replace(table, per=per if table.period else None) for name, table in catalog.tables.items()}
+    return replace(catalog, per=per, tables=tables)
+
+
 def fingerprint(catalog: Catalog) -> str:
     """A hash of what preparation depends on: the declared tables, columns and units, and nothing that is in the data.
 
     A store that was prepared under another fingerprint is stale. Budgets, analysts and the relation may change without it;
     so may max_rows_per_group, max_joined_rows, min_people and min_rows, which questions alone read, and the cores of a cluster.
     """
-    declared = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
+    declared: dict[str, object] = {name: _prepared_from(table) for name, table in sorted(catalog.tables.items())}
+    if catalog.per is not None:
+        declared |= {"": [catalog.per.calendar.text, catalog.per.zone]}  # no table has this name
     return sha256(json.dumps(declared, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -386,6 +398,7 @@ def _prepared_from(table: Table) -> dict[str, object]:
         **written,
         **encoded,
         **_key_rules(table),
+        **({"period": table.period} if table.period else {}),
     }
 
 

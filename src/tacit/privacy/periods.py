@@ -1,4 +1,4 @@
-"""Periods: the period of a day, the days of a period, and the names of periods. Values only.
+"""Periods of a budget: which period a day has, their names, and which have begun. `accounting/periods.md` has the proof.
 
 A calendar maps days to consecutive whole numbers, so that sets of periods are runs of numbers. The owner's word alone decides which
 periods have begun and which are closed: neither a clock nor a row has a part in it.
@@ -7,9 +7,10 @@ periods have begun and which are closed: neither a clock nor a row has a part in
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from fractions import Fraction
 from typing import Literal
 
 from tacit.errors import InvalidInput
@@ -18,11 +19,16 @@ Kind = Literal["day", "week", "month", "quarter", "year", "days"]
 KINDS: tuple[Kind, ...] = ("day", "week", "month", "quarter", "year")
 EPOCH = date(1970, 1, 1)
 MONDAY = 3  # days from a Monday to 1970-01-01
+MOST_PERIODS = 10_000  # that a catalog's bounds may span: a budget for each is kept
+LONGEST_LIST = 3  # runs of periods that a sentence names
+
+Run = tuple[int, int]  # the first and the last of consecutive periods
+Runs = tuple[Run, ...]  # disjoint, in order, with a gap between two of them
 
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """The kind of periods. Of the kind "days", `days` of them make one, counted from `start`, a day number since 1970-01-01.
+    """The division of days into periods. For the kind "days", `days` make one, from `start`, a day number since 1970-01-01.
 
     >>> Calendar("month").name(Calendar("month").number(date(2026, 9, 17)))
     '2026-09'
@@ -122,7 +128,7 @@ class Calendar:
 
     @property
     def text(self) -> str:
-        """The calendar as a text; the units of a ledger are a part of it."""
+        """The calendar as a text, which the units of a ledger include."""
         return f"{self.days} days from {self.first_day(0)}" if self.kind == "days" else self.kind
 
     def starts(self, low: date, high: date) -> list[int]:
@@ -147,6 +153,94 @@ def _day_of(name: str) -> date:
     raise ValueError
 
 
+# --- sets of periods ---------------------------------------------------------------------------------------------------------
+
+
+def runs_of(numbers: Iterable[int]) -> Runs:
+    """Whole numbers as runs.
+
+    >>> runs_of([4, 1, 2, 3, 9])
+    ((1, 4), (9, 9))
+    """
+    found: list[Run] = []
+    for number in sorted({*numbers}):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)
+
+
+def both(one: Runs, other: Runs) -> Runs:
+    """The periods of both.
+
+    >>> both(((1, 5), (8, 9)), ((4, 8),))
+    ((4, 5), (8, 8))
+    """
+    pairs = ((max(a, c), min(b, d)) for a, b in one for c, d in other)
+    return merged((low, high) for low, high in pairs if low <= high)
+
+
+def merged(runs: Iterable[Run]) -> Runs:
+    """The periods of any of the runs, in the one form.
+
+    >>> merged([(4, 6), (1, 2), (3, 3), (9, 9)])
+    ((1, 6), (9, 9))
+    """
+    found: list[Run] = []
+    for low, high in sorted(runs):
+        if found and low <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def count(runs: Runs) -> int:
+    """How many periods there are."""
+    return sum(high - low + 1 for low, high in runs)
+
+
+def each(runs: Runs) -> Iterator[int]:
+    """The periods one by one."""
+    return (number for low, high in runs for number in range(low, high + 1))
+
+
+def named(runs: Runs, calendar: Calendar) -> str:
+    """Periods in words.
+
+    >>> named(((24308, 24311), (24313, 24313)), Calendar("month"))
+    '2025-09 to 2025-12, 2026-02'
+    """
+    words = [calendar.name(low) + (f" to {calendar.name(high)}" if high > low else "") for low, high in runs]
+    rest = len(words) - LONGEST_LIST
+    return ", ".join(words[:LONGEST_LIST]) + (f" and {rest} other runs" if rest > 0 else "")
+
+
+# --- what a catalog declares -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Per:
+    """The declaration of a budget for each period.
+
+    `begun` are the periods that have begun by the owner's word (None: nothing is prepared), `closed` the last one that is closed.
+    `lifetime` is the budget (epsilon, delta) of a whole person over all periods, if one is declared; `zone` is that in which
+    moments become days.
+    """
+
+    calendar: Calendar
+    lifetime: tuple[Fraction, Fraction] | None = None
+    closed: int | None = None
+    begun: Run | None = None
+    zone: str | None = None
+
+    @property
+    def through(self) -> str | None:
+        """The name of the last period that has begun."""
+        return None if self.begun is None else self.calendar.name(self.begun[1])
+
+
 @dataclass(frozen=True, slots=True)
 class Period:
     """One period that has begun: its name, its days, whether it is closed, and the version of its rows."""
@@ -156,3 +250,14 @@ class Period:
     last: date
     closed: bool
     version: str
+
+
+def periods_of(per: Per | None, version: str) -> list[Period]:
+    """The periods that have begun, the oldest first; empty where the budget has none."""
+    if per is None or per.begun is None:
+        return []
+    calendar, last = per.calendar, per.closed
+    return [
+        Period(calendar.name(at), calendar.first_day(at), calendar.last_day(at), last is not None and at <= last, version)
+        for at in range(per.begun[0], per.begun[1] + 1)
+    ]

@@ -77,7 +77,7 @@ def _conditions_of(relation: Relation) -> tuple[list[Condition], Made]:
     match relation:
         case Where():
             tests, made = _conditions_of(relation.child)
-            return [*_conjuncts(relation.condition), *tests], made
+            return [*conjuncts(relation.condition), *tests], made
         case PerUnit():
             tests, made = _conditions_of(relation.child)
             return tests, made | {(relation.source, name): row for name, row in relation.keys}
@@ -90,10 +90,11 @@ def _conditions_of(relation: Relation) -> tuple[list[Condition], Made]:
             return [], {}
 
 
-def _conjuncts(condition: Condition) -> Iterable[Condition]:
+def conjuncts(condition: Condition) -> Iterable[Condition]:
+    """The parts that a condition demands, each by itself."""
     if not isinstance(condition, All):
         return [condition]
-    return [each for part in condition.parts for each in _conjuncts(part)]
+    return [each for part in condition.parts for each in conjuncts(part)]
 
 
 def _key_left(key: Key, tests: Sequence[Condition], made: Made, most: int) -> Key:
@@ -125,6 +126,11 @@ def _last_values(nodes: Ordered, made: Made) -> dict[_Name, int]:
         if isinstance(node, Column) and (node.source, node.name) not in made:
             columns[_name(node)] = max(columns.get(_name(node), node.high), node.high + node.nullable)
     return columns
+
+
+def stored_in(node: Node, made: Made) -> set[tuple[int, str]]:
+    """The stored columns that an expression is of, by source and name."""
+    return {name[:2] for name in _last_values(_inside_first(node, made), made)}
 
 
 def _name(column: Column) -> _Name:
@@ -413,16 +419,44 @@ def _not(outcome: Outcome) -> Outcome:
     return Outcome(outcome.false, outcome.true, outcome.unknown)
 
 
+def possible_in(column: Column, ranges: Sequence[tuple[int, int]], tests: Sequence[Condition], made: Made) -> list[bool]:
+    """For each range of a column's values whether a row in it may meet all tests; it errs to the side of True."""
+    tests = [test for test in tests if (column.source, column.name) in stored_in(test, made)]
+    if not tests or not ranges:
+        return [True] * len(ranges)
+    tested = _inside_first(All(tuple(tests)), made)
+    whole = _may_meet(column, np.array(ranges, dtype=np.int64).T, tested, made)
+    if len(tested) * sum(high - low + 1 for (low, high), may in zip(ranges, whole, strict=True) if may) > MOST_STEPS:
+        return list(map(bool, whole))
+    points = [value for (low, high), may in zip(ranges, whole, strict=True) if may for value in range(low, high + 1)]
+    single = _may_meet(column, np.array([points, points], dtype=np.int64), tested, made)
+    met = np.array(points, dtype=np.int64)[single]
+    starts = np.searchsorted(met, [low for low, _ in ranges], "left")
+    ends = np.searchsorted(met, [high for _, high in ranges], "right")
+    return [bool(each) for each in whole & (starts < ends)]
+
+
+def _may_meet(column: Column, ends: Numbers, tested: Ordered, made: Made) -> Truths:
+    """For each range between two rows of ends whether the last of some nodes may be true in it."""
+    outcome: Outcome = Boxes.over([_name(column)], ends[:1], ends[1:], made).last(tested)
+    return outcome.true
+
+
 # --- values at single points -------------------------------------------------------------------------------------------------
 
 
-def values_at(node: Row, columns: Sequence[Column], points: Sequence[Sequence[int | None]]) -> list[int | None] | None:
-    """The values of an expression at given values of its columns; None if they do not follow from those alone."""
+def values_at(
+    node: Row, columns: Sequence[Column], points: Sequence[Sequence[int | None]], made: Made | None = None
+) -> list[int | None] | None:
+    """The values of an expression at given values of its columns; None if they do not follow from those alone.
+
+    `made` are the keys of sub-queries that it may name, each with what it is made of.
+    """
     if not points:
         return []
     corners = np.array([[column.high + 1 if value is None else value for column, value in zip(columns, point, strict=True)]
                         for point in points], dtype=np.int64).reshape(len(points), len(columns)).T  # fmt: skip
-    ends: Ends = Boxes.over(list(map(_name, columns)), corners, corners, {}).last(_inside_first(node, {}))
+    ends: Ends = Boxes.over(list(map(_name, columns)), corners, corners, made or {}).last(_inside_first(node, made or {}))
     if not bool((ends.null | (ends.low == ends.high)).all()) or bool((ends.null & ends.known).any()):
         return None
     return [None if null else int(low) for null, low in zip(ends.null.tolist(), ends.low.tolist(), strict=True)]

@@ -16,13 +16,18 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.events import Event
+from tacit.accounting.ledger.by_period import Charge
+from tacit.accounting.ledger.caps import words
 from tacit.errors import InvalidInput, NotAllowed
+from tacit.mechanisms.residual_shares import read_loss
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
+from tacit.privacy.periods import Runs, named
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.free import Facts, free_columns, may_select_from_answers
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.passes import rewrite
+from tacit.query.periods import charged
 from tacit.query.plan import PerUnit, UnitJoin
 from tacit.query.price.forecast import declared_rows, has_forecast
 from tacit.query.price.needs import placed
@@ -86,7 +91,8 @@ class Offer:
     """A question with its quotes; `key` is that of its answer, and `tables` are the private ones that it reads.
 
     `older` are keys under which an answer to it may have been kept, of the time when requests differed that now do not, or when
-    its plan was another. `without_rank` if it was asked without intervals and has no quantile, which alone could do without.
+    its plan was another. `charge` are its periods, where the budget is one of each. `without_rank` if it was asked without
+    intervals and has no quantile, which alone could do without.
     """
 
     question: Question
@@ -95,6 +101,7 @@ class Offer:
     tables: tuple[str, ...]
     older: tuple[str, ...] = ()
     without_rank: bool = False
+    charge: Charge | None = None
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -120,7 +127,16 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
     every = dict.fromkeys(each for plan in plans for each in (plan, _with_all_groups(plan)))
     keys = (key_of(replace(quotes[0], question=plan, request=each), version) for plan in every for each in requests)
     older = tuple(dict.fromkeys(each for each in keys if each != key))
-    return Offer(question, quotes, key, tables, older, without_rank)
+    return Offer(question, quotes, key, tables, older, without_rank, charge_of(quotes, catalog))
+
+
+def charge_of(quotes: Sequence[Quote], catalog: Catalog) -> Charge | None:
+    """The periods that a question is charged to, with what each quote costs a whole person; None without periods."""
+    if catalog.per is None:
+        return None
+    from tacit.query.price.lifetime import whole_person
+
+    return Charge(charged(quotes[0].question), tuple(map(whole_person, quotes)))
 
 
 def _with_all_groups(question: Question) -> Question:
@@ -164,7 +180,8 @@ def asked_json(asked: Request) -> dict[str, Any]:
     """A request as plain values, and back with `asked_from`."""
     amounts = {name: _text(getattr(asked, name)) for name in ("epsilon", "delta", "error", "confidence")}
     weights = [[name, str(weight)] for name, weight in asked.weights]
-    return {**amounts, "simultaneous": asked.simultaneous, "interval": asked.interval, "weights": weights}
+    loss = {} if asked.loss is None else {"loss": asked.loss}
+    return {**amounts, "simultaneous": asked.simultaneous, "interval": asked.interval, "weights": weights, **loss}
 
 
 def asked_from(document: Mapping[str, Any]) -> Request:
@@ -172,7 +189,8 @@ def asked_from(document: Mapping[str, Any]) -> Request:
     epsilon, error = (None if document[name] is None else Fraction(document[name]) for name in ("epsilon", "error"))
     weights = tuple((str(name), Fraction(weight)) for name, weight in document["weights"])
     delta, confidence = Fraction(document["delta"]), Fraction(document["confidence"])
-    return Request(epsilon, delta, error, confidence, bool(document["simultaneous"]), None, bool(document["interval"]), weights)
+    asked = Request(epsilon, delta, error, confidence, bool(document["simultaneous"]), None, bool(document["interval"]), weights)
+    return replace(asked, loss=read_loss(document.get("loss")))
 
 
 def asked_by_place(quote: Quote) -> dict[str, Any]:
@@ -212,11 +230,15 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The ledger as the asker may see it: which events it admits first, its name in a sentence, and the balance in words."""
+    """The ledger as the asker may see it: which events it admits first, its name in a sentence, and the balance in words.
 
-    admitted: Callable[[Sequence[Event]], int | None]
+    `within` is the same in some periods, where the budget is one of each: there events come with their charge.
+    """
+
+    admitted: Callable[..., int | None]
     name: str
     left: str
+    within: Callable[[Runs], Seen] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,11 +360,22 @@ def _price_explained(
     def priced(asked: Request) -> tuple[Quote, ...]:
         return price(shape, asked, change, fixed, cores)
 
+    ledger = ledger.within(charged(plan)) if ledger.within is not None else ledger
+
     def admitted(quotes: Sequence[Quote]) -> int | None:
-        return ledger.admitted(offer.events if quotes is offer.quotes else events_of(quotes))
+        events = offer.events if quotes is offer.quotes else events_of(quotes)
+        return ledger.admitted(events) if ledger.within is None else ledger.admitted(events, charge_of(quotes, catalog))
 
     key = ("shape", asker.analyst, shape, wanted, fixed)
     memory = asker.remembered
     offer = Shaped.of(priced(wanted)) if memory is None else memory.of("", key, lambda: Shaped.of(priced(wanted)))
     quote, takes = taken(offer.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
-    return offer.explained(quote, ledger.left, tuple(takes), group_rows)
+    explanation = offer.explained(quote, ledger.left, tuple(takes), group_rows)
+    charge = charge_of((quote,), catalog)
+    return explanation if charge is None else replace(explanation, tree=(*explanation.tree, _charge_words(charge, catalog)))
+
+
+def _charge_words(charge: Charge, catalog: Catalog) -> str:
+    """The periods that a question is charged to, and its price for a person who is in all of them."""
+    where = named(charge.runs, catalog.per.calendar) if catalog.per is not None and charge.runs else "no period"
+    return f"charged to each of {where}; for a person in all of them: {words(charge.whole[0])}"

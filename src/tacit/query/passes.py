@@ -21,6 +21,7 @@ from tacit.query.binding.scope import PublicFacts
 from tacit.query.excluded import excluded
 from tacit.query.intervals.aggregates import MOST_QUANTILES, drawn_in_groups, moments_of
 from tacit.query.language.syntax import Select
+from tacit.query.periods import in_periods
 from tacit.query.plan import (
     Bound,
     Choose,
@@ -196,7 +197,8 @@ def rewrite(select: Select, catalog: Catalog, public: PublicFacts, counting: Cou
         question = qualify(select, catalog, public, counting.rows_of)
     beside = tuple(_through(part, counting) for part in question.beside)
     below = tuple(replace(_through(part, counting), beside=beside) for part in question.below)
-    return replace(_through(question, counting), beside=beside, below=below)
+    whole = replace(_through(question, counting), beside=beside, below=below)
+    return whole if catalog.per is None else in_periods(whole, catalog.per)
 
 
 def _through(question: Question, counting: Counting) -> Question:

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Literal as Choice
 
 from tacit.privacy.catalog import Table, Value
+from tacit.privacy.periods import Runs
 
 UNSAID = {"unsaid": True}  # of a field: its default is not part of the text of a plan (trees.py), so that older texts stay the same
 
@@ -306,10 +307,14 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """The first `max_rows` rows of each unit, by rank: before any filter or join, so sound under all of them."""
+    """The first `max_rows` rows of each unit, by rank: before any filter or join, so sound under all of them.
+
+    Of a table with periods, the first ones in each period, and only those of the `periods` that the question is charged to.
+    """
 
     child: Scan
     max_rows: int
+    periods: Runs | None = field(default=None, metadata=UNSAID)
 
 
 @dataclass(frozen=True, slots=True)

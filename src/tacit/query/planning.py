@@ -122,6 +122,7 @@ SELECTS = {Bound: 1, Where: 1, Join: 3, UnitJoin: 4, Semi: 3, PerUnit: 2, Union:
 GROUPED, NUMBERED = 2, 2  # the same of groups, and of their rows where those are numbered
 TABLE = 60  # of a table beside its name
 MADE = 48  # of a column that is made: its name twice, and its table
+PERIODS = 120  # of the periods of a table, and of each run of them: two comparisons
 TOTAL = 480  # of a total of a unit's rows beside its value
 SUMS = {"rows": 80, "units": 100, "distinct": 100, "sum": 420, "centred": 420, "squares": 2_400, "products": 4_000, "list": 0}
 """The characters of a moment beside its value."""
@@ -236,6 +237,8 @@ class _Written:
                 return sum(parts, start=queries + Size((MADE + WHOLE) * len(step.names) * len(step.parts)))
             case Scan() | PublicScan():
                 return Size(TABLE + len(step.table.name))
+            case Bound() if step.periods is not None:
+                return queries + query + Size(PERIODS * (1 + len(step.periods)))
             case _:
                 return queries
 
@@ -256,7 +259,10 @@ def _width(group: Group) -> int:
             case UnitJoin():
                 names.add((step.here, "here"))
             case Bound():
-                names.add((step.child.source, "tacit_rank"))
+                names |= {
+                    (step.child.source, "tacit_rank"),
+                    *([] if step.periods is None else [(step.child.source, "tacit_period")]),
+                }
             case _:
                 pass
     return 2 * NAMED + sum(24 + 2 * quoted_length(name) for _, name in names)

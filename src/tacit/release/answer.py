@@ -85,9 +85,7 @@ class Column:
         low, high = ((ends[at] if ends else None) for ends in (self.low, self.high))
         if self.bounds is None or isinstance(low, str) or isinstance(high, str):
             return (low, high) == self.bounds  # dates, which never leave their range
-        if not isinstance(low, float | int) or not isinstance(high, float | int):
-            return False
-        return bool(low <= self.bounds[0] and high >= self.bounds[1])
+        return isinstance(low, float | int) and isinstance(high, float | int) and low <= self.bounds[0] and high >= self.bounds[1]
 
     @property
     def has_interval(self) -> bool:
@@ -107,6 +105,7 @@ class Receipt:
     data_version: str | None = None
     again: bool = False
     entries: tuple[int, ...] = ()  # of a statement made of several answers: the entry of each
+    periods: str = ""  # that it was charged to, each with the whole price, where the budget is one of each period
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +207,7 @@ class Answer:
             if receipt.left_epsilon is None
             else {"epsilon": decimal_text(receipt.left_epsilon), "delta": decimal_text(receipt.left_delta or Fraction(0))},
             "entry": receipt.entry,
-            **({"entries": list(receipt.entries)} if receipt.entries else {}),
+            **{name: told for name, told in (("entries", list(receipt.entries)), ("periods", receipt.periods)) if told},
             "data_version": receipt.data_version,
             **({"tidied": True} if self.tidied else {}),
             "notes": [*self.limits, *self.notes, *([AGAIN] if receipt.again else [])],
@@ -310,7 +309,8 @@ class Answer:
 
     def _price(self) -> str:
         delta = f", delta {as_text(self.receipt.delta)}" if self.receipt.delta else ""
-        return f"epsilon {as_text(self.receipt.epsilon)}{delta}"
+        where = f" in each of {self.receipt.periods}" if self.receipt.periods else ""
+        return f"epsilon {as_text(self.receipt.epsilon)}{delta}{where}"
 
     def below(self) -> list[str]:
         """The lines under the table: the number of rows, the price, and the public limits that shaped the numbers."""

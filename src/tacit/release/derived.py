@@ -19,7 +19,7 @@ from tacit.privacy.catalog import day_number
 from tacit.query.answers.plan import Derivation, Draw, Draws, Field
 from tacit.query.answers.rows import Held, Law, numbers_of, rows_of
 from tacit.query.intervals.aggregates import weights_of
-from tacit.query.intervals.bands import Cells, Noisy, Numbers, Words, noises_of
+from tacit.query.intervals.bands import Cells, Noisy, Numbers, Shared, Words, noises_of
 from tacit.query.intervals.columns import Columns
 from tacit.query.intervals.misses import chooses, missed_in, of_quantiles, pieces
 from tacit.query.price.price import Quote
@@ -110,6 +110,8 @@ class Released:
         weights = weights_of(call, question.calls)
         places = Columns(self.quote, noisy, Fraction(1)).places(call)
         if weights is None or len(weights) != 1 or places[0] not in noisy.sums:
+            return None
+        if isinstance(noisy.sums[places[0]][0], Shared):
             return None
         mechanism, draws = noises_of(noisy.sums[places[0]][0])
         return Law(mechanism, draws, abs(float(weights[0])))

@@ -15,6 +15,7 @@ import numpy as np
 from tacit.mechanisms.noise.grid import is_array, read_units
 from tacit.mechanisms.quantile.interval import QuantileWithInterval, release_together
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.residual import components, estimate, whole_margins
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree, release_from_tree
 from tacit.mechanisms.unseal import histogram
@@ -22,7 +23,7 @@ from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Engine, out_of_limits
 from tacit.query.engines.exact import Exact
 from tacit.query.intervals.aggregates import shown_at_most
-from tacit.query.intervals.bands import Integers, Margin, Noisy, Ranks
+from tacit.query.intervals.bands import Floats, Integers, Margin, Noisy, Ranks, Shared, Workload
 from tacit.query.plan import Group
 from tacit.query.price.price import Quote, Rank
 from tacit.query.price.quote import Mode, candidates
@@ -110,27 +111,69 @@ class InProcess:
 
 
 def ran(quote: Quote, run: Callable[[Group], Exact]) -> list[Exact]:
-    """The exact answers to all parts of a question; to one that is added up from another, an empty one."""
-    return [run(part.question.group) if part.measured else Exact(()) for part in quote.parts]
+    """The exact answers to all parts of a question, then those of its sources; to a part that is not measured, an empty one."""
+    parts = [run(part.question.group) if part.measured else Exact(()) for part in quote.parts]
+    return parts + [run(group) for group in quote.sources]
 
 
 def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer] = ()) -> Noisy:
     """The released numbers of all parts of a question, from their exact answers; margins are added up from them."""
-    parts = [noised(part, result, observers) for part, result in zip(quote.parts, exact, strict=True)]
-    return together(quote, parts)
+    own, shared = exact[: len(quote.parts)], exact[len(quote.parts) :]
+    parts = [noised(part, result, observers) for part, result in zip(quote.parts, own, strict=True)]
+    measured = tuple(_measured(workload, quote, shared) for workload in quote.workloads)
+    return together(quote, [replace(parts[0], measured=measured), *parts[1:]])
+
+
+def _measured(workload: Workload, quote: Quote, exact: Sequence[Exact]) -> tuple[Integers, ...]:
+    """The numbers of measurements that parts share, from the exact cells of the sources."""
+    places = [group.moments.index(workload.moment) for group in quote.sources]
+    cells = [each.moments[place] for each, place in zip(exact, places, strict=True)]
+    return workload.strategy.release(dict(zip(workload.sources, cells, strict=True)))
+
+
+def _axes(workload: Workload, quote: Quote, at: int) -> tuple[int, ...]:
+    return next(each.mechanism.axes for each in quote.parts[at].shared if each.moment == workload.moment)
 
 
 def together(quote: Quote, parts: Sequence[Noisy]) -> Noisy:
     """The parts in one, with the margins that are added up from released sums: work on what is public already."""
     if len(parts) == 1:
         return parts[0]
+    estimates = _estimated(quote, parts[0].measured)
     whole = [
-        replace(noisy, sums={**noisy.sums, **{each.place: (each, _margin(each, part, quote, parts)) for each in part.margins}})
-        for part, noisy in zip(quote.parts, parts, strict=True)
+        replace(
+            noisy,
+            sums={
+                **noisy.sums,
+                **{each.place: (each, _margin(each, part, quote, parts)) for each in part.margins},
+                **{place: (each, numbers) for place, (each, numbers, _) in estimates[at].items()},
+            },
+            centres={place: centre for place, (_, _, centre) in estimates[at].items()},
+        )
+        for at, (part, noisy) in enumerate(zip(quote.parts, parts, strict=True))
     ]
     number = len(quote.beside)
     beside = tuple(whole[1 : 1 + number])
     return replace(whole[0], beside=beside, below=tuple(replace(part, beside=beside) for part in whole[1 + number :]))
+
+
+Estimates = dict[int, tuple[Shared, Integers, Floats]]
+
+
+def _estimated(quote: Quote, measured: Sequence[Sequence[Integers]]) -> list[Estimates]:
+    """The sums of every part that are estimated from shared measurements: as whole numbers that agree, and before rounding."""
+    estimates: list[Estimates] = [{} for _ in quote.parts]
+    for workload, numbers in zip(quote.workloads, measured, strict=True):
+        wanted = [_axes(workload, quote, at) for at, _, _ in workload.parts]
+        found = components(workload.strategy, numbers)
+        margins = whole_margins(workload.strategy, found, dict.fromkeys(wanted))
+        for (at, place, order), axes in zip(workload.parts, wanted, strict=True):
+            part = next(each for each in quote.parts[at].shared if each.place == place)
+            back = [order.index(key) for key in range(len(order))]
+            centre = estimate(workload.strategy, found, axes)
+            whole, exact = (np.transpose(each, back).reshape(-1) for each in (margins[axes], centre))
+            estimates[at][place] = part, whole, exact
+    return estimates
 
 
 def _margin(margin: Margin, part: Quote, quote: Quote, parts: Sequence[Noisy]) -> Integers:

@@ -109,9 +109,14 @@ def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Val
     decision = till.ledger.recalled(sale) or _reserve(till, sale)
     if isinstance(decision, Recalled):
         assert form is not None  # noqa: S101  # only what has a key is kept, and what has a key has a form
-        return Sold(form.read(decision.text), decision.offer, decision.entry, till.ledger.left(sale.analyst), repeated=decision.own)
+        return Sold(form.read(decision.text), decision.offer, decision.entry, _left(till, sale), repeated=decision.own)
     value, kept = _paid_for(till, decision, run, form if sale.key else None)
-    return Sold(value, decision.offer, decision.entry.number, till.ledger.left(sale.analyst), kept=kept)
+    return Sold(value, decision.offer, decision.entry.number, _left(till, sale), kept=kept)
+
+
+def _left(till: Till, sale: Sale) -> Left:
+    """The remaining budget of the analyst; where the budget is one of each period, in those of the sale."""
+    return till.ledger.left(sale.analyst, sale.charge)
 
 
 def all_once(till: Till, sales: Sequence[Sale], run: Callable[[int, Granted], Value], form: Form[Value]) -> list[Sold[Value]]:
@@ -142,8 +147,8 @@ def all_once(till: Till, sales: Sequence[Sale], run: Callable[[int, Granted], Va
                 failed.append(alone(error))
     if failed:
         raise failed[0]
-    left = till.ledger.left(sales[0].analyst)
-    return [Sold(value, offer, entry, left, again) for value, offer, entry, again in sold]
+    lefts = [_left(till, sale) for sale in sales]
+    return [Sold(*each[:3], left, each[3]) for each, left in zip(sold, lefts, strict=True)]
 
 
 def _reserve(till: Till, sale: Sale) -> Granted | Recalled:

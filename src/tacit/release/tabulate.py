@@ -65,10 +65,11 @@ def _cut(quote: Quote, noisy: Noisy) -> list[str]:
 
 def _stack(place: int, parts: Parts, rows: Sequence[tuple[int, int]]) -> Column:
     """A column of the answer, from the rows of all parts in their order."""
-    made = [
-        _column(quote.question.outputs[place], quote, noisy, [at for part, at in rows if part == number])
-        for number, (quote, noisy) in enumerate(parts)
-    ]
+    kept: list[list[int]] = [[] for _ in parts]
+    for part, at in rows:
+        kept[part].append(at)
+    pairs = zip(parts, kept, strict=True)
+    made = [_column(quote.question.outputs[place], quote, noisy, own) for (quote, noisy), own in pairs]
     if len(made) == 1:
         return made[0]
     taken = [iter(range(len(column.values))) for column in made]

@@ -11,6 +11,7 @@ from hypothesis import given
 from ledgers import UNIT, events
 from tacit.accounting.events import (
     AboveThreshold,
+    AdaptiveRounds,
     Batch,
     BoundedRangeChoice,
     CalibratedGaussian,
@@ -59,6 +60,9 @@ TEXTS = {
     '{"delta":"1/1000","epsilon":"1/3","events":[{"delta":"0","kind":"gaussian","neighbours":"add-remove unit","scale":"9",'
     '"sensitivity":"1"}],"kind":"calibrated-gaussian"}': (
         CalibratedGaussian((GaussianNoise(Fraction(1), Fraction(9), Fraction(0), UNIT),), THIRD, Fraction(1, 1000))
+    ),
+    '{"delta":"1/1000","epsilon":null,"kind":"adaptive-rounds","neighbours":"add-remove unit","rho":"1/3"}': (
+        AdaptiveRounds(None, THIRD, Fraction(1, 1000), UNIT)
     ),
     '{"events":[{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}],"kind":"parallel"}': (
         Parallel((NoisyMax(THIRD),))

@@ -49,8 +49,8 @@ def test_accounts_that_change_under_an_open_ledger_are_refused(tmp_path, change)
 def test_books_remembered_by_their_entry_alone_are_caught(tmp_path, monkeypatch):
     books, known = pages._books, {}
 
-    def forgetful(identity, line, rows):
-        return known[line] if line in known else known.setdefault(line, books(identity, line, rows))
+    def forgetful(identity, line, rows, digests):
+        return known[line] if line in known else known.setdefault(line, books(identity, line, rows, digests))
 
     monkeypatch.setattr(pages, "_books", forgetful)
     assert _changed(tmp_path / "ledger.sqlite", CHANGES["a smaller sum"]).spent("ana").epsilon == Fraction(1, 10)

@@ -235,7 +235,7 @@ def test_forged_sums_limits_and_fields_of_an_entry_are_found(file):
         document["more"]["tokens"]["path"][0]["most"] = "1/20"
 
     def field(document):
-        document["more"]["periods"] = ["2026-09"]
+        document["more"]["seasons"] = ["2026-09"]
 
     ledger = opened(file, policy(100), IDENTITY)
     ledger.reserve(sale((1, 1)))
@@ -246,8 +246,8 @@ def test_forged_sums_limits_and_fields_of_an_entry_are_found(file):
     rewritten(file, limit)
     assert "beyond the limit of token 1 of ana" in str(ledger.verify().problems)
     rewritten(file, field)
-    assert "unknown field 'periods', which a newer version wrote; update tacit" in str(ledger.verify().problems)
-    with pytest.raises(StoreUnusable, match="unknown field 'periods'"):
+    assert "unknown field 'seasons', which a newer version wrote; update tacit" in str(ledger.verify().problems)
+    with pytest.raises(StoreUnusable, match="unknown field 'seasons'"):
         ledger.reserve(sale((1, 1)))
 
 

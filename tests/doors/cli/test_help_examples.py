@@ -67,6 +67,8 @@ def folder(tmp_path_factory):
         assert run(["certificate", "show", "1", "--out", "published.json"]).exit_code == 0
         assert run(["certificate", "keys", "--out", "owner-keys.json"]).exit_code == 0
         Path("token.txt").write_text(f"tacit_{'a' * 43}\n", "utf-8")
+        releases = 'title = "Visits"\nanalyst = "ana"\n[releases.all]\ntitle = "All"\nepsilon = 0.01\n'
+        Path("releases.toml").write_text(f'{releases}sql = "SELECT COUNT(*) AS n FROM visits"\n', "utf-8")
         Path("survey.toml").write_text((ROOT / "examples" / "survey.toml").read_text("utf-8"), "utf-8")
         form = Form.of(read_survey(Path("survey.toml")))
         answers = {"home": 1, "way": 2, "minutes": 35, "missing": [0]}

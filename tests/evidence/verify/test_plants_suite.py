@@ -38,6 +38,8 @@ BREAKS = {
     "tails": "loss",
     "tree": "loss",
     "share": "loss",
+    "rounds": "loss",
+    "score": "loss",
     "levels": "loss",
     "unit": "loss",
     "hashes": "loss",

@@ -20,7 +20,7 @@ import tacit
 from certified_people import opened, written
 from tacit.accounting.ledger.entries import canonical_json, event_from, hash_of
 from tacit.errors import InvalidInput, StoreUnusable
-from tacit.publish.synthetic.rows.release import synthesize_table
+from tacit.publish.synthetic.rows.release import synthesize_table, synthesize_tree
 from tacit.query import offers
 from tacit.release.answer import record, recorded
 from tacit.release.certificates import keys
@@ -261,9 +261,29 @@ def test_it_is_saved_byte_for_byte_and_read_for_people(data: tacit.session.DataS
 # --- other ways --------------------------------------------------------------------------------------------------------------
 
 
+def test_rounds_have_a_certificate_whose_budgets_are_added_up(data: tacit.session.DataSet) -> None:
+    """What ran is within the totals of the event. Planted: one round more, and noise for one row where a unit has three."""
+    made = synthesize_table(data, "visits", epsilon=2, columns=["ward", "age", "cost"], bins=5, rows=9, analyst="ana")
+    document = made.certificate.to_dict()
+    trusted = read_keys(json.dumps(keys.public_keys(data.catalog.kept)).encode())
+    report = Checking(document).check(trusted)
+    assert not report.wrong
+    assert any(line.startswith(f"rounds of visits: {len(made.measured.rounds)} rounds cost epsilon") for line in report.checked)
+    assert "choices divide their scores by 3, 3 rows of one unit, weights to 1" in report.stated
+    assert data.certificate(made.receipt.entry).to_json() == made.certificate.to_json()
+    for planted in ("round", "noise"):
+        changed = json.loads(made.certificate.to_json())
+        (rounds,) = (node["rounds"] for node in changed["mechanisms"] if node["kind"] == "rounds")
+        if planted == "round":
+            rounds.append(rounds[-1])
+        else:
+            rounds[0]["noise"]["sensitivity"] = "1"
+        assert Checking(changed).contents().wrong
+
+
 def test_marginals_have_a_certificate_that_is_checked(data: tacit.session.DataSet, tmp_path: Path) -> None:
     """Noise of single columns and of pairs is checked against max_rows; the choices of pairs are listed as stated."""
-    made = synthesize_table(data, "visits", epsilon=2, columns=["ward", "age", "cost"], bins=5, analyst="ana")
+    made = synthesize_tree(data, "visits", epsilon=2, columns=["ward", "age", "cost"], bins=5, analyst="ana")
     document = made.certificate.to_dict()
     assert document["way"] == "synthetic-rows"
     releases = [each["releases"] for each in document["mechanisms"]]

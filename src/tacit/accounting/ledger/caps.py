@@ -8,11 +8,12 @@ the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add
+from typing import Any
 
 from tacit.accounting.composition import Cost, costs_under
 from tacit.accounting.events import Event
@@ -173,11 +174,12 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The place of an offer, its price, and the sums after it."""
+    """The place of an offer, its price, and the sums after it; where the budget is one of each period, the `pages` of these."""
 
     offer: int
     price: Cost
     sums: Sums
+    pages: Mapping[tuple[str, int], tuple[tuple[int, Any], ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,15 @@ class Admission:
         """The guarantee, over all analysts together."""
         within = filter_for(self.policy.budget, self.policy.neighbours, self.for_events)
         return Cap(within, "the budget of the data set", "[budget]")
+
+    @property
+    def lifetime(self) -> Cap | None:
+        """The cap of a whole person over all periods, if one is declared."""
+        budget = self.policy.lifetime
+        if budget is None:
+            return None
+        within = filter_for(budget, self.policy.neighbours, self.for_events)
+        return Cap(within, "the budget of a person's lifetime", "lifetime of [budget]")
 
     def analyst(self, name: str) -> Analyst:
         """The policy for an analyst, under the normal form of the name."""

@@ -10,6 +10,17 @@ from typing import TYPE_CHECKING
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.ledger.by_period import (
+    EVERYBODY,
+    NO_END,
+    Key,
+    Limits,
+    Rows,
+    charged_pages,
+    digests_of,
+    rows_text,
+    spans,
+)
 from tacit.accounting.ledger.caps import filter_for
 from tacit.accounting.ledger.entries import (
     NEW_ACCOUNT,
@@ -18,7 +29,9 @@ from tacit.accounting.ledger.entries import (
     Account,
     Charged,
     Entry,
-    accounts_digest,
+    InPeriods,
+    account_text,
+    digest_of_texts,
     entry_from,
     hash_of,
     token_key,
@@ -27,6 +40,7 @@ from tacit.accounting.ledger.units import restated_price, under
 from tacit.errors import StoreUnusable, TacitError
 from tacit.privacy.catalog import analyst_name
 from tacit.privacy.loss import Neighbours
+from tacit.privacy.periods import merged
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Asker, Kept, Line, Marks
@@ -93,6 +107,8 @@ class Reader:
         self.answers: dict[int, tuple[str, str, int | None]] = {}
         self.askers: dict[tuple[str, str], int] = {}
         self.tokens: dict[tuple[str, int], Fraction] = {}  # what was asked for with each narrow token
+        self.pages: dict[Key, Rows] = {}  # the sums of periods
+        self.page_texts: dict[str, str] = {}  # their digests, by the names under which entries count them
 
     def read(self, line: Line) -> list[str]:
         """The problems of the next line; its own words are believed from here on, so that one change is one problem."""
@@ -154,20 +170,46 @@ class Reader:
             before = self._account(entry).spent
             if whole.after(before, entry.price) != entry.analyst_spent:
                 yield f"the sums of {entry.analyst} after it are wrong"
-        if entry.kind == "spend" and not whole.holds(entry.spent):
+        if entry.in_periods is not None:
+            yield from self._wrong_periods(entry, entry.in_periods)
+        elif entry.kind == "spend" and not whole.holds(entry.spent):
             yield "it was admitted beyond the cap"
+
+    def _wrong_periods(self, entry: Entry, charged: InPeriods) -> Iterator[str]:
+        """Every period that it is charged to is within the cap of a period, and a whole person within that of a lifetime."""
+        relation = entry.price.neighbours
+        if entry.kind not in ("spend", "recall") or merged(charged.runs) != charged.runs:
+            yield "it is charged to periods, which does not belong here"
+            return
+        lifetime = None if charged.lifetime is None else filter_for(charged.lifetime, relation, entry.for_events)
+        if entry.kind == "spend" and lifetime is not None and not lifetime.holds(entry.spent):
+            yield "it was admitted beyond the cap of a lifetime"
+        caps = {
+            entry.analyst: (entry.analyst_cap, NO_END),
+            **({EVERYBODY: (entry.cap, charged.most)} if entry.kind == "spend" else {}),
+        }
+        for (account, page), rows in charged_pages(entry, self.pages).items():
+            cap, most = caps.get(account, (None, NO_END))
+            held = None if cap is None else Limits.of(filter_for(cap, relation, entry.for_events), most)
+            if held and not all(held.hold(sums) for _, sums, mine in spans(rows, page, charged.runs) if mine):
+                yield "it was admitted beyond the cap of a period"
 
     def _wrong_counts(self, entry: Entry) -> Iterator[str]:
         failures = 0 if entry.kind == "resume" else self.failures + (entry.kind == "failure")
         counts, expected = (entry.questions, entry.failures), (self.questions + (entry.kind == "spend"), failures)
         if counts != expected and not (entry.kind == "adopt" and counts >= expected and entry.failures >= failures):
             yield "its counts of questions and failures are wrong"
-        if entry.accounts != accounts_digest(self.accounts_after(entry)):
+        if entry.accounts != self._digest_after(entry):
             yield "the accounts after it are wrong"
         if entry.units != self.units and entry.kind not in ("begin", "format") and (entry.kind, entry.units) != ("adopt", ""):
             yield "it counts for other units than the entries before it"
         if entry.kind in ("answer", "failure", "recall") and not self._is_about(entry):
             yield "it is about another entry than it says"
+
+    def _digest_after(self, entry: Entry) -> str:
+        """The digest of the accounts and of the pages of periods after an entry."""
+        accounts = {name: account_text(one) for name, one in self.accounts_after(entry).items()}
+        return digest_of_texts({**accounts, **self.page_texts, **digests_of(charged_pages(entry, self.pages))})
 
     def _is_about(self, entry: Entry) -> bool:
         """Whether there is the entry that this one is about, under its key; an answer after a recall is the one that was kept."""
@@ -180,7 +222,8 @@ class Reader:
     def _wrong_units(self, entry: Entry) -> Iterator[str]:
         sums = self.restated(int(entry.details["steps"]), entry.price.neighbours, entry)
         accounts = {name: replace(account, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, account in self.accounts.items()}
-        if sums.spent != entry.spent or entry.accounts != accounts_digest(accounts):
+        texts = {name: account_text(one) for name, one in accounts.items()}
+        if sums.spent != entry.spent or entry.accounts != digest_of_texts({**texts, **self.page_texts}):
             yield "the restated sums after it are wrong"
         if entry.price != nothing(entry.price.neighbours) or (entry.questions, entry.failures) != (self.questions, self.failures):
             yield "it changes more than the units"
@@ -216,6 +259,9 @@ class Reader:
             self._turn(entry)
         else:
             self.accounts = self.accounts_after(entry)
+        changed = charged_pages(entry, self.pages)
+        self.pages |= changed
+        self.page_texts |= digests_of(changed)
         self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
         self.failures, self.units, self.format, self.for_events = entry.failures, entry.units, entry.format, entry.for_events
@@ -280,6 +326,9 @@ def check_chain(lines: Iterable[Line], marks: Marks, answers: Iterable[Kept], as
     names = reader.accounts.keys() | marks.accounts.keys()
     wrong = sorted(name for name in names if reader.accounts.get(name) != marks.accounts.get(name))
     problems += [f"the account of {name} does not match the entries" for name in wrong]
+    pages = {key: rows_text(rows) for key, rows in reader.pages.items()}
+    if pages != marks.pages:
+        problems.append("the sums of periods do not match the entries")
     return Chain(reader.number + 1, (*problems, *_wrong_answers(reader, answers), *_wrong_askers(reader, askers)))
 
 

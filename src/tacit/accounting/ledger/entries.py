@@ -17,6 +17,7 @@ from typing import Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import (
     AboveThreshold,
+    AdaptiveRounds,
     Batch,
     BoundedRangeChoice,
     CalibratedGaussian,
@@ -36,6 +37,7 @@ from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
 from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import Neighbours
+from tacit.privacy.periods import Runs
 
 KINDS: dict[str, type[Event]] = {
     "laplace": LaplaceNoise,
@@ -51,6 +53,7 @@ KINDS: dict[str, type[Event]] = {
     "resampling": Resampling,
     "batch": Batch,
     "calibrated-gaussian": CalibratedGaussian,
+    "adaptive-rounds": AdaptiveRounds,
     "parallel": Parallel,
 }
 NAMES = {kind: name for name, kind in KINDS.items()}
@@ -276,6 +279,11 @@ class Entry:
         return self.more.get(TOKENS)
 
     @property
+    def in_periods(self) -> InPeriods | None:
+        """The periods that the entry is charged to, where the budget is per period."""
+        return self.more.get(PERIODS)
+
+    @property
     def text(self) -> str:
         """The canonical text of the entry, over which its hash is taken; written once, since books, head and hash ask for it."""
         if not self._written:
@@ -357,7 +365,34 @@ def _charged_from(document: Mapping[str, Any]) -> Charged:
     return Charged(exact_from(document["epsilon"]), tuple(path))
 
 
-MORE: Mapping[str, Form] = {TOKENS: Form(_charged_json, _charged_from)}
+PERIODS = "periods"
+
+
+@dataclass(frozen=True, slots=True)
+class InPeriods:
+    """The periods that an entry is charged to, and its price in each; the price of the entry itself is that of a whole person."""
+
+    per: str  # the calendar as text
+    runs: Runs
+    named: str
+    price: Cost
+    most: int  # questions of a period
+    lifetime: Budget | None = None  # the cap of a whole person
+
+
+def _in_periods_json(charged: InPeriods) -> dict[str, Any]:
+    price, lifetime = _sums_json(charged.price), _maybe(_cap_json, charged.lifetime)
+    plain = {name: getattr(charged, name) for name in ("per", "named", "most")}
+    return {**plain, "runs": [list(run) for run in charged.runs], "price": price, "lifetime": lifetime}
+
+
+def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
+    runs = tuple((_count(low), _count(high)) for low, high in document["runs"])
+    price, lifetime = Cost(*_sums(document["price"])), _maybe(_cap, document["lifetime"])
+    return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
+
+
+MORE: Mapping[str, Form] = {TOKENS: Form(_charged_json, _charged_from), PERIODS: Form(_in_periods_json, _in_periods_from)}
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
 TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal

@@ -28,6 +28,7 @@ from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import NOTHING_SPENT, Left, State
 from tacit.accounting.ledger import selling
+from tacit.accounting.ledger.by_period import EVERYBODY, Charge, Held, PeriodSums, StandingInPeriods, begun_of, held_of
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, check_chain, nothing
 from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
@@ -35,7 +36,7 @@ from tacit.accounting.ledger.pages import entry_after, now
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
-from tacit.privacy.catalog import analyst_name
+from tacit.privacy.catalog import Analyst, analyst_name
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Asker, Books, Kept, Line, Page
@@ -200,6 +201,11 @@ class Ledger:
         `counts` are the questions and failures that it had counted. If the units that it counted for are unknown, nothing more is
         admitted until the data owner declares them.
         """
+        if self.policy.per is not None and carried != nothing(carried.neighbours):
+            raise StoreUnusable(
+                "the sums of a lost ledger with periods cannot be carried over: they do not say what each period has spent",
+                remedy="restore the ledger from a backup",
+            )
 
         def work(page: Page) -> Entry:
             spent = self.caps.whole.filter.after(page.books.last.spent, carried)
@@ -255,16 +261,45 @@ class Ledger:
             return False
         return True
 
-    def left(self, analyst: str | None = None) -> Left:
-        """The largest cost of one further event under the data set's cap, and under the analyst's if one is named."""
+    def left(self, analyst: str | None = None, charge: Charge | None = None) -> Left:
+        """The largest cost of one further event under the data set's cap, and under the analyst's if one is named.
+
+        Where the budget is one of each period, the least one: of the periods of a charge, else of those that have begun.
+        """
+        if self.policy.per is not None:
+            standing = self._in_periods(analyst or "", charge)
+            return standing.shared if analyst is None else standing.left
         return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
 
     def standing(self, analyst: str) -> Standing:
         """The caps and sums of an analyst at this moment: which events are admitted, and how much remains."""
+        if self.policy.per is not None:
+            return self._in_periods(analyst)
         return Standing(self.caps, self._sums(analyst), self.caps.analyst(analyst))
 
+    def _in_periods(self, analyst: str, charge: Charge | None = None) -> StandingInPeriods:
+        """The standing of an analyst, or of the data set, in the periods of a charge, else in those that have begun."""
+        who = self.caps.analyst(analyst) if analyst else Analyst("")
+        runs = charge.runs if charge is not None else begun_of(self.policy)
+
+        def look(page: Page) -> StandingInPeriods:
+            read = (page.all_pages_of(EVERYBODY), page.all_pages_of(who.name)) if charge is None else None
+            held = held_of(page.pages_of, self.caps, who, runs) if read is None else Held(self.caps, who, *read)
+            return StandingInPeriods(self.caps, selling.sums_of(page.books, who.name), who, held, runs)
+
+        return self._store.look(look)
+
+    def by_period(self, analyst: str | None = None) -> list[tuple[str, PeriodSums, Left]]:
+        """The periods that have begun, in words, with their sums and the remaining budget; neighbours with equal sums are one."""
+        return self._in_periods(analyst or "").each(alone=analyst is None)
+
     def room(self, price: Cost, analyst: str | None = None) -> int:
-        """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named."""
+        """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named.
+
+        Where the budget is one of each period, each question counts in every period that has begun.
+        """
+        if self.policy.per is not None:
+            return self._in_periods(analyst or "").room(price)
         return selling.room(self._look(), self.caps, price, None if analyst is None else self.caps.analyst(analyst))
 
     def spent(self, analyst: str | None = None) -> State:
@@ -291,7 +326,7 @@ class Ledger:
 
     def token_left(self, analyst: str, bearer: selling.Bearer) -> Fraction | None:
         """The largest epsilon that the narrow tokens of a bearer still admit; None if none of them has a limit."""
-        return self._store.look(lambda page: selling.left_of(page, bearer, analyst))
+        return self._store.look(lambda page: _left_of(page, bearer, analyst))
 
     def token_sums(self, analyst: str, numbers: Iterable[int]) -> dict[int, Fraction]:
         """The sums of the epsilons that were asked for with narrow tokens of an analyst, by their numbers."""
@@ -398,6 +433,12 @@ def _declared_owner(store: Store, first: Entry) -> Mapping[str, str]:
     except (TacitError, ValueError, TypeError, LookupError, AttributeError):
         return {}
     return entry.details
+
+
+def _left_of(page: Page, bearer: selling.Bearer, analyst: str) -> Fraction | None:
+    """The largest epsilon that the tokens still admit; None if none of them has a limit."""
+    lefts = (token.most - page.token_sum(analyst, token.number) for token in bearer.path if token.most is not None)
+    return min(lefts, default=None)
 
 
 def _is_kept(page: Page, key: str) -> bool:

@@ -5,6 +5,7 @@ tacit_entries    every entry: its canonical text and the hash of it
 tacit_accounts   the sums and failures of each analyst; every entry holds a digest of them all
 tacit_units      declarations of units, by their fingerprints
 tacit_kept       questions that are being answered, and answers that were released, by question
+tacit_periods    the sums of every period, by account, in pages of 128 periods (by_period.py)
 tacit_askers     who has paid for which of them; and, under the name of a narrow token, the last entry that counts it
 
 `:name` is a value that is given by its name. Nothing is ever put into the words of a statement.
@@ -13,12 +14,13 @@ tacit_askers     who has paid for which of them; and, under the name of a narrow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from tacit.accounting.ledger.by_period import EMPTY, Key, Pages, Rows, digests_of, page_name, rows_from, rows_text
 from tacit.accounting.ledger.chain import nothing
 from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
@@ -56,8 +58,11 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS tacit_askers (
         "key" TEXT NOT NULL, analyst TEXT NOT NULL, entry {whole} NOT NULL, PRIMARY KEY ("key", analyst),
         FOREIGN KEY (entry) REFERENCES tacit_entries (number))""",
+    """CREATE TABLE IF NOT EXISTS tacit_periods (
+        account TEXT NOT NULL, page {whole} NOT NULL, text TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (account, page))""",
     OPEN_INDEX,
 )
+PERIODS, OF_PERIODS = "tacit_periods", TABLES[-2]
 HAS_OPEN_INDEX = {
     "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = 'tacit_open'",
     "postgresql": "SELECT 1 WHERE to_regclass('tacit_open') IS NOT NULL",
@@ -67,6 +72,8 @@ HAS_BOOKS = "SELECT place FROM tacit_books"
 READ_BOOKS = """SELECT tacit_books.identity, format, tacit_books.number, tacit_books.hash, tacit_entries.hash, text
     FROM tacit_books LEFT OUTER JOIN tacit_entries ON tacit_entries.number = tacit_books.number"""
 READ_ACCOUNTS = "SELECT analyst, spent, failures FROM tacit_accounts"
+READ_DIGESTS = "SELECT account, page, digest FROM tacit_periods"
+READ_PERIODS = "SELECT account, page, text FROM tacit_periods WHERE account = :account AND page >= :low AND page <= :high"
 READ_KEPT = """SELECT "key", entry, until, answer, text FROM tacit_kept WHERE "key" = :wanted"""
 READ_LOST = """SELECT "key", entry, until, answer, text FROM tacit_kept
     WHERE answer IS NULL AND until > 0 AND until <= :now ORDER BY until LIMIT :most"""
@@ -84,6 +91,8 @@ APPEND = "INSERT INTO tacit_entries (number, hash, text) VALUES (:number, :hash,
 MOVE = "UPDATE tacit_books SET number = :last, hash = :last_hash, format = :format"
 PUT_ACCOUNT = """INSERT INTO tacit_accounts (analyst, spent, failures) VALUES (:analyst, :spent, :failures)
     ON CONFLICT (analyst) DO UPDATE SET spent = excluded.spent, failures = excluded.failures"""
+PUT_PERIODS = """INSERT INTO tacit_periods (account, page, text, digest) VALUES (:account, :page, :text, :digest)
+    ON CONFLICT (account, page) DO UPDATE SET text = excluded.text, digest = excluded.digest"""
 PUT_KEPT = """INSERT INTO tacit_kept ("key", entry, until, answer, text) VALUES (:key, :entry, :until, :answer, :text)
     ON CONFLICT ("key") DO UPDATE
     SET entry = excluded.entry, until = excluded.until, answer = excluded.answer, text = excluded.text"""
@@ -103,15 +112,15 @@ class Books:
     last: Entry
     hash: str
     accounts: Mapping[str, Account]
-    texts: Mapping[str, str]  # of the accounts, of which every entry holds a digest
+    texts: Mapping[str, str]  # of the accounts, of which every entry holds a digest; and the digests of pages of periods
 
-    def after_entry(self, last: Entry, digest: str, changed: Mapping[str, Account]) -> Books:
-        """The books after an entry that changes these accounts."""
-        return Books(last, digest, {**self.accounts, **changed}, self.texts_with(changed))
+    def after_entry(self, last: Entry, digest: str, changed: Mapping[str, Account], pages: Pages) -> Books:
+        """The books after an entry that changes these accounts and these pages of periods."""
+        return Books(last, digest, {**self.accounts, **changed}, self.texts_with(changed, pages))
 
-    def texts_with(self, changed: Mapping[str, Account]) -> dict[str, str]:
-        """The texts of all accounts, with these changed."""
-        return {**self.texts, **{name: account_text(one) for name, one in changed.items()}}
+    def texts_with(self, changed: Mapping[str, Account], pages: Pages) -> dict[str, str]:
+        """The texts of all accounts and the digests of all pages, with these changed."""
+        return {**self.texts, **{name: account_text(one) for name, one in changed.items()}, **(digests_of(pages) if pages else {})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,7 @@ class Marks:
     number: int
     hash: str
     accounts: Mapping[str, Account]
+    pages: Mapping[Key, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +164,15 @@ class Asker:
 
 
 def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Account], **what: Any) -> Entry:
-    """The entry that follows what is in the books; `changed` are the accounts that it changes, and the rest is as it was."""
+    """The entry that follows what is in the books; `changed` are the accounts that it changes, and the rest is as it was.
+
+    So are the `pages` of periods, if they are given.
+    """
+    pages = what.pop("pages", {})
     last = books.last
     same = {"price": nothing(last.price.neighbours), "spent": last.spent, "units": last.units, "for_events": last.for_events}
     counts = {"questions": last.questions, "failures": last.failures}
-    digest = digest_of_texts(books.texts_with(changed))
+    digest = digest_of_texts(books.texts_with(changed, pages))
     told: dict[str, Any] = {**same, **counts, "accounts": digest, "cap": cap, **what}
     return Entry(last.ledger, last.number + 1, books.hash, now(), kind, **told)
 
@@ -178,21 +192,43 @@ DAMAGED = "restore the ledger from a backup; `tacit history` lists what is wrong
 class Page:
     """The ledger inside one transaction: what is read through it and what is appended happens together, or not at all."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, has_periods: bool = False) -> None:
         self._connection = connection
-        self.books = read_books(connection)
+        self.books = read_books(connection, has_periods)
 
-    def append(self, entry: Entry, accounts: Mapping[str, Account] | None = None) -> Entry:
-        """Write the entry, and the accounts that it changes; it must hold the digest of all accounts after it."""
+    def append(self, entry: Entry, accounts: Mapping[str, Account] | None = None, pages: Pages | None = None) -> Entry:
+        """Write the entry, and the accounts and pages that it changes; it must hold the digest of all of them after it."""
         text = entry.text
         digest = hash_of(text)
         self._connection.run(APPEND, number=entry.number, hash=digest, text=text)
         self._connection.run(MOVE, last=entry.number, last_hash=digest, format=entry.format)
-        for name, account in (accounts or {}).items():
-            row = {"analyst": name, "spent": state_text(account.spent), "failures": account.failures}
+        for analyst, account in (accounts or {}).items():
+            row = {"analyst": analyst, "spent": state_text(account.spent), "failures": account.failures}
             self._connection.run(PUT_ACCOUNT, **row)
-        self.books = self.books.after_entry(entry, digest, accounts or {})
+        for (whose, number), rows in (pages or {}).items():
+            written = rows_text(rows)
+            self._connection.run(PUT_PERIODS, account=whose, page=number, text=written, digest=hash_of(written))
+        self.books = self.books.after_entry(entry, digest, accounts or {}, pages or {})
         return entry
+
+    def pages_of(self, account: str, low: int, high: int) -> dict[int, Rows]:
+        """The sums of an account in the pages between two numbers; those that were never charged hold zeros."""
+        pages = dict.fromkeys(range(low, high + 1), EMPTY)
+        expected = {number for number in pages if page_name((account, number)) in self.books.texts}
+        for _, number, text in self._connection.run(READ_PERIODS, account=account, low=low, high=high) if expected else ():
+            if self.books.texts.get(page_name((account, number))) != f'"{hash_of(text)}"':
+                raise StoreUnusable("the sums of periods do not match the ledger's last entry", remedy=DAMAGED)
+            pages[number] = rows_from(text)
+            expected.discard(number)
+        if expected:
+            raise StoreUnusable("the ledger has lost sums of periods", remedy=DAMAGED)
+        return pages
+
+    def all_pages_of(self, account: str) -> dict[int, Rows]:
+        """The sums of an account in all pages that were ever charged."""
+        named = (name.split(" ", 2) for name in self.books.texts if name.startswith(" "))
+        numbers = [int(number) for _, number, whose in named if whose == account]
+        return self.pages_of(account, min(numbers), max(numbers)) if numbers else {}
 
     def kept(self, key: str) -> Kept | None:
         """The question or answer under a key."""
@@ -273,6 +309,11 @@ def create_tables(connection: Connection, last: Entry, digest: str, units: str) 
     return True
 
 
+def make_periods(connection: Connection) -> None:
+    """Make the table of periods in a ledger that was begun without it."""
+    connection.run(OF_PERIODS.format(whole=WHOLE[connection.kind]))
+
+
 def index_open(connection: Connection) -> None:
     """Make the index of open questions in a ledger that was begun without it; its rows stay as they are."""
     if not connection.run(HAS_OPEN_INDEX[connection.kind]):
@@ -281,8 +322,9 @@ def index_open(connection: Connection) -> None:
 
 def read_marks(connection: Connection) -> Marks:
     """The unchecked state of the ledger, for reading the whole chain."""
+    pages = connection.run("SELECT account, page, text FROM tacit_periods") if connection.has(PERIODS) else ()
     for identity, _, number, digest, _, _ in connection.run(READ_BOOKS):
-        return Marks(identity, number, digest, _read_accounts(connection))
+        return Marks(identity, number, digest, _read_accounts(connection), {(name, page): text for name, page, text in pages})
     raise StoreUnusable("the ledger has lost its row", remedy=DAMAGED)
 
 
@@ -290,24 +332,28 @@ def _read_accounts(connection: Connection) -> dict[str, Account]:
     return {name: Account(state_from(spent), failures) for name, spent, failures in connection.run(READ_ACCOUNTS)}
 
 
-def read_books(connection: Connection) -> Books:
+def read_books(connection: Connection, has_periods: bool = False) -> Books:
     """The last entry with all accounts, refused where they do not agree with each other."""
     identity, written, _, digest, own, text = next(iter(connection.run(READ_BOOKS)), (None,) * 6)
     if text is None:
         raise StoreUnusable("the ledger has lost its last entry", remedy=DAMAGED)
     if written not in FORMATS:
         raise StoreUnusable(f"unsupported ledger format {written}: expected {FORMAT}", remedy="update tacit")
-    return _books(identity, (digest, own, text), tuple(connection.run(READ_ACCOUNTS)))
+    digests = tuple(connection.run(READ_DIGESTS)) if has_periods else ()
+    return _books(identity, (digest, own, text), tuple(connection.run(READ_ACCOUNTS)), digests)
 
 
 @lru_cache(maxsize=8)  # by everything that was read, so that what has not changed is not parsed again
-def _books(identity: str, line: tuple[str, str, str], rows: tuple[tuple[str, str, int], ...]) -> Books:
+def _books(
+    identity: str, line: tuple[str, str, str], rows: tuple[tuple[str, str, int], ...], digests: tuple[tuple[str, int, str], ...]
+) -> Books:
     digest, own, text = line
     if not digest == own == hash_of(text):
         raise StoreUnusable("the last entry of the ledger was changed", remedy=DAMAGED)
     last = entry_from(text)
     accounts = {analyst: _account(spent, failures) for analyst, spent, failures in rows}
     texts = {analyst: f"[{spent},{failures}]" for analyst, spent, failures in rows}
+    texts |= {page_name((account, page)): f'"{digest}"' for account, page, digest in digests}
     if last.ledger != identity or last.accounts != digest_of_texts(texts):
         raise _other_accounts()
     return Books(last, digest, accounts, texts)

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import on_grid_up
+from tacit.accounting.ledger.by_period import Charge, first_in_periods, most_questions, require_nothing_paid, required
 from tacit.accounting.ledger.caps import (
     Admission,
     Admitted,
@@ -25,7 +26,7 @@ from tacit.accounting.ledger.caps import (
 )
 from tacit.accounting.ledger.chain import nothing, read_chain
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, TOKENS, Charged, Counted, Entry, entry_from, hash_of
-from tacit.accounting.ledger.pages import Books, Kept, entry_after
+from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after
 from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
@@ -34,6 +35,7 @@ from tacit.privacy.loss import Neighbours
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Page
 
+Asked = tuple[Admission, Analyst, bool]  # the caps, the analyst who pays, and whether the data set pays too
 PAID = ("spend", "recall")  # kinds of entries by which an analyst pays for an answer
 LEASE = 150.0  # seconds for which a question counts as being answered, unless its process renews it (`Ledger.held`)
 
@@ -50,9 +52,7 @@ class Token:
 class Bearer:
     """The narrow token that was presented and those above it, in that order; none if it was not a narrow one.
 
-    `require_live` raises if the presented token, or one that it was made from, has ended.
-
-    `asked` has the epsilon of each offer of a sale, as the question was asked.
+    `require_live` raises if the presented token, or one that it was made from, has ended. `asked` has the epsilon of each offer.
     """
 
     path: tuple[Token, ...]
@@ -77,6 +77,7 @@ class Sale:
     tables: tuple[str, ...] = ()
     request: str = ""
     bearer: Bearer | None = None
+    charge: Charge | None = None  # where the budget is one of each period
     among: int = 0  # questions of the statement that selects from its answer; 0 if it is asked by itself
     resumes: bool = False  # whether an earlier process of the same request has certainly ended, and has shown nothing
 
@@ -164,7 +165,8 @@ def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = N
 
 def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
-    require_to_go_on(page.books.last, account, caps.policy.questions_at_most)
+    most = caps.policy.questions_at_most if sale.charge is None else most_questions(caps.policy, sale.charge)
+    require_to_go_on(page.books.last, account, most)
     admitted, charged = _admit(page, sale, caps, analyst)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {
@@ -175,10 +177,9 @@ def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Gr
     }
     counted = {"event": sale.offers[admitted.offer], "questions": page.books.last.questions + 1}
     changed = {analyst.name: replace(account, spent=admitted.sums.own)}
-    entry = entry_after(
-        page.books, caps.policy.budget, "spend", changed, **asked, **sums, **counted, details=sale.details, more=charged
-    )
-    page.append(entry, changed)
+    told = {**asked, **sums, **counted, "details": sale.details, "more": charged, "pages": admitted.pages}
+    entry = entry_after(page.books, caps.policy.budget, "spend", changed, **told)
+    page.append(entry, changed, admitted.pages)
     page.note_tokens(entry)
     if sale.key:
         page.keep(Kept(sale.key, entry.number, time.time() + LEASE, None, None))
@@ -186,25 +187,33 @@ def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Gr
     return Granted(entry, admitted.offer)
 
 
-def _admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: bool = True) -> tuple[Admitted, dict[str, Charged]]:
+def _first(page: Page, sale: Sale, places: Sequence[int], asked: Asked) -> tuple[Admitted, dict[str, Any]]:
+    """The first of some offers that the caps admit, and what its entry says of periods."""
+    (caps, analyst, shared), offers = asked, [sale.offers[place] for place in places]
+    sums = sums_of(page.books, analyst.name)
+    if caps.policy.per is None:
+        return caps.first(offers, sums, analyst, shared), {}
+    return first_in_periods(page.pages_of, required(sale.charge).of(places), offers, (*asked, sums))
+
+
+def _admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: bool = True) -> tuple[Admitted, dict[str, Any]]:
     """The first offer that the tokens and then the caps admit, and the charge to each token; or the first refusal.
 
     The tokens come first: otherwise one that has nothing left would learn, for nothing, what the other caps still admit.
     """
-    sums = sums_of(page.books, analyst.name)
     if sale.bearer is not None:
         sale.bearer.require_live()
     if sale.bearer is None or not sale.bearer.path:
-        return caps.first(sale.offers, sums, analyst, shared), {}
+        return _first(page, sale, range(len(sale.offers)), (caps, analyst, shared))
     charges = charges_of(page, sale.bearer, analyst.name)
     within = [place for place, charge in enumerate(charges) if not isinstance(charge, BudgetExceeded)]
     if not within:
         raise next(charge for charge in charges if isinstance(charge, BudgetExceeded))
-    admitted = caps.first([sale.offers[place] for place in within], sums, analyst, shared)
+    admitted, more = _first(page, sale, within, (caps, analyst, shared))
     offer = within[admitted.offer]
     charge = charges[offer]
     assert isinstance(charge, Charged)  # noqa: S101  # all others were left out
-    return replace(admitted, offer=offer), {TOKENS: charge}
+    return replace(admitted, offer=offer), {TOKENS: charge, **more}
 
 
 def charges_of(page: Page, bearer: Bearer, analyst: str) -> list[Charged | BudgetExceeded]:
@@ -224,12 +233,6 @@ def _charge(before: Sequence[tuple[Token, Fraction]], epsilon: Fraction) -> Char
                 argument="epsilon",
             )
     return Charged(epsilon, tuple(Counted(token.number, asked + epsilon, token.most) for token, asked in before))
-
-
-def left_of(page: Page, bearer: Bearer, analyst: str) -> Fraction | None:
-    """The largest epsilon that the tokens still admit; None if none of them has a limit."""
-    lefts = (token.most - page.token_sum(analyst, token.number) for token in bearer.path if token.most is not None)
-    return min(lefts, default=None)
 
 
 def _is_leased(kept: Kept, now: float) -> bool:
@@ -280,14 +283,15 @@ def _recall_answer(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recal
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     require_few_failures(page.books.last, account)
     asked_with = None if sale.bearer is None else replace(sale.bearer, asked=sale.bearer.asked[offer : offer + 1])
-    paying = replace(sale, offers=(released,), bearer=asked_with)
+    charge = None if sale.charge is None else Charge(sale.charge.runs, (paid.price,))  # its price is that of a whole person
+    paying = replace(sale, offers=(released,), bearer=asked_with, charge=charge)
     admitted, more = _admit(page, paying, caps, analyst, shared=False)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {"price": admitted.price, "analyst_spent": admitted.sums.own, "analyst_cap": analyst.budget}
     changed = {analyst.name: replace(account, spent=admitted.sums.own)}
-    told = {"about": kept.entry, "event": released, "details": sale.details, "more": more}
+    told = {"about": kept.entry, "event": released, "details": sale.details, "more": more, "pages": admitted.pages}
     charged = entry_after(page.books, caps.policy.budget, "recall", changed, **asked, **sums, **told)
-    page.append(charged, changed)
+    page.append(charged, changed, admitted.pages)
     page.note_tokens(charged)
     page.append(_answer_entry(page, charged, text, caps))
     page.note_asker(sale.key, analyst.name, charged.number)
@@ -323,17 +327,11 @@ def require_paid(page: Page, kept: Kept, entry: int, analyst: str) -> None:
     line = page.line(entry)
     paid = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
     if paid is None or paid.kind not in PAID or (paid.key, paid.analyst) != (kept.key, analyst):
-        raise StoreUnusable(
-            f"the record of who paid for the answer of entry {kept.entry} was changed",
-            remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
-        )
+        raise StoreUnusable(f"the record of who paid for the answer of entry {kept.entry} was changed", remedy=DAMAGED)
 
 
 def _changed_answer(kept: Kept) -> StoreUnusable:
-    return StoreUnusable(
-        f"the answer stored for entry {kept.entry} was changed or damaged",
-        remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
-    )
+    return StoreUnusable(f"the answer stored for entry {kept.entry} was changed or damaged", remedy=DAMAGED)
 
 
 # --- what became of it -------------------------------------------------------------------------------------------------------
@@ -466,6 +464,7 @@ def accept_units(page: Page, policy: Policy, steps: int, by: str, why: str) -> E
     Everything that was paid before is restated one by one. The sums after it may exceed the cap: then nothing more is admitted.
     """
     _require_steps(steps, page.books.last.price.neighbours, policy.neighbours)
+    require_nothing_paid(page.books.texts, policy, page.books.last.questions)
     if not differences(page, policy):
         raise InvalidInput("the ledger already counts for the declared units; there is nothing to restate")
     return _turn(page, policy, units_of(page).accepting(policy.units), steps, by, why)

@@ -54,6 +54,7 @@ def budget_statement(ledger: Ledger, analyst: str, shown: Shown, bearer: Bearer 
             "left": amounts(shown.shared.epsilon, shown.shared.delta),
             "shown": shown.how,
         },
+        **({} if ledger.policy.per is None else {"periods": periods_statement(ledger, analyst)}),
         **({} if bearer is None or not bearer.path else {"token": _token(ledger, analyst, bearer)}),
     }
 
@@ -105,8 +106,27 @@ def _looked_at(ledger: Ledger, first: int, end: int, pause: Callable[[], object]
 def _entry(entry: Entry) -> dict[str, Any]:
     epsilon = None if entry.price.epsilon is None else decimal_text(entry.price.epsilon)
     price = {"epsilon": epsilon, "rho": decimal_text(entry.price.rho), "delta": decimal_text(entry.price.delta)}
+    in_periods = _in_periods(entry)
     kind = "spend" if entry.kind == "recall" else entry.kind  # an analyst never learns that another one had asked the same
     head = {"entry": entry.number, "at": entry.at, "kind": kind, "price": price}
     about = entry.about if entry.kind == "failure" else None
     token = None if entry.charged is None else entry.charged.path[0].number
-    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about, "token": token}
+    return {**head, "question": entry.question, "data_version": entry.data_version, "about": about, "token": token, **in_periods}
+
+
+def _in_periods(entry: Entry) -> dict[str, Any]:
+    """The periods of an entry and its price in each; the price beside it is that of a whole person."""
+    if entry.in_periods is None:
+        return {}
+    paid = entry.in_periods.price
+    epsilon = None if paid.epsilon is None else decimal_text(paid.epsilon)
+    each = {"epsilon": epsilon, "rho": decimal_text(paid.rho), "delta": decimal_text(paid.delta)}
+    return {"periods": entry.in_periods.named, "price_in_each": each}
+
+
+def periods_statement(ledger: Ledger, analyst: str | None = None) -> list[dict[str, Any]]:
+    """The remaining budget of each period that has begun, the oldest first; neighbours that are equal are one line."""
+    return [
+        {"periods": words, "questions": sums[3], "left": amounts(left.epsilon, left.delta)}
+        for words, sums, left in ledger.by_period(analyst)
+    ]

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext, suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
@@ -34,6 +34,7 @@ from tacit.accounting.ledger.pages import (
     ASKERS,
     BOOKS,
     HAS_OPEN_INDEX,
+    PERIODS,
     PUT_ACCOUNT,
     Asker,
     Kept,
@@ -43,6 +44,7 @@ from tacit.accounting.ledger.pages import (
     create_tables,
     every_line,
     index_open,
+    make_periods,
     read_lines,
     read_marks,
 )
@@ -122,6 +124,11 @@ class Store:
         """Whether a table with that name is there."""
         return self._read(lambda connection: connection.has(table))
 
+    @cached_property
+    def has_periods(self) -> bool:
+        """Whether there is the table of periods, which is made when a ledger is begun or opened."""
+        return self.has(PERIODS)
+
     def has_open_index(self) -> bool:
         """Whether open questions have an index."""
         return self._read(lambda connection: bool(connection.run(HAS_OPEN_INDEX[connection.kind])))
@@ -137,11 +144,15 @@ class Store:
         is unknown, and the error says that the entry counts if it was written. Without `flush` the next flush brings the entry to
         the disk: for entries that may be lost with the machine.
         """
-        return self._again(lambda: self._transaction(lambda connection: work(Page(connection)), self._database.lock, flush))
+        paged = self.has_periods
+        return self._again(lambda: self._transaction(lambda connection: work(Page(connection, paged)), self._database.lock, flush))
 
     def look(self, work: Callable[[Page], Result]) -> Result:
         """The result of `work`, which reads the ledger's page as of one moment."""
-        return self._again(lambda: self._transaction(lambda connection: work(Page(connection)), None, flush=False, turn=False))
+        paged = self.has_periods
+        return self._again(
+            lambda: self._transaction(lambda connection: work(Page(connection, paged)), None, flush=False, turn=False)
+        )
 
     def lines(self, after: int, count: int) -> list[Line]:
         """At most `count` entries that follow the number `after`, in order; without a look at the books."""
@@ -246,10 +257,16 @@ def convert_format_1(store: Store, policy: Policy, now: str) -> bool:
 
 
 def _index(store: Store) -> None:
-    """Index the open questions of a ledger that was begun without it; where that is not permitted, they are searched for."""
+    """Index the open questions of a ledger that was begun without it; where that is not permitted, they are searched for.
+
+    The same for the table of periods, without which no budget of a period is kept.
+    """
     with suppress(StoreUnusable):
         if not store.has_open_index():
             store.convert(index_open)
+    with suppress(StoreUnusable):
+        if not store.has(PERIODS):
+            store.convert(make_periods)
 
 
 def _convert(connection: Connection, policy: Policy, now: str) -> None:

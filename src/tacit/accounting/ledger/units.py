@@ -23,6 +23,7 @@ from tacit.accounting.ledger.register import server_places
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, Source, Table, analyst_name
 from tacit.privacy.loss import Neighbours
+from tacit.privacy.periods import Per
 from tacit.privacy.rounding import exp_down, exp_up
 
 UNKNOWN = ""
@@ -114,7 +115,7 @@ def units_from(text: str) -> Units:
 
 def declared_units(catalog: Catalog) -> Units:
     """The units that a catalog declares. A private table with the source of a public one is closed."""
-    private = {name: _unit(table) for name, table in catalog.tables.items() if not table.public}
+    private = {name: _unit(table, catalog.per) for name, table in catalog.tables.items() if not table.public}
     public = tuple(sorted(name for name, table in catalog.tables.items() if table.public))
     marks = {name: _marks(catalog, table.source) for name, table in catalog.tables.items()}
     opened = tuple(sorted({mark for name in public for mark in marks[name]}))
@@ -142,11 +143,10 @@ def _marks(catalog: Catalog, source: Source) -> tuple[str, ...]:
     return tuple(sorted({sha256(canonical_json([place, table]).encode()).hexdigest() for place in places}))
 
 
-def _unit(table: Table) -> str:
-    """The declaration of a table's units as a text: its own rows (or their key), or a column and what it refers to."""
-    if table.unit is None:
-        return canonical_json(["row", table.key])
-    return canonical_json([table.unit.column, table.unit.references, table.no_unit])
+def _unit(table: Table, per: Per | None) -> str:
+    """The declaration of a table's units as a text: its own rows (or their key), or a column and what it refers to; and periods."""
+    unit = ["row", table.key] if table.unit is None else [table.unit.column, table.unit.references, table.no_unit]
+    return canonical_json(unit if per is None else [unit, table.period, per.calendar.text, per.zone])
 
 
 # --- old prices under new units ----------------------------------------------------------------------------------------------
@@ -213,6 +213,7 @@ FAILURES_OF_DATA_SET = 10
 class Policy:
     """The rules of one ledger. `data_set` and `catalog` (a file's name) say whose it is; analysts are keyed by normal forms.
 
+    `per` says what a period is, where the budget is one of each period: then caps count for every period alone.
     A policy is read from a catalog, or made by whoever keeps a ledger without one. It may change while a ledger lives: caps in
     force are written into every entry.
     `split` is the share of delta for the conversion of rho. A ledger takes it when it begins, and keeps it (ledger.md).
@@ -226,6 +227,12 @@ class Policy:
     split: Fraction = HALF
     data_set: str = ""
     catalog: str = ""
+    per: Per | None = None
+
+    @property
+    def lifetime(self) -> Budget | None:
+        """The cap of a whole person over all periods, if one is declared."""
+        return None if self.per is None or self.per.lifetime is None else Budget(*self.per.lifetime)
 
     def analyst(self, name: str) -> Analyst | None:
         """The policy for an analyst by the normal form of the name; None where analysts are declared and this is not one."""
@@ -244,4 +251,5 @@ def policy_of(catalog: Catalog) -> Policy:
         split=catalog.split,
         data_set=catalog.name,
         catalog=catalog.file,
+        per=catalog.per,
     )

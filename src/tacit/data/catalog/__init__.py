@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog.columns import KEYS, KIND_WORDS, PARTS, read_column, read_encoding, read_notation, read_rule, rule_text
+from tacit.data.catalog.periods import NEED_PER, with_periods
 from tacit.data.declaration import (
     BROKEN,
     MOST_PARTS,
@@ -103,7 +104,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
     if reading.problems:
         raise reading.unusable(name)
     budget = _budget(declared["budget"])
-    return Catalog(
+    catalog = Catalog(
         budget=budget,
         tables=tables,
         analysts={name: _analyst(name, analysts[written], budget) for name, written in names.items()},
@@ -122,6 +123,8 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         show_left=declared["budget"].get("show_left", "tenths"),
         declared_split=None if (split := declared["budget"].get("split")) is None else exact(split),
     )
+    plain = not {"per", *NEED_PER} & declared["budget"].keys() and not any(table.period for table in tables.values())
+    return catalog if plain else with_periods(declared, catalog, reading)
 
 
 def _check_cores(store: Any, reading: Reading) -> None:
@@ -319,8 +322,8 @@ def _looked_up_in(table: str, by_table: Mapping[str, Owner | None]) -> str | Non
 Declared = Mapping[str, Any]
 Columns = dict[str, Column | LawViolated]
 
-OF_UNITS = ("unit", "max_rows", "max_rows_per_group", "rows_at_most", "max_joined_rows", "no_unit", "min_people", "min_rows")
 OF_ROWS = ("max_rows", "max_rows_per_group")
+OF_UNITS = ("unit", "period", *OF_ROWS, "rows_at_most", "max_joined_rows", "no_unit", "min_people", "min_rows")
 OF_CSV = ("encoding", "separator")
 READ_APART = ("source", "columns", "unit", *OF_CSV, *KEYS)
 EXAMPLES = {

@@ -29,6 +29,7 @@ from tacit.data.ownership import (
     owners,
     staged_name,
 )
+from tacit.data.prepare.by_period import PERIOD, period_sql, stored_condition
 from tacit.data.prepare.packing import Keys, packing_of
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
@@ -249,12 +250,13 @@ def _ranking_of(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp
     repeated = key_name(table.key or "") if names_rows and most > 1 else None  # a first row cannot repeat a key
     own, texts = key_sql(own_key(table), keys.type), frozenset(map(key_name, keys.texts_of(table)))
     placed_before = workshop is not workshop.bench
-    return Ranking(packing_of(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before)
+    period = period_sql(table) if table.per else ""
+    return Ranking(packing_of(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before, period)
 
 
 def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> int | None:
     """Put the ranked rows into a table of the engine; returns how many units they have, if the engine has numbered these."""
-    staged, condition, words = staged_name(table), kept_condition(stored_columns(table)), f"ranking {table.name}"
+    staged, condition, words = staged_name(table), _kept(table), f"ranking {table.name}"
     if workshop is workshop.bench and _alone(workshop, table, ranking, condition):
         workshop.keep(_ranked_name(table), ranking.alone(staged, condition), step=words)
         return None
@@ -304,6 +306,7 @@ def _stored_table(workshop: Maker, table: Table, units: Units, codes: Mapping[st
     """
     columns, words = stored_columns(table), workshop.words
     values = "".join(f", {sql} AS {name(column)}" for column, sql in packing_of(columns, words).unpack().items())
+    values += f", {period_sql(table)} AS {PERIOD}" if table.per else ""
     coded = "".join(f", codes_{place}.tacit_code AS {name(code_name(column))}" for place, column in enumerate(codes))
     looked_up = "".join(
         f" LEFT JOIN {table_of} AS codes_{place} ON CAST(held.{key_name(column)} AS {key_type}) = codes_{place}.tacit_value"
@@ -314,7 +317,7 @@ def _stored_table(workshop: Maker, table: Table, units: Units, codes: Mapping[st
     none = "".join(f", CAST(NULL AS {words.types.whole}) AS {name(code_name(column))}" for column in codes)
     parts = [named] if own_key(table) is not None else []
     if _keeps_unnamed(table):
-        rows = f"SELECT * FROM {staged_name(table)} WHERE {kept_condition(columns)} AND {_without_key(table)}"
+        rows = f"SELECT * FROM {staged_name(table)} WHERE {_kept(table)} AND {_without_key(table)}"
         alone = f"SELECT tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none}"
         parts.append(f"{alone} FROM ({workshop.numbered(rows, 'tacit_unit', units.most)})")
     return " UNION ALL ".join(parts)
@@ -338,10 +341,25 @@ def _report(workshop: Maker, catalog: Catalog, table: Table, way: list[LookUp], 
     used = f"SELECT count(DISTINCT tacit_row) FROM {_ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
     rows = workshop.rows(used)[0][0] if shared else copies
     without_unit = 0 if _keeps_unnamed(table) else unnamed
-    dropped = {"value": counts.dropped, "no unit": without_unit, "limit": counts.read - counts.dropped - without_unit - rows}
+    later = _not_begun(workshop, table)
+    limit = counts.read - counts.dropped - without_unit - rows - later
+    dropped = {"value": counts.dropped, "no unit": without_unit, "limit": limit, **({"not begun": later} if table.per else {})}
     sharing = {"copies": copies, "shared": shared, "most_owners": most, "alike": _alike(workshop, catalog, table, key_type)}
     larger = _would_keep(workshop, table, unnamed if _keeps_unnamed(table) else 0) if table.unit and dropped["limit"] else {}
     return TableReport(table.name, False, counts.read, rows, dropped, counts.columns, unnamed=unnamed, would_keep=larger, **sharing)
+
+
+def _kept(table: Table) -> str:
+    """SQL that is true for staged rows that are stored, except for limits."""
+    return stored_condition(table) if table.per else kept_condition(stored_columns(table))
+
+
+def _not_begun(workshop: Maker, table: Table) -> int:
+    """How many rows that no value drops are of periods that have not begun."""
+    if table.per is None:
+        return 0
+    kept = kept_condition(stored_columns(table))
+    return int(workshop.rows(f"SELECT count(*) FROM {staged_name(table)} WHERE {kept} AND NOT ({_kept(table)})")[0][0])
 
 
 def _alike(workshop: Maker, catalog: Catalog, table: Table, key_type: str) -> dict[str, dict[str, int]]:
@@ -363,7 +381,7 @@ def _would_keep(workshop: Maker, table: Table, unnamed: int) -> dict[int, int]:
 
 def _owner_counts(workshop: Maker, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
     """Of the rows that no value drops: how many have no unit, how many have several, and the most that one row can have."""
-    rows = f"{staged_name(table)} WHERE {kept_condition(stored_columns(table))}"
+    rows = f"{staged_name(table)} WHERE {_kept(table)}"
     if not way:
         return int(workshop.rows(f"SELECT count(*) FROM {rows} AND {_without_key(table)}")[0][0]), 0, 1
     own = f"SELECT {key_sql(own_key(table), key_type)} AS tacit_own FROM {rows}"

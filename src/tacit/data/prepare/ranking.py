@@ -122,7 +122,8 @@ class Ranking:
 
     `key` is the column declared with `key = true`, if any: of the rows of a unit that repeat it, the first is kept. `coded` are
     further key columns that stay with the rows. `texts` are those key columns that are numbers and stand for texts. If the rows
-    `have_places`, another engine has hashed them.
+    `have_places`, another engine has hashed them. With a `period`, SQL over a packed row, limits and keys count within it: then no
+    row of another period has a say in which rows are kept.
     """
 
     packing: Packing
@@ -133,6 +134,7 @@ class Ranking:
     coded: tuple[str, ...] = ()
     texts: frozenset[str] = frozenset()
     have_places: bool = False
+    period: str = ""
 
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> ByHolder:
         """The query for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
@@ -203,10 +205,11 @@ class Ranking:
         """The first rows of every holder, each with its rank; rows with equal values are ordered by their keys."""
         keys = [self._as_text(key) if key in self.texts else key for key in self._keys()]
         order = ", ".join(["tacit_place", *(f"{key} NULLS LAST" for key in keys)])
+        within = f"tacit_holder, {self.period}" if self.period else "tacit_holder"
         if self.key:
-            first = f"row_number() OVER (PARTITION BY tacit_holder, {self.key} ORDER BY {order}) = 1"
+            first = f"row_number() OVER (PARTITION BY {within}, {self.key} ORDER BY {order}) = 1"
             rows = self.packing.words.where(rows, f"{self.key} IS NULL OR {first}")
-        place = f"row_number() OVER (PARTITION BY tacit_holder ORDER BY {order}) - 1"
+        place = f"row_number() OVER (PARTITION BY {within} ORDER BY {order}) - 1"
         rank = f"CAST({place} AS {self.packing.words.types.whole}) AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 

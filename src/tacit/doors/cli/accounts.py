@@ -107,6 +107,8 @@ def budget(
         return
     data = open_data(find_catalog(catalog))
     accounts = data.accounts(analyst)
+    if what_if is not None and data.catalog.per is not None:
+        raise InvalidInput("--what-if is not supported where the budget is one of each period; see what remains in each")
     names = [None, *(account.name for account in accounts[1:])]  # the first is the data set
     fits = [None if what_if is None else data.questions_left(what_if, delta or 0, name) for name in names]
     if as_json:
@@ -192,9 +194,11 @@ def history(
 def _entry(entry: Entry) -> list[str]:
     from tacit.privacy.rounding import as_text
 
-    epsilon = "-" if entry.price.epsilon is None else as_text(entry.price.epsilon)
-    paid = [epsilon, as_text(entry.price.rho), as_text(entry.price.delta)]
-    return [str(entry.number), entry.at[:19], entry.kind, entry.analyst, *paid, _short(entry.question)]
+    price = entry.price if entry.in_periods is None else entry.in_periods.price
+    epsilon = "-" if price.epsilon is None else as_text(price.epsilon)
+    paid = [epsilon, as_text(price.rho), as_text(price.delta)]
+    periods = "" if entry.in_periods is None else f"in each of {entry.in_periods.named or 'no period'}: "
+    return [str(entry.number), entry.at[:19], entry.kind, entry.analyst, *paid, f"{periods}{_short(entry.question)}"]
 
 
 def _short(question: str) -> str:

@@ -150,18 +150,18 @@ def sql(
         check(chart)
     elif title is not None:
         raise InvalidInput("--title names a chart; add for example --chart answer.svg")
-    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
+    budget = read_budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
     with _respondent(catalog, analyst, server) as session:
         answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
-    _print_answer(answer, as_csv, as_json)
+    print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart, title=title)
         if not (as_json or as_csv):
             console().print(f"chart: {chart}", soft_wrap=True)
 
 
-def _print_answer(answer: Answer, as_csv: bool, as_json: bool) -> None:
+def print_answer(answer: Answer, as_csv: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer.to_dict())
     elif as_csv:
@@ -196,7 +196,7 @@ def explain(
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = _budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
+    budget = read_budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     budget |= {} if epsilons is None else {"epsilons": [each.strip() for each in epsilons.split(",")]}
     budget |= {} if group_rows is None else {"group_rows": group_rows}
     priced = {"epsilon", "error", "epsilons"} & set(budget)
@@ -242,7 +242,7 @@ def _respondent(catalog: Path | None, analyst: str | None, server: str | None) -
         yield session
 
 
-def _budget(
+def read_budget(
     epsilon: str | None, delta: str | None, error: str | None, confidence: str, simultaneous: bool, no_interval: bool
 ) -> dict[str, Any]:
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "error": error, "simultaneous": simultaneous or None}

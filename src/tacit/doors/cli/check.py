@@ -154,6 +154,10 @@ def _ledger(report: dict[str, Any]) -> str:
             "declared now, and nothing is answered until you say how many old ones a new one can touch: tacit ledger units."
         )
     epsilon = "by rho alone" if spent["epsilon"] is None else f"epsilon {spent['epsilon']}"
+    if "per" in report:
+        rest = f"`tacit budget` shows each {report['per']}."
+        rho = at_least(Fraction(spent["rho"]))
+        return f"Spent so far, for a person in every {report['per']}: {epsilon}, rho {rho}, delta {spent['delta']}. {rest}"
     above = spent["epsilon"] is not None and Fraction(spent["epsilon"]) >= Fraction(cap)
     rest = " The sum of epsilons has reached the budget." if above else ""
     rho = at_least(Fraction(spent["rho"]))

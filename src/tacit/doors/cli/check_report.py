@@ -29,21 +29,48 @@ LEAST_FOR_KEYS = Fraction(1, 10)  # of delta: below this share, `check` warns th
 def described(catalog: Catalog) -> dict[str, Any]:
     """The catalog as what JSON can hold."""
     problems, ledger = list(_missing_files(catalog)), _ledger(catalog)
-    notes = (_about_analysts, _about_units, _about_sizes, _about_sources)
+    notes = (_about_periods, _about_analysts, _about_units, _about_sizes, _about_sources)
     return {
         "catalog": str(catalog.path),
         "sound": not problems,
         "problems": problems,
         "budget": _budget(catalog.budget),
         "neighbours": catalog.change,
-        "promise": f"{catalog.neighbours}, with all its rows in all private tables",
+        "promise": _promise(catalog),
         "changes": catalog.changes,
+        **({} if catalog.per is None else {"per": catalog.per.calendar.word}),
         "analysts": {name: _analyst(analyst) for name, analyst in catalog.analysts.items()},
         "tables": [_table(catalog, table) for table in catalog.tables.values()],
         "notes": [*(note for about in notes for note in about(catalog)), *_about_split(catalog, ledger.get("split"))],
         "store": _store(catalog),
         "ledger": ledger,
     }
+
+
+def _promise(catalog: Catalog) -> str:
+    if catalog.per is None:
+        return f"{catalog.neighbours}, with all its rows in all private tables"
+    return f"{catalog.neighbours}, with its rows of one {catalog.per.calendar.word} in all private tables with periods"
+
+
+def _about_periods(catalog: Catalog) -> Iterator[str]:
+    """The promise of a budget for each period to a person who is in several."""
+    per = catalog.per
+    if per is None:
+        return
+    word, epsilon = per.calendar.word, decimal_text(catalog.budget.epsilon)
+    several = " and a delta that soon says nothing" if catalog.budget.delta else ""
+    yield f"the budget is one of each {word}: a person with rows in m of them is protected at m times epsilon {epsilon}{several}"
+    if per.lifetime is None:
+        example = decimal_text(12 * catalog.budget.epsilon)
+        yield f"nothing bounds what all periods of a person reveal; advised: lifetime = {{ epsilon = {example} }} in [budget]"
+    else:
+        lifetime = f"epsilon {decimal_text(per.lifetime[0])}, delta {decimal_text(per.lifetime[1])}"
+        yield f"a person, with all rows of all periods and tables, is protected at {lifetime} too: both promises hold at once"
+    for table in catalog.tables.values():
+        if not table.public and table.period is None:
+            how = "only the budget of a lifetime covers it" if per.lifetime else "it cannot be asked without a budget of a lifetime"
+            yield f"{key_text([table.name])} has no period: {how}"
 
 
 def _budget(budget: Budget) -> dict[str, str]:

@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "schema": ("tacit.doors.cli.init", DATA_SET),
     "sql": ("tacit.doors.cli.ask", QUESTIONS),
     "explain": ("tacit.doors.cli.ask", QUESTIONS),
+    "margins": ("tacit.doors.cli.margins", QUESTIONS),
     "plan": ("tacit.doors.cli.plan", QUESTIONS),
     "budget": ("tacit.doors.cli.accounts", QUESTIONS),
     "history": ("tacit.doors.cli.accounts", QUESTIONS),

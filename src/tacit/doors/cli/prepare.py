@@ -20,13 +20,22 @@ if TYPE_CHECKING:
     from tacit.data.prepare.verdict import ColumnReport
 
 Reason = Annotated[str, typer.Option("--reason", help="Reason for a second budget over the same people; recorded.")]
+Through = Annotated[
+    str | None,
+    typer.Option("--through", metavar="PERIOD", help="Last period that has begun, if the budget is one of each period."),
+]
 NO_LEDGER = "There is no ledger yet, so nothing can be asked. Run `tacit ledger begin` once."
 LONGEST_EXAMPLE = 40
 LONGEST_QUESTION = 400
 WORDS = {"rounded": "rounded to the step"}
 FOR_THE_CURATOR = "These counts are exact and of private data: they are for the data owner only."
 NOT_ACCEPTED = "The old store stays. Correct the catalog, or accept what was found: tacit prepare --yes"
-REASONS = {"value": "value out of the declared", "no unit": "no unit", "limit": "beyond max_rows or a repeated key"}
+REASONS = {
+    "value": "value out of the declared",
+    "no unit": "no unit",
+    "limit": "beyond max_rows or a repeated key",
+    "not begun": "of a period that has not begun",
+}
 
 
 def prepare(
@@ -45,6 +54,7 @@ def prepare(
         list[str] | None,
         typer.Option("--declare", metavar="TABLE=ROWS", help="Write rows_at_most of a table into the catalog, then prepare."),
     ] = None,
+    through: Through = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the declared columns into the store: cleaned, on their grids, with units and ranks. Budgets do not change.
@@ -59,13 +69,8 @@ def prepare(
     place = find_catalog(catalog)
     _declare_sizes(place, sizes or [], ask=not as_json and sys.stdin.isatty() and sys.stderr.isatty())
     with bar("preparing") as told, open_data(place) as data:
-        options: dict[str, Any] = {
-            "new_ledger": new_ledger,
-            "reason": reason,
-            "memory": memory,
-            "yes": yes,
-            "keep_version": keep_version,
-        }
+        options: dict[str, Any] = {"new_ledger": new_ledger, "reason": reason, "memory": memory}
+        options |= {"yes": yes, "keep_version": keep_version, "through": through}
         try:
             prepared, accepted = data.prepare(told, **options), True
         except NotAccepted as refused:

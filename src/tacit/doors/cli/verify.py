@@ -39,6 +39,8 @@ class Plant(StrEnum):
     tails = "tails"
     tree = "tree"
     share = "share"
+    rounds = "rounds"
+    score = "score"
     mode = "mode"
     changed = "changed"
     row = "row"

@@ -64,7 +64,7 @@ class SmallTable:
         of_pairs = {sign: {tree: self._of_pairs(tree, fewer, more, sign) for tree in self._ordered_trees()} for sign in (1, -1)}
         counts, worst = (column_counts(fewer), column_counts(more)), -inf
         for singles in product(RELEASED, repeat=3):
-            noise, trees = _noise_ratio(self.design.single, *counts, singles), list(self._trees(fewer, more, singles))
+            noise, trees = noise_ratio(self.design.single, *counts, singles), list(self._trees(fewer, more, singles))
             for sign, told in of_pairs.items():
                 worst = max(worst, sign * noise + max(sign * ratio + told[tree] for tree, ratio in trees))
         return worst
@@ -76,7 +76,7 @@ class SmallTable:
     def _trees(self, fewer: Rows, more: Rows, singles: Rows) -> Iterator[tuple[Tree, float]]:
         """Every tree that is possible, and how much more likely it is with `more`."""
         likely, others = (self._law(tuple(sorted(rows)), singles) for rows in (more, fewer))
-        yield from ((tree, _log_ratio(likely[tree], others[tree])) for tree in likely if likely[tree] or others[tree])
+        yield from ((tree, log_ratio(likely[tree], others[tree])) for tree in likely if likely[tree] or others[tree])
 
     @cache  # noqa: B019  # the laws of a small world are kept as long as the world is
     def _law(self, rows: Rows, singles: Rows) -> Mapping[Tree, float]:
@@ -100,7 +100,7 @@ class SmallTable:
         assert self.design.pair is not None  # noqa: S101  # three columns have pairs
         without, with_one = pair_counts(self.design, fewer), pair_counts(self.design, more)
         cells = [(int(a), int(b)) for pair in tree for a, b in zip(without[pair], with_one[pair], strict=True)]
-        return sum(_worst_ratio(self.design.pair, b - a, sign) for a, b in cells if a != b)
+        return sum(worst_ratio(self.design.pair, b - a, sign) for a, b in cells if a != b)
 
 
 def column_counts(rows: Rows) -> list[int]:
@@ -114,19 +114,19 @@ def pair_counts(design: Design, rows: Rows) -> dict[Pair, Counts]:
     return {pair: np.bincount(np.array(codes, dtype=np.int64), minlength=4) for pair, codes in cells.items()}
 
 
-def _noise_ratio(noise: Noise, fewer: Sequence[int], more: Sequence[int], released: Rows) -> float:
+def noise_ratio(noise: Noise, fewer: Sequence[int], more: Sequence[int], released: Rows) -> float:
     outputs = [output for single in released for output in single]
     return sum(
-        _log_ratio(_law_of(noise, b)[output], _law_of(noise, a)[output])
+        log_ratio(_law_of(noise, b)[output], _law_of(noise, a)[output])
         for a, b, output in zip(fewer, more, outputs, strict=True)
         if a != b
     )
 
 
 @cache
-def _worst_ratio(noise: Noise, more: int, sign: int) -> float:
+def worst_ratio(noise: Noise, more: int, sign: int) -> float:
     one, other = _law_of(noise, more), _law_of(noise, 0)
-    return max(sign * _log_ratio(one[output], other[output]) for output in one.keys() & other.keys())
+    return max(sign * log_ratio(one[output], other[output]) for output in one.keys() & other.keys())
 
 
 @cache
@@ -135,7 +135,7 @@ def _law_of(noise: Noise, count: int) -> dict[int, float]:
     return {int(str(output)): float(chance) for output, chance in noise.over(1).law(count).probabilities.items()}
 
 
-def _log_ratio(one: float, other: float) -> float:
+def log_ratio(one: float, other: float) -> float:
     return log(one / other) if one and other else inf if one else -inf
 
 

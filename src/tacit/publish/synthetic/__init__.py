@@ -9,8 +9,10 @@ The map (`commuters/`)
 
 Any table of a catalog (`rows/`)
     release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
+    rounds.py        the marginal that is most wrong, chosen and measured round after round, within one total
+    population.py    rows that settle on noisy marginals, whichever they are; steps.py has the compiled loop
     marginals.py     the split of the budget, its noise, and pairs of columns along a tree
-    inference.py     one model of all noisy marginals, by package mbi, and rows from it, by secure randomness
+    inference.py     one model of all noisy marginals, and rows from it, by secure randomness; for a tree by package mbi
     contingency.py   the joint table of few cells, by Dirichlet resampling
     utility.py       accuracy of the rows, for the data owner
 
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
     from tacit.publish.synthetic.rows.contingency import synthesize_contingency as synthesize_contingency
     from tacit.publish.synthetic.rows.release import synthesize_independent as synthesize_independent
     from tacit.publish.synthetic.rows.release import synthesize_table as synthesize_table
+    from tacit.publish.synthetic.rows.release import synthesize_tree as synthesize_tree
 
 HOMES = {
     "synthesize_map": "commuters.release",
     "synthesize_table": "rows.release",
+    "synthesize_tree": "rows.release",
     "synthesize_independent": "rows.release",
     "synthesize_contingency": "rows.contingency",
 }

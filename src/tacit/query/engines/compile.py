@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
+from functools import reduce, singledispatch
+from operator import or_
 from typing import Any
 
 import ibis
 import ibis.expr.types as ir
 
+from tacit.privacy.periods import Runs
 from tacit.query.engines.engine import TALLY
 from tacit.query.engines.rows import above, compute_columns, stored_name, value, whole, without_parts
 from tacit.query.named_parts import NAME, in_list
@@ -42,6 +44,7 @@ from tacit.query.trees import below, expressions_of, nodes_of
 LIMB = 28
 MASK = 2**LIMB - 1
 UNIT, RANK, OTHER = "tacit_unit", "tacit_rank", "tacit_other"
+PERIOD, OTHER_PERIOD = "tacit_period", "tacit_other_period"
 
 
 # --- relations ---------------------------------------------------------------------------------------------------------------
@@ -92,7 +95,22 @@ def _(node: Bound, reading: Reading) -> ir.Table:
     stored, columns = reading.stored(node.child.table.name, node.child.source)
     kept = reading.tables.keep(node.child.table.name, node.max_rows)
     limited = stored if kept else stored.filter(stored[RANK] < node.max_rows)
-    return limited.select(limited[UNIT], **{name: limited[column.get_name()] for name, column in columns.items()})
+    if (node.periods is None) == (PERIOD in stored.columns):
+        raise TypeError("a table with periods is read in those that are charged, and no other table is")
+    if node.periods is not None:
+        limited = _in_periods(limited, node.periods)
+    own = [limited[name] for name in (UNIT, PERIOD) if name in limited.columns]
+    return limited.select(*own, **{name: limited[column.get_name()] for name, column in columns.items()})
+
+
+def _in_periods(rows: ir.Table, runs: Runs) -> ir.Table:
+    """The rows of the periods that a question is charged to."""
+    return rows.filter(reduce(or_, (rows[PERIOD].between(low, high) for low, high in runs), ibis.literal(False)))
+
+
+def _equal_periods(rows: ir.Table, other: ir.Table, column: str) -> list[Any]:
+    """The comparison of two sides by their periods, whatever the text says; none where a side has no periods."""
+    return [rows[PERIOD] == other[column]] if PERIOD in rows.columns and column in other.columns else []
 
 
 @relation.register
@@ -125,10 +143,15 @@ def _(node: UnitJoin, reading: Reading) -> ir.Table:
     here = stored_name(node.here, "here")
     marked = {here: whole(0)} if here in reading.needed else {}
     other = other.mutate(**{OTHER: other[UNIT]}, **marked).drop(UNIT)
+    both = PERIOD in rows.columns and PERIOD in other.columns
+    if node.kind == "left" and PERIOD in other.columns and not both:
+        raise TypeError("rows without a period cannot be kept beside rows that have one")
+    other = other.rename(**{OTHER_PERIOD: PERIOD}) if both else other
     rows, other, on = _equal_sides(rows, other, node.pairs)
+    on = [*_equal_periods(rows, other, OTHER_PERIOD), *on]
     if not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[OTHER])
-    return without_parts(rows.join(other, on, how=node.kind).drop(OTHER))
+    return without_parts(rows.join(other, on, how=node.kind).drop(OTHER, *([OTHER_PERIOD] if both else [])))
 
 
 def _equal_sides(rows: ir.Table, other: ir.Table, pairs: Sequence[tuple[Row, Row]]) -> tuple[ir.Table, ir.Table, list[Any]]:
@@ -153,6 +176,7 @@ def _(node: Semi, reading: Reading) -> ir.Table:
     rows, other, on = _equal_sides(rows, other, node.pairs)
     if UNIT in other.columns and not implies_unit(node.pairs):
         on.insert(0, rows[UNIT] == other[UNIT])
+    on = [*_equal_periods(rows, other, PERIOD), *on]
     return without_parts(rows.anti_join(other, on) if node.negated else rows.semi_join(other, on))
 
 
@@ -176,7 +200,13 @@ def _(node: PerUnit, reading: Reading) -> ir.Table:
     made = {stored_name(node.source, total.name): _total(total, rows) for total in node.totals}
     if node.most is not None:
         return _first_groups(rows, list(keys), made, node.most)
-    return rows.group_by([UNIT, *keys]).aggregate(**made) if made else rows.select(UNIT, *keys).distinct()
+    own = _own(rows)
+    return rows.group_by([*own, *keys]).aggregate(**made) if made else rows.select(*own, *keys).distinct()
+
+
+def _own(rows: ir.Table) -> list[str]:
+    """The columns that say whose a row is: its unit, and its period if it has one."""
+    return [name for name in (UNIT, PERIOD) if name in rows.columns]
 
 
 def _first_groups(rows: ir.Table, keys: list[str], made: dict[str, Any], most: int) -> ir.Table:
@@ -186,9 +216,12 @@ def _first_groups(rows: ir.Table, keys: list[str], made: dict[str, Any], most: i
     """
     ranks = [name for name in rows.columns if name.endswith(f":{RANK}")]
     least = {f"tacit_first_{place}": rows[name].min() for place, name in enumerate(ranks)}
-    grouped = rows.group_by([UNIT, *keys]).aggregate(**made, **least)
+    own = _own(rows)
+    grouped = rows.group_by([*own, *keys]).aggregate(**made, **least)
     order = [grouped[name] for name in (*least, *keys)]
-    placed = grouped.mutate(tacit_place=ibis.row_number().over(ibis.window(group_by=grouped[UNIT], order_by=order)))
+    placed = grouped.mutate(
+        tacit_place=ibis.row_number().over(ibis.window(group_by=[grouped[name] for name in own], order_by=order))
+    )
     return placed.filter(placed["tacit_place"] < most).drop("tacit_place", *least)
 
 
@@ -229,7 +262,7 @@ def _(node: Union, reading: Reading) -> ir.Table:
         rows, values = compute_columns(rows, values)
         columns = zip(node.names, node.lows, values, strict=True)
         made = {stored_name(node.source, name): value(row, rows).cast("int64") - whole(low) for name, low, row in columns}
-        parts.append(rows.select(rows[UNIT], **made))
+        parts.append(rows.select(*(rows[name] for name in _own(rows)), **made))
     return ibis.union(*parts)
 
 
@@ -245,7 +278,7 @@ def group_rows(group: Group, tables: Tables) -> ir.Table:
     rows = without_parts(rows.mutate(**{f"key_{place}": value(key, rows) for place, key in enumerate(keys)}))
     if group.per_group is None:
         return rows
-    inside = [rows[UNIT], *(rows[f"key_{place}"] for place in range(len(group.keys)))]
+    inside = [*(rows[name] for name in _own(rows)), *(rows[f"key_{place}"] for place in range(len(group.keys)))]
     first = None if group.limited is None else stored_name(group.limited, RANK)
     ranks = sorted((name for name in rows.columns if name.endswith(f":{RANK}")), key=lambda name: name != first)
     others = [name for name in rows.columns if name.startswith("s") and name not in ranks]

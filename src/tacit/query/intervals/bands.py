@@ -8,7 +8,7 @@ input is between its ends, so is the exact output. In a column, both ends are Na
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tacit.accounting.weighted import added_error, moments_error
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.residual import Estimated, Residual, rounded
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.privacy.interval import Interval
 from tacit.privacy.rounding import Number, exact, float_up
@@ -154,13 +155,16 @@ class Noisy:
     """Released numbers: per moment and group, per quantile and group; the groups by their keys, as integers or text.
 
     Sums and numbers of units are whole and exact, however large. `units` are those that came with private keys. The numbers of
-    the other parts of a question are `beside` and `below`, as in the quote.
+    the other parts of a question are `beside` and `below`, as in the quote. `measured` are the numbers of the measurements that
+    parts share, by workload; `centres` the estimates from them, before they are rounded to whole numbers that agree.
     """
 
     groups: tuple[tuple[Any, ...], ...]
-    sums: Mapping[int, tuple[Sum | Margin, Integers]]
+    sums: Mapping[int, tuple[Released, Integers]]
     ranks: Mapping[Call, Ranks]
     units: Integers | None = None
+    measured: tuple[tuple[Integers, ...], ...] = ()
+    centres: Mapping[int, Floats] = field(default_factory=dict)
     beside: tuple[Noisy, ...] = ()
     below: tuple[Noisy, ...] = ()
 
@@ -170,14 +174,31 @@ class Noisy:
         return self, *self.beside, *self.below
 
 
-def noises_of(part: Sum | Margin) -> tuple[Additive, int]:
-    """The noise of a released sum, and how many draws of it are added up in one number."""
+def noises_of(part: Released) -> tuple[Additive, int]:
+    """The noise of a released sum, and how many draws of it are added up in one number; a shared one has several (`Shared`)."""
+    if isinstance(part, Shared):
+        raise TypeError("a number that is estimated from shared measurements has no noise of its own")
     return (part.mechanism.mechanism, part.mechanism.count) if isinstance(part, Margin) else (part.mechanism, 1)
 
 
-def half_width(part: Sum | Margin, missed: Any) -> Interval:
-    """The error bar of one released sum, for the chance that it may miss."""
-    return part.mechanism.interval(1 - missed)
+def half_width(part: Released, missed: Any) -> Interval:
+    """The error bar of one released sum, for the chance that it may miss; of an estimate, with the rounding to whole numbers."""
+    alone = part.mechanism.interval(1 - missed)
+    if not isinstance(part, Shared):
+        return alone
+    more = rounded(part.mechanism.axes)
+    return Interval(float_up(Fraction(alone.below) + Fraction(more)), float_up(Fraction(alone.above) + Fraction(more)))
+
+
+def ends_of(noisy: Noisy, place: int, missed: Any) -> tuple[Floats, Floats]:
+    """The ends of one released sum in every group. Those of an estimate are around it before it was rounded: the exact is whole."""
+    part, released = noisy.sums[place]
+    values = np.asarray(released, dtype=np.float64)
+    if not isinstance(part, Shared):
+        width = half_width(part, missed)
+        return values - width.below, values + width.above
+    centre, width = noisy.centres[place], part.mechanism.interval(1 - missed)
+    return np.minimum(np.ceil(centre - width.below), values), np.maximum(np.floor(centre + width.above), values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +237,30 @@ class Margin:
     part: int
     of: int
     mechanism: Added
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A sum that is not measured: its numbers are estimated from measurements that all parts of a question share."""
+
+    place: int
+    moment: Moment
+    mechanism: Estimated = field(compare=False)  # it follows from the workload, which is named once
+
+
+Released = Sum | Margin | Shared
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Measurements of one moment that parts of a question share. `parts` has the number of each part, the place of the moment
+    there, and the places of its keys in the order of the axes. `sources` are the axes of what the engine counts by.
+    """
+
+    moment: Moment
+    strategy: Residual
+    parts: tuple[tuple[int, int, tuple[int, ...]], ...]
+    sources: tuple[tuple[int, ...], ...]
 
 
 def half_width_of_sum(mechanism: Additive, count: int, missed: Fraction, by_law: bool = True) -> float:

@@ -31,7 +31,7 @@ from tacit.query.intervals.bands import (
     any_of,
     certain,
     chosen_words,
-    half_width,
+    ends_of,
     known_as,
     missing,
     negated,
@@ -208,9 +208,8 @@ class Columns:
         """One released sum in every group."""
         if place not in self.noisy.sums:
             return _counted_units(self.quote, self.noisy, self.missed)
-        part, released = self.noisy.sums[place]
-        values, width = _floats(released), half_width(part, self.missed)
-        return Band(values, values - width.below, values + width.above)
+        _, released = self.noisy.sums[place]
+        return Band(_floats(released), *ends_of(self.noisy, place, self.missed))
 
     def constant_cells(self, value: str | bool | None) -> Cells:
         """A constant text or truth in every row; NULL is a number that is missing."""

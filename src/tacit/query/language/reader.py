@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, count, product
+from math import comb
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tacit.errors import NotAllowed, TooMuchWork, WrongType
+from tacit.errors import InvalidSQL, NotAllowed, TooMuchWork, WrongType
 from tacit.query.language.bounds import Options, read_options
 from tacit.query.language.expressions import Expressions
+from tacit.query.language.margins import MOST_MARGINS, MOST_SETS
 from tacit.query.language.nodes import SCHEMAS
 from tacit.query.language.syntax import (
     Apply,
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 # --- ROLLUP, CUBE and GROUPING SETS, written out as a list of sets of keys ---------------------------------------------------
 
 
-MOST_SETS = 64
 Keys = tuple[exp.Expr, ...]
 
 
@@ -53,7 +54,7 @@ def grouping_sets(reader: Expressions, node: exp.Expr) -> tuple[tuple[Expression
     number = 1
     for element in elements:
         number *= len(element)
-    if number > MOST_SETS:
+    if number > (MOST_MARGINS if any(map(is_margins, node.expressions)) else MOST_SETS):
         raise too_many(reader, node)
     combined = [tuple(key for keys in chosen for key in keys) for chosen in product(*elements)]
     read: dict[exp.Expr, Expression] = {key: reader.expression(key) for keys in combined for key in keys}
@@ -67,8 +68,35 @@ def too_many(reader: Expressions, node: exp.Expr) -> TooMuchWork:
     )
 
 
+def is_margins(node: exp.Expr) -> bool:
+    """Whether an element of GROUP BY is MARGINS (2, a, b, c): every set of one or two of the columns."""
+    return isinstance(node, exp.Anonymous) and node.name.upper() == "MARGINS"
+
+
+def _margins(reader: Expressions, node: exp.Expr) -> list[Keys]:
+    """The sets of MARGINS: of one column, then of two, and so on."""
+    first, *columns = node.expressions or [exp.Null()]
+    whole = isinstance(first, exp.Literal) and not first.is_string and str(first.this).isdigit()
+    if not whole or not 1 <= int(str(first.this)) <= len(columns):
+        raise InvalidSQL(
+            "MARGINS needs a number of columns at a time, and at least as many columns",
+            remedy="write MARGINS (2, a, b, c)",
+            at=reader.at(node),
+        )
+    most = int(str(first.this))
+    if sum(comb(len(columns), size) for size in range(1, most + 1)) > MOST_MARGINS:
+        raise TooMuchWork(
+            f"MARGINS has more than {MOST_MARGINS:,} sets of columns",
+            remedy="take fewer columns, or fewer at a time",
+            at=reader.at(node),
+        )
+    return [each for size in range(1, most + 1) for each in combinations(columns, size)]
+
+
 def _element(reader: Expressions, node: exp.Expr) -> list[Keys]:
     """The sets of one element of GROUP BY."""
+    if is_margins(node):
+        return _margins(reader, node)
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
         reader.only(node, "expressions")
     if isinstance(node, exp.GroupingSets):
@@ -310,7 +338,7 @@ class Reader(Expressions):
         self.only(node, "expressions", "all")
         if node.args.get("all"):
             return (Star(self.at(node)),), ()
-        if not any(isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets) for part in node.expressions):
+        if not any(isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets) or is_margins(part) for part in node.expressions):
             return tuple(self.expression(part) for part in node.expressions), ()
         return grouping_sets(self, node)
 

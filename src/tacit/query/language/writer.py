@@ -13,6 +13,7 @@ from fractions import Fraction
 from tacit.errors import NotAllowed
 from tacit.query.language.bounds import PER_GROUP, PER_ROW, bounded_text, options_text, row_bounded_text
 from tacit.query.language.expressions import window_text
+from tacit.query.language.margins import MOST_SETS
 from tacit.query.language.nodes import MOST_DIGITS
 from tacit.query.language.sql import parse, quoted_name
 from tacit.query.language.syntax import (
@@ -99,6 +100,8 @@ def _options(select: Select) -> str:
 def _keys(select: Select) -> str:
     if not select.sets:
         return ", ".join(map(_key, select.group_by))
+    if len(select.sets) > MOST_SETS:  # only MARGINS makes so many
+        return f"MARGINS ({max(map(len, select.sets))}, {_list(select.group_by)})"
     return f"GROUPING SETS ({', '.join(f'({_list(keys)})' for keys in select.sets)})"
 
 

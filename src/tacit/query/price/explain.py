@@ -11,12 +11,14 @@ from tacit.accounting.calibrate import short_up
 from tacit.accounting.composition import loss
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.residual import Estimated
 from tacit.mechanisms.running import Running
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
+from tacit.privacy.periods import named
 from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.intervals.aggregates import CHOICES, moments_of
-from tacit.query.intervals.bands import Added, Margin, half_width_of_sum
+from tacit.query.intervals.bands import Added, Margin, Shared, half_width_of_sum
 from tacit.query.intervals.misses import calls_of, chooses, is_exact, window_kind
 from tacit.query.intervals.trends import widest_sum
 from tacit.query.passes import clamped_of
@@ -144,6 +146,7 @@ def _noise(quote: Quote, uses: _Uses) -> list[Noise]:
         parts.append(_with_share(noise_of_ranks(ranks, quote.request.confidence), [rank.call for rank in ranks], quote, uses))
     parts += [_with_share(_of_mode(part, quote), [part.call], quote, uses) for part in quote.modes]
     parts += [_of_margin(part, quote, uses) for part in quote.margins]
+    parts += [_of_shared(part, quote, uses) for part in quote.shared]
     if quote.keys:
         cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
         what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
@@ -184,6 +187,17 @@ def _of_margin(part: Margin, quote: Quote, uses: _Uses) -> Noise:
     what, scale = _name(part.moment, quote.question), as_text(mechanism.scale * unit)
     count = f"{part.mechanism.count} numbers of part {part.part + 1}, each with {mechanism.name} noise"
     return Noise(what, f"sum of {count}", "that of its parts", scale, "no cost of its own")
+
+
+def _of_shared(part: Shared, quote: Quote, uses: _Uses) -> Noise:
+    """Estimated from measurements that all parts share: their number, their cost, and the deviation of one number here."""
+    strategy, unit = part.mechanism.strategy, _unit(part.moment, uses)
+    noise = strategy.measurements[0].noise.name
+    sources = f"{len(strategy.measurements)} measurements with {noise} noise, shared by all parts"
+    deviation = f"{part.mechanism.variance**0.5 * float(unit):.6g} (deviation)"
+    return Noise(
+        _name(part.moment, quote.question), f"estimate from {sources}", "that of the measurements", deviation, str(strategy.loss)
+    )
 
 
 def _unit(moment: Moment, uses: _Uses) -> Fraction:
@@ -275,11 +289,13 @@ def _expected_error(output: Output, quote: Quote, uses: _Uses, group_rows: int |
     return Expected(output.name, "not known in advance; it is reported with the answer")
 
 
-def _width(noise: Additive | Added, rows: int, out: Out, missed: Fraction) -> float:
+def _width(noise: Additive | Added | Estimated, rows: int, out: Out, missed: Fraction) -> float:
     """The largest error of a released sum, or of a window over `rows` of them."""
     if isinstance(noise, Running):
         return widest_sum(noise, out, missed)
-    return float(noise.interval(1 - missed).above) if isinstance(noise, Added) else half_width_of_sum(noise, rows, missed)
+    return (
+        float(noise.interval(1 - missed).above) if isinstance(noise, Added | Estimated) else half_width_of_sum(noise, rows, missed)
+    )
 
 
 def width_text(width: float, unit: Fraction) -> str:
@@ -319,7 +335,7 @@ def _step_lines(relation: Relation, depth: int) -> list[str]:
 def _step(relation: Relation) -> str:
     match relation:
         case Bound():
-            return f"keep at most {rows_text(relation.max_rows)} per unit"
+            return f"keep at most {rows_text(relation.max_rows)} per unit{_in_periods(relation)}"
         case Join():
             return f"{relation.kind} join {relation.table.name}, at most {_matches(relation.fan_out)} per row"
         case UnitJoin():
@@ -335,6 +351,13 @@ def _step(relation: Relation) -> str:
             return "union all"
         case _:
             return "where"
+
+
+def _in_periods(relation: Bound) -> str:
+    per = relation.child.table.per
+    if per is None or relation.periods is None:
+        return ""
+    return f" and {per.calendar.word}, of {named(relation.periods, per.calendar)}"
 
 
 def _matches(count: int) -> str:

@@ -17,6 +17,7 @@ from tacit.accounting import calibrate
 from tacit.accounting.calibrate import short_up
 from tacit.accounting.weighted import Draws, weighted_error
 from tacit.errors import ErrorNotPublic
+from tacit.mechanisms.residual import Estimated
 from tacit.query.intervals.aggregates import CHOICES, moments_of, row_of, spread, step_of
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.linear_models import MODEL_PARTS
@@ -111,6 +112,7 @@ def forecast_text(call: Call, quote: Quote, missed: Fraction, group_rows: int | 
 
     def noise(moment: Moment) -> Draws:
         part = parts[moment]
+        assert not isinstance(part, Estimated)  # noqa: S101  # parts with means do not share measurements
         alone, count = (part.mechanism, part.count) if isinstance(part, Added) else (part, 1)
         return Draws(alone.name, alone.scale, count)
 

@@ -14,12 +14,14 @@ from fractions import Fraction
 from tacit.accounting.gaussian_curve import Moves, calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
+from tacit.mechanisms.residual import Estimated
 from tacit.mechanisms.running import Running
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import missed_by, most_groups
 from tacit.query.intervals.trends import Trend, is_better, squares_of, trend_of
+from tacit.query.language.margins import MOST_SETS
 from tacit.query.plan import Moment
 from tacit.query.price.forecast import for_error
 from tacit.query.price.needs import (
@@ -47,14 +49,15 @@ from tacit.query.price.quote import (
     Rank,
     Request,
     Shares,
+    dimension_of,
     gaussian,
     laplace,
-    moves_of,
     quote_of,
     request,
     with_noise,
 )
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, largest_move, reach, row_range
+from tacit.query.price.shared import Sharer, Sharing, deviations, total_error
+from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, reach, row_range
 from tacit.query.price.work import afford
 from tacit.query.question import Question, Window, cells_of, nodes, pause, private
 
@@ -77,6 +80,7 @@ __all__ = [
 Weights = Mapping[int, Fraction]
 MOST_MIXED = 4  # ways to divide sums between Gaussian and Laplace noise that are compared
 MANY_SUMS = 2_000  # in all parts of a question; pricing one takes about a millisecond
+LEAST_WIDTH = 1e-6  # of a row: noise that is less counts as this
 MANY_GROUPS = 10_000  # more are answered if the query gives their number, or has a LIMIT
 
 
@@ -102,21 +106,60 @@ def price(
     if asked.epsilon is None:
         raise NoBudget("missing budget", remedy="give epsilon=0.5", argument="epsilon")
     weights = placed(asked.weights, question)
+    if len(question.below) >= MOST_SETS:
+        return _only_shared(question, asked, touched, weights)
     pure = _with_laplace(question, asked, touched, factor, weights)
-    if not asked.delta or not any(map(paid, question.parts, touched)):
+    sharing = None if factor > 1 else Sharing.of(question, touched)
+    concentrated = bool(asked.delta) and any(map(paid, question.parts, touched))
+    if not concentrated and sharing is None:
         return (pure,)
-    offers = list(_gaussian_offers(question, asked, touched, factor, weights))
+    offers = list(_gaussian_offers(question, asked, touched, factor, weights)) if concentrated else []
     seen = Seen.of(pure, weights, _factors(question, [quote for offer in offers for quote in offer]))
     other = seen.half_widths(pure)
-    best = min(offers, key=lambda offer: seen.relative_error(seen.half_widths(offer[0]), other))
-    return tuple(sorted([pure, *best], key=lambda quote: seen.relative_error(seen.half_widths(quote), other)))
+
+    def missed(quote: Quote) -> float:
+        widths = seen.half_widths(quote)
+        return seen.relative_error(widths, other) if asked.loss is None else total_error(quote, widths, asked.loss)
+
+    important = None if asked.loss is not None else seen.important(other)
+    shared = None if sharing is None else Sharer(question, asked, tuple(touched), sharing, weights, important)
+    pures = [pure] if shared is None else [pure, shared.with_laplace()]
+    if concentrated and shared is not None:
+        offers.append(list(shared.with_gaussian(calibrate_rho(asked.epsilon, asked.delta / 2))))
+    best = min(offers, key=lambda offer: missed(offer[0]), default=[])
+    return tuple(sorted([min(pures, key=missed), *best], key=missed))
+
+
+def _only_shared(question: Question, asked: Request, touched: Sequence[Reach], weights: Weights) -> tuple[Quote, ...]:
+    """The quotes of more margins than can be asked apart."""
+    sharing = Sharing.of(question, touched)
+    assert sharing is not None  # noqa: S101  # else the check refuses
+    sharer = Sharer(question, asked, tuple(touched), sharing, weights)
+    pure = sharer.with_laplace()
+    if not asked.delta:
+        return (pure,)
+    quotes = [pure, *sharer.with_gaussian(calibrate_rho(asked.epsilon or Fraction(0), asked.delta / 2))]
+    return tuple(sorted(quotes, key=lambda quote: total_error(quote, deviations(quote), sharer.loss)))
 
 
 def check(question: Question, asked: Request, cores: int | None = None) -> None:
     """Refuses a question with more groups than are asked for, or with too much work; all else depends on its shape (shape.py)."""
     _check_groups(question, asked)
     _check_sums(question)
-    afford(question, cores)
+    afford(_as_run(question), cores)
+
+
+def _as_run(question: Question) -> Question:
+    """The question as its work is counted: one with more sets than can be asked apart runs by the sources that its parts share."""
+    if len(question.below) < MOST_SETS:
+        return question
+    sharing = Sharing.of(question, [reach(part) for part in question.parts])
+    if sharing is None:
+        raise NotAllowed(
+            f"MARGINS with more than {MOST_SETS} sets are of COUNT and SUM, by columns with public values",
+            remedy="ask for fewer columns, or for COUNT(*) and SUM alone",
+        )
+    return sharing.as_run(question)
 
 
 def _depends(question: Question, touched: Reach) -> bool:
@@ -172,6 +215,14 @@ def _gaussian_offers(
         rhos = rho_shares(question, touched, added, weights, among)
         split = Split(shares, rhos, {} if trend is None else _running(question, trend, touched[0], weights, rhos))
         yield list(_with_gaussian(question, asked, touched, added, split))
+
+
+def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
+    """How far one unit moves the vector of a moment over the groups, in what `gaussian` calls its units."""
+    length, dimension = l2_sensitivity(moment, touched), dimension_of(question, touched)
+    entries = min(dimension, entries_moved(moment, touched))
+    total, largest = l1_sensitivity(moment, touched), largest_move(moment, touched)
+    return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
 
 
 def _has_windows(question: Question) -> bool:
@@ -292,7 +343,7 @@ class Seen:
 
     needs: tuple[tuple[Need, Fraction], ...]
     factors: Factors = field(default_factory=dict)
-    _known: dict[tuple[Additive | Added, Fraction], float] = field(default_factory=dict, repr=False, compare=False)
+    _known: dict[tuple[Additive | Added | Estimated, Fraction], float] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, quote: Quote, weights: Mapping[int, Fraction], factors: Factors) -> Seen:
@@ -306,6 +357,16 @@ class Seen:
             total += float(need.weight) ** 2 * ((width / theirs) ** 2 if theirs else 1.0)
         return total
 
+    def important(self, widths: Widths) -> dict[tuple[int, Moment], Fraction]:
+        """How much the square of each sum counts where errors are relative to these widths, by part and moment."""
+        found: dict[tuple[int, Moment], Fraction] = {}
+        for (need, _), width in zip(self.needs, widths, strict=True):
+            for item, _ in need.squares:
+                if isinstance(item.what, Moment):
+                    counted = (float(need.weight) * row_size(item.what) / max(width, LEAST_WIDTH)) ** 2
+                    found[need.part, item.what] = found.get((need.part, item.what), Fraction(0)) + Fraction(f"{counted:.6g}")
+        return found
+
     def half_widths(self, quote: Quote) -> Widths:
         """The error of each number of the answer at its confidence, in rows: the root of the squares of what each of its sums does.
 
@@ -314,7 +375,7 @@ class Seen:
         mechanisms = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
         return tuple(self._half_width(need, missed, mechanisms[need.part]) for need, missed in self.needs)
 
-    def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added]) -> float:
+    def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added | Estimated]) -> float:
         squares = [
             float(square)
             * (self._interval(mechanisms[item.what], missed) * self._factor(need, item.what, mechanisms) / row_size(item.what)) ** 2
@@ -323,12 +384,12 @@ class Seen:
         ]
         return math.sqrt(sum(squares))
 
-    def _factor(self, need: Need, moment: Moment, mechanisms: Mapping[Moment, Additive | Added]) -> float:
+    def _factor(self, need: Need, moment: Moment, mechanisms: Mapping[Moment, Additive | Added | Estimated]) -> float:
         if not self.factors or need.place is None:
             return 1.0
         return self.factors.get((need.place, moment), (1.0, 1.0))[isinstance(mechanisms[moment], Running)]
 
-    def _interval(self, mechanism: Additive | Added, missed: Fraction) -> float:
+    def _interval(self, mechanism: Additive | Added | Estimated, missed: Fraction) -> float:
         key = mechanism, missed
         if key not in self._known:
             pause()

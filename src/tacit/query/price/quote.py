@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, Literal
 
 from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianNoise
-from tacit.accounting.gaussian_curve import Moves
 from tacit.errors import InvalidBudget, InvalidInput, NoBudget
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
@@ -22,6 +21,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
+from tacit.mechanisms.residual_shares import read_loss
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
@@ -29,11 +29,11 @@ from tacit.mechanisms.tree.shape import Tree, fitting
 from tacit.privacy.arguments import truth_of
 from tacit.privacy.loss import Loss, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, brief, decimal_text, exact, exp_up
-from tacit.query.intervals.bands import Added, Margin, Sum
+from tacit.query.intervals.bands import Added, Margin, Released, Shared, Sum, Workload
 from tacit.query.intervals.misses import missed_in
-from tacit.query.plan import UNSAID, Moment
+from tacit.query.plan import UNSAID, Group, Moment
 from tacit.query.price.needs import ADDITIVE, Item, Summed, charged_sums, measured, modes_of, quantiles
-from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, tables_of
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, tables_of
 from tacit.query.question import Call, Question, cells_of, pause, private, values_of
 
 # --- a request: a budget or an error, and the confidence of the intervals ----------------------------------------------------
@@ -59,6 +59,7 @@ class Request:
     groups: int | None = field(default=None, repr=False, metadata=UNSAID)  # does not affect what is answered, only what is refused
     interval: bool = field(default=True, metadata=UNSAID)
     weights: tuple[tuple[str, Fraction], ...] = field(default=(), metadata=UNSAID)
+    loss: str | None = field(default=None, metadata=UNSAID)
 
 
 def request(
@@ -70,11 +71,12 @@ def request(
     groups: int | None = None,
     interval: bool = True,
     weights: Mapping[str, Number] | None = None,
+    loss: str | None = None,
 ) -> Request:
     """A request from plain numbers: a budget or an error, not both. More than 10,000 groups require `groups`.
 
     Without `interval`, a quantile is its value alone, to which then all of its epsilon goes. `weights` says how much more than
-    others the error of a column counts when epsilon is split.
+    others the error of a column counts when epsilon is split. `loss` says which error of several grouping sets is made small.
     """
     if epsilon is None and error is None:
         raise NoBudget(
@@ -101,6 +103,7 @@ def request(
         None if groups is None else _whole(groups),
         truth_of(interval, "interval"),
         read_weights(weights),
+        read_loss(loss),
     )
 
 
@@ -196,6 +199,7 @@ class Quote:
     Of a question with several parts there is a quote for each, `beside` and `below` as in the question; the price is that of all
     parts together. `margins` are sums that are not measured, but added up from those of another part. `shares` says what part of
     epsilon each thing released has, `stated` what all Gaussian sums of the question are together, (epsilon, delta).
+    `workloads` of the first part are measurements that parts share, from the exact cells of `sources`.
     """
 
     question: Question
@@ -212,6 +216,9 @@ class Quote:
     below: tuple[Quote, ...] = ()
     shares: tuple[tuple[object, Fraction], ...] = ()
     stated: tuple[Fraction, Fraction] | None = None
+    shared: tuple[Shared, ...] = field(default=(), metadata=UNSAID)
+    workloads: tuple[Workload, ...] = field(default=(), metadata=UNSAID)
+    sources: tuple[Group, ...] = field(default=(), metadata=UNSAID)
 
     @property
     def event(self) -> Event:
@@ -226,10 +233,15 @@ class Quote:
     @property
     def _events(self) -> tuple[Event, ...]:
         """The releases for this part alone."""
-        trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
-        alone = [part.event for part in self.drawn if not isinstance(part.mechanism, FromTree)]
-        events: list[Event] = [*(part.mechanism.event for part in self.sums), *trees.values(), *alone]
+        shared = [event for each in self.workloads for event in each.strategy.event.events]
+        events: list[Event] = [*shared, *(part.mechanism.event for part in self.sums), *self.drawn_events]
         return (self.keys.event, *events) if self.keys else tuple(events)
+
+    @property
+    def drawn_events(self) -> tuple[Event, ...]:
+        """The events of what is drawn group by group; of a tree, one for all of its quantiles."""
+        trees = {part.place: part.event for part in self.ranks if isinstance(part.mechanism, FromTree)}
+        return *trees.values(), *(part.event for part in self.drawn if not isinstance(part.mechanism, FromTree))
 
     @property
     def parts(self) -> tuple[Quote, ...]:
@@ -237,9 +249,9 @@ class Quote:
         return self, *self.beside, *self.below
 
     @property
-    def noisy_sums(self) -> tuple[Sum | Margin, ...]:
-        """The sums of this part, measured and added up."""
-        return self.sums + self.margins
+    def noisy_sums(self) -> tuple[Released, ...]:
+        """The sums of this part, measured, added up and estimated."""
+        return self.sums + self.margins + self.shared
 
     @property
     def measured(self) -> bool:
@@ -271,19 +283,19 @@ LARGEST_EPSILON = 1000  # beyond it e^epsilon takes long to compute and means no
 FINEST_GRID = 2**40  # points from which a quantile is released by smooth sensitivity
 
 
-def _dimension(question: Question, touched: Reach) -> int:
+def dimension_of(question: Question, touched: Reach) -> int:
     """How many numbers get noise: the public groups; for private keys, those that one unit can touch (gaussian.md)."""
     return touched.groups if private(question) else cells_of(question)
 
 
 def laplace(question: Question, moment: Moment, touched: Reach, epsilon: Fraction) -> Laplace:
     """The noise of one moment over all groups, for a share of epsilon."""
-    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, _dimension(question, touched), True, touched.neighbours)
+    return Laplace(l1_sensitivity(moment, touched), epsilon, 1, dimension_of(question, touched), True, touched.neighbours)
 
 
 def gaussian(question: Question, moment: Moment, touched: Reach, rho: Fraction) -> Gaussian:
     """The same for a concentrated loss."""
-    return Gaussian(l2_sensitivity(moment, touched), rho, 1, _dimension(question, touched), True, touched.neighbours)
+    return Gaussian(l2_sensitivity(moment, touched), rho, 1, dimension_of(question, touched), True, touched.neighbours)
 
 
 Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
@@ -300,14 +312,6 @@ class Shares:
     def epsilon(self, part: int, what: Moment | Call | Literal["keys"]) -> Fraction:
         """The epsilon of an item; of a sum that no unit can change, the whole, since it costs nothing."""
         return self.whole * self.of.get(Item(part, what), Fraction(1)) / self.factor
-
-
-def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
-    """How far one unit moves the vector of a moment over the groups, in what `gaussian` calls its units."""
-    length, dimension = l2_sensitivity(moment, touched), _dimension(question, touched)
-    entries = min(dimension, entries_moved(moment, touched))
-    total, largest = l1_sensitivity(moment, touched), largest_move(moment, touched)
-    return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
 
 
 def with_noise(question: Question, added: Summed, noise: Callable[[int, Moment], Additive]) -> Noises:

@@ -19,7 +19,7 @@ from tacit.query.binding.scope import PublicFacts, keys_of, name_of, of_group, s
 from tacit.query.intervals.aggregates import CHOICES
 from tacit.query.intervals.linear_models import MODEL, MOST_REGRESSORS
 from tacit.query.language.bounds import ENDS
-from tacit.query.language.reader import MOST_SETS
+from tacit.query.language.margins import MOST_SETS
 from tacit.query.language.syntax import Apply, Constant, Expression, Item, Limits, Name, Query, Scalar, Select, Star, unplaced_query
 from tacit.query.language.writer import CALLED as CALLED_ENDS
 from tacit.query.plan import Group, Key, PublicScan, Rows
@@ -200,7 +200,8 @@ def qualify(select: Select, catalog: Catalog, public: PublicFacts, rows_of: Call
     relations = Relations(catalog, public, rows_of, most=select.limits.rows)
     scalars = Scalars(relations)
     parts = [part for each in (select, *select.below) for part in _parts(each, relations, scalars)]
-    if len(parts) > MOST_SETS:
+    most = max(MOST_SETS, len(select.sets) if not select.below else 0)  # MARGINS has a limit of its own
+    if len(parts) > most:
         raise TooMuchWork(f"the question has {len(parts)} parts: the limit is {MOST_SETS}", remedy="ask for fewer at once")
     if select.below:
         parts = stack_parts(select, parts)

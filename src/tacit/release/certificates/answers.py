@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit.accounting.ledger.entries import hash_of
-from tacit.errors import InvalidInput, TacitError
+from tacit.errors import InvalidInput, NotAllowed, TacitError
 from tacit.privacy.catalog import Catalog
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
@@ -64,12 +64,23 @@ class Paid:
 
 def certified(data: Holds, number: int, analyst: str, quote: Quote | None = None, auditor: bool = False) -> Certificate:
     """The certificate of an entry of an analyst; `quote` is what was run, where it is known."""
+    require_no_periods(data.catalog)
     paid = paid_in(data.ledger, number, analyst)
     return certificate_of(data, paid, sums_before(data.ledger, paid.entry) if auditor else None, quote)
 
 
+def require_no_periods(catalog: Catalog) -> None:
+    """Refuse a certificate where the budget is one of each period: the checker cannot derive which periods a question reads."""
+    if catalog.per is not None:
+        raise NotAllowed(
+            "a certificate is not supported where the budget is one of each period: no checker derives its periods yet",
+            remedy="read the periods and prices of the entry: tacit history --json",
+        )
+
+
 def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: Quote | None = None) -> Certificate:
     """The signed certificate of what was paid for; with the sums `before` the entry in the auditor's form."""
+    require_no_periods(data.catalog)
     basis = basis_of_way(paid) if quote is None else basis_of(paid, quote)
     basis = basis or basis_made_again(paid, data.catalog, data.public)
     return certify(basis, paid.entry, data.catalog, data.signer, before)
@@ -77,6 +88,7 @@ def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: 
 
 def certified_at_once(data: Holds, kept: tuple[Entry, str], quote: Quote, answer: Answer) -> Certificate:
     """The same certificate of an answer that this process has just released under the quote, and `kept`: nothing is read again."""
+    require_no_periods(data.catalog)
     entry, text = kept
     return certify(of_question(quote, entry, text, answer), entry, data.catalog, data.signer)
 

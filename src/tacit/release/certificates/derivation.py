@@ -36,6 +36,7 @@ PROOFS: Mapping[str, str] = {
     "reach": f"{STABILITY}, sections 3 and 8",
     "sensitivity": f"{STABILITY}, sections 3 and 8",
     "marginal": "publish/synthetic/rows/marginals.md",
+    "rounds": "publish/synthetic/rows/rounds.md",
     "second-moments": "publish/trained/classifier.md",
     "gradient": "publish/trained/classifier.md",
     "resampled-rows": "publish/synthetic/rows/contingency.md",

@@ -10,7 +10,7 @@ from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.selling import PAID
 from tacit.errors import TacitError
 from tacit.files import write
-from tacit.release.certificates.answers import certificate_of, paid_in
+from tacit.release.certificates.answers import certificate_of, paid_in, require_no_periods
 from tacit.release.certificates.keys import OF_HEADS
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def head_of(data: Holds) -> dict[str, Any]:
 
 def export(data: Holds, out: str | Path) -> Path:
     """Write the chain, the certificates in the auditor's form and the head, one JSON object a line."""
+    require_no_periods(data.catalog)
     return write(out, lambda file: [file.write(f"{canonical_json(line)}\n".encode("ascii")) for line in _lines(data)], private=True)
 
 

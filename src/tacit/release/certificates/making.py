@@ -31,6 +31,7 @@ from tacit.untrusted import for_json
 
 ALWAYS = ("accounting/composition.md", "accounting/filter.md", "accounting/ledger/ledger.md")
 PAGES: Mapping[str, str] = {
+    "rounds": "publish/synthetic/rows/rounds.md",
     "laplace": "mechanisms/laplace.md",
     "gaussian": "mechanisms/gaussian.md",
     "running": "mechanisms/running.md",
@@ -43,6 +44,7 @@ PAGES: Mapping[str, str] = {
     "farthest": "mechanisms/farthest.md",
     "resampling": "mechanisms/dirichlet/dirichlet.md",
     "added": "accounting/added.md",
+    "estimated": "mechanisms/residual.md",
     "stated": "accounting/composition.md",
 }
 """The proof page of each kind of mechanism."""

@@ -16,6 +16,7 @@ from tacit.mechanisms.running import Running
 from tacit.mechanisms.selection import KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
+from tacit.query.plan import Moment
 from tacit.query.price.quote import Mode, Quote, Rank, candidates
 
 
@@ -31,7 +32,7 @@ def mechanisms_json(quote: Quote, event: Event) -> list[dict[str, Any]]:
     """Every mechanism of every part, each with the numbers of its events among the leaves of `event`, which is the quote's."""
     waiting = list(enumerate(leaves(event)))
     listed = []
-    for made in (each for at, part in enumerate(quote.parts) for each in _of_part(at, part)):
+    for made in (each for at, part in enumerate(quote.parts) for each in _of_part(at, part, quote.question.group.moments)):
         numbers = [] if made.event is None else [_taken(waiting, leaf) for leaf in leaves(made.event)]
         listed.append({**made.document, "events": numbers})
     assert not waiting  # noqa: S101  # every event of a quote is that of a mechanism
@@ -52,8 +53,13 @@ def leaves(event: Event) -> Iterator[Event]:
         yield event
 
 
-def _of_part(at: int, quote: Quote) -> Iterator[Made]:
+def _of_part(at: int, quote: Quote, first: tuple[Moment, ...]) -> Iterator[Made]:
+    """Those of one part; `first` are the moments of the first, by which shared measurements are named."""
     calls = quote.question.calls
+    for workload in quote.workloads:
+        for measurement in workload.strategy.measurements:
+            what = {"axes": list(measurement.axes), "centred": measurement.centred, **parameters(measurement.noise)}
+            yield Made({"part": at, "releases": "shared", "moment": first.index(workload.moment), **what}, measurement.noise.event)
     if quote.keys is not None:
         yield Made({"part": at, "releases": "keys", **parameters(quote.keys)}, quote.keys.event)
     for each in quote.sums:
@@ -61,6 +67,9 @@ def _of_part(at: int, quote: Quote) -> Iterator[Made]:
     for margin in quote.margins:
         source = {"from": [margin.part, margin.of], "count": margin.mechanism.count}
         yield Made({"part": at, "releases": "margin", "moment": margin.place, "kind": "added", **source}, None)
+    for shared in quote.shared:
+        told = {"kind": "estimated", "axes": list(shared.mechanism.axes), "from": first.index(shared.moment)}
+        yield Made({"part": at, "releases": "estimate", "moment": shared.place, **told}, None)
     trees: dict[int, list[Rank]] = {}
     for rank in quote.ranks:
         if isinstance(rank.mechanism, FromTree):

@@ -80,7 +80,7 @@ def _packed_part(quote: Quote, noisy: Noisy, narrow: bool) -> bytes:
 
 def _arrays(quote: Quote, noisy: Noisy) -> list[Integers]:
     """Every array of numbers, in the order of the quote."""
-    sums = [noisy.sums[part.place][1] for part in quote.sums]
+    sums = [*(numbers for each in noisy.measured for numbers in each), *(noisy.sums[part.place][1] for part in quote.sums)]
     ranks = [ends for part in quote.drawn for ends in noisy.ranks[part.call]]
     return [*sums, *ranks, *([] if noisy.units is None else [noisy.units])]
 
@@ -117,11 +117,14 @@ def _unpacked_part(quote: Quote, data: bytes) -> Noisy:
     keys, parts = json.loads(line)
     groups = _groups(quote, keys)
     cells = len(groups) if quote.keys else prod(size(key) for key in quote.question.group.keys)
-    expected = [WHOLE] * len(quote.sums) + [REAL] * (3 * len(quote.drawn)) + [WHOLE] * bool(quote.keys)
-    arrays = iter([_read(*part, cells) for part in _split(numbers, parts, expected)])
+    shared = [each.noise.dimension for workload in quote.workloads for each in workload.strategy.measurements]
+    expected = [WHOLE] * (len(shared) + len(quote.sums)) + [REAL] * (3 * len(quote.drawn)) + [WHOLE] * bool(quote.keys)
+    lengths = [*shared, *[cells] * (len(expected) - len(shared))]
+    arrays = iter([_read(*part, length) for part, length in zip(_split(numbers, parts, expected), lengths, strict=True)])
+    measured = tuple(tuple(next(arrays) for _ in workload.strategy.measurements) for workload in quote.workloads)
     sums = {part.place: (part, next(arrays)) for part in quote.sums}
     ranks = {part.call: (next(arrays), next(arrays), next(arrays)) for part in quote.drawn}
-    return Noisy(groups, sums, ranks, next(arrays) if quote.keys else None)
+    return Noisy(groups, sums, ranks, next(arrays) if quote.keys else None, measured)
 
 
 def _groups(quote: Quote, keys: Any) -> tuple[tuple[Any, ...], ...]:

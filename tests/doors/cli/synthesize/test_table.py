@@ -72,11 +72,22 @@ def test_rows_their_receipt_and_the_curators_page(folder: Path) -> None:
     receipt = json.loads((folder / "rows.parquet.receipt.json").read_text())
     assert receipt == json.loads(rows.schema.metadata[b"tacit.receipt"])
     assert receipt["price"] == {"epsilon": "2", "delta": "0"}
-    assert [part["kind"] for part in receipt["events"]["events"]] == ["laplace"] * 3 + ["bounded-range"] * 2 + ["laplace"] * 2
+    assert [part["kind"] for part in receipt["events"]["events"]] == ["laplace"] * 3 + ["adaptive-rounds"]
     assert "NaN" not in json.dumps(receipt)
     code, said = run("people", "--epsilon", "2", "--rows", "7", "--out", "more.csv", "--json")
     assert json.loads(said)["notes"][-1] == "measured before: nothing was spent"
     assert len((folder / "more.csv").read_text().splitlines()) == 8
+
+
+def test_what_the_rows_are_for(folder: Path) -> None:
+    words = ["people", "--epsilon", "1", "--rows", "9", "--out", "rows.csv", "--json"]
+    code, said = run(*words, "--workload", "sex+ill, sex+age+ill", "--steps", "3")
+    assert code == 0, said
+    assert {tuple(pair) for pair in json.loads(said)["pairs"]} <= {("sex", "ill"), ("sex", "age", "ill")}
+    code, said = run(*words, "--method", "tree")
+    assert code == 0, said
+    assert len(json.loads(said)["pairs"]) == 2
+    assert run(*words, "--target", "sex")[0] == 0
 
 
 def test_resampling_prints_relation_and_claim(folder: Path) -> None:
@@ -113,6 +124,11 @@ def test_resampling_prints_relation_and_claim(folder: Path) -> None:
             2,
             "tacit: --rows must be at least 1, not -2",
         ),
+        ("people --out x.csv --method tree --epsilon 1 --steps 3", 2, "tacit: --target, --workload and --steps belong to --method"),
+        ("people --out x.csv --epsilon 1 --workload sex,", 2, "tacit: a marginal of --workload is empty"),
+        ("people --out x.csv --epsilon 1 --workload sex", 2, "tacit: a marginal of a workload must have two or three"),
+        ("people --out x.csv --epsilon 1 --target name", 3, "tacit: unknown column name; expected one of: sex, age, ill"),
+        ("people --out x.csv --epsilon 1 --steps 0", 2, "tacit: --steps must be"),
         ("people --out x.csv --method dirichlet --epsilon 1 --columns sex", 2, "tacit: --method dirichlet requires --rows"),
         ("people --out x.csv --method dirichlet --epsilon 1 --rows 3", 2, "tacit: --method dirichlet requires --columns"),
         ("people --out x.csv --method dirichlet --delta 1e-6", 2, "tacit: --method dirichlet does not support --delta"),

@@ -27,7 +27,8 @@ from tacit.publish.synthetic.rows import release as tables
 from tacit.publish.synthetic.rows.cells import Axis, Codes
 from tacit.publish.synthetic.rows.inference import Branch, Model
 from tacit.publish.synthetic.rows.marginals import Measured
-from tacit.publish.synthetic.rows.release import SyntheticTable, synthesize_independent, synthesize_table
+from tacit.publish.synthetic.rows.release import SyntheticTable, synthesize_independent, synthesize_table, synthesize_tree
+from tacit.publish.synthetic.rows.rounds import Aim
 from tacit.session import DataSet
 
 CATALOG = """
@@ -109,14 +110,14 @@ def data(prepared: Path, tmp_path: Path) -> Iterator[DataSet]:
 def tree(prepared: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DataSet, SyntheticTable]]:
     """Rows of one model for all who look at what comes out: to fit one takes longer than all the rest."""
     with copied(prepared, tmp_path_factory.mktemp("tree") / "trips") as opened:
-        yield opened, synthesize_table(opened, "trips", epsilon=5, rows=800)
+        yield opened, synthesize_tree(opened, "trips", epsilon=5, rows=800)
 
 
 @pytest.fixture
 def any_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model is a function of what was released, so that where it does not matter any will do: here one of even shares."""
 
-    def even(measured: Measured) -> Model:
+    def even(measured: Measured, rows: int = 0) -> Model:
         return Model(tuple(Branch(at, None, np.ones(int(groups.max()) + 1)) for at, groups in enumerate(measured.merged_groups)))
 
     monkeypatch.setattr(tables, "fit", even)
@@ -144,10 +145,13 @@ REQUESTS: list[dict[str, Any]] = [
 ]
 
 
-def asked(data: DataSet, wanted: dict[str, Any]) -> Any:
+MAKERS = pytest.mark.parametrize("make", [synthesize_table, synthesize_tree], ids=["rounds", "tree"])
+
+
+def asked(data: DataSet, wanted: dict[str, Any], make: Any = synthesize_tree) -> Any:
     """All that can be seen of a reply but the rows: a refusal with its text, or the shape and the price."""
     try:
-        made = synthesize_table(data, **{"table": "trips", **wanted})
+        made = make(data, **{"table": "trips", **wanted})
     except TacitError as refusal:
         return type(refusal).__name__, str(refusal)
     told = made.to_dict()
@@ -156,10 +160,10 @@ def asked(data: DataSet, wanted: dict[str, Any]) -> Any:
 
 
 def replayed(
-    full: DataSet, empty: DataSet, monkeypatch: pytest.MonkeyPatch, requests: list[dict[str, Any]]
+    full: DataSet, empty: DataSet, monkeypatch: pytest.MonkeyPatch, requests: list[dict[str, Any]], make: Any = synthesize_tree
 ) -> list[tuple[Any, Any]]:
     """Every request on all rows and on none, where the second releases the marginals that the first one did."""
-    genuine, said = tables.measure, []
+    genuine, said = tables.measure_by, []
 
     def recorded(*given: Any) -> Measured:
         said.append(genuine(*given))
@@ -169,21 +173,22 @@ def replayed(
         genuine(design, engine, told)  # it runs all the same, on no rows
         measured = said[-1]
         assert repr(measured.design.event) == repr(design.event)
-        return Measured(design, measured.singles, measured.pairs)
+        return Measured(design, measured.singles, measured.pairs, measured.rounds)
 
     pairs = []
     for wanted in requests:
-        monkeypatch.setattr(tables, "measure", recorded)
-        one = asked(full, wanted)
-        monkeypatch.setattr(tables, "measure", again)
-        pairs.append((one, asked(empty, wanted)))
+        monkeypatch.setattr(tables, "measure_by", recorded)
+        one = asked(full, wanted, make)
+        monkeypatch.setattr(tables, "measure_by", again)
+        pairs.append((one, asked(empty, wanted, make)))
     return pairs
 
 
+@MAKERS
 @pytest.mark.usefixtures("any_model")
-def test_the_same_request_on_an_empty_table_looks_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_request_on_an_empty_table_looks_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any) -> None:
     with written(tmp_path / "full", trips(50)) as full, written(tmp_path / "empty", []) as empty:
-        pairs = replayed(full, empty, monkeypatch, REQUESTS)
+        pairs = replayed(full, empty, monkeypatch, REQUESTS, make)
         assert [one for one, _ in pairs] == [other for _, other in pairs]
         refused = [name for one, _ in pairs if isinstance(name := one[0], str)]
         assert refused == [
@@ -225,11 +230,11 @@ def test_one_person_moves_no_input_by_more_than_two_rows_from_the_file_to_the_no
     rows = trips(12)
     with written(tmp_path / "with", [*rows, *(3 * HOSTILE)]) as more:
         with listening() as heard:
-            synthesize_table(more, "trips", epsilon=1, rows=5)
+            synthesize_tree(more, "trips", epsilon=1, rows=5)
         (tmp_path / "without" / ".tacit").mkdir(parents=True, mode=0o700)
         shutil.copy(tmp_path / "with" / ".tacit" / "rank.key", tmp_path / "without" / ".tacit" / "rank.key")
     with written(tmp_path / "without", rows) as fewer, listening(heard) as again:
-        synthesize_table(fewer, "trips", epsilon=1, rows=5)
+        synthesize_tree(fewer, "trips", epsilon=1, rows=5)
     distances = [moved(one, other) for one, other in zip(heard, again, strict=True)]
     assert max(distances) == 2, "max_rows, and no less: the person is there"
     assert [one.mechanism.event for one in heard] == [other.mechanism.event for other in again]
@@ -248,7 +253,7 @@ def test_the_price_is_on_disk_before_the_data_is_read(data: DataSet, monkeypatch
         return genuine(group)
 
     monkeypatch.setattr(data.engine, "run", run)
-    made = synthesize_table(data, "trips", epsilon=1, rows=10)
+    made = synthesize_tree(data, "trips", epsilon=1, rows=10)
     assert set(seen) == {1}
     entry, _ = list(data.ledger.entries(first=1))
     assert entry.event == made.measured.design.event
@@ -264,25 +269,25 @@ def test_a_failure_after_the_spend_gives_nothing_back(data: DataSet, monkeypatch
 
     monkeypatch.setattr(data.engine, "run", stopped)
     with pytest.raises(StoppedAfterSpending, match="entry 1"):
-        synthesize_table(data, "trips", epsilon=1)
+        synthesize_tree(data, "trips", epsilon=1)
     assert data.ledger.spent().epsilon == 1
 
 
 def test_who_stops_a_fit_is_told_that_it_is_paid_for(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(measured: Measured) -> Model:
+    def stopped(measured: Measured, rows: int = 0) -> Model:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tables, "fit", stopped)
     for _ in range(2):
         with pytest.raises(StoppedAfterSpending, match=r"entry 1 of the ledger"):
-            synthesize_table(data, "trips", epsilon=1)
+            synthesize_tree(data, "trips", epsilon=1)
     assert data.ledger.spent().epsilon == 1
 
 
 @pytest.mark.usefixtures("any_model")
 def test_the_same_marginals_are_paid_for_once(data: DataSet) -> None:
-    first = synthesize_table(data, "trips", epsilon=1, rows=30)
-    again = synthesize_table(data, "trips", epsilon=1, rows=2000)
+    first = synthesize_tree(data, "trips", epsilon=1, rows=30)
+    again = synthesize_tree(data, "trips", epsilon=1, rows=2000)
     assert (again.rows, again.recalled, again.receipt) == (2000, True, replace(first.receipt, again=True))
     assert [single.tolist() for single in again.measured.singles] == [single.tolist() for single in first.measured.singles]
     assert data.ledger.spent().epsilon == 1
@@ -299,7 +304,7 @@ def test_other_cells_columns_budgets_and_data_are_another_request(data: DataSet)
     """Bins may change without a preparation: what was released of other bins is not taken for an answer, and the price is new."""
 
     def paid(opened: DataSet, **wanted: Any) -> tuple[bool, int]:
-        made = synthesize_table(opened, "trips", **{"epsilon": 1, "rows": 5, "columns": ["town", "money"], **wanted})
+        made = synthesize_tree(opened, "trips", **{"epsilon": 1, "rows": 5, "columns": ["town", "money"], **wanted})
         assert [single.size for single in made.measured.singles] == [axis.size for axis in made.chosen.axes]
         return made.recalled, sum(entry.kind == "spend" for entry in opened.ledger.entries())
 
@@ -322,25 +327,27 @@ def test_other_cells_columns_budgets_and_data_are_another_request(data: DataSet)
 @pytest.mark.usefixtures("any_model")
 def test_where_one_unit_changes_the_noise_is_twice_as_large(tmp_path: Path) -> None:
     with written(tmp_path / "plain", trips(3)) as plain, written(tmp_path / "change", trips(3), "change-one") as change:
-        one, other = (synthesize_table(each, "trips", epsilon=1, rows=1).measured.design for each in (plain, change))
+        one, other = (synthesize_tree(each, "trips", epsilon=1, rows=1).measured.design for each in (plain, change))
         assert other.single.budget == one.single.budget / 2
         assert change.ledger.spent().epsilon == 1
 
 
-def test_without_the_package_nothing_is_spent(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mbi", None)  # as if it were not installed
+@pytest.mark.parametrize(("make", "package"), [(synthesize_table, "numba"), (synthesize_tree, "mbi")])
+def test_without_the_package_nothing_is_spent(data: DataSet, monkeypatch: pytest.MonkeyPatch, make: Any, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "tacit.publish.synthetic.rows.steps", raising=False)
     with pytest.raises(InvalidInput, match=r'pip install "tacit\[synthetic\]"'):
-        synthesize_table(data, "trips", epsilon=1)
+        make(data, "trips", epsilon=1)
     assert data.ledger.head.number == 0
 
 
 def test_a_cap_is_a_cap(data: DataSet) -> None:
     with pytest.raises(BudgetExceeded, match="20"):
-        synthesize_table(data, "trips", epsilon=21)
+        synthesize_tree(data, "trips", epsilon=21)
     with pytest.raises(NoBudget, match="epsilon=1"):
-        synthesize_table(data, "trips")
+        synthesize_tree(data, "trips")
     with pytest.raises(InvalidInput, match="ana"):
-        synthesize_table(data, "trips", epsilon=1, analyst="bob")
+        synthesize_tree(data, "trips", epsilon=1, analyst="bob")
 
 
 # --- what comes out ----------------------------------------------------------------------------------------------------------
@@ -364,7 +371,7 @@ def test_the_columns_have_the_declared_values(tree: tuple[DataSet, SyntheticTabl
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 801
     assert made.to_pandas().shape == (800, 5)
     with pytest.raises(Refused):
-        synthesize_table(data, "trips", epsilon=1, columns=["person"])
+        synthesize_tree(data, "trips", epsilon=1, columns=["person"])
 
 
 def error_of_pairs(axes: tuple[Axis, ...], one: tuple[Codes, ...], other: tuple[Codes, ...]) -> float:
@@ -399,7 +406,7 @@ def test_adult_at_epsilon_1_quickly(tmp_path: Path) -> None:
     """Four columns that go together: in twelve runs 0.014 to 0.017 against 0.275 to 0.280, spreads of 0.001."""
     with adult_data(tmp_path) as data:
         wanted: dict[str, Any] = {"epsilon": 1, "rows": 32561, "columns": FEW}
-        along, alone = errors(data, synthesize_table(data, "adult", **wanted), synthesize_independent(data, "adult", **wanted))
+        along, alone = errors(data, synthesize_tree(data, "adult", **wanted), synthesize_independent(data, "adult", **wanted))
         luck = next_run_limit(0.001, 12, among=2)
         assert along < 0.0155 + luck < 0.2775 - luck < alone
 
@@ -415,5 +422,20 @@ def test_adult_at_epsilon_1(tmp_path: Path, delta: Fraction) -> None:
     with adult_data(tmp_path) as data:
         for run in range(2):
             wanted: dict[str, Any] = {"epsilon": 1 + Fraction(run, 10**6), "rows": 32561, "delta": delta}
-            along, alone = errors(data, synthesize_table(data, "adult", **wanted), synthesize_independent(data, "adult", **wanted))
+            along, alone = errors(data, synthesize_tree(data, "adult", **wanted), synthesize_independent(data, "adult", **wanted))
             assert along < 0.042 + next_run_limit(0.0016, 15, among=2) < 0.07 < alone
+
+
+def test_rounds_are_closer_than_a_tree(prepared: Path, tmp_path: Path) -> None:
+    """On a table where columns go together: rows of all pairs, and the same rows again at no cost, in any number."""
+    with copied(prepared, tmp_path / "rounds") as data:
+        made = synthesize_table(data, "trips", epsilon=5, rows=800)
+        (along,) = errors(data, made)
+        assert along < 0.2 < 0.32, "independent columns have 0.32 to 0.34"
+        assert made.certificate.document["way"] == "synthetic-rows"
+        again = synthesize_table(data, "trips", epsilon=5, rows=30)
+        assert (again.recalled, again.rows, again.pairs) == (True, 30, made.pairs)
+        assert again.redrawn(20_000).rows == 20_000
+        aimed = synthesize_table(data, "trips", epsilon=1, rows=30, aim=Aim(target="shop", steps=3))
+        assert not aimed.recalled
+        assert len(aimed.measured.rounds) <= 3

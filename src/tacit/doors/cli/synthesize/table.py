@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +27,20 @@ class Method(StrEnum):
     """The ways to make rows."""
 
     marginals = "marginals"
+    tree = "tree"
     dirichlet = "dirichlet"
+
+
+MethodOption = Annotated[
+    Method,
+    typer.Option(help="Noisy marginals in rounds, along one tree only, or Dirichlet resampling of the full table (few cells)."),
+]
+TargetOption = Annotated[str | None, typer.Option("--target", help="Column that matters most; its marginals have more weight.")]
+WorkloadOption = Annotated[
+    str | None,
+    typer.Option("--workload", help="Marginals to measure, and no others: columns joined by +, for example sex+age,sex+age+town."),
+]
+StepsOption = Annotated[int | None, typer.Option("--steps", help="Number of rounds, at most; 6 for each column if omitted.")]
 
 
 def table(
@@ -41,9 +57,10 @@ def table(
     bins: Annotated[
         int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
     ] = None,
-    method: Annotated[
-        Method, typer.Option(help="Noisy marginals along a tree, or Dirichlet resampling of the full table (few cells only).")
-    ] = Method.marginals,
+    method: MethodOption = Method.marginals,
+    target: TargetOption = None,
+    workload: WorkloadOption = None,
+    steps: StepsOption = None,
     report: Annotated[
         Path | None,
         typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
@@ -64,6 +81,7 @@ def table(
 
     if rows is not None and rows < 1:
         raise InvalidInput(f"--rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
+    make = _maker(method, target, workload, steps)
     check_output(out)
     if report is not None:
         check_report(curators_place(report, out))
@@ -74,14 +92,42 @@ def table(
         if method is Method.dirichlet:
             _resample(data, name, out, asked, report, as_json)
         else:
-            _from_marginals(data, name, out, asked, report, as_json)
+            _from_marginals(data, name, partial(make, **asked), Written(out, report, as_json))
 
 
-def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
-    from tacit.publish.synthetic.rows.release import synthesize_table
+def _maker(method: Method, target: str | None, workload: str | None, steps: int | None) -> Callable[..., SyntheticTable]:
+    """The function that makes rows from marginals, with what they are for."""
+    from tacit.publish.synthetic.rows.release import synthesize_table, synthesize_tree
+    from tacit.publish.synthetic.rows.rounds import Aim
 
+    if method is not Method.marginals and (target, workload, steps) != (None, None, None):
+        raise InvalidInput("--target, --workload and --steps belong to --method marginals; remove them, or --method")
+    if method is Method.tree:
+        return synthesize_tree
+    return partial(synthesize_table, aim=Aim(target, _marginals(workload), steps))
+
+
+def _marginals(workload: str | None) -> tuple[tuple[str, ...], ...]:
+    """The marginals of a workload, written as sex+age,sex+age+town."""
+    parts = [] if workload is None else [part.strip() for part in workload.split(",")]
+    if workload is not None and not all(parts):
+        raise InvalidInput("a marginal of --workload is empty; give for example --workload sex+age,sex+town")
+    return tuple(tuple(name.strip() for name in part.split("+")) for part in parts)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the rows and the data owner's report go, and whether the receipt is printed as JSON."""
+
+    out: Path
+    report: Path | None
+    as_json: bool
+
+
+def _from_marginals(data: DataSet, name: str, make: Callable[..., SyntheticTable], written_to: Written) -> None:
+    out, report, as_json = written_to.out, written_to.report, written_to.as_json
     with bar("synthesizing") as told:
-        made = synthesize_table(data, name, told=told, **asked)
+        made = make(data, name, told=told)
         if told is not None:
             told("writing", 0.99)
         receipt = made.save(out)
@@ -90,9 +136,10 @@ def _from_marginals(data: DataSet, name: str, out: Path, asked: dict[str, Any], 
         print_json({"out": str(out), "receipt": str(receipt), "report": written and str(written), **made.to_dict()})
         return
     _say(f"{made}.")
-    deviation = made.measured.design
-    pairs = f", {deviation.pair.deviation:.3g} for a pair" if deviation.pair else ""
-    _say(f"Standard deviation of the noise per cell: {deviation.single.deviation:.3g} rows for a column{pairs}.")
+    noise = made.noise
+    pairs = f", {noise['pair']:.3g} for a pair" if noise["pair"] else ""
+    last = f" in the first round and {noise['last']:.3g} in the last" if noise.get("last") else ""
+    _say(f"Standard deviation of the noise per cell: {noise['column']:.3g} rows for a column{pairs}{last}.")
     for note in made.notes:
         _say(f"Note: {note}.")
     _say_paid(data, made, out)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tacit.accounting.events import BoundedRangeChoice, Resampling
 from tacit.mechanisms.dirichlet.resampling import DirichletResampling
 from tacit.publish.synthetic.rows.cells import Chosen
-from tacit.publish.synthetic.rows.marginals import Design
+from tacit.publish.synthetic.rows.marginals import Measured, Round
 from tacit.query.price.price import UNIT
+from tacit.release.certificates.mechanisms import parameters
 from tacit.release.certificates.ways import Way, facts_of
 
 
-def way_of(design: Design, what: str) -> Way:
-    """Noisy marginals: every column, the choices of pairs, and the pairs; in the order of the design's event."""
+def way_of(measured: Measured, what: str) -> Way:
+    """Noisy marginals: every column, the choices of pairs, and the pairs; or the rounds; in the order of the design's event."""
+    design = measured.design
     table, names = design.table, [axis.name for axis in design.axes]
     pairs = 0 if design.pair is None else len(design.axes) - 1
     columns = [{"name": axis.name, "cells": axis.size} for axis in design.axes]
@@ -28,7 +32,19 @@ def way_of(design: Design, what: str) -> Way:
     if design.pair is not None:
         for _ in range(pairs):
             way.noise("pair", step, design.pair.over(1))
+    if design.rounds is not None:
+        rounds = [_round(each, names) for each in measured.rounds]
+        step = way.step(
+            "rounds", {"table": table.name, "max_rows": table.max_rows, "heaviest": max(design.rounds.weights)}, **moved
+        )
+        way.drawn("rounds", step, "rounds", design.rounds.event, rounds=rounds)
     return way
+
+
+def _round(each: Round, names: list[str]) -> dict[str, Any]:
+    """One round as it was released: the chosen columns, the epsilon of the choice, and the noise, without its numbers."""
+    noise = parameters(each.noise.over(1))
+    return {"columns": [names[at] for at in each.places], "choice": str(each.choice), "noise": noise}
 
 
 def way_of_urn(urn: DirichletResampling, chosen: Chosen, event: Resampling, what: str) -> Way:

@@ -27,10 +27,13 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.uniform import distinct_integers
 from tacit.publish.synthetic.rows.marginals import Counts, Measured, Pair
+from tacit.publish.synthetic.rows.population import AT_MOST, LEARNING, Population
+from tacit.publish.synthetic.rows.rounds import settled
 
 Floats = NDArray[np.float64]
 STEPS = 3000  # of mirror descent; it stops earlier if it no longer improves
 GAIN = 1e-7  # relative, over fifty steps
+LAST, AGAIN = 25, 5  # sweeps of a population before rows are drawn from it, and of other numbers of rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,8 +58,12 @@ def require_mbi() -> None:
         pass
 
 
-def fit(measured: Measured) -> Model:
-    """The model of released marginals; it exists whatever the noise."""
+def fit(measured: Measured, rows: int = LEARNING) -> Model | Population:
+    """The model of released marginals; it exists whatever the noise. `rows` is how many will be drawn first."""
+    if measured.design.rounds is not None:
+        model = settled(measured, max(LEARNING, min(AT_MOST, rows)))
+        model.settle(LAST)
+        return model
     estimates = _estimate(measured) if measured.pairs else _alone(measured)
     marginals = {clique: _clean(marginal) for clique, marginal in estimates.items()}
     parents = in_order(len(measured.singles), measured.pairs)
@@ -186,18 +193,31 @@ def usual_rows(measured: Measured) -> int:
     return min(MOST_ROWS, round(measured.total))
 
 
-def drawn_codes(measured: Measured, model: Model, rows: int) -> tuple[Counts, ...]:
+def drawn_codes(measured: Measured, model: Model | Population, rows: int) -> tuple[Counts, ...]:
     """For every column, the cell of each of `rows` rows."""
+    groups = _of_population(model, rows) if isinstance(model, Population) else _along_tree(model, rows)
+    return tuple(
+        _apart(groups[place], merged, single)
+        for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.singles, strict=True))
+    )
+
+
+def _of_population(model: Population, rows: int) -> dict[int, Counts]:
+    """The rows of the population; other numbers are a random selection or copies, which settle once more if they are many."""
+    if rows != model.number:
+        model = model.resized(rows)
+        model.settle(AGAIN if LEARNING <= rows <= AT_MOST else 0)
+    return dict(enumerate(model.rows.T))
+
+
+def _along_tree(model: Model, rows: int) -> dict[int, Counts]:
     groups: dict[int, Counts] = {}
     for branch in model.branches:
         if branch.parent is None:
             groups[branch.place] = spread(branch.shares, rows)
         else:
             groups[branch.place] = _along(branch.shares, groups[branch.parent])
-    return tuple(
-        _apart(groups[place], merged, single)
-        for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.singles, strict=True))
-    )
+    return groups
 
 
 def spread(shares: Floats | Sequence[float], rows: int) -> Counts:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.events import Batch, BoundedRangeChoice, Event
+from tacit.accounting.events import AdaptiveRounds, Batch, BoundedRangeChoice, Event
 from tacit.accounting.filter import on_grid_down
 from tacit.errors import InvalidInput, NoBudget
 from tacit.mechanisms.farthest import Farthest
@@ -64,6 +64,37 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
+class Plan:
+    """Rounds after the columns: what may be chosen, with which weight, and the totals that all rounds together may cost.
+
+    `steps` is the number of rounds if no budget is raised, and the most that there are. Proof: rounds.md.
+    """
+
+    law: Law
+    max_rows: int
+    whole: Fraction
+    rho: Fraction
+    steps: int
+    candidates: tuple[tuple[int, ...], ...]
+    weights: tuple[int, ...]
+
+    @property
+    def event(self) -> AdaptiveRounds:
+        """The event that the ledger records for all rounds together."""
+        return AdaptiveRounds(None if self.law.concentrated else self.whole, self.rho, Fraction(0), UNIT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One round as it was released: the chosen columns, their noisy counts by groups, and the budgets of choice and noise."""
+
+    places: tuple[int, ...]
+    counts: Counts
+    choice: Fraction
+    noise: Noise
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """The plan for a table, and its price; `event` is the ledger's record.
 
@@ -78,6 +109,7 @@ class Design:
     single: Noise
     pair: Noise | None = None
     choice: Fraction | None = None
+    rounds: Plan | None = None
 
     @property
     def event(self) -> Event:
@@ -88,6 +120,8 @@ class Design:
             parts += [BoundedRangeChoice(self.choice, UNIT)] * pairs
         if self.pair is not None:
             parts += [self.pair.over(1).event] * pairs
+        if self.rounds is not None:
+            parts.append(self.rounds.event)
         return Batch(tuple(parts))
 
     @property
@@ -106,6 +140,7 @@ class Measured:
     design: Design
     singles: tuple[Counts, ...]
     pairs: Mapping[Pair, Counts]
+    rounds: tuple[Round, ...] = ()
 
     @property
     def total(self) -> float:
@@ -116,7 +151,7 @@ class Measured:
     @property
     def merged_groups(self) -> tuple[Counts, ...]:
         """Groups of cells: cells that are hardly more than noise share the last group; none do in a design without pairs."""
-        if self.design.pair is None:
+        if self.design.pair is None and self.design.rounds is None:
             return tuple(np.arange(axis.size) for axis in self.design.axes)
         return tuple(groups_of(single, RARE * self.design.single.deviation) for single in self.singles)
 
@@ -144,7 +179,7 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
     chooses = edges > 1  # two columns have one pair, and nothing to choose
     single, choice, pair = SHARES if chooses else (SHARES[0], Fraction(0), 1 - SHARES[0])
     designs = []
-    for law, whole in _budgets(asked, change):
+    for law, whole in budgets_under(asked, change):
         each = on_grid_down(whole * choice / edges)
         epsilon = (on_grid_down(sqrt_down(8 * each)) if law.concentrated else each) if chooses else None
         first, second = (
@@ -159,12 +194,12 @@ def independent_designs(table: Table, axes: Sequence[Axis], asked: Request, chan
     """The same for single columns: rows drawn from it have independent columns. The baseline."""
     designs = [
         _design(table, axes, law, asked, Noise(law, table.max_rows, on_grid_down(whole / len(axes))))
-        for law, whole in _budgets(asked, change)
+        for law, whole in budgets_under(asked, change)
     ]
     return tuple(sorted(designs, key=lambda design: design.single.deviation))
 
 
-def _budgets(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
+def budgets_under(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
     """The epsilon, and the rho if a delta is given, that all parts together may have under add/remove.
 
     If one unit changes, an epsilon under add/remove counts twice and a rho four times. Parts are rounded down to the grid of the

@@ -30,11 +30,15 @@ from tacit.publish.synthetic.rows.marginals import (
     RARE,
     Design,
     Measured,
+    Round,
     Told,
     independent_designs,
     measure,
     tree_designs,
 )
+from tacit.publish.synthetic.rows.population import Population, require_numba
+from tacit.publish.synthetic.rows.rounds import Aim, measure_rounds, rounds_designs
+from tacit.query.engines.engine import Engine
 from tacit.query.price.price import Request, request
 from tacit.query.price.work import afford_counts
 from tacit.release.answer import Later, Receipt
@@ -45,6 +49,7 @@ from tacit.release.outputs import check_output, write_output
 from tacit.session import DataSet, Session
 
 Designer = Callable[[Any, Sequence[Axis], Request, Change], tuple[Design, ...]]
+SHOWN = 14  # pairs in the line that is printed
 ALONE = "rows are drawn one by one: the synthetic data does not keep which rows belong to one person"
 
 
@@ -57,7 +62,7 @@ class SyntheticTable:
 
     chosen: Chosen
     measured: Measured
-    model: Model = field(repr=False)
+    model: Model | Population = field(repr=False)
     codes: tuple[Codes, ...] = field(repr=False)
     columns: Mapping[str, Any] = field(repr=False)
     receipt: Receipt
@@ -81,10 +86,19 @@ class SyntheticTable:
         return int(self.codes[0].size)
 
     @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The measured pairs of columns."""
-        axes = self.chosen.axes
-        return tuple((axes[one].name, axes[other].name) for one, other in self.measured.pairs)
+    def pairs(self) -> tuple[tuple[str, ...], ...]:
+        """The measured marginals of two or three columns, each once, in the order of their choice."""
+        chosen = [*self.measured.pairs, *(each.places for each in self.measured.rounds)]
+        return tuple(tuple(self.chosen.axes[at].name for at in places) for places in dict.fromkeys(chosen))
+
+    @property
+    def noise(self) -> dict[str, float | None]:
+        """The standard deviation of the noise in one cell: of columns, and of pairs; of rounds, the largest and the least."""
+        design = self.measured.design
+        pairs = [design.pair] if design.pair else [each.noise for each in self.measured.rounds]
+        spread = sorted({round(noise.deviation, 2) for noise in pairs})
+        told: dict[str, float | None] = {"column": round(design.single.deviation, 2), "pair": spread[-1] if spread else None}
+        return {**told, "last": spread[0]} if len(spread) > 1 else told
 
     def redrawn(self, rows: int | None = None) -> SyntheticTable:
         """Other rows from the same released marginals, in any number: post-processing, which costs nothing."""
@@ -116,7 +130,7 @@ class SyntheticTable:
             "columns": [axis.name for axis in self.chosen.axes],
             "left_out": dict(self.chosen.left_out),
             "pairs": [list(pair) for pair in self.pairs],
-            "noise": {"column": round(design.single.deviation, 2), "pair": design.pair and round(design.pair.deviation, 2)},
+            "noise": self.noise,
             **receipt_json(receipt),
             "max_rows": self.chosen.table.max_rows,
             "events": event_json(design.event),
@@ -134,8 +148,10 @@ class SyntheticTable:
         receipt = self.receipt
         delta = f", delta {as_text(receipt.delta)}" if receipt.delta else ""
         spent = "nothing, because it was measured before" if self.recalled else f"epsilon {as_text(receipt.epsilon)}{delta}"
-        tree = ", ".join(" and ".join(pair) for pair in self.pairs) or "none"
-        return f"{self.rows:,} synthetic rows of {self.chosen.table.name}; pairs measured: {tree}; spent {spent}"
+        shown = [" and ".join(places) for places in self.pairs]
+        more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN + 1 else ""
+        listed = ", ".join(shown[:SHOWN] if more else shown) or "none"
+        return f"{self.rows:,} synthetic rows of {self.chosen.table.name}; pairs measured: {listed}{more}; spent {spent}"
 
 
 def synthesize_table(
@@ -147,14 +163,35 @@ def synthesize_table(
     rows: int | None = None,
     columns: Sequence[str] | None = None,
     bins: int | None = None,
+    aim: Aim | None = None,
     analyst: str | None = None,
     told: Told | None = None,
 ) -> SyntheticTable:
-    """Synthetic rows whose columns and chosen pairs of columns resemble the real table's; (epsilon, delta) for each unit.
+    """Synthetic rows whose columns and chosen marginals resemble the real table's; (epsilon, delta) for each unit.
 
-    McKenna, Miklau and Sheldon 2021. `rows` defaults to the noisy total. The price is under the catalog's relation. `bins` is a
-    number of even bins for columns of many values that have none in the catalog.
+    Rounds as in McKenna, Mullins, Sheldon and Miklau 2022. `rows` defaults to the noisy total. The price is under the catalog's
+    relation. `bins` is a number of even bins for columns of many values that have none in the catalog; `aim` says what the rows
+    are for.
     """
+    require_numba()
+    asked = _read_request(data, table, epsilon, delta, rows, columns, bins)
+    return _synthesize(partial(rounds_designs, aim=aim), data.session(analyst), asked, told)
+
+
+def synthesize_tree(
+    data: DataSet,
+    table: str,
+    *,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+    bins: int | None = None,
+    analyst: str | None = None,
+    told: Told | None = None,
+) -> SyntheticTable:
+    """The same with pairs along one tree: McKenna, Miklau and Sheldon 2021 (MST). The tree is all that the rows keep."""
+    require_mbi()
     asked = _read_request(data, table, epsilon, delta, rows, columns, bins)
     return _synthesize(tree_designs, data.session(analyst), asked, told)
 
@@ -199,7 +236,6 @@ def _read_request(
 
 def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told | None) -> SyntheticTable:
     """Everything up to the spend is a function of the request, the catalog and the ledger; after it, of released numbers."""
-    require_mbi()
     data, chosen = session.data, asked.chosen
     designs = designer(chosen.table, chosen.axes, asked.budget, data.catalog.change)
     afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], 2 * COLUMNS_TOGETHER, data.catalog.cores)
@@ -207,20 +243,26 @@ def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told |
     events = tuple(design.event for design in designs)
     sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
     kept: Form[Measured] = Form(lambda measured: _record(measured, designs, what), lambda text: _read_record(text, designs))
-    sold = once(data.till, sale, lambda granted: measure(designs[granted.offer], data.engine, told), kept)
+    sold = once(data.till, sale, lambda granted: measure_by(designs[granted.offer], data.engine, told), kept)
     design, left = designs[sold.offer], sold.left
     receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
     certified = Later(partial(data.certified, sold.entry, session.analyst))
     return replace(_draw(chosen, sold.value, receipt, asked.rows, told), certified=certified)
 
 
+def measure_by(design: Design, engine: Engine, told: Told | None = None) -> Measured:
+    """The released marginals of a design, by rounds or along a tree."""
+    return (measure if design.rounds is None else measure_rounds)(design, engine, told)
+
+
 def _draw(chosen: Chosen, measured: Measured, receipt: Receipt, rows: int | None, told: Told | None) -> SyntheticTable:
     say = told or (lambda words, share: None)
     try:
         say("fitting a model", 0.9)
-        model = fit(measured)
+        number = usual_rows(measured) if rows is None else rows
+        model = fit(measured, number)
         say("drawing rows", 0.98)
-        codes = drawn_codes(measured, model, usual_rows(measured) if rows is None else rows)
+        codes = drawn_codes(measured, model, number)
     except KeyboardInterrupt:
         kept = f"stopped; entry {receipt.entry} of the ledger stays spent, and its result is kept: repeat the request at no cost"
         raise StoppedAfterSpending(kept) from None
@@ -257,17 +299,30 @@ def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
 def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
     """The identity of a request: cells, budget, kind of design and the prepared data; not the number of rows."""
     columns = [(axis.name, axis.begins, axis.size) for axis in asked.chosen.axes]
-    priced = [(repr(design.single), repr(design.pair), str(design.choice)) for design in designs]
+    priced = [(repr(design.single), repr(design.pair), str(design.choice), *_told_rounds(design)) for design in designs]
     told = ("synthetic", RARE, version, asked.chosen.table.name, columns, repr(asked.budget), priced)
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
+def _told_rounds(design: Design) -> tuple[str, ...]:
+    return () if design.rounds is None else (repr(design.rounds),)
+
+
 def _record(measured: Measured, designs: Sequence[Design], what: str) -> str:
     kept = {
-        "certificate": way_of(measured.design, what).kept,
+        "certificate": way_of(measured, what).kept,
         "design": designs.index(measured.design),
         "singles": [single.tolist() for single in measured.singles],
         "pairs": [[*pair, counts.tolist()] for pair, counts in measured.pairs.items()],
+        "rounds": [
+            {
+                "places": each.places,
+                "choice": str(each.choice),
+                "budget": str(each.noise.budget),
+                "counts": each.counts.tolist(),
+            }
+            for each in measured.rounds
+        ],
     }
     return json.dumps(kept)
 
@@ -276,4 +331,10 @@ def _read_record(text: str, designs: Sequence[Design]) -> Measured:
     kept: Mapping[str, Any] = json.loads(text)
     pairs = {(one, other): np.array(counts, dtype=np.int64) for one, other, counts in kept["pairs"]}
     singles = tuple(np.array(single, dtype=np.int64) for single in kept["singles"])
-    return Measured(designs[kept["design"]], singles, pairs)
+    design = designs[kept["design"]]
+    return Measured(design, singles, pairs, tuple(_read_round(each, design) for each in kept.get("rounds", ())))
+
+
+def _read_round(kept: Mapping[str, Any], design: Design) -> Round:
+    noise = replace(design.single, budget=Fraction(kept["budget"]))
+    return Round(tuple(kept["places"]), np.array(kept["counts"], dtype=np.int64), Fraction(kept["choice"]), noise)

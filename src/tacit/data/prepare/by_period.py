@@ -1,0 +1,63 @@
+"""The period of a row in SQL, from its packed values: ranks count within it, and rows of periods that have begun are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tacit.data.prepare.packing import packing_of
+from tacit.data.prepare.staging import kept_condition, stored_columns
+from tacit.privacy.catalog import Table
+from tacit.privacy.periods import Calendar
+
+PERIOD = "tacit_period"
+FAR = 10**6  # periods, by which numbers are shifted so that division rounds down: no day is so far from 1970
+
+
+def _of_month(day: str) -> str:
+    return f"(CAST(year({day}) AS BIGINT) * 12 + month({day}) - 1)"
+
+
+def _of_quarter(day: str) -> str:
+    return f"(CAST(year({day}) AS BIGINT) * 4 + quarter({day}) - 1)"
+
+
+def _floor(number: str, days: int) -> str:
+    return f"(({number} + {days * FAR}) // {days} - {FAR})"
+
+
+PARTS: Mapping[str, Callable[[str], str]] = {
+    "month": _of_month,
+    "quarter": _of_quarter,
+    "year": lambda day: f"CAST(year({day}) AS BIGINT)",
+}
+
+
+def number_sql(calendar: Calendar, days: str) -> str:
+    """SQL of the embedded engine for the period of a day number since 1970-01-01: `Calendar.number`."""
+    if calendar.kind in PARTS:
+        return PARTS[calendar.kind](f"(DATE '1970-01-01' + CAST({days} AS INTEGER))")
+    if calendar.kind == "week":
+        return _floor(f"({days} + 3)", 7)
+    if calendar.kind == "days":
+        return _floor(f"({days} - ({calendar.start}))", calendar.days)
+    return f"CAST({days} AS BIGINT)"
+
+
+def period_sql(table: Table) -> str:
+    """SQL for the period of a packed row of a table with periods."""
+    if table.per is None or table.period is None:
+        raise TypeError(f"{table.name} has no periods")
+    column = table.columns[table.period]
+    low = int(column.bounds[0]) if column.bounds else 0
+    return number_sql(table.per.calendar, f"(({packing_of(stored_columns(table)).unpack()[table.period]}) + {low})")
+
+
+def begun_condition(table: Table) -> str:
+    """SQL that is true for packed rows of periods that have begun."""
+    begun = None if table.per is None else table.per.begun
+    return "FALSE" if begun is None else f"{period_sql(table)} BETWEEN {begun[0]} AND {begun[1]}"
+
+
+def stored_condition(table: Table) -> str:
+    """SQL that is true for staged rows of a table with periods that no value drops, of periods that have begun."""
+    return f"CASE WHEN {kept_condition(stored_columns(table))} THEN {begun_condition(table)} ELSE FALSE END"

@@ -1,0 +1,136 @@
+"""A population of synthetic rows whose marginals are drawn towards released ones: a model without a limit on its cliques.
+
+Every value of every row is drawn again and again, given the rest of its row, with a weight that falls with how far its cells
+are above the released counts, in units of their noise (Gibbs sampling: Geman and Geman 1984). Rows settle where the counts fit
+within their noise, and are otherwise as mixed as they can be: the stationary law weighs a population by exp(-distance /
+temperature), which for a low temperature is the law of largest entropy among those that fit, as in graphical models (McKenna,
+Sheldon and Miklau 2019).
+
+Work and memory grow with rows, columns and measured cells, never with the cells of a clique: any set of marginals has a model.
+
+All of it follows from released numbers and from coins: no privacy is spent here, and nothing here is part of a guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.mechanisms.noise import bits
+from tacit.mechanisms.noise.uniform import distinct_integers
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+TEMPERATURE = 0.3  # times the median noise: a cell is off by about this share of its noise where rows have a reason to be elsewhere
+AT_MOST = 100_000  # rows of a population; more rows are drawn from it
+LEARNING = 8_000  # rows while marginals are being chosen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """A released marginal: its columns, rising, its counts as shares of all rows, and the deviation of their noise, as a share."""
+
+    places: tuple[int, ...]
+    shares: Floats
+    deviation: float
+
+
+class Population:
+    """Rows of groups of cells, and the targets that they settle on."""
+
+    def __init__(self, columns: Sequence[Floats], number: int, seed: int | None = None) -> None:
+        """`number` rows whose columns are independent and have the given shares."""
+        first = int(bits.random_words(1)[0]) if seed is None else seed
+        self.sizes = np.array([shares.size for shares in columns], dtype=np.int64)
+        self.rows = np.stack([spread_evenly(shares, number) for shares in columns], axis=1)
+        self.targets: list[Target] = []
+        self._state = np.array([first], dtype=np.uint64)
+
+    @property
+    def number(self) -> int:
+        """How many rows it has."""
+        return int(self.rows.shape[0])
+
+    def histogram(self, places: Sequence[int]) -> Floats:
+        """The share of the rows in each joint cell of some columns, flat."""
+        flat = np.zeros(self.number, dtype=np.int64)
+        for place in places:
+            flat = flat * self.sizes[place] + self.rows[:, place]
+        return np.bincount(flat, minlength=int(np.prod(self.sizes[list(places)]))) / self.number
+
+    def settle(self, sweeps: int) -> None:
+        """Draw every value `sweeps` times, towards all targets."""
+        from tacit.publish.synthetic.rows.steps import sweep
+
+        if not self.targets:
+            return
+        begins = np.cumsum([0, *(target.shares.size for target in self.targets[:-1])])
+        steps = np.zeros((len(self.targets), self.sizes.size), dtype=np.int64)
+        for at, target in enumerate(self.targets):
+            steps[at, list(target.places)] = strides([int(self.sizes[place]) for place in target.places])
+        excess = np.concatenate([(self.histogram(target.places) - target.shares) * self.number for target in self.targets])
+        members, touching, pull = padded([target.places for target in self.targets]), self._touching(), self._pull()
+        for _ in range(sweeps):
+            sweep(self.rows, self.sizes, excess, pull, begins, members, steps, touching, self._state)
+
+    def _pull(self) -> Floats:
+        """The loss of log-weight for one row too many in a cell, for each target: by the square of its noise."""
+        deviations = np.array([max(target.deviation * self.number, 0.25) for target in self.targets])
+        several = [at for at, target in enumerate(self.targets) if len(target.places) > 1]
+        typical = float(np.median(deviations[several] if several else deviations))
+        return np.asarray(typical / (TEMPERATURE * deviations**2))
+
+    def _touching(self) -> Counts:
+        columns = range(self.sizes.size)
+        return padded([[at for at, target in enumerate(self.targets) if place in target.places] for place in columns])
+
+    def resized(self, number: int) -> Population:
+        """The same with another number of rows: copies of all of them, and of a random selection."""
+        other = Population.__new__(Population)
+        other.sizes, other.targets, other._state = self.sizes, self.targets, self._state
+        other.rows = self.rows[repeated(self.number, number)]
+        return other
+
+
+def strides(sizes: Sequence[int]) -> list[int]:
+    """How far apart neighbouring values of each column are in the flat array of their joint cells.
+
+    >>> strides([2, 3, 5])
+    [15, 5, 1]
+    """
+    return [int(np.prod(sizes[at + 1 :], dtype=np.int64)) for at in range(len(sizes))]
+
+
+def padded(lists: Sequence[Sequence[int]]) -> Counts:
+    """The lists as rows, with -1 after their ends.
+
+    >>> padded([[3], [1, 2]]).tolist()
+    [[3, -1], [1, 2]]
+    """
+    longest = max((len(each) for each in lists), default=0)
+    return np.array([[*each, *[-1] * (longest - len(each))] for each in lists], dtype=np.int64).reshape(len(lists), longest)
+
+
+def spread_evenly(shares: Floats, number: int) -> Counts:
+    """`number` values in random order, each as often as its share requires, up to rounding; shares below 0 count nothing."""
+    positive = shares.clip(min=0)
+    ends = np.cumsum(positive if positive.sum() > 0 else np.ones_like(shares))
+    begin = float(bits.random_words(1)[0] >> np.uint64(36)) * 2.0**-28
+    counts = np.diff(np.floor(ends / ends[-1] * number + begin), prepend=0).astype(np.int64)
+    return np.repeat(np.arange(counts.size), counts)[distinct_integers(number, number)]
+
+
+def repeated(there: int, number: int) -> Counts:
+    """Positions of `number` rows out of `there`: each equally often, up to one."""
+    whole, rest = divmod(number, there)
+    return np.concatenate([np.tile(np.arange(there), whole), distinct_integers(there, rest)]).astype(np.int64)
+
+
+def require_numba() -> None:
+    """Refuse, before anything is spent, if the compiler for the loop is not installed."""
+    import_of: Any = __import__("importlib").import_module
+    import_of("tacit.publish.synthetic.rows.steps")

@@ -1,0 +1,111 @@
+"""Measurements that the parts of a question share, and whether every part follows from them: mechanisms/residual.md.
+
+A measurement is of the cells of one margin, or of its residuals: along every axis of n values n x - (sum of x), and of two values
+their difference. How far one unit moves it follows from its rows, the numbers that a row adds, and the sizes of the axes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+from tacit_certificate import price
+from tacit_certificate.document import Wrong, only, refuse, whole
+from tacit_certificate.stability import Part, Reach, Sensitivity
+
+Node = Mapping[str, Any]
+Axes = tuple[int, ...]
+SUMMED = ("rows", "sum")
+FIELDS = "part releases moment kind axes centred sensitivity scale dimension events"
+BUDGETS = {"laplace": "epsilon", "gaussian": "rho"}
+MOST_SETS = 10**5
+
+
+@dataclass
+class Margins:
+    """The parts of a question as margins of one table, the number of values of every axis, and what is measured of each moment."""
+
+    parts: Sequence[Part]
+    reaches: Sequence[Reach]
+    terms: list[Any] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    measured: dict[int, set[tuple[Axes, bool]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """The axes are the keys of all parts, in the order in which they come."""
+        first = self.parts[0]
+        for part, reach in zip(self.parts, self.reaches, strict=True):
+            alike = part.group["child"] == first.group["child"] and reach.rows == self.reaches[0].rows
+            if not alike or part.private or part.group["per_group"] is not None or reach.fixed:
+                raise Wrong("parts that share measurements have the same rows, public groups and no limit of rows in a group")
+            for key, size in zip(part.group["keys"], part.sizes, strict=True):
+                if key["term"] not in self.terms:
+                    self.terms.append(key["term"])
+                    self.sizes.append(size)
+                refuse(self.sizes[self.terms.index(key["term"])] != size, "a key has two numbers of values")
+
+    def axes_of(self, part: Part) -> Axes:
+        """The axes of a part, rising."""
+        return tuple(sorted(self.terms.index(key["term"]) for key in part.group["keys"]))
+
+    def measurement(self, node: Node, events: Sequence[Node], moved: Sensitivity) -> tuple[str, Sensitivity]:
+        """What was checked of a measurement, in words, and how far one unit moves it."""
+        only(node, f"{FIELDS} {BUDGETS.get(node['kind'], '')}")
+        axes, centred = tuple(node["axes"]), node["centred"]
+        listed = all(type(axis) is int and 0 <= axis < len(self.sizes) for axis in axes)
+        if not listed or list(axes) != sorted(set(axes)) or type(centred) is not bool or node["kind"] not in BUDGETS:
+            raise Wrong("a measurement is of the cells or the residuals of rising axes, with Laplace or Gaussian noise")
+        moment = self.parts[0].group["moments"][whole(node, "moment", 0)]
+        refuse(moment["kind"] not in SUMMED or moment["together"] is not None, "shared measurements are of counts and sums")
+        change = "change-one" if self.reaches[0].change else "add-remove"
+        other = any(event["neighbours"] != f"{change} unit" for event in events)
+        refuse(other, f"an event counts for another relation than {change}")
+        alone = self._moved(axes, centred, moved)
+        refuse(whole(node, "dimension", 1) != alone.entries, f"the measurement has {alone.entries} numbers")
+        text = price.noise(node, events, alone.l1, alone.l2_squared)
+        self.measured.setdefault(node["moment"], set()).add((axes, centred))
+        what = "residuals" if centred else "cells"
+        return f"{what} of the axes {list(axes)}: {text}", alone
+
+    def _moved(self, axes: Axes, centred: bool, moved: Sensitivity) -> Sensitivity:
+        """How far one unit moves a measurement: residual.md, Lemma 2."""
+        (low, high), rows, sizes = moved.ends, self.reaches[0].rows, [self.sizes[axis] for axis in axes]
+        refuse(centred and any(size < 2 for size in sizes), "an axis of one value has no residuals")
+        along = [_column(size) if centred else (1, 1, 1, size) for size in sizes]
+        one, squared, farthest, numbers = (math.prod(each[at] for each in along) for at in range(4))
+        largest = max(-low, high)
+        if not self.reaches[0].change:
+            times, square = largest, Fraction(largest**2)
+        elif not axes:
+            times, square = high - low, Fraction((high - low) ** 2)
+        else:
+            turned = Fraction(1, min(sizes) - 1) if centred else Fraction(0)
+            times, square = 2 * largest, max(2 * largest**2 * (1 + turned), Fraction((high - low) ** 2))
+        return Sensitivity((low, high), rows * one * times, rows**2 * squared * square, numbers, rows * farthest * times)
+
+    def estimate(self, node: Node, part: Part) -> str:
+        """Whether all residuals of a part are measured, of the moment that it has there."""
+        only(node, "part releases moment kind axes from events")
+        axes, source = self.axes_of(part), whole(node, "from", 0)
+        same = part.group["moments"][whole(node, "moment", 0)] == self.parts[0].group["moments"][source]
+        refuse(tuple(node["axes"]) != axes or not same or bool(node["events"]), "an estimate is of its own axes and moment")
+        refuse(2 ** len(axes) > MOST_SETS, "an estimate of so many axes is more than this program looks at")
+        known = self.measured.get(source, set())
+        for some in _subsets(axes):
+            free = all(self.sizes[axis] > 1 for axis in some)
+            if free and (some, True) not in known and not any(not centred and set(some) <= set(each) for each, centred in known):
+                raise Wrong(f"the residuals of the axes {list(some)} are not measured")
+        return f"estimated from measurements of moment {source}, which determine all its residuals"
+
+
+def _subsets(axes: Axes) -> Iterator[Axes]:
+    return (some for size in range(len(axes) + 1) for some in combinations(axes, size))
+
+
+def _column(size: int) -> tuple[int, int, int, int]:
+    """How far one row moves residuals along an axis: l1, squared l2, one number; and how many numbers there are."""
+    return (1, 1, 1, 1) if size == 2 else (2 * (size - 1), size * (size - 1), size - 1, size)
