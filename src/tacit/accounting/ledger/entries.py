@@ -271,7 +271,6 @@ class Entry:
     details: Mapping[str, str] = field(default_factory=dict)
     more: Mapping[str, Any] = field(default_factory=dict)
     format: int = FORMAT
-    _written: str = field(default="", init=False, repr=False, compare=False)  # the text, once it was asked for
 
     @property
     def charged(self) -> Charged | None:
@@ -285,12 +284,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """The canonical text of the entry, over which its hash is taken; written once, since books, head and hash ask for it."""
-        if not self._written:
-            object.__setattr__(self, "_written", self._canonical())
-        return self._written
-
-    def _canonical(self) -> str:
+        """The canonical text of the entry, over which its hash is taken."""
         plain = {name: getattr(self, name) for name in PLAIN}
         counted = {
             "event": _maybe(event_json, self.event),
