@@ -32,8 +32,20 @@ HTML_ALREADY = {
     },
     "release/published.py": {
         "_certificate(part)", "check", "file", "link", "name", "words",  # a number, base64, and what is made of them
-        "_kind(column)", "_table(answer)", "answer.chart(title=title).svg()", "body", "head", "heads", "method", "more",
-        "notes", "opening", "picture", "promised", "rows", "sections", "style", "table",
+        "_kind(column)", "answer.chart(title=title).svg()", "body", "head", "heads", "method", "more", "notes", "opening",
+        "paragraphs", "picture", "promised", "rows", "sections", "start", "styles", "table", "table_html(answer)",
+    },
+    "publish/releases/metadata.py": {
+        "_id(declared.url, declared.title)", "_id(declared.url, release.name, done.period)",  # a UUID
+        "about", "author", "entries", "head", "language", "links", "start", "where",
+    },
+    "publish/releases/pages.py": {
+        "release.name", "before.name", "done.period", "folder", "stem", "up", "href",  # of letters that the declaration admits
+        "''.join(items)", "CHART", "WAITING", "_certificates(done, '')", "_certificates(done, folder)",
+        "_link_before(release, site)", "_notes(release)", "about", "answer.chart(title=picture).svg()", "by", "cards", "check",
+        "days", "drawn", "each", "each.upper()", "files_", "foot", "head", "items", "links", "listed", "main", "method", "name",
+        "nav", "notes", "one.series.chart(title=title).svg()", "picture", "site.promise", "table_html(answer)", "text", "under",
+        "words",
     },
     "release/plots.py": {"route", "COLOURS[at][0]", "at"},
     "chart.py": {"rules", "end", "rest", "head"},

@@ -225,7 +225,7 @@ class Session:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer]))
+        certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer], sold=sold))
         released = replace(
             sold.value, receipt=self._receipt(sold, offer), notes=tuple(notes), asked=text, certified=certified, requested=None
         )
@@ -374,12 +374,14 @@ class DataSet(Opened):
         paying = Sale((), self.session(analyst).analyst, "", self.source_version)
         return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, paying)
 
-    def certified(self, entry: int, analyst: str, quote: Quote | None = None) -> Certificate:
-        """The certificate of an analyst's entry; `quote` is what was run, where it is known."""
-        from tacit.release.certificates.answers import certified
+    def certified(self, entry: int, analyst: str, quote: Quote | None = None, sold: Sold[Answer] | None = None) -> Certificate:
+        """The certificate of an analyst's entry; `quote` is what was run, where it is known, and `sold` what was released."""
+        from tacit.release.certificates.answers import certified, certified_at_once
 
         self.refresh()
-        return certified(self, entry, analyst, quote)
+        if quote is None or sold is None or sold.kept is None:
+            return certified(self, entry, analyst, quote)
+        return certified_at_once(self, sold.kept, quote, sold.value)
 
     def certificate(self, entry: int, *, auditor: bool = False) -> Certificate:
         """The certificate of any paid entry; for an auditor with its place in the ledger and the sums of the data set."""

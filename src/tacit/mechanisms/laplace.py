@@ -100,7 +100,8 @@ class Laplace(additive.AdditiveNoise):
     @property
     def event(self) -> LaplaceNoise:
         """The event that the ledger records for one release."""
-        return LaplaceNoise(self.units, self.scale, self.neighbours)
+        units = self.units
+        return LaplaceNoise(units, calibrate.laplace_scale(units, self.epsilon), self.neighbours)
 
     @property
     def deviation(self) -> float:
@@ -151,7 +152,7 @@ class Laplace(additive.AdditiveNoise):
 
 def _units(distance: Fraction, step: Fraction, dimension: int, on_grid: bool) -> Fraction:
     if on_grid or distance == 0:
-        return Fraction(math.floor(distance / step))
+        return Fraction(distance // step)
     return Fraction(math.ceil(distance / step) + dimension - 1)
 
 

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Generic, ParamSpec, Protocol, TypeVar, cast
 
 from tacit.accounting.filter import Left
+from tacit.accounting.ledger.entries import Entry
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.accounting.ledger.register import state_folder
 from tacit.accounting.ledger.rollback import check_head, remember_head
@@ -86,7 +87,8 @@ class Form(Generic[Value]):
 class Sold(Generic[Value]):
     """A released value for one analyst: the accepted offer, their entry, and their remaining budget.
 
-    `repeated` is True if they had asked for it before; then nothing was spent.
+    `repeated` is True if they had asked for it before; then nothing was spent. Of what was released just now, `kept` has the entry
+    that paid with the text that the ledger keeps: whoever makes a certificate need not read them again.
     """
 
     value: Value
@@ -94,6 +96,7 @@ class Sold(Generic[Value]):
     entry: int
     left: Left
     repeated: bool = False
+    kept: tuple[Entry, str] | None = None
 
 
 def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Value] | None = None) -> Sold[Value]:
@@ -107,8 +110,8 @@ def once(till: Till, sale: Sale, run: Callable[[Granted], Value], form: Form[Val
     if isinstance(decision, Recalled):
         assert form is not None  # noqa: S101  # only what has a key is kept, and what has a key has a form
         return Sold(form.read(decision.text), decision.offer, decision.entry, _left(till, sale), repeated=decision.own)
-    value = _paid_for(till, decision, run, form if sale.key else None)
-    return Sold(value, decision.offer, decision.entry.number, _left(till, sale))
+    value, kept = _paid_for(till, decision, run, form if sale.key else None)
+    return Sold(value, decision.offer, decision.entry.number, _left(till, sale), kept=kept)
 
 
 def _left(till: Till, sale: Sale) -> Left:
@@ -136,9 +139,8 @@ def all_once(till: Till, sales: Sequence[Sale], run: Callable[[int, Granted], Va
         for number, decision in enumerate(decisions):
             try:
                 if isinstance(decision, Granted):
-                    sold.append(
-                        (_paid_for(till, decision, partial(run, number), form), decision.offer, decision.entry.number, False)
-                    )
+                    value, _ = _paid_for(till, decision, partial(run, number), form)
+                    sold.append((value, decision.offer, decision.entry.number, False))
                 elif decision is not None:
                     sold.append((form.read(decision.text), decision.offer, decision.entry, decision.own))
             except TacitError as error:
@@ -156,7 +158,9 @@ def _reserve(till: Till, sale: Sale) -> Granted | Recalled:
     return till.ledger.reserve(sale)
 
 
-def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], form: Form[Value] | None) -> Value:
+def _paid_for(
+    till: Till, granted: Granted, run: Callable[[Granted], Value], form: Form[Value] | None
+) -> tuple[Value, tuple[Entry, str] | None]:
     """The value, kept if there is a form; the spend stays. A time-out or a failure is recorded as an entry, and counted.
 
     The error is raised outside the handler of the original one: neither that exception nor its frames can be reached from outside.
@@ -169,9 +173,8 @@ def _paid_for(till: Till, granted: Granted, run: Callable[[Granted], Value], for
     except (Exception, KeyboardInterrupt) as error:
         leaving, counted = _error_and_count(error, till, granted)
     else:
-        if text is not None:
-            till.ledger.answered(granted, text)
-        return value
+        is_kept = text is not None and till.ledger.answered(granted, text)
+        return value, (granted.entry, text) if text is not None and is_kept else None
     if counted:
         till.ledger.failed(granted, counted)
     else:

@@ -93,10 +93,34 @@ def test_it_is_made_again_from_the_ledger_byte_for_byte(data: tacit.session.Data
         ("SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis", {"epsilon": 1, "delta": 1e-5}),
         ("SELECT MAX(age) AS m FROM visits", {"epsilon": 1, "interval": False}),
         ("SELECT COUNT(*) AS n FROM visits", {"epsilon": "0.25", "simultaneous": True}),
+        ("SELECT ward AS w, SUM(cost) AS s, COUNT(*) * 2 AS n FROM visits GROUP BY ward", {"epsilon": "0.26"}),
+        ("SELECT ward, COUNT(DISTINCT person) AS n FROM visits GROUP BY ward HAVING COUNT(*) > 5", {"epsilon": 1, "delta": 1e-5}),
     ):
         answer = ana.sql(text, **budget)
         entry = answer.receipt.entry
         assert ana.certificate(entry).to_json() == data.certificate(entry).to_json() == answer.certificate.to_json(), text
+
+
+def test_at_once_nothing_is_read_again(data: tacit.session.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entry, hash and text are known when the answer is made; of a recalled one the ledger is read."""
+    ana, sql = data.session("ana"), "SELECT ward, SUM(cost) AS s FROM visits GROUP BY ward"
+    made, recalled = (ana.sql(sql, epsilon="0.27") for _ in range(2))
+    later = ana.certificate(made.receipt.entry).to_json()
+    with monkeypatch.context() as patch:
+        patch.delattr("tacit.accounting.ledger.tables.Store.look")
+        patch.delattr("tacit.accounting.ledger.tables.Store.lines")
+        assert made.certificate.to_json() == later
+        with pytest.raises(AttributeError):
+            _ = recalled.certificate
+    assert recalled.certificate.to_json() == later
+
+
+def test_an_answer_that_the_ledger_did_not_keep_has_none(data: tacit.session.DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where another process took the question over in the meantime: its own answer is the one in the chain."""
+    monkeypatch.setattr("tacit.accounting.ledger.selling.keep_released_answer", lambda *_: False)
+    answer = data.session("ana").sql(COUNT, epsilon="0.28")
+    with pytest.raises(InvalidInput, match="was not kept"):
+        _ = answer.certificate
 
 
 def test_a_recalled_answer_has_the_askers_own_entry(data: tacit.session.DataSet) -> None:
@@ -127,7 +151,7 @@ def test_no_name_of_the_first_asker_is_in_the_certificate_of_the_second(
         assert "words_of_ana" not in str(bob.to_dict())
         assert "words_of_ana" in ana.certificate.to_json(), "one's own are told"
         with monkeypatch.context() as patch:  # planted
-            patch.setattr("tacit.release.certificates.making.without_names", lambda text: text)
+            patch.setattr("tacit.release.certificates.answers.without_names", lambda text, _: text)
             caught = "words_of_ana" in data.session("bob").certificate(bob.receipt.entry).to_json()
         assert caught == (version == "earlier")
 

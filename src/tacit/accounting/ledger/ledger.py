@@ -158,12 +158,12 @@ class Ledger:
         assert isinstance(granted, Granted)  # noqa: S101  # nothing is kept without a key
         return granted.entry
 
-    def answered(self, granted: Granted, text: str) -> None:
-        """Keep an answer that is leaving, so that the same question costs nothing more.
+    def answered(self, granted: Granted, text: str) -> bool:
+        """Keep an answer that is leaving, so that the same question costs nothing more; False if another one is kept already.
 
         If the machine loses it, the question costs again, and nothing else: it is not waited for.
         """
-        self._write(lambda page: selling.keep_released_answer(page, granted, text, self.caps), flush=False)
+        return self._write(lambda page: selling.keep_released_answer(page, granted, text, self.caps), flush=False)
 
     def failed(self, granted: Granted, reason: str) -> Entry:
         """The entry for a paid question that did not finish; after too many of them no further question is admitted."""

@@ -337,13 +337,14 @@ def _changed_answer(kept: Kept) -> StoreUnusable:
 # --- what became of it -------------------------------------------------------------------------------------------------------
 
 
-def keep_released_answer(page: Page, granted: Granted, text: str, caps: Admission) -> None:
-    """Keep an answer, with its hash in the chain; where the key was taken over in the meantime, the first answer stays."""
+def keep_released_answer(page: Page, granted: Granted, text: str, caps: Admission) -> bool:
+    """Keep an answer, with its hash in the chain, and say so; where the key was taken over in the meantime, the first one stays."""
     kept = page.kept(granted.entry.key)
     if kept is None or kept.entry != granted.entry.number or kept.answer is not None:
-        return
+        return False
     entry = page.append(_answer_entry(page, granted.entry, text, caps))
     page.keep(replace(kept, answer=entry.number, text=text))
+    return True
 
 
 def _answer_entry(page: Page, paid: Entry, text: str, caps: Admission) -> Entry:

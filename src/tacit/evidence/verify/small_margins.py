@@ -205,7 +205,7 @@ def common_unit(sizes: Sequence[float]) -> float:
 def exhaustive() -> list[Exhaustive]:
     """Every unit of a small world, the code as it runs, and the interval of a margin."""
     return [
-        _case(LAPLACE, _laplace(), ROUNDED),
+        _case(LAPLACE, _laplace()),
         _case(GAUSSIAN, _gaussian(GOES, GOES)),
         _case(CHANGED, _gaussian(CHANGES, CHANGES), ROUNDED),
         Exhaustive(RUNS, "epsilon 4", Runs(_running()).check),

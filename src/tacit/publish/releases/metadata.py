@@ -104,7 +104,7 @@ def feed(declared: Releases, published: Sequence[Published]) -> str:
         f'<link href="{for_html(declared.url)}"/><link rel="self" href="{for_html(declared.url)}feed.xml"/>' if declared.url else ""
     )
     head = f"<title>{for_html(declared.title)}</title>{links}<id>{_id(declared.url, declared.title)}</id>"
-    about = f"<updated>{updated}T00:00:00Z</updated><author><name>{author}</name></author>"
+    about = f"<updated>{for_html(updated)}T00:00:00Z</updated><author><name>{author}</name></author>"
     language = for_html(declared.language)
     start = f'<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="{language}">'
     return f"{start}{head}{about}{entries}</feed>\n"
@@ -116,7 +116,7 @@ def _entry(declared: Releases, release: Release, done: Done) -> str:
     when = done.at or "1970-01-01"
     return (
         f'<entry><title>{for_html(title)}</title><link href="{where}"/><id>{_id(declared.url, release.name, done.period)}</id>'
-        f"<updated>{when}T00:00:00Z</updated></entry>"
+        f"<updated>{for_html(when)}T00:00:00Z</updated></entry>"
     )
 
 

@@ -88,7 +88,7 @@ def release_page(site: Site, one: Published) -> str:
 def period_page(site: Site, release: Release, done: Done) -> str:
     """The page of one period."""
     title = f"{release.title}, {done.period}"
-    days = f'<p class="lead">{done.first} to {done.last}</p>' if done.first != done.last else ""
+    days = f'<p class="lead">{for_html(done.first)} to {for_html(done.last)}</p>' if done.first != done.last else ""
     trail = ((release.title, "../"), (done.period, ""))
     main = f"{_numbers(release, done, done.period)}{site.promise}"
     return _page(site, title, trail, f"<h1>{for_html(title)}</h1>{days}", main, "../../")
@@ -165,7 +165,7 @@ def _facts(one: Published) -> str:
     facts = {"Asked for": EVERY.get(release.period, "once"), "Price": f"{amounts}, each" if release.period else amounts}
     if len(spent) > 1:
         facts["Paid so far"] = f"epsilon {decimal_text(sum(spent[1:], start=spent[0]))} in {len(spent)} periods"
-    listed = "".join(f"<dt>{name}</dt><dd>{for_html(value)}</dd>" for name, value in facts.items())
+    listed = "".join(f"<dt>{for_html(name)}</dt><dd>{for_html(value)}</dd>" for name, value in facts.items())
     return (
         f'<section class="card"><h2>How it is made</h2><dl>{listed}</dl><p>{for_html(METHOD)}</p><p>{for_html(AGAIN)}</p></section>'
     )

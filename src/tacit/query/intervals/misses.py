@@ -128,7 +128,8 @@ def linear(node: object, question: Question) -> Linear | None:
         moments = moments_of(call, question.calls)
         if weights is None or (private(question) and any(moment.kind == "units" for moment in moments)):
             return None
-        return NOTHING.plus(Linear(tuple(zip(moments, weights, strict=True)), Fraction(0)), Fraction(1))
+        summed = Linear(tuple(zip(moments, weights, strict=True)), Fraction(0))
+        return summed if len(weights) == 1 and weights[0] else NOTHING.plus(summed, Fraction(1))
     if not isinstance(node, Arithmetic):
         return None
     left, right = linear(node.left, question), linear(node.right, question)

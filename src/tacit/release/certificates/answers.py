@@ -25,7 +25,7 @@ from tacit.query.price.quote import Quote, Request
 from tacit.release.answer import Answer, recorded, with_names
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.keys import OF_CERTIFICATES, Signer
-from tacit.release.certificates.making import Basis, of_question, unsigned
+from tacit.release.certificates.making import Basis, of_question, unsigned, without_names
 from tacit.release.certificates.ways import basis_kept
 
 if TYPE_CHECKING:
@@ -86,6 +86,13 @@ def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: 
     return certify(basis, paid.entry, data.catalog, data.signer, before)
 
 
+def certified_at_once(data: Holds, kept: tuple[Entry, str], quote: Quote, answer: Answer) -> Certificate:
+    """The same certificate of an answer that this process has just released under the quote, and `kept`: nothing is read again."""
+    require_no_periods(data.catalog)
+    entry, text = kept
+    return certify(of_question(quote, entry, text, answer), entry, data.catalog, data.signer)
+
+
 def of_entry(data: Holds, number: int, auditor: bool) -> Certificate:
     """The same for the data owner, of whoever paid by that entry."""
     entry = next(data.ledger.entries(first=number), None) if number > 0 else None
@@ -121,8 +128,8 @@ def basis_of(paid: Paid, quote: Quote) -> Basis | None:
     """The basis of an answer under the quote for its question; None if another event was paid for."""
     if paid.entry.event != quote.event:
         return None
-    names = [output.name for output in quote.question.outputs]
-    return of_question(quote, paid.entry, paid.text, with_names(paid.answer, names))
+    names, kept = [output.name for output in quote.question.outputs], paid.answer
+    return of_question(quote, paid.entry, without_names(paid.text, kept), with_names(kept, names))
 
 
 def basis_of_way(paid: Paid) -> Basis | None:

@@ -131,7 +131,7 @@ def _reach(at: str, question: Question, touched: Reach) -> Step:
     """How many rows and groups one unit has; the number of groups is a private one where keys are."""
     cells = None if private(question) else cells_of(question)
     sizes = [None if private(question) else size(key) for key in question.group.keys]
-    inputs = {"rows": rows_of(question.group.child), "keys": sizes, "cells": cells, "per_group": question.group.per_group}
+    inputs = {"rows": touched.rows, "keys": sizes, "cells": cells, "per_group": question.group.per_group}
     inputs |= {"change": touched.change, "rows_are_public": touched.fixed}
     gives = {"rows": touched.rows, "groups": touched.groups, "per_group": touched.per_group, "several": touched.several}
     return _step("reach", at, inputs, **gives, l1=touched.l1, l2_squared=touched.l2_squared, units=touched.units_l1)

@@ -39,10 +39,9 @@ def _law(output: Output, column: Column, quote: Quote, mechanisms: Sequence[dict
     """The law of one noise; None where the ends follow from more than that."""
     question = quote.question
     together = quote.request.simultaneous or chooses(question)
-    part = _sum_of(output, quote)
+    part, weight = _sum_of(output, quote) or (None, Fraction(0))
     if part is None or isinstance(part.mechanism, Running) or len(question.parts) > 1 or (together and private(question)):
         return None
-    weight = (weights_of(question.calls[output.value.index], question.calls) or ())[0]  # type: ignore[union-attr]
     missed = missed_by(output.value, question, quote.request, 1 if private(question) else cells_of(question))
     steps = gaussian_error if isinstance(part.mechanism, Gaussian) else discrete_laplace_error
     half = weight * steps(part.mechanism.scale, missed)
@@ -57,15 +56,15 @@ def _law(output: Output, column: Column, quote: Quote, mechanisms: Sequence[dict
     }  # fmt: skip
 
 
-def _sum_of(output: Output, quote: Quote) -> Sum | None:
-    """The one released sum that an output is, times a weight."""
+def _sum_of(output: Output, quote: Quote) -> tuple[Sum, Fraction] | None:
+    """The one released sum that an output is, and the weight that it is taken times."""
     if not isinstance(output.value, Result):
         return None
     call = quote.question.calls[output.value.index]
     moments, weights = moments_of(call, quote.question.calls), weights_of(call, quote.question.calls)
     if weights is None or len(moments) != 1:
         return None
-    return next((part for part in quote.sums if part.moment == moments[0]), None)
+    return next(((part, weights[0]) for part in quote.sums if part.moment == moments[0]), None)
 
 
 def _fits(column: Column, half: Fraction) -> bool:

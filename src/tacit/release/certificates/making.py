@@ -125,8 +125,7 @@ def _fingerprint(page: str) -> str:
 
 
 def of_question(quote: Quote, entry: Entry, text: str, answer: Answer) -> Basis:
-    """The basis of an answer: `text` is what the ledger keeps of it, `answer` has the asker's names."""
-    text = without_names(text)
+    """The basis of an answer: `text` is what the ledger keeps of it without names, `answer` has the asker's."""
     question = quote.question
     assert entry.event is not None  # noqa: S101  # it is the event of the quote, by which it was found
     mechanisms = mechanisms_json(quote, entry.event)
@@ -147,12 +146,12 @@ def of_question(quote: Quote, entry: Entry, text: str, answer: Answer) -> Basis:
     )
 
 
-def without_names(text: str) -> str:
-    """The kept answer without names of columns: an earlier version kept those that its first analyst gave."""
-    kept = json.loads(text)
-    names = plain_names(len(kept["columns"]))
-    if [column[0] for column in kept["columns"]] == names:
+def without_names(text: str, answer: Answer) -> str:
+    """The text of a kept answer without names of columns: an earlier version kept those that its first analyst gave."""
+    names = plain_names(len(answer.columns))
+    if [column.name for column in answer.columns] == names:
         return text
+    kept = json.loads(text)
     columns = [[name, *column[1:]] for name, column in zip(names, kept["columns"], strict=True)]
     return for_json({**kept, "columns": columns})
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
-from tacit.accounting.events import Batch, CalibratedGaussian, Event
+from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianNoise, LaplaceNoise
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
@@ -95,12 +95,12 @@ def parameters(mechanism: object) -> dict[str, Any]:
 
 @parameters.register
 def _(mechanism: Laplace) -> dict[str, Any]:
-    return {"kind": "laplace", "epsilon": str(mechanism.epsilon), **_additive(mechanism)}
+    return {"kind": "laplace", "epsilon": str(mechanism.epsilon), **_additive(mechanism.event, mechanism.dimension)}
 
 
 @parameters.register
 def _(mechanism: Gaussian) -> dict[str, Any]:
-    return {"kind": "gaussian", "rho": str(mechanism.rho), **_additive(mechanism)}
+    return {"kind": "gaussian", "rho": str(mechanism.rho), **_additive(mechanism.noise, mechanism.dimension)}
 
 
 @parameters.register
@@ -110,8 +110,8 @@ def _(mechanism: Running) -> dict[str, Any]:
     return {"kind": "running", "rho": str(mechanism.rho), **moved, **noise}
 
 
-def _additive(mechanism: Laplace | Gaussian) -> dict[str, Any]:
-    return {"sensitivity": str(mechanism.units), "scale": str(mechanism.scale), "dimension": mechanism.dimension}
+def _additive(noise: LaplaceNoise | GaussianNoise, dimension: int) -> dict[str, Any]:
+    return {"sensitivity": str(noise.sensitivity), "scale": str(noise.scale), "dimension": dimension}
 
 
 @parameters.register

@@ -6,7 +6,7 @@ are texts of rationals, and a table is its name: what is declared of it stands o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from fractions import Fraction
 from functools import lru_cache
@@ -32,19 +32,27 @@ def plain(value: Any) -> Any:
     >>> plain(Multiply(Literal(2), Literal(None), 0, 2, True))["left"], plain(Fraction(1, 3)), plain(Fraction(4))
     ({'is': 'Literal', 'value': 2}, '1/3', '4')
     """
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, float):
-        return {"is": "double", "value": repr(value)}
-    if isinstance(value, tuple):
-        return [plain(each) for each in value]
-    if isinstance(value, Table):
-        return value.name
     kind: type = type(value)
-    named = ((name, getattr(value, name), unsaid, default) for name, unsaid, default in _fields(kind))
-    return {"is": kind.__name__} | {name: plain(held) for name, held, unsaid, default in named if not (unsaid and held == default)}
+    if kind in AS_THEY_ARE:
+        return value
+    if (write := WRITTEN.get(kind)) is not None:
+        return write(value)
+    node: dict[str, Any] = {"is": kind.__name__}
+    for name, unsaid, default in _fields(kind):
+        held = getattr(value, name)
+        if not (unsaid and held == default):
+            node[name] = plain(held)
+    return node
+
+
+AS_THEY_ARE = frozenset({type(None), bool, int, str})
+WRITTEN: Mapping[type, Callable[[Any], Any]] = {
+    Fraction: str,
+    float: lambda value: {"is": "double", "value": repr(value)},
+    tuple: lambda values: [plain(each) for each in values],
+    Table: lambda table: table.name,
+}
+"""The values that are not nodes, by their type: how each is written."""
 
 
 PARTS = ("group", "calls", "outputs", "having", "order", "limit", "offset", "qualify")

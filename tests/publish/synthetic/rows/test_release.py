@@ -427,11 +427,14 @@ def test_adult_at_epsilon_1(tmp_path: Path, delta: Fraction) -> None:
 
 
 def test_rounds_are_closer_than_a_tree(prepared: Path, tmp_path: Path) -> None:
-    """On a table where columns go together: rows of all pairs, and the same rows again at no cost, in any number."""
+    """On a table where columns go together: rows of all pairs, and the same rows again at no cost, in any number.
+
+    The mean of fifteen runs is 0.045, their spread 0.0078.
+    """
     with copied(prepared, tmp_path / "rounds") as data:
         made = synthesize_table(data, "trips", epsilon=5, rows=800)
         (along,) = errors(data, made)
-        assert along < 0.2 < 0.32, "independent columns have 0.32 to 0.34"
+        assert along < 0.045 + next_run_limit(0.0078, 15) < 0.32, "independent columns have 0.32 to 0.34"
         assert made.certificate.document["way"] == "synthetic-rows"
         again = synthesize_table(data, "trips", epsilon=5, rows=30)
         assert (again.recalled, again.rows, again.pairs) == (True, 30, made.pairs)
