@@ -20,7 +20,7 @@ from tacit_certificate.check import Certificate
 
 FOLDER = ROOT / "src" / "tacit_certificate"
 MODULES = sorted(FOLDER.glob("*.py"))
-MOST_LINES = 1_815  # of code: without blank lines, comments and docstrings
+MOST_LINES = 2_010  # of code: without blank lines, comments and docstrings
 LONGEST_FILE = 500
 ALLOWED = {*sys.stdlib_module_names, "cryptography", "tacit_certificate"}
 
