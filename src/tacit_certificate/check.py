@@ -211,15 +211,10 @@ class Certificate:
 
     def _shared(self, margins: Margins, node: Node, events: list[Node]) -> list[tuple[Any, ...]]:
         """A measurement that parts share releases nothing by itself; an estimate is one moment of its part."""
-        at, place = whole(node, "part", 0), whole(node, "moment", 0)
-        if node["releases"] == "estimate":
-            self.report.checked.append(f"part {at}, moment {place}: {margins.estimate(node, self.parts[at])}")
-            return [(at, "moment", place)]
-        refuse(at != 0, "what parts share is told with the moments of the first")
-        text, moved = margins.measurement(node, events, self.moved[0, place])
-        self.shared |= dict.fromkeys(node["events"], moved)
-        self.report.checked.append(f"shared by all parts, moment {place}: {text}")
-        return []
+        text, moved, done = margins.released(node, events, self.moved)
+        self.shared |= dict.fromkeys(node["events"], moved) if moved else {}
+        self.report.checked.append(text)
+        return done
 
     def other_way(self) -> None:
         """Sums over the rows of a table, of which a unit has at most `max_rows`. What is drawn in other ways is as stated."""

@@ -52,6 +52,17 @@ class Margins:
         """The axes of a part, rising."""
         return tuple(sorted(self.terms.index(key["term"]) for key in part.group["keys"]))
 
+    def released(
+        self, node: Node, events: Sequence[Node], moved: Mapping[tuple[int, int], Sensitivity]
+    ) -> tuple[str, Sensitivity | None, list[tuple[Any, ...]]]:
+        """What was checked of a measurement or an estimate, how far one unit moves it, and what it releases."""
+        at, place = whole(node, "part", 0), whole(node, "moment", 0)
+        if node["releases"] == "estimate":
+            return f"part {at}, moment {place}: {self.estimate(node, self.parts[at])}", None, [(at, "moment", place)]
+        refuse(at != 0, "what parts share is told with the moments of the first")
+        text, alone = self.measurement(node, events, moved[0, place])
+        return f"shared by all parts, moment {place}: {text}", alone, []
+
     def measurement(self, node: Node, events: Sequence[Node], moved: Sensitivity) -> tuple[str, Sensitivity]:
         """What was checked of a measurement, in words, and how far one unit moves it."""
         only(node, f"{FIELDS} {BUDGETS.get(node['kind'], '')}")

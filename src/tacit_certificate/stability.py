@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from itertools import chain
 from math import prod
 from typing import Any
@@ -336,7 +335,7 @@ class Sensitivity:
 
     ends: tuple[int, int]
     l1: int
-    l2_squared: int | Fraction
+    l2_squared: Any  # a whole number; of residuals, a rational
     entries: int
     largest: int
 

@@ -109,7 +109,7 @@ def price(
     if len(question.below) >= MOST_SETS:
         return _only_shared(question, asked, touched, weights)
     pure = _with_laplace(question, asked, touched, factor, weights)
-    sharing = None if factor > 1 else Sharing.of(question, touched)
+    sharing = Sharing.of(question, touched) if question.below and factor == 1 else None
     concentrated = bool(asked.delta) and any(map(paid, question.parts, touched))
     if not concentrated and sharing is None:
         return (pure,)

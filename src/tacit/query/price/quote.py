@@ -103,7 +103,7 @@ def request(
         None if groups is None else _whole(groups),
         truth_of(interval, "interval"),
         read_weights(weights),
-        read_loss(loss),
+        None if loss is None else read_loss(loss),
     )
 
 
