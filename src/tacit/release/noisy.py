@@ -120,8 +120,9 @@ def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer]
     """The released numbers of all parts of a question, from their exact answers; margins are added up from them."""
     own, shared = exact[: len(quote.parts)], exact[len(quote.parts) :]
     parts = [noised(part, result, observers) for part, result in zip(quote.parts, own, strict=True)]
-    measured = tuple(_measured(workload, quote, shared) for workload in quote.workloads)
-    return together(quote, [replace(parts[0], measured=measured), *parts[1:]])
+    if quote.workloads:
+        parts[0] = replace(parts[0], measured=tuple(_measured(workload, quote, shared) for workload in quote.workloads))
+    return together(quote, parts)
 
 
 def _measured(workload: Workload, quote: Quote, exact: Sequence[Exact]) -> tuple[Integers, ...]:

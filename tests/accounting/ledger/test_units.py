@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledgers import IDENTITY, UNIT, events, opened, policy, pure, spend
 from tacit.accounting.composition import Cost, cost, cost_under
-from tacit.accounting.events import Batch, GaussianNoise, LaplaceNoise, ThresholdedKeys
+from tacit.accounting.events import AdaptiveRounds, Batch, GaussianNoise, LaplaceNoise, ThresholdedKeys
 from tacit.accounting.filter import NOTHING_SPENT, Filter
 from tacit.accounting.ledger import units as restate
 from tacit.accounting.ledger.selling import Sale
@@ -134,9 +134,15 @@ def test_to_change_one_counts_at_least_twice_and_there_is_no_way_back(file):
         opened(file, policy(8, units=ROWS)).accept_units(2, "curator", "")
 
 
+def has_a_price(event):
+    """Whether an event has a price for other units; rounds with a delta and no epsilon have none, and the ledger says so."""
+    parts = event.events if isinstance(event, Batch) else [event]
+    return not any(isinstance(each, AdaptiveRounds) and each.epsilon is None and each.delta for each in parts)
+
+
 @settings(max_examples=20, deadline=None)
 @given(
-    st.lists(st.tuples(events, st.sampled_from(["ana", "ben"])), min_size=1, max_size=5),
+    st.lists(st.tuples(events.filter(has_a_price), st.sampled_from(["ana", "ben"])), min_size=1, max_size=5),
     st.lists(st.integers(1, 6), min_size=1, max_size=3),
 )
 def test_sums_after_changes_of_units_are_those_of_entries_restated_one_by_one(tmp_path_factory, spends, changes):

@@ -29,6 +29,7 @@ from tacit.query.language.writer import written
 from tacit.query.passes import rewrite
 from tacit.query.price import price as pricing
 from tacit.query.price.price import Quote, price, request
+from tacit.query.price.shared import Sharing
 from tacit.query.price.work import Work, worst
 from tacit.query.question import Question, domain, private
 from tacit.release.noisy import ran, released
@@ -167,6 +168,7 @@ def test_the_events_of_all_parts_cost_the_epsilon_that_was_asked(neighbours: lis
     assert sum((part.keys.delta for part in quote.parts if part.keys), start=Fraction(0)) <= Fraction(1, 1000)
 
 
+@pytest.mark.usefixtures("apart")
 def test_gaussian_sums_of_all_parts_share_one_rho(neighbours: list[DataSet]) -> None:
     asked = request(epsilon=1, delta=Fraction(1, 10**6))
     plan = plan_of(neighbours[0], ROLLUP)
@@ -281,6 +283,13 @@ def test_a_question_of_several_parts_is_written_as_it_is_read(text: str) -> None
 # --- margins ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every margin has noise of its own or is added up: measurements that parts share are not offered."""
+    monkeypatch.setattr(Sharing, "of", lambda *_: None)
+
+
+@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize(("text", "noise", "measured"), [
     (ROLLUP, "Laplace", [2, 0, 0]),
     (ROLLUP, "Gaussian", [2, 2, 2]),  # whose variances grow with the number of sums, not with its square
@@ -311,6 +320,7 @@ def test_what_is_not_a_sum_of_its_parts_is_measured(neighbours: list[DataSet]) -
         assert all(len(part.ranks) == text.count("MEDIAN") for part in quote.parts)
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_margin_of_many_cells_is_measured(neighbours: list[DataSet]) -> None:
     """Two margins of many cells: one number with the noise of all of them would be worse than a third of epsilon."""
     wide = "SELECT cost, kind, ward, COUNT(*) FROM visits GROUP BY GROUPING SETS ((cost, kind, ward), (cost), (kind), ())"
@@ -319,6 +329,7 @@ def test_a_margin_of_many_cells_is_measured(neighbours: list[DataSet]) -> None:
     assert quote.parts[3].margins[0].part == 2  # of three cells, where the first part has 81
 
 
+@pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize(("delta", "noise"), [(0, "Laplace"), (Fraction(1, 100), "Gaussian")])
 def test_intervals_of_margins_that_are_added_up_cover(neighbours: list[DataSet], delta: Fraction, noise: str) -> None:
     """4,000 draws at 0.9. The interval of one cell, planted, covers too few."""
