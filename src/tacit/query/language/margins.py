@@ -22,7 +22,10 @@ def margins_sql(table: str, columns: Sequence[str], ways: int = 2, sums: Sequenc
     names, added = _names(columns, "columns"), _names(sums, "sums") if sums else ()
     most = whole_of(ways, "ways", 1, MOST_WAYS)
     if not 1 <= len(names) <= MOST_COLUMNS:
-        raise InvalidInput(f"margins have 1 to {MOST_COLUMNS} columns, not {len(names)}; give for example columns=['ward', 'sex']")
+        raise InvalidInput(
+            f"margins have 1 to {MOST_COLUMNS} columns, not {len(names)}; give for example columns=['ward', 'sex']",
+            argument="columns",
+        )
     most = min(most, len(names))
     number = sum(comb(len(names), size) for size in range(1, most + 1))
     if number > MOST_MARGINS:

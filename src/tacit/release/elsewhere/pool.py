@@ -393,7 +393,7 @@ class PooledRunner:
 
 OPENED: Form = {
     "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
-    "limits": dict, "pricing": str,
+    "limits": dict, "pricing": str, "begun": (list, type(None)),
 }  # fmt: skip
 
 
@@ -456,5 +456,7 @@ def description_in(content: bytes) -> tuple[StoreInfo, str]:
         raise Malformed("columns of another form") from None
     if not all(type(most) is int for most in told["limits"].values()):
         raise Malformed("limits of another form")
-    pricing = told.pop("pricing")
-    return StoreInfo(**(told | {"public": public})), pricing
+    begun, pricing = told.pop("begun"), told.pop("pricing")
+    if begun is not None and [type(each) for each in begun] != [int, int]:
+        raise Malformed("periods of another form")
+    return StoreInfo(**(told | {"public": public, "begun": begun and (begun[0], begun[1])})), pricing
