@@ -64,6 +64,8 @@ def folder(tmp_path_factory):
         assert run(["token", "add", "ana"]).exit_code == 0
         patch.setenv("TACIT_ANALYST", "ana")
         assert run(["sql", "SELECT COUNT(*) FROM visits", "--epsilon", "0.01"]).exit_code == 0
+        training = ["train", "classifier", "patients", "--label", "sex", "--epsilon", "0.1", "--out", "model.json"]
+        assert run(training).exit_code == 0
         assert run(["certificate", "show", "1", "--out", "published.json"]).exit_code == 0
         assert run(["certificate", "keys", "--out", "owner-keys.json"]).exit_code == 0
         Path("token.txt").write_text(f"tacit_{'a' * 43}\n", "utf-8")

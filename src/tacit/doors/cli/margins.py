@@ -44,7 +44,7 @@ def margins(
 ) -> None:
     """Release all margins of a table up to a number of columns, with noise shaped to all of them. Totals agree with their parts.
 
-    Example: tacit margins visits --columns ward,sex,age_band --ways 2 --epsilon 1
+    Example: tacit margins patients --columns sex,diagnosis --ways 2 --epsilon 0.1
     """
     asked: dict[str, Any] = {"ways": ways, "sums": _listed(sums), "where": where, "loss": loss}
     asked |= read_budget(epsilon, delta, None, confidence, simultaneous, no_interval=False)

@@ -42,7 +42,7 @@ def classifier(
 ) -> None:
     """Train logistic regression by noisy gradient steps. The budget is spent before any data is read.
 
-    Example: tacit train classifier patients --label smoker --epsilon 1 --delta 1e-6 --out model.json --analyst ana
+    Example: tacit train classifier patients --label sex --epsilon 0.1 --out trained.json
     """
     refuse_seed(seed)
     from tacit.files import check
@@ -93,7 +93,7 @@ def accuracy(
 ) -> None:
     """Measure how often a model is right on the private table: a question like any other, with its own price and interval.
 
-    Example: tacit train accuracy model.json --epsilon 0.1 --analyst ana
+    Example: tacit train accuracy model.json --epsilon 0.1
     """
     from tacit.publish.trained.release import read_classifier
     from tacit.session import open as open_data
