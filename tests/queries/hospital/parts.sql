@@ -65,14 +65,12 @@ SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY GROUPING SETS ((ward), (ki
 --         scan visits
 --     groups: one; one unit has at most 8 rows in it
 --   groups: those of 3 parts; one unit can be in all parts
---   count (part 1): Laplace, sensitivity 8 (l1), scale 18.1818, pure epsilon 0.44 (add or remove one unit)
---       44 % of epsilon, for n
---   count (part 2): Laplace, sensitivity 8 (l1), scale 14.2857, pure epsilon 0.56 (add or remove one unit)
---       56 % of epsilon, for n
---   count (part 3): sum of 3 numbers of part 2, each with Laplace noise, sensitivity that of its parts, scale 14.2857, no cost of its own
---   n (part 1): ± 54 at 0.95 confidence
---   n (part 2): ± 43 at 0.95 confidence
---   n (part 3): ± 71 at 0.95 confidence
+--   count (part 1): estimate from 2 measurements with Laplace noise, shared by all parts, sensitivity that of the measurements, scale 23.9983 (deviation), pure epsilon 1 (add or remove one unit)
+--   count (part 2): estimate from 2 measurements with Laplace noise, shared by all parts, sensitivity that of the measurements, scale 19.1372 (deviation), pure epsilon 1 (add or remove one unit)
+--   count (part 3): estimate from 2 measurements with Laplace noise, shared by all parts, sensitivity that of the measurements, scale 29.7943 (deviation), pure epsilon 1 (add or remove one unit)
+--   n (part 1): ± 51.0343 at 0.95 confidence
+--   n (part 2): ± 41.2997 at 0.95 confidence
+--   n (part 3): ± 61.4502 at 0.95 confidence
 --   price: epsilon 1
 
 -- answered: 23 two questions at one price
