@@ -143,9 +143,9 @@ def test_a_recall_of_one_entry_is_caught(tmp_path, same_moment, monkeypatch):
 
     append = Page.append
 
-    def once(self: Page, entry: object, accounts: object = None) -> object:
+    def once(self: Page, entry: object, *changed: object) -> object:
         recalled = entry.kind == "answer" and self.books.last.kind == "recall"  # type: ignore[attr-defined]
-        return entry if recalled else append(self, entry, accounts)  # type: ignore[arg-type]
+        return entry if recalled else append(self, entry, *changed)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Page, "append", once)
     with served(tmp_path / "new") as new, served(tmp_path / "stored") as stored:
