@@ -116,7 +116,7 @@ def gaussian_shares(
     """The share of rho for the residuals of every set of axes; together exactly 1.
 
     >>> gaussian_shares((Wanted.cells_of((0,), (4,)), Wanted.cells_of((), (4,))), (4,))
-    (((), Fraction(1359, 3125)), ((0,), Fraction(1766, 3125)))
+    (((), Fraction(4271, 10000)), ((0,), Fraction(5729, 10000)))
     """
     check_size(wanted)
     weighted = wanted if loss == "squares" else _gaussian_levelled(wanted, sizes)
