@@ -10,10 +10,11 @@ from operator import add
 from tacit.accounting.composition import Cost, cost, cost_under, moved_weight_up
 from tacit.accounting.events import GaussianNoise, LaplaceNoise
 from tacit.accounting.ledger.units import restated_price
+from tacit.mechanisms.running import Running
 from tacit.query.intervals.bands import Sum
 from tacit.query.periods import periods_of_group
 from tacit.query.price.quote import UNIT, Quote
-from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity
+from tacit.query.price.stability import Reach, l1_sensitivity, l2_sensitivity, largest_move
 from tacit.query.question import cells_of, private
 
 
@@ -29,7 +30,8 @@ def whole_person(quote: Quote) -> Cost:
     for part, touched in zip(quote.parts, reached, strict=True):
         times = periods_of_group(part.question.group)[0]
         costs += [_of_sum(each, part, touched, times) for each in part.sums]
-        others = [*([part.keys.event] if part.keys else []), *part.drawn_events]
+        shared = [event for workload in part.workloads for event in workload.strategy.event.events]
+        others = [*([part.keys.event] if part.keys else []), *part.drawn_events, *shared]
         costs += [restated_price(event, cost_under(event, UNIT), times) for event in others]
     return reduce(add, costs) if costs else Cost(Fraction(0), Fraction(0), Fraction(0), UNIT)
 
@@ -52,14 +54,24 @@ def _of_sum(part: Sum, quote: Quote, touched: Reach, times: int) -> Cost:
     """The cost of one noisy sum, whose noise stays what it is."""
     moment, event = part.moment, part.mechanism.event
     moment = moment if moment.together is None else replace(moment, together=times * moment.together)
+    if isinstance(part.mechanism, Running):
+        wider = replace(part.mechanism, total=l1_sensitivity(moment, touched), largest=largest_move(moment, touched))
+        measured = part.mechanism.event
+        return _gaussian(measured, max(measured.sensitivity, wider.units), times)
     if isinstance(event, LaplaceNoise):
         before = l1_sensitivity(part.moment, quote.reach)
         return cost(replace(event, sensitivity=_grown(event.sensitivity, l1_sensitivity(moment, touched), before)))
     if isinstance(event, GaussianNoise) and event.scale:
-        moved = _grown(event.sensitivity, l2_sensitivity(moment, touched), l2_sensitivity(part.moment, quote.reach))
-        rho, delta = (moved / event.scale) ** 2 / 2, times * event.delta
-        return Cost(None, rho, delta + moved_weight_up(delta, rho), event.neighbours)
+        return _gaussian(
+            event, _grown(event.sensitivity, l2_sensitivity(moment, touched), l2_sensitivity(part.moment, quote.reach)), times
+        )
     return restated_price(event, cost_under(event, UNIT), times)
+
+
+def _gaussian(event: GaussianNoise, moved: Fraction, times: int) -> Cost:
+    """The cost of Gaussian noise to a person who moves the numbers that far; what is left out of its law counts for each period."""
+    rho, delta = (moved / event.scale) ** 2 / 2, times * event.delta
+    return Cost(None, rho, delta + moved_weight_up(delta, rho), event.neighbours)
 
 
 def _grown(sensitivity: Fraction, now: Fraction | int, before: Fraction | int) -> Fraction:
