@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+from tacit.mechanisms.smooth.estimates import SmoothQuantile
+from tacit.mechanisms.tree.quantiles import FromTree
+from tacit.query.price.quote import Rank
 from tacit.query.question import Question, domain, private
 from worlds import World
 
@@ -28,3 +31,11 @@ def moved(one: Any, other: Any) -> int:
 
 def counted(side: Any) -> Mapping[int, int]:
     return dict(zip(side[0].tolist(), side[1].tolist(), strict=True)) if isinstance(side, tuple) else {}
+
+
+def most_rows(rank: Rank) -> int:
+    """How many rows one unit may add to the lists of all groups, by what the mechanism was told."""
+    mechanism = rank.mechanism
+    if isinstance(mechanism, FromTree):
+        return mechanism.tree.max_rows
+    return mechanism.max_rows * (rank.rows if isinstance(mechanism, SmoothQuantile) else 1)

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift import by_group, moved
+from drift import by_group, most_rows, moved
 from owned import RAWS, Raw, Unit, prepared_from, raw, units
 from owned import without as neighbour
 from questions import clinic_questions, clinic_units
@@ -26,6 +26,7 @@ from tacit.data.ownership import Link
 from tacit.data.store import store_file
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import compile as compiled
 from tacit.query.engines.duckdb import DuckDBEngine
@@ -72,17 +73,13 @@ def check(quotes: tuple[Quote, ...], made: World) -> None:
                 else:
                     assert sum(move**2 for move in moves) <= part.mechanism.sensitivity**2, (part, moves)
             for rank in quote.ranks:
-                assert sum(unit[rank.place]) <= rank.mechanism.max_rows * _copies(rank), (rank, unit[rank.place])
+                assert sum(unit[rank.place]) <= most_rows(rank), (rank, unit[rank.place])
             for mode in quote.modes:
                 assert sum(unit[mode.place]) <= 2 * mode.mechanism.sensitivity, (mode, unit[mode.place])
             if quote.keys:
                 units = next(at for at, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
                 assert max(unit[units], default=0) <= 1
                 assert sum(unit[units]) <= quote.keys.max_groups
-
-
-def _copies(rank: pricing.Rank) -> int:
-    return 1 if isinstance(rank.mechanism, QuantileWithInterval) else rank.copies
 
 
 def quoted(made: World, text: str) -> tuple[Quote, ...]:
@@ -167,6 +164,10 @@ def caught(made: World, text: str, quotes: tuple[Quote, ...] | None = None) -> b
     return False
 
 
+ONE_RANK = "SELECT MEDIAN(cost) FROM visits"
+FROM_ONE_TREE = "SELECT MEDIAN(cost), MIN(cost), MAX(cost), PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY cost) FROM visits"
+
+
 def test_a_clamp_after_the_sum_is_caught(place: World) -> None:
     """A stored value beyond its bounds is what a clamp after the sum would add up."""
     honest = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
@@ -236,9 +237,11 @@ def test_groups_priced_as_disjoint_people_are_caught(place: World, monkeypatch: 
     assert caught(made, text)
 
 
-def test_ranks_counted_by_rows_are_caught(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "SELECT MEDIAN(cost) FROM visits"
+@pytest.mark.parametrize(("text", "mechanism"), [(ONE_RANK, QuantileWithInterval), (FROM_ONE_TREE, FromTree)])
+def test_ranks_counted_by_rows_are_caught(place: World, monkeypatch: pytest.MonkeyPatch, text: str, mechanism: type) -> None:
     made = place.with_rows("visits", ranked([[ROW] * 3])).with_catalog(place.catalog)
+    assert {type(rank.mechanism) for quote in quoted(made, text) for rank in quote.ranks} == {mechanism}
+    assert not caught(made, text)
     honest = noises._rank
     monkeypatch.setattr(
         noises,

@@ -16,14 +16,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from drift import by_group, moved
+from drift import by_group, most_rows, moved
 from questions import clinic_questions, clinic_rows, clinic_units
 from stored import catalog as catalog_of
 from stored import category, number, table
 from tacit.accounting.composition import cost_under
 from tacit.errors import WrongRelation
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.privacy.loss import Neighbours
 from tacit.query.plan import Moment
 from tacit.query.price import stability
@@ -65,8 +64,7 @@ def check(quotes: tuple[Quote, ...], made: World, before: Units, after: Units) -
             else:
                 assert sum(move**2 for move in found[part.place]) <= (part.mechanism.sensitivity * doubled) ** 2
         for rank in quote.ranks:
-            copies = rank.rows if isinstance(rank.mechanism, SmoothQuantile) else 1
-            assert sum(found[rank.place]) <= 2 * rank.mechanism.max_rows * copies
+            assert sum(found[rank.place]) <= 2 * most_rows(rank)
         for mode in quote.modes:
             doubled = 1 if mode.mechanism.neighbours == CHANGED else 2
             assert sum(found[mode.place]) <= 2 * mode.mechanism.sensitivity * doubled

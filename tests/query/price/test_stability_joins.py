@@ -21,12 +21,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from drift import most_rows
 from join_questions import questions
 from joined import HOSPITALS, Asked, Hospital, Stores, asked_of, hospital, units, without
 from tacit.data import prepare
 from tacit.errors import NeverTrue, Refused, TooMuchWork
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.query import passes, trees
 from tacit.query.engines import compile as compiled
 from tacit.query.engines import rows as compiled_rows
@@ -73,8 +73,7 @@ def check(quotes: Sequence[Quote], full: Sequence[Groups], less: Sequence[Groups
             else:
                 assert sum(move**2 for move in found) <= part.mechanism.sensitivity**2, (text, part, found)
         for rank in quote.ranks:
-            copies = 1 if isinstance(rank.mechanism, QuantileWithInterval) else rank.copies
-            assert sum(moves[rank.place]) <= rank.mechanism.max_rows * copies, (text, rank, moves[rank.place])
+            assert sum(moves[rank.place]) <= most_rows(rank), (text, rank, moves[rank.place])
 
 
 def check_store(asked: Asked, texts: Sequence[str]) -> int:
