@@ -29,6 +29,7 @@ delta = 1e-6
 source = "visits.parquet"
 unit = { column = "user_id" }
 max_rows = 10
+rows_at_most = 100000000
 
 [tables.visits.columns]
 user_id = { key = true }
