@@ -108,7 +108,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
 
 
 def begun_in(catalog: Catalog) -> Run | None:
-    """The periods that have begun, as the store says; None if there is no store of this catalog."""
+    """The periods that have begun by the record of the store; None if there is no store of this catalog."""
     with suppress(StoreUnusable):
         info = store_info(catalog)
         return None if info is None or prepared_under(catalog, info.fingerprint) is None else info.begun

@@ -59,7 +59,7 @@ class Margins:
         at, place = whole(node, "part", 0), whole(node, "moment", 0)
         if node["releases"] == "estimate":
             return f"part {at}, moment {place}: {self.estimate(node, self.parts[at])}", None, [(at, "moment", place)]
-        refuse(at != 0, "what parts share is told with the moments of the first")
+        refuse(at != 0, "the shared measurements must be named with the moments of the first part")
         text, alone = self.measurement(node, events, moved[0, place])
         return f"shared by all parts, moment {place}: {text}", alone, []
 

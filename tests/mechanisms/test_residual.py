@@ -239,7 +239,7 @@ def test_numbers_beyond_64_bits_stay_exact(monkeypatch):
 
 
 def test_the_total_of_large_numbers_is_measured(monkeypatch):
-    """A sum over all cells of Python's integers is no array."""
+    """A sum over all cells of Python's integers is a scalar and not an array."""
     monkeypatch.setattr("tacit.mechanisms.laplace.discrete.draw_laplace", lambda scale, size: np.zeros(size, dtype=np.int64))
     strategy = Residual((3,), (Measurement.of((), False, (3,), ONE, Fraction(1)),))
     assert strategy.release({(0,): np.array([2**70, 0, 1], dtype=object)})[0].tolist() == [2**70 + 1]
