@@ -471,6 +471,10 @@ class Opened:
         self.refresh()
         if self.catalog.per is not None and self.catalog.per.begun is None:
             _ = self.as_prepared  # the store says which periods have begun
+        return self.open_ledger()
+
+    def open_ledger(self) -> Ledger:
+        """The ledger as far as the catalog is known: a clerk opens it before an engine has told which periods have begun."""
         self._opened = ledger = (self._opened or own_ledger(self.catalog)).under(self.door.policy(self.catalog))
         return ledger
 

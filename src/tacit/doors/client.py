@@ -319,13 +319,12 @@ def _check_answer(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> None
     for name, kind, *parts in columns:
         if not _is_text(name) or not _is_text(kind) or not all(_is_plain(value) for part in parts for value in part or ()):
             raise TypeError("not a column")
-    if not all(map(_is_text, (*answer["notes"], *answer["limits"]))) or type(answer["simultaneous"]) is not bool:
+    texts = (*answer["notes"], *answer["limits"], receipt.get("periods", ""))
+    if not all(map(_is_text, texts)) or type(answer["simultaneous"]) is not bool:
         raise TypeError("not an answer")
-    entry, version, again = (receipt[field] for field in ("entry", "data_version", "again"))
-    if not (entry is None or type(entry) is int) or not (version is None or _is_text(version)) or type(again) is not bool:
-        raise TypeError("not a receipt")
-    entries = receipt.get("entries", [])
-    if type(entries) is not list or len(entries) > MOST_PARTS or not all(type(each) is int for each in entries):
+    entries, entry, version, again = receipt.get("entries", []), *(receipt[field] for field in ("entry", "data_version", "again"))
+    is_list = type(entries) is list and len(entries) <= MOST_PARTS and all(type(each) is int for each in entries)
+    if not is_list or type(entry) not in (int, type(None)) or not (version is None or _is_text(version)) or type(again) is not bool:
         raise TypeError("not a receipt")
 
 
@@ -357,7 +356,7 @@ def _known(kind: Callable[..., Made], told: Mapping[str, Any]) -> Made:
 
 def _explanation_from(content: Mapping[str, Any]) -> Explanation:
     """The explanation of a reply; a server of an earlier version leaves newer fields out."""
-    from tacit.query.price.explanation import Expected, Explanation, Noise
+    from tacit.query.price.explanation import Charged, Expected, Explanation, Noise
     from tacit.query.price.header import Heading
 
     with _in_words():
@@ -374,6 +373,7 @@ def _explanation_from(content: Mapping[str, Any]) -> Explanation:
             columns=tuple(_known(Heading, each) for each in content.get("columns", ())),
             parameters=tuple((each["name"], each["type"]) for each in content.get("parameters", ())),
             budgets=tuple(_at_budget(each) for each in content.get("budgets", ())),
+            charged=tuple(_known(Charged, each) for each in content.get("charged", ())),
         )
 
 

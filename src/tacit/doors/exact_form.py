@@ -19,6 +19,7 @@ def exact_text(answer: Answer) -> str:
     left = None if receipt.left_epsilon is None else [str(receipt.left_epsilon), str(receipt.left_delta or Fraction(0))]
     written: dict[str, Any] = {"left": left, "entry": receipt.entry, "data_version": receipt.data_version, "again": receipt.again}
     written |= {"entries": list(receipt.entries)} if receipt.entries else {}
+    written |= {"periods": receipt.periods} if receipt.periods else {}
     return f'{{"answer": {record(answer)}, "receipt": {for_json(written)}}}'
 
 
@@ -30,4 +31,5 @@ def answer_from(text: str) -> Answer:
     receipt = Receipt(answer.receipt.epsilon, answer.receipt.delta, epsilon, delta)
     entries = tuple(told.get("entries", ()))  # of a statement made of several answers
     receipt = replace(receipt, entry=told["entry"], data_version=told["data_version"], again=told["again"], entries=entries)
+    receipt = replace(receipt, periods=told.get("periods", ""))
     return replace(answer, receipt=receipt)

@@ -40,7 +40,7 @@ from tacit.doors.server.sandbox.profiles import (
 )
 from tacit.doors.server.settings import OfEngine
 from tacit.errors import Refused, StoreUnusable, TacitError, TimedOut
-from tacit.privacy.catalog import Catalog, expanded, prepared_under
+from tacit.privacy.catalog import Catalog, expanded, having_begun, prepared_under
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, Opening, StoredFacts
@@ -51,6 +51,7 @@ from tacit.query.language.nodes import given
 from tacit.query.language.sql import read as read_sql
 from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written as sql_of
+from tacit.query.offers import charge_of
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price
 from tacit.query.price.stability import rows_are_public
@@ -172,7 +173,9 @@ class Answering:
 
         A clerk that is broken into may not care. The stated epsilon and delta of a question decide nothing: its price does.
         """
-        return Admission(policy_of(self.catalog)).affords(quote.event)
+        caps = Admission(policy_of(self.catalog))
+        charge, lifetime = charge_of((quote,), self.catalog), caps.lifetime
+        return caps.affords(quote.event) and (charge is None or lifetime is None or all(map(lifetime.filter.affords, charge.whole)))
 
 
 def _kind_of(refusal: Refused) -> str:
@@ -237,7 +240,9 @@ def _open(catalog: Catalog, wanted: Opening, before: str) -> Answering:
     require_small_files(catalog)
     engine = engine_at(replace(wanted, version=info.version))
     engine.open()
-    return Answering(prepared_under(catalog, info.fingerprint) or catalog, engine, info)
+    declared = prepared_under(catalog, info.fingerprint) or catalog
+    begun = declared if declared.per is None else having_begun(declared, replace(declared.per, begun=info.begun))
+    return Answering(begun, engine, info)
 
 
 def _end_work_of(before: str, wanted: Opening) -> None:

@@ -6,7 +6,6 @@ no float decides what is spent. A reply has its own shape, or that of a problem 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
@@ -244,6 +243,7 @@ class Answer(Shape):
     price: Amounts
     left: Amounts | None
     entry: int | None
+    periods: str | None = None
     data_version: str | None
     notes: list[str]
 
@@ -293,6 +293,14 @@ class KnownParameter(Shape):
     type: Literal["integer", "number", "text", "date", "boolean"] | None
 
 
+class Charged(Shape):
+    """The periods that a question is charged to, its price for a person in all of them, and the least that remains in one."""
+
+    periods: str
+    lifetime: str
+    left: str | None
+
+
 class Explanation(Shape):
     """The plan, the noise, the errors, the price, and the columns of the answer."""
 
@@ -307,6 +315,7 @@ class Explanation(Shape):
     columns: list[Heading]
     parameters: list[KnownParameter]
     budgets: list[AtBudget]
+    charged: list[Charged] | None = None
 
 
 class OwnBudget(Shape):
@@ -328,10 +337,14 @@ class SharedBudget(Shape):
 
 
 class Budgets(Shape):
-    """The largest cost of a further question; of a narrow token, its limit, what was asked for, and what remains."""
+    """The largest cost of a further question; of a narrow token, its limit, what was asked for, and what remains.
+
+    With a budget of each period, `left` is the least of all that have begun, and `periods` lists them.
+    """
 
     analyst: OwnBudget
     data_set: SharedBudget
+    periods: list[dict[Literal["periods", "questions", "left"], Any]] | None = None
     token: dict[Literal["number", "most", "asked", "left"], str | int | None] | None = None
 
 
@@ -346,6 +359,8 @@ class HistoryEntry(Shape):
     data_version: str
     about: int | None
     token: int | None
+    periods: str | None = None
+    price_in_each: Spent | None = None
 
 
 class History(Shape):
@@ -362,6 +377,7 @@ class Catalog(Shape):
     neighbours: str
     questions_at_most: int
     tables: list[dict[str, Any]]
+    periods: dict[Literal["per", "first", "last", "lifetime"], Any] | None = None
 
 
 class Issued(Shape):
@@ -479,20 +495,3 @@ class Health(Shape):
     """The clerk answers."""
 
     status: Literal["ready"]
-
-
-def replies(shape: type[BaseModel], closed: Iterable[str] = STATUS) -> dict[int | str, dict[str, Any]]:
-    """The replies of an operation: its own shape, and the problems of the closed list by their status."""
-    codes: dict[int | str, list[str]] = {}
-    for code in closed:
-        codes.setdefault(STATUS[code], []).append(code)
-    problems = {status: {"model": Problem, "description": ", ".join(sorted(names))} for status, names in sorted(codes.items())}
-    return {200: {"model": shape, "description": shape.__doc__ or ""}, **problems}
-
-
-def answer(forms: Iterable[str] = ()) -> dict[int | str, dict[str, Any]]:
-    """The replies of an operation that returns an answer, as JSON or in other forms."""
-    document = replies(Answer)
-    exact = {"application/vnd.tacit.answer+json": {"schema": {"type": "object"}}}
-    others = {media: {"schema": {"type": "string", "format": "binary"}} for media in forms}
-    return {**document, 200: {**document[200], "content": {**others, **exact}}}
