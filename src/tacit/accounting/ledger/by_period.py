@@ -319,7 +319,7 @@ class StandingInPeriods(Standing):
     def rounded(self, up: Callable[[State, Filter], State]) -> StandingInPeriods:
         """The same with the sums of all analysts together, in periods and in a lifetime, rounded `up` to what a filter admits.
 
-        How many questions they were is left out: it is no part of a balance.
+        The number of questions is left out: a balance does not show it.
         """
         cap, lifetime = self.caps.whole.filter, self.caps.lifetime
 
