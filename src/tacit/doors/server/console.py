@@ -302,7 +302,7 @@ def _standing(office: Office, name: str) -> dict[str, Any]:
 
 
 def _largest(ledger: Ledger, name: str) -> Fraction | None:
-    """What an analyst has spent in the period where it is most; None where one has more than an epsilon says."""
+    """The sum of an analyst in the period where it is largest; None where one has more than an epsilon says."""
     sums = [state_of(sums).epsilon for _, sums, _ in ledger.by_period(name)]
     return None if None in sums else max((each for each in sums if each is not None), default=Fraction(0))
 

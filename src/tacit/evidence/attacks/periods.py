@@ -5,7 +5,7 @@
     anti-join     visits without a lab in any month; the weaker way charges the months of the visits
     totals        visits of each person over two months; the weaker way prices a removal, and it is a move
 
-The data is made up, so losses are exact: how far the exact numbers move when the rows of a person (in one month, or in all) are
+The data is made up, so losses are exact: how far the exact numbers move when the rows of a person, of one month or of every month, are
 taken away, divided by the scale of the Laplace noise that was priced. No exact number of a prepared store is read.
 """
 
@@ -84,7 +84,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class PeriodAttacks:
-    """What each attack gained, against the claim."""
+    """The loss by each attack, against the claim."""
 
     months: int
     ways: tuple[Way, ...] = field(default=())
@@ -146,7 +146,7 @@ def periods(months: int = 12, epsilon: Number = 1, lifetime: Number | None = Non
 
 @dataclass(frozen=True, slots=True)
 class _Clinic:
-    """One visit of everybody in every month; one lab of person 0, in the second month."""
+    """One visit of each person in every month; one lab of person 0, in the second month."""
 
     months: int
     epsilon: Fraction
@@ -217,7 +217,7 @@ def _judged(name: str, session: Session, weak: tuple[str, int], kept: tuple[str,
 
 
 def _many_months(clinic: _Clinic, session: Session) -> Way:
-    """Ask for every month, at all that it has; person 0 is in each. What was answered is the loss of the whole person."""
+    """Ask for every month, with all of its budget; person 0 is in each. What was answered is the loss of the whole person."""
     answered, said = 0, "All months were answered."
     for month in range(clinic.months):
         question = clinic.count(month)
