@@ -5,8 +5,8 @@
     anti-join     visits without a lab in any month; the weaker way charges the months of the visits
     totals        visits of each person over two months; the weaker way prices a removal, and it is a move
 
-The data is made up, so losses are exact: how far the exact numbers move when the rows of a person, of one month or of every month, are
-taken away, divided by the scale of the Laplace noise that was priced. No exact number of a prepared store is read.
+The data is made up, so losses are exact: how far the exact numbers move when the rows of a person, of one month or of every month,
+are taken away, divided by the scale of the Laplace noise that was priced. No exact number of a prepared store is read.
 """
 
 from __future__ import annotations
