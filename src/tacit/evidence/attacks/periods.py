@@ -217,7 +217,7 @@ def _judged(name: str, session: Session, weak: tuple[str, int], kept: tuple[str,
 
 
 def _many_months(clinic: _Clinic, session: Session) -> Way:
-    """Ask for every month, with all of its budget; person 0 is in each. What was answered is the loss of the whole person."""
+    """Ask about one month after the other. Person 0 is in each of them, so the answered months are the loss of the whole person."""
     answered, said = 0, "All months were answered."
     for month in range(clinic.months):
         question = clinic.count(month)
