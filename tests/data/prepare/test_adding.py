@@ -165,13 +165,13 @@ def test_a_version_that_moves_only_where_a_row_came_is_seen(tmp_path, monkeypatc
         return files, reports
 
     def moved(before, closed, begun, version):
-        return renewed(before, closed, begun, version) if JUNE_CAME[0] else renewed(before, 24302 - 1, begun, version)
+        return renewed(before, closed, begun, version) if came[0] else renewed(before, 24302 - 1, begun, version)
 
-    JUNE_CAME = [False]
+    came = [False]
     monkeypatch.setattr(adding, "_added", planted)
     monkeypatch.setattr(adding, "renewed", moved)
     one = told(tmp_path / "clinic", "2025-01", False, monkeypatch)
-    JUNE_CAME[0] = True
+    came[0] = True
     assert one != told(tmp_path / "clinic", "2025-01", True, monkeypatch)
     assert seen
 
@@ -196,14 +196,14 @@ def test_what_cannot_be_added_is_refused(tmp_path):
     more = write_csv(tmp_path / "more.csv", HEADERS["visits"], [])
     with pytest.raises(InvalidInput, match="say which table"):
         given_files(grown, [more])
-    with pytest.raises(InvalidInput, match="not found|does not exist|no such"):
+    with pytest.raises(InvalidInput, match="does not exist"):
         given_files(grown, ["visits=nowhere.csv"])
     with pytest.raises(InvalidInput, match="expected a csv file"):
         add(grown, {"visits": [more.rename(tmp_path / "more.parquet")]})
     opened = having_begun(grown, replace(grown.per, closed=None))
     with pytest.raises(InvalidCatalog, match="was closed when rows were last prepared"):
         add(opened, {})
-    with pytest.raises(StoreUnusable, match="has not been prepared|no data has been prepared"):
+    with pytest.raises(StoreUnusable, match="no data has been prepared"):
         add(replace(grown, path=tmp_path / "other" / "tacit.toml"), {})
     with pytest.raises(InvalidInput, match="add needs per"):
         add(having_begun(grown, None), {})
