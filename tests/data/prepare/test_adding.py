@@ -196,7 +196,7 @@ def test_what_cannot_be_added_is_refused(tmp_path):
     more = write_csv(tmp_path / "more.csv", HEADERS["visits"], [])
     with pytest.raises(InvalidInput, match="say which table"):
         given_files(grown, [more])
-    with pytest.raises(InvalidInput, match="does not exist"):
+    with pytest.raises(InvalidInput, match="file not found"):
         given_files(grown, ["visits=nowhere.csv"])
     with pytest.raises(InvalidInput, match="expected a csv file"):
         add(grown, {"visits": [more.rename(tmp_path / "more.parquet")]})
