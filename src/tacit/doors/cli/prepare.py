@@ -88,6 +88,11 @@ def prepare(
         except NotAccepted as refused:
             prepared, accepted = refused.prepared, False
         has_ledger = data.has_ledger
+    _tell(prepared, accepted, has_ledger, as_json)
+
+
+def _tell(prepared: Prepared, accepted: bool, has_ledger: bool, as_json: bool) -> None:
+    """Show the counts to the owner; exits with 1 if the data was not accepted."""
     if as_json:
         print_json(_as_json(prepared, accepted))
     else:
