@@ -162,7 +162,7 @@ def bring_back(bench: Workshop, table: Table, forms: dict[str, KeyForm], databas
 def joined_with(weights: list[int]) -> tuple[int, int]:
     """How many of the last files a new one is joined with, and its weight: eight of one weight become one.
 
-    So there are few files however often rows are added, and each row is copied a few times in all. Weights count additions, and
+    So there are few files however often rows are added, and each row is copied a few times only. Weights count additions, and
     no rows, so the layout of a store says nothing of them.
 
     >>> joined_with([0, 8, *[1] * 6]), joined_with([0, 8, *[1] * 7]), joined_with([0, *[8] * 7, *[1] * 7])
