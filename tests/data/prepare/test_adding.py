@@ -201,7 +201,7 @@ def test_what_cannot_be_added_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="expected a csv file"):
         add(grown, {"visits": [more.rename(tmp_path / "more.parquet")]})
     opened = having_begun(grown, replace(grown.per, closed=None))
-    with pytest.raises(InvalidCatalog, match="was closed when rows were last prepared"):
+    with pytest.raises(InvalidCatalog, match="stays closed"):
         add(opened, {})
     with pytest.raises(StoreUnusable, match="no data has been prepared"):
         add(replace(grown, path=tmp_path / "other" / "tacit.toml"), {})

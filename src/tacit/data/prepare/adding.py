@@ -260,7 +260,7 @@ def _added(bench: Workshop, catalog: Catalog, before: Before, folder: Path, key:
 
 
 def _came(bench: Workshop, catalog: Catalog, table: Table) -> Came:
-    """The counts of the staged rows of a table, all of which are new."""
+    """The counts of the staged rows of a table; no others are staged yet."""
     staged, kept = staged_name(table), kept_condition(stored_columns(table))
     counts = with_examples(bench, catalog, table, tally(bench, staged, stored_columns(table)))
     unnamed = _unnamed(bench, table)
@@ -355,7 +355,7 @@ def _report(bench: Workshop, catalog: Catalog, table: Table, came: Came, before:
 
 
 def _own(catalog: Catalog, touched: Mapping[str, Runs]) -> dict[str, Held]:
-    """What a part holds of the named tables: the periods that got rows, or all rows."""
+    """The rows of the named tables in a part: those of the periods that got some, or all."""
     dated_ones = {table.name for table in dated(catalog)}
     held = {table: Held(touched[table] if table in dated_ones else None) for table in catalog.tables}
     return {table: each for table, each in held.items() if each.runs is None or each.runs}

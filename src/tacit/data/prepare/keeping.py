@@ -1,4 +1,4 @@
-"""What a store with periods keeps beside the rows of questions, for its owner alone, so that rows can be added to it later.
+"""The files beside the rows of questions, in a store with periods: for its owner alone, so that rows can be added later.
 
     units-*      the code of every unit by its key, how many codes there are, and how many rows each period has
     waiting-*    the rows of periods that are not closed, clean and with their keys, as they were before limits
