@@ -184,9 +184,9 @@ def _pairs(report: Report) -> str:
     triples = [margin for margin in report.margins if len(margin.columns) > 2]
     several = f"{len(triples)} margins of three columns were" if len(triples) > 1 else "One margin of three columns was"
     more = f" {several} measured as well, as the table below shows." if triples else ""
-    words = f"A filled square is a measured pair; a stronger color means less noise. A dot is a pair that rests on the model alone.{more}"
+    words = "A filled square is a measured pair; a stronger color means less noise. A dot is a pair that rests on the model alone."
     return (
-        f'<section class="card"><h2>Pairs of columns</h2><p>{for_html(words)}</p>'
+        f'<section class="card"><h2>Pairs of columns</h2><p>{for_html(words + more)}</p>'
         f'<div class="chart scroll" tabindex="0" role="group" aria-label="pairs of columns">{_matrix(report)}</div></section>'
     )
 
