@@ -49,6 +49,14 @@ PublicReportOption = Annotated[
     Path | None,
     typer.Option("--public-report", help="HTML page of the measured margins with their intervals, and a JSON file beside it."),
 ]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
+]
+ColumnsOption = Annotated[str | None, typer.Option("--columns", help="Columns, comma-separated; all supported columns if omitted.")]
+BinsOption = Annotated[
+    int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
+]
 
 
 def table(
@@ -59,22 +67,15 @@ def table(
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="Epsilon to spend, for example 1.")] = None,
     delta: Annotated[str | None, typer.Option("--delta", help="Delta to spend; allows Gaussian noise.")] = None,
     rows: Annotated[int | None, typer.Option("--rows", help="Number of rows; the noisy total if omitted.")] = None,
-    columns: Annotated[
-        str | None, typer.Option("--columns", help="Columns, comma-separated; all supported columns if omitted.")
-    ] = None,
-    bins: Annotated[
-        int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
-    ] = None,
+    columns: ColumnsOption = None,
+    bins: BinsOption = None,
     method: MethodOption = Method.marginals,
     target: TargetOption = None,
     workload: WorkloadOption = None,
     steps: StepsOption = None,
     copies: CopiesOption = None,
     public_report: PublicReportOption = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
-    ] = None,
+    report: ReportOption = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
     catalog: CatalogOption = None,
