@@ -48,7 +48,7 @@ class Combined:
 
     @property
     def of(self) -> str:
-        """What the interval is about: the real rows, or the population that they were sampled from."""
+        """The subject of the interval: the real rows, or the population that they were sampled from."""
         return "the population" if self.within else "the real rows"
 
     def __str__(self) -> str:

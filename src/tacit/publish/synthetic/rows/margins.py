@@ -82,7 +82,7 @@ def margins_of(measured: Measured) -> tuple[Margin, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What carries an analysis of some columns together.
+    """The measured margins that carry an analysis of some columns together.
 
     `together` is the measured margin with all of them, if any, and `half_width` that of its cells. `measured` and `missing` are
     the pairs of the columns that are, and are not, in a measured margin.
@@ -142,7 +142,7 @@ class Support:
 
 
 def support_of(margins: Iterable[Mapping[str, Any]], columns: Sequence[str], table: str = "") -> Support:
-    """What carries an analysis of some columns, from the margins of a receipt.
+    """The margins that carry an analysis of some columns, from the margins of a receipt.
 
     >>> margins = [{"columns": [name], "half_width": 9} for name in ("sex", "age", "ill")]
     >>> margins += [{"columns": ["sex", "age"], "half_width": 12}, {"columns": ["age", "ill"], "half_width": 12}]

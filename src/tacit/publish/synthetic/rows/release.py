@@ -133,7 +133,7 @@ class SyntheticTable:
         return margins_of(self.measured)
 
     def support(self, columns: Sequence[str]) -> Support:
-        """What carries an analysis of some columns together: a measured margin, pairs, or the model alone."""
+        """The support of an analysis of some columns together: a measured margin, pairs, or the model alone."""
         return support_of([margin.to_dict() for margin in self.margins], columns, self.chosen.table.name)
 
     def to_arrow(self) -> Any:

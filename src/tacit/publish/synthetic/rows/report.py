@@ -72,7 +72,7 @@ class Report:
         )
 
     def synthetic(self, margin: Margin) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """What the synthetic rows have in the cells of a margin, brought to the noisy number of real rows."""
+        """The counts of the synthetic rows in the cells of a margin, brought to the noisy number of real rows."""
         groups = self.made.measured.merged_groups
         flat, size = np.zeros(self.made.rows, dtype=np.int64), 1
         for place in margin.places:
