@@ -108,7 +108,7 @@ class Certificate:
                     self.moved[at, place] = part.sensitivity(moment, self.reaches[at])
         public = sorted({name for part in self.parts for name in part.derived.public})
         self.report.checked.append("every expression is in the range that it states, from the declared bounds upwards")
-        self.report.stated += [text for part in self.parts for text in dict.fromkeys(part.ranges.names.unshown)]
+        self.report.stated += [text for part in self.parts for text in dict.fromkeys(part.derived.unshown)]
         if public:
             self.report.stated.append(f"of public tables ({', '.join(public)}): ranges, and the most rows with one value")
 

@@ -45,8 +45,7 @@ def _halved(ranges: Ranges, node: Node, column: int) -> Range:
         if holds(node, found) or piece is None or piece[0] == piece[1]:
             shown.append(found)
         elif ranges.names.work > MOST_PIECEWORK:
-            ranges.names.unshown.append(f"the range {node['low']} to {node['high']} of an expression of one column")
-            return whole(node, "low"), whole(node, "high")
+            return ranges.as_stated(node)
         else:
             middle = (piece[0] + piece[1]) // 2
             waiting += [(piece[0], middle), (middle + 1, piece[1])]

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from tacit_certificate.document import Node, Wrong, rational, refuse, whole
-from tacit_certificate.ranges import PublicColumns, Range, Ranges, hull
+from tacit_certificate.ranges import Names, PublicColumns, Range, Ranges, hull
 
 Place = tuple[int, str]  # a column: the relation that makes it, and its name
 MOST_MEMBERS = 10  # of one tree of joins
@@ -82,6 +82,11 @@ class Derived:
     per_unit: dict[int, tuple[Node, str]] = field(default_factory=dict)
     limits: dict[int, Node] = field(default_factory=dict)  # the facts of the table of each scan
     sources: dict[str, frozenset[int]] = field(default_factory=dict)  # private relations whose rows are a part, by place
+    unshown: list[str] = field(default_factory=list)  # ranges that are taken as stated
+
+    def ranges(self) -> Ranges:
+        """The ranges of expressions of these columns, as they are so far."""
+        return Ranges(self.columns, Names(unshown=self.unshown))
 
     # --- columns, from the leaves upwards ---
 
@@ -134,7 +139,7 @@ class Derived:
         return self._make(scan["source"], {name: _declared(column) for name, column in fact["columns"].items()})
 
     def _totals(self, node: Node, child: str) -> dict[str, tuple[Range, bool]]:
-        ranges, rows = Ranges(self.columns), self.rows(node["child"], child)
+        ranges, rows = self.ranges(), self.rows(node["child"], child)
         made = {name: (ranges.stated(key), ranges.may_be_null(key)) for name, key in node["keys"]}
         for total in node["totals"]:
             value = total["value"]
@@ -147,7 +152,7 @@ class Derived:
         columns: list[list[tuple[Range, bool]]] = []
         for place, (part, values) in enumerate(node["parts"]):
             self.look(part, f"{at}/parts/{place}/0")
-            ranges = Ranges(self.columns)
+            ranges = self.ranges()
             columns.append([(ranges.stated(value), ranges.may_be_null(value)) for value in values])
         refuse(any(len(each) != len(node["names"]) for each in columns), "the parts of a union have different numbers of columns")
         made = [(hull(*(ends for ends, _ in each)), any(null for _, null in each)) for each in zip(*columns, strict=True)]
@@ -176,7 +181,7 @@ class Derived:
 
         In rows that agree in the keys of the names `told`, those of the others.
         """
-        ranges = Ranges(self.columns)
+        ranges = self.ranges()
         keys = [key for name, key in node["keys"] if name not in told]
         sizes = [(ranges.stated(key), key.get("nullable", True) or ranges.may_be_null(key)) for key in keys]
         return prod((0 if ends is None else ends[1] - ends[0] + 1) + bool(null) for ends, null in sizes)
@@ -306,7 +311,7 @@ class Part:
         self.group, self.derived = self.node["group"], Derived(self.facts)
         self.derived.look(self.group["child"], f"{self.at}/group/child")
         self.derived.gives.clear()  # what ranges need is no step
-        self.ranges = Ranges(self.derived.columns)
+        self.ranges = self.derived.ranges()
 
     @property
     def private(self) -> bool:
