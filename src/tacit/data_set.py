@@ -151,7 +151,7 @@ def begun_in(catalog: Catalog) -> Run | None:
     return None
 
 
-def _as_recorded(catalog: Catalog, info: StoreInfo) -> Catalog:
+def as_recorded(catalog: Catalog, info: StoreInfo) -> Catalog:
     """The catalog with the periods that have begun, and the versions of their rows, by the record of the store."""
     if catalog.per is None:
         return catalog
@@ -392,7 +392,7 @@ class Opened:
         if (catalog := prepared_under(self.catalog, info.fingerprint)) is None:
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         self._check_cores(catalog)
-        self.catalog = _as_recorded(catalog, info)
+        self.catalog = as_recorded(catalog, info)
         return info
 
     def periods(self) -> list[Period]:

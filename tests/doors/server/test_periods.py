@@ -22,6 +22,7 @@ from tacit.doors.server.calls import Call
 from tacit.doors.server.desk import Desk, desk
 from tacit.doors.server.sandbox.kernel import KNOWN
 from tacit.doors.server.settings import Settings, check_exposure
+from tacit.privacy.catalog import having_begun
 from tacit.query.engines import opening
 from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of
 from tacit.session import open as open_data
@@ -193,8 +194,8 @@ def test_questions_at_most_counts_in_each_period(tmp_path):
 
 def _answering(place: Door) -> Any:
     """The engine of a server, over the same files; in this process."""
-    catalog = replace(place.desk.office.data.catalog, per=replace(place.desk.office.data.catalog.per, begun=None))
-    return engine_module._open(engine_module.having_begun(catalog, catalog.per), opening(catalog, None), "")
+    catalog = replace(place.desk.office.data.catalog, per=replace(place.desk.office.data.catalog.per, begun=None, versions=()))
+    return engine_module._open(having_begun(catalog, catalog.per), opening(catalog, None), "")
 
 
 def _disagreements(place: Door, answering: Any) -> list[str]:
@@ -216,7 +217,7 @@ def _disagreements(place: Door, answering: Any) -> list[str]:
 def test_the_engine_runs_what_the_clerk_admits(tmp_path, monkeypatch):
     with door(tmp_path) as place:
         assert _disagreements(place, _answering(place)) == []
-        monkeypatch.setattr(engine_module, "having_begun", lambda catalog, per: catalog)  # planted: all periods of the bounds
+        monkeypatch.setattr(engine_module, "as_recorded", lambda catalog, info: catalog)  # planted: all periods of the bounds
         assert "pricing" in _disagreements(place, _answering(place))
 
 

@@ -28,6 +28,7 @@ from tacit.accounting.ledger.units import policy_of
 from tacit.data.catalog import read_catalog
 from tacit.data.spark.connect import ROOTS, Address, end_sessions, located
 from tacit.data.store import StoreInfo, column_json, require_small_files, store_info
+from tacit.data_set import as_recorded
 from tacit.doors.server.calls import AWAY
 from tacit.doors.server.sandbox.profiles import (
     ENGINE,
@@ -40,7 +41,7 @@ from tacit.doors.server.sandbox.profiles import (
 )
 from tacit.doors.server.settings import OfEngine
 from tacit.errors import Refused, StoreUnusable, TacitError, TimedOut
-from tacit.privacy.catalog import Catalog, expanded, having_begun, prepared_under
+from tacit.privacy.catalog import Catalog, expanded, prepared_under
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.engines import EMBEDDED, engine_at, load, opening
 from tacit.query.engines.engine import Limits, Opening, StoredFacts
@@ -241,8 +242,7 @@ def _open(catalog: Catalog, wanted: Opening, before: str) -> Answering:
     engine = engine_at(replace(wanted, version=info.version))
     engine.open()
     declared = prepared_under(catalog, info.fingerprint) or catalog
-    begun = declared if declared.per is None else having_begun(declared, replace(declared.per, begun=info.begun))
-    return Answering(begun, engine, info)
+    return Answering(as_recorded(declared, info), engine, info)
 
 
 def _end_work_of(before: str, wanted: Opening) -> None:
