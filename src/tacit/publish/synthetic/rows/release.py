@@ -36,6 +36,7 @@ from tacit.publish.synthetic.rows.marginals import (
     measure,
     tree_designs,
 )
+from tacit.publish.synthetic.rows.never import left_out
 from tacit.publish.synthetic.rows.population import Population, require_numba
 from tacit.publish.synthetic.rows.rounds import Aim, measure_rounds, rounds_designs
 from tacit.query.engines.engine import Engine
@@ -142,6 +143,8 @@ class SyntheticTable:
         """Facts that a reader must know about the rows, in sentences."""
         words = [f"{name} is left out: {reason}" for name, reason in self.chosen.left_out.items()]
         words += [ALONE] if self.chosen.table.max_rows > 1 else []
+        kept = left_out(self.chosen.table, [axis.name for axis in self.chosen.axes])
+        words += [f"never = {text!r} is not applied: a column of it is left out" for text in kept]
         return [*words, "measured before: nothing was spent"] if self.recalled else words
 
     def __str__(self) -> str:
