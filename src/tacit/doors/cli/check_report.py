@@ -89,7 +89,6 @@ def _table(catalog: Catalog, table: Table) -> dict[str, Any]:
         limits = {"max_rows": table.max_rows, "max_rows_per_group": table.rows_per_group, "min_people": table.min_people}
         limits |= {"rows_at_most": table.most_rows, "max_joined_rows": table.most_joined_rows}
         limits |= {} if table.min_rows is None else {"min_rows": table.min_rows}
-        limits |= {"never": list(table.never)} if table.never else {}
     return {
         "name": table.name,
         "source": source if table.source.table is None else f"{table.source.table} in {source}",
@@ -97,6 +96,7 @@ def _table(catalog: Catalog, table: Table) -> dict[str, Any]:
         "unit": None if table.public else _unit(table),
         "owner": None if table.public else _owner(catalog, table),
         **limits,
+        **({"never": list(table.never)} if table.never else {}),
         "columns": [_column(column) for column in table.columns.values()],
     }
 

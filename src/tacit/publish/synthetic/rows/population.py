@@ -94,7 +94,10 @@ class Population:
 
         if not self.targets:
             return
-        listed: list[tuple[int, ...]] = [each.places for each in (*self.targets, *self.barriers)]
+        listed: list[tuple[int, ...]] = [
+            *(target.places for target in self.targets),
+            *(barrier.places for barrier in self.barriers),
+        ]
         excess = [(self.histogram(target.places) - target.shares) * self.number for target in self.targets]
         excess += [np.where(barrier.possible, 0.0, WALL) for barrier in self.barriers]
         begins = np.cumsum([0, *(each.size for each in excess[:-1])])
