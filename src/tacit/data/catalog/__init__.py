@@ -356,15 +356,11 @@ def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> di
             unit=units[name],
             line=reading.line(paths[name]),
             notation=notations[name],
-            never=_texts(body.get("never", ())),
+            never=tuple([never] if isinstance(never := body.get("never", ()), str) else never),
             **{key: value for key, value in body.items() if key not in READ_APART},
         )
         for name, body in bodies.items()
     }
-
-
-def _texts(declared: str | list[str] | tuple[str, ...]) -> tuple[str, ...]:
-    return (declared,) if isinstance(declared, str) else tuple(declared)
 
 
 def _notation(body: Declared, path: KeyPath, reading: Reading) -> Notation:
