@@ -100,7 +100,7 @@ def parts_of(condition: Condition) -> Iterator[Condition]:
 
 
 def _check_part(table: Table, part: Condition) -> None:
-    """Refuse parts of which the truths of cells cannot be listed."""
+    """Refuse parts whose truth cannot be listed for all cells."""
     columns = [table.columns[name] for name in _columns_in(part)]
     if len(columns) > 1 and prod(column.points + column.nullable for column in columns) > MOST_TOGETHER:
         raise TooManyGroups(
