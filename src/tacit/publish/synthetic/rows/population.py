@@ -27,6 +27,7 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 TEMPERATURE = 0.3  # times the median noise: a cell is off by about this share of its noise where rows have a reason to be elsewhere
 AT_MOST = 100_000  # rows of a population; more rows are drawn from it
+CLOSE = 0.05  # the same for copies: nearer to the counts, so that relations are less attenuated, and less mixed
 LEARNING = 8_000  # rows while marginals are being chosen
 WALL, WALL_PULL = 1e12, 1e-9  # a cell that no row may enter: a loss of 1000 in log-weight, beside which rows count nothing
 
@@ -58,6 +59,7 @@ class Population:
         self.rows = np.stack([spread_evenly(shares, number) for shares in columns], axis=1)
         self.targets: list[Target] = []
         self.barriers: tuple[Barrier, ...] = ()
+        self.temperature = TEMPERATURE
         self._state = np.array([first], dtype=np.uint64)
 
     @property
@@ -122,12 +124,13 @@ class Population:
         deviations = np.array([max(target.deviation * self.number, 0.25) for target in self.targets])
         several = [at for at, target in enumerate(self.targets) if len(target.places) > 1]
         typical = float(np.median(deviations[several] if several else deviations))
-        return np.asarray(typical / (TEMPERATURE * deviations**2))
+        return np.asarray(typical / (self.temperature * deviations**2))
 
     def resized(self, number: int) -> Population:
         """The same with another number of rows: copies of all of them, and of a random selection."""
         other = Population.__new__(Population)
         other.sizes, other.targets, other.barriers, other._state = self.sizes, self.targets, self.barriers, self._state
+        other.temperature = self.temperature
         other.rows = self.rows[repeated(self.number, number)]
         return other
 
