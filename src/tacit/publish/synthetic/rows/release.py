@@ -37,8 +37,8 @@ from tacit.publish.synthetic.rows.marginals import (
     measure,
     tree_designs,
 )
-from tacit.publish.synthetic.rows.never import left_out
 from tacit.publish.synthetic.rows.margins import Margin, Support, margins_of, support_of
+from tacit.publish.synthetic.rows.never import left_out
 from tacit.publish.synthetic.rows.population import CLOSE, Population, require_numba
 from tacit.publish.synthetic.rows.rounds import Aim, measure_rounds, rounds_designs
 from tacit.query.engines.engine import Engine
