@@ -168,7 +168,7 @@ class Session:
 
             def run(place: int, granted: Granted) -> Answer:
                 data.runner.open()  # again: a question before it may have ended the process that answers
-                return self._release(offers[place].quotes[granted.offer], Paid(texts[place], granted.entry.number))
+                return self._release(offers[place], granted, texts[place])
 
             return list(zip(offers, sales, all_once(till, sales, run, KEPT), strict=True))
         finally:
@@ -176,12 +176,11 @@ class Session:
 
     def _sale(self, offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
         """The sale of a question: its price, and who pays."""
-        version, question = self.data.version, text + weights_comment(asked)
         sale = Sale(
             offer.events,
             self.analyst,
-            question,
-            version,
+            text + weights_comment(asked),
+            offer.version,
             offer.key,
             offer.tables,
             self._request,
@@ -220,7 +219,7 @@ class Session:
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
-            sold = once(till, sale, lambda granted: self._release(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
+            sold = once(till, sale, lambda granted: self._release(offer, granted, text), KEPT)
         finally:
             self.data.runner.free()
         names = [output.name for output in offer.question.outputs]
@@ -255,15 +254,16 @@ class Session:
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
-    def _release(self, quote: Quote, paid: Paid) -> Answer:
-        noisy = self.data.runner.noisy(quote, paid)
+    def _release(self, offer: Offer, granted: Granted, text: str) -> Answer:
+        quote = offer.quotes[granted.offer]
+        noisy = self.data.runner.noisy(quote, Paid(text, granted.entry.number))
         made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
-        return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
+        return replace(made, parts=parts_text(quote, noisy, offer.version), requested=asked_by_place(quote))
 
     def _receipt(self, sold: Sold[Answer], offer: Offer) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
         left, paid = sold.left, sold.value.receipt
-        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, offer.version, sold.repeated)
         per = self.data.catalog.per
         return made if per is None or offer.charge is None else replace(made, periods=named(offer.charge.runs, per.calendar))
 
