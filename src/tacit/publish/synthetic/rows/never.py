@@ -27,7 +27,7 @@ from tacit.privacy.catalog import Column as Declared
 from tacit.privacy.catalog import Table
 from tacit.query.binding.binder import Binder
 from tacit.query.binding.scope import Scope, Source, declared_columns
-from tacit.query.engines.rows import stored_name, value
+from tacit.query.engines.public import truths_of
 from tacit.query.language.sql import parse_expression
 from tacit.query.plan import All, Among, Column, Compare, Condition, Either, IsNull, Literal, Negation, TextColumn, Truth
 from tacit.query.trees import nodes_of
@@ -140,22 +140,6 @@ def splits_of(table: Table, column: Declared) -> tuple[int, ...]:
             borders = (np.flatnonzero(truths[1:] != truths[:-1]) + 1).tolist()
         splits |= {border for border in borders if 0 < border < column.points}
     return tuple(sorted(splits))
-
-
-def truths_of(conditions: Sequence[Condition], columns: Mapping[str, tuple[Codes, Truths]]) -> list[Truths]:
-    """Where each condition is true, for stored offsets of its columns and where they are missing, by the engine of questions."""
-    import ibis
-    import pyarrow as pa
-
-    arrays = {stored_name(0, name): pa.array(offsets, pa.int64(), mask=missing) for name, (offsets, missing) in columns.items()}
-    rows = ibis.memtable(pa.table({**arrays, "tacit_at": pa.array(np.arange(len(next(iter(arrays.values())))))}))
-    named = {f"t{at}": ibis.coalesce(value(each, rows), ibis.literal(False)) for at, each in enumerate(conditions)}
-    engine = ibis.duckdb.connect()
-    try:
-        told = engine.to_pyarrow(rows.select("tacit_at", **named).order_by("tacit_at"))
-    finally:
-        engine.disconnect()
-    return [told[name].to_numpy(zero_copy_only=False).astype(bool) for name in named]
 
 
 # --- rules over cells --------------------------------------------------------------------------------------------------------
