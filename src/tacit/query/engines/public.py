@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def truths_of(conditions: Sequence[Condition], columns: Mapping[str, tuple[Any, Any]]) -> list[Any]:
-    """Where each bound condition is true, for stored offsets of its columns and where they are missing: public numbers, no table."""
+    """Where each bound condition is true, for stored offsets of its columns and where they are missing; of no table."""
     import ibis
     import numpy as np
     import pyarrow as pa
