@@ -153,9 +153,8 @@ def begun_in(catalog: Catalog) -> Run | None:
 
 def as_recorded(catalog: Catalog, info: StoreInfo) -> Catalog:
     """The catalog with the periods that have begun, and the versions of their rows, by the record of the store."""
-    if catalog.per is None:
-        return catalog
-    return having_begun(catalog, replace(catalog.per, begun=info.begun, versions=info.versions))
+    per = catalog.per
+    return catalog if per is None else having_begun(catalog, replace(per, begun=info.begun, versions=info.versions))
 
 
 def _has_version(catalog: Catalog) -> bool:
