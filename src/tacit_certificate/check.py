@@ -11,7 +11,7 @@ from typing import Any
 
 from tacit_certificate import numbers, price
 from tacit_certificate.document import Keys, Wrong, digest, only, rational, read, refuse, verify, whole
-from tacit_certificate.margins import Margins
+from tacit_certificate.margins import Margins, outputs_of
 from tacit_certificate.price import Cost
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
@@ -177,8 +177,7 @@ class Certificate:
             raise Wrong(f"a sensitivity at {step['at']} is {moved}; stated is {gives}")
         if not moved.l2_squared <= l2 * l2 <= moved.l2_squared * (1 + price.NEAR):
             raise Wrong(f"the l2 sensitivity at {step['at']} is the root of {moved.l2_squared}; stated is {step['gives']['l2']}")
-        kind = step["inputs"]["kind"]
-        self.report.checked.append(f"sensitivity at {step['at']} ({kind}): at most {moved.l1} in l1 ({step['proof']})")
+        self.report.checked.append(f"sensitivity at {step['at']} ({moment['kind']}): {moved.l1} in l1 ({step['proof']})")
 
     # --- mechanisms and price ---
 
@@ -367,8 +366,9 @@ class Certificate:
 
     def intervals(self) -> None:
         """Half widths by the law of the noise; no other column has ends, unless they are listed as stated."""
-        text, outputs = self.node["released"]["text"], self.parts[0].node["outputs"] if self.parts else []
+        text, outputs = self.node["released"]["text"], outputs_of(self.node["plan"], self.parts)
         answer: Any = {"columns": [None] * len(outputs)} if text is None else read(text.encode(), floats=True)
+        answer = {**answer, "columns": [one for each in answer.get("answers", [answer]) for one in each["columns"]]}
         counts = {len(each) for each in (outputs, answer["columns"], self.node["intervals"], self.node["released"]["names"])}
         if [node["column"] for node in self.node["intervals"]] != [*range(len(outputs))] or len(counts) > 1:
             raise Wrong("the columns of the plan, the answer, its names and the intervals are not the same")
@@ -394,7 +394,7 @@ class Certificate:
         mechanism, weight = self.node["mechanisms"][whole(node, "mechanism", 0)], rational(node["weight"])
         at, together, missed = mechanism["part"], whole(node, "together", 1), rational(node["missed"])
         confidence = rational(self.node["asked"]["confidence"])
-        if missed != (1 - confidence) / together or together < self._least_together(at):
+        if "listed" in self.node["plan"] or missed != (1 - confidence) / together or together < self._least_together(at):
             raise Wrong("the chance of a miss is not the one that the confidence leaves to each number")
         part = self.parts[at].node
         output = part["outputs"][whole(node, "column", 0)]["value"]
