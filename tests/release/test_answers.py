@@ -87,7 +87,7 @@ def test_one_refusal_refuses_the_list_before_anything_is_spent(ana: Session, ask
 
 
 def test_what_is_of_one_question_alone_is_refused(ana: Session) -> None:
-    with pytest.raises(NotAllowed, match="weights are those of the columns of one question"):
+    with pytest.raises(NotAllowed, match="weights are those"):
         ana.ask(LIST, epsilon=1, weights={"n": 2})
     with pytest.raises(InvalidInput, match="loss must be one of"):
         ana.ask(LIST, epsilon=1, loss="cubes")
