@@ -215,8 +215,8 @@ class Session:
     def ask(self, questions: str | Sequence[str], *, params: Parameters = None, **budget: Any) -> Answers:
         """The answers to several questions at one price: one entry of the ledger, all of them or none.
 
-        `questions` are texts, or one text with a semicolon after each. What they have in common is measured once; `loss` says which
-        error is made small, "squares" of all numbers or the "largest". One question that is refused refuses the list.
+        `questions` are texts, or one text with a semicolon after each. Numbers that agree share measurements; `loss` says
+        which error is made small, "squares" of all numbers or the "largest". One question that is refused refuses the list.
         """
         from tacit.query.listed import checked, read_list, request_of_list, text_of_list
 
@@ -244,7 +244,7 @@ class Session:
     def _sold(
         self, select: Select, asked: Request, text: str, run: Callable[[Quote, Paid], Any], form: Form[Any]
     ) -> tuple[Offer, Sold[Any]]:
-        """What was released for a plan: paid for, then run; or what was released for it before."""
+        """A released value for a plan: paid for, then run; or the one that was released for it before."""
         self.data.refresh()
         self.data.runner.start()
         offer = self._offer(select, asked, text)

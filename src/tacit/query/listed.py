@@ -1,7 +1,7 @@
 """A list of questions at one price: one plan whose parts are those of all questions, and which parts are whose.
 
 The plan is priced, paid for and run as a question with several parts is: as one event. Then each question has an answer of its own.
-What can be a question of a list follows from the text and the catalog alone, and one that cannot refuses the whole list.
+The text and the catalog alone decide whether each can be a question of a list; one that cannot refuses the whole list.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def _of_one(select: Select, catalog: Catalog, public: PublicFacts, counting: Cou
 
 
 def _of_list(select: Select, catalog: Catalog, public: PublicFacts, counting: Counting) -> Question:
-    """The plan of a list of questions: each is read by itself, and a refusal says of which one."""
+    """The plan of a list of questions. Each is read by itself; a refusal names its question."""
     from tacit.query.listed import joined, questions_of
 
     plans, asked = [], questions_of(select)
