@@ -170,7 +170,7 @@ class Session:
 
             def run(place: int, granted: Granted) -> Answer:
                 data.runner.open()  # again: a question before it may have ended the process that answers
-                return self._release(offers[place].quotes[granted.offer], Paid(texts[place], granted.entry.number))
+                return self._release(offers[place], granted, texts[place])
 
             return list(zip(offers, sales, all_once(till, sales, run, KEPT), strict=True))
         finally:
@@ -178,12 +178,11 @@ class Session:
 
     def _sale(self, offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
         """The sale of a question: its price, and who pays."""
-        version, question = self.data.version, text + weights_comment(asked)
         sale = Sale(
             offer.events,
             self.analyst,
-            question,
-            version,
+            text + weights_comment(asked),
+            offer.version,
             offer.key,
             offer.tables,
             self._request,
@@ -236,23 +235,23 @@ class Session:
         if not select.also:
             alone = self.answer(select, asked, text)
             return Answers((alone,), alone.receipt, alone.certified)
-        offer, sold = self._sold(select, asked, text, lambda quote, paid: answers_of(self._run(quote, paid)), KEPT_LIST)
+        offer, sold = self._sold(select, asked, text, lambda *paid: answers_of(self._run(*paid)), KEPT_LIST)
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=offer.quotes[sold.offer], sold=sold))
         named = named_answers(sold.value, names_of(offer.question, select))
         return named.with_receipt(self._receipt(sold.value.receipt, sold, offer), certified)
 
     def _sold(
-        self, select: Select, asked: Request, text: str, run: Callable[[Quote, Paid], Any], form: Form[Any]
+        self, select: Select, asked: Request, text: str, run: Callable[[Offer, Granted, str], Any], form: Form[Any]
     ) -> tuple[Offer, Sold[Any]]:
         """A released value for a plan: paid for, then run; or the one that was released for it before."""
         self.data.refresh()
         self.data.runner.start()
         offer = self._offer(select, asked, text)
-        quotes, sale = offer.quotes, self._sale(offer, asked, text)
+        sale = self._sale(offer, asked, text)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
-            return offer, once(till, sale, lambda granted: run(quotes[granted.offer], Paid(text, granted.entry.number)), form)
+            return offer, once(till, sale, lambda granted: run(offer, granted, text), form)
         finally:
             self.data.runner.free()
 
@@ -299,19 +298,21 @@ class Session:
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
-    def _run(self, quote: Quote, paid: Paid) -> tuple[Quote, Noisy, Receipt, list[str]]:
+    def _run(self, offer: Offer, granted: Granted, text: str) -> tuple[Quote, Noisy, Receipt, list[str]]:
         """The released numbers of a quote, and what else an answer is made of."""
-        return quote, self.data.runner.noisy(quote, paid), Receipt(quote.epsilon, quote.delta), [BIASES]
+        quote = offer.quotes[granted.offer]
+        return quote, self.data.runner.noisy(quote, Paid(text, granted.entry.number)), Receipt(quote.epsilon, quote.delta), [BIASES]
 
-    def _release(self, quote: Quote, paid: Paid) -> Answer:
-        noisy = self.data.runner.noisy(quote, paid)
+    def _release(self, offer: Offer, granted: Granted, text: str) -> Answer:
+        quote = offer.quotes[granted.offer]
+        noisy = self.data.runner.noisy(quote, Paid(text, granted.entry.number))
         made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
-        return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
+        return replace(made, parts=parts_text(quote, noisy, offer.version), requested=asked_by_place(quote))
 
     def _receipt(self, paid: Receipt, sold: Sold[Any], offer: Offer) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
         left = sold.left
-        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, offer.version, sold.repeated)
         per = self.data.catalog.per
         return made if per is None or offer.charge is None else replace(made, periods=named(offer.charge.runs, per.calendar))
 

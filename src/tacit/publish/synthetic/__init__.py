@@ -13,6 +13,9 @@ Any table of a catalog (`rows/`)
     population.py    rows that settle on noisy marginals, whichever they are; steps.py has the compiled loop
     marginals.py     the split of the budget, its noise, and pairs of columns along a tree
     inference.py     one model of all noisy marginals, and rows from it, by secure randomness; for a tree by package mbi
+    margins.py       which margins were measured, with intervals, and which analyses they carry
+    copies.py        copies from varied counts, and one interval from an estimate on each
+    report.py        the public page of measured margins, from released numbers alone
     contingency.py   the joint table of few cells, by Dirichlet resampling
     utility.py       accuracy of the rows, for the data owner
 

@@ -171,7 +171,7 @@ def _quotes(paid: Paid, catalog: Catalog, public: PublicFacts) -> Iterator[Quote
     if not isinstance(select, Select):
         return
     for asked in _requests(paid, select, catalog, public):
-        offer = offered(select, asked, catalog, public, paid.entry.data_version)
+        offer = offered(select, asked, catalog, public, paid.entry.data_version, renewed=False)
         if offer.key == paid.entry.key:
             yield from offer.quotes
 

@@ -27,7 +27,7 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.uniform import distinct_integers
 from tacit.publish.synthetic.rows.marginals import Counts, Measured, Pair
-from tacit.publish.synthetic.rows.population import AT_MOST, LEARNING, Population
+from tacit.publish.synthetic.rows.population import AT_MOST, LEARNING, TEMPERATURE, Population
 from tacit.publish.synthetic.rows.rounds import settled
 
 Floats = NDArray[np.float64]
@@ -58,10 +58,11 @@ def require_mbi() -> None:
         pass
 
 
-def fit(measured: Measured, rows: int = LEARNING) -> Model | Population:
+def fit(measured: Measured, rows: int = LEARNING, temperature: float = TEMPERATURE) -> Model | Population:
     """The model of released marginals; it exists whatever the noise. `rows` is how many will be drawn first."""
     if measured.design.rounds is not None:
         model = settled(measured, max(LEARNING, min(AT_MOST, rows)))
+        model.temperature = temperature
         model.settle(LAST)
         return model
     estimates = _estimate(measured) if measured.pairs else _alone(measured)

@@ -27,6 +27,7 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 TEMPERATURE = 0.3  # times the median noise: a cell is off by about this share of its noise where rows have a reason to be elsewhere
 AT_MOST = 100_000  # rows of a population; more rows are drawn from it
+CLOSE = 0.05  # the same for copies: nearer to the counts, so that relations are less attenuated, and less mixed
 LEARNING = 8_000  # rows while marginals are being chosen
 
 
@@ -48,6 +49,7 @@ class Population:
         self.sizes = np.array([shares.size for shares in columns], dtype=np.int64)
         self.rows = np.stack([spread_evenly(shares, number) for shares in columns], axis=1)
         self.targets: list[Target] = []
+        self.temperature = TEMPERATURE
         self._state = np.array([first], dtype=np.uint64)
 
     @property
@@ -82,7 +84,7 @@ class Population:
         deviations = np.array([max(target.deviation * self.number, 0.25) for target in self.targets])
         several = [at for at, target in enumerate(self.targets) if len(target.places) > 1]
         typical = float(np.median(deviations[several] if several else deviations))
-        return np.asarray(typical / (TEMPERATURE * deviations**2))
+        return np.asarray(typical / (self.temperature * deviations**2))
 
     def _touching(self) -> Counts:
         columns = range(self.sizes.size)
@@ -92,6 +94,7 @@ class Population:
         """The same with another number of rows: copies of all of them, and of a random selection."""
         other = Population.__new__(Population)
         other.sizes, other.targets, other._state = self.sizes, self.targets, self._state
+        other.temperature = self.temperature
         other.rows = self.rows[repeated(self.number, number)]
         return other
 
