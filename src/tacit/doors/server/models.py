@@ -41,6 +41,8 @@ TokenNumber = Annotated[int, Field(ge=1, le=MOST_ENTRY)]
 Entry = Annotated[int, Field(ge=0, le=MOST_ENTRY)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_SQL), Field(examples=["SELECT COUNT(*) FROM visits"])]
+Listed = Text | Annotated[list[Text], Field(min_length=1, max_length=64)]  # several have one budget, one price and one entry
 Parameter = Annotated[str, StringConstraints(max_length=4096)] | bool | Whole | Number | None
 
 
@@ -57,7 +59,7 @@ class Nothing(Strict):
 class Budgeted(Strict):
     """A question with its budget: an epsilon (and delta), or an error with a confidence; or one written in the SQL."""
 
-    sql: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SQL), Field(examples=["SELECT COUNT(*) FROM visits"])]
+    sql: Listed
     params: Annotated[dict[Annotated[str, StringConstraints(max_length=64)], Parameter], Field(max_length=100)] | None = None
     epsilon: Budget | None = None
     delta: Budget | None = None
@@ -65,19 +67,20 @@ class Budgeted(Strict):
     confidence: Budget | None = None
     simultaneous: bool = False
     interval: bool = True
+    loss: Literal["squares", "largest"] | None = None
     weights: Annotated[dict[Annotated[str, StringConstraints(max_length=128)], Amount], Field(max_length=100)] | None = None
 
     @field_validator("sql")
     @classmethod
-    def short(cls, sql: str) -> str:
-        """At most 64 KiB."""
-        if len(sql.encode()) > MOST_SQL:
+    def short(cls, sql: str | list[str]) -> str | list[str]:
+        """At most 64 KiB together."""
+        if sum(len(each.encode()) + 3 for each in ([sql] if isinstance(sql, str) else sql)) > MOST_SQL + 3:
             raise ValueError("SQL is limited to 64 KiB")
         return sql
 
 
 class Asked(Budgeted):
-    """A question to be answered."""
+    """A question to be answered, or a list of them."""
 
     groups: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
@@ -89,7 +92,7 @@ class Question(Asked):
 
 
 class Explained(Budgeted):
-    """A question to be explained: with several epsilons, and with an assumed size of groups, if given."""
+    """A question, or a list, to be explained: with several epsilons, and with an assumed size of groups, if given."""
 
     epsilons: Annotated[list[Budget], Field(min_length=1, max_length=MOST_EPSILONS)] | None = None
     group_rows: Annotated[int, Field(ge=1, le=MOST_GROUP_ROWS)] | None = None
@@ -233,11 +236,17 @@ class AnswerColumn(Shape):
     kind: str
 
 
-class Answer(Shape):
-    """Released numbers with their intervals, their price and what remains."""
+class Table(Shape):
+    """Released numbers with their intervals."""
 
     columns: list[AnswerColumn]
     rows: list[dict[str, Cell]]
+    notes: list[str]
+
+
+class Priced(Shape):
+    """The price of what was released, and what remains."""
+
     confidence: float
     simultaneous: bool
     price: Amounts
@@ -245,6 +254,16 @@ class Answer(Shape):
     entry: int | None
     periods: str | None = None
     data_version: str | None
+
+
+class Answer(Priced, Table):
+    """Released numbers with their intervals, their price and what remains."""
+
+
+class Answers(Priced):
+    """The answers to a list of questions, with the price, the entry and the remainder of the list."""
+
+    answers: list[Table]
     notes: list[str]
 
 
@@ -293,14 +312,6 @@ class KnownParameter(Shape):
     type: Literal["integer", "number", "text", "date", "boolean"] | None
 
 
-class Charged(Shape):
-    """The periods that a question is charged to, its price for a person in all of them, and the least that remains in one."""
-
-    periods: str
-    lifetime: str
-    left: str | None
-
-
 class Explanation(Shape):
     """The plan, the noise, the errors, the price, and the columns of the answer."""
 
@@ -315,7 +326,7 @@ class Explanation(Shape):
     columns: list[Heading]
     parameters: list[KnownParameter]
     budgets: list[AtBudget]
-    charged: list[Charged] | None = None
+    charged: list[dict[Literal["periods", "lifetime", "left"], str | None]] | None = None
 
 
 class OwnBudget(Shape):
@@ -337,10 +348,7 @@ class SharedBudget(Shape):
 
 
 class Budgets(Shape):
-    """The largest cost of a further question; of a narrow token, its limit, what was asked for, and what remains.
-
-    With a budget of each period, `left` is the least of all that have begun, and `periods` lists them.
-    """
+    """The largest cost of a further question (in all periods, and in each); of a narrow token, its limit, and what remains."""
 
     analyst: OwnBudget
     data_set: SharedBudget
@@ -489,9 +497,3 @@ class Head(BaseModel):
     ledger: str
     number: int
     hash: Annotated[str, Field(min_length=64, max_length=64)]
-
-
-class Health(Shape):
-    """The clerk answers."""
-
-    status: Literal["ready"]
