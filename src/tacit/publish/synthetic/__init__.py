@@ -10,6 +10,7 @@ The map (`commuters/`)
 Any table of a catalog (`rows/`)
     release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
     rounds.py        the marginal that is most wrong, chosen and measured round after round, within one total
+    never.py         declared conditions that no synthetic row meets
     population.py    rows that settle on noisy marginals, whichever they are; steps.py has the compiled loop
     marginals.py     the split of the budget, its noise, and pairs of columns along a tree
     inference.py     one model of all noisy marginals, and rows from it, by secure randomness; for a tree by package mbi
