@@ -195,11 +195,12 @@ def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     }.items():
         sound = next(case for case in contracted_cases() if case.name == spoiled)
         yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", wrong, sound.pairs))
-    for plant, (spoiled, what, claim) in {
+    claims: dict[str, tuple[str, str, Claim | Likely]] = {
         "counted": (SPARSE, "dropped noise counted on", _noise_counted_on()),
         "tails": (TWO_BLOCKS, "the first two tails only", _first_tails()),
         "prior": (PRIOR, "noise for the prior's mean", replace(_likely(), noise=_likely().noise / 2)),
-    }.items():
+    }
+    for plant, (spoiled, what, claim) in claims.items():
         yield plant, (spoiled, Exhaustive(f"{spoiled}, {what} (planted)", str(claim), claim.check))
 
 
