@@ -5,7 +5,7 @@ The map (`commuters/`)
     empty_cells.py   keep probabilities of empty blocks, public         model.py          the run over all destinations
     release.py       the whole process: offer, pay, read, draw, write   sources.py        a file or a declared table; the ledger
     utility.py       accuracy of a map, for the data owner              report.py         the owner's page, with pictures
-    example_state.py a simulated state to try everything on
+    prior.py         where fake workers are likely, from public files   example_state.py a simulated state to try on
 
 Any table of a catalog (`rows/`)
     release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
