@@ -65,10 +65,7 @@ class Session:
         self._bearer: Bearer | None = None
 
     def for_request(self, request: str, resumes: bool = False) -> Session:
-        """The same session for one request of a door; the ledger's entry names it.
-
-        `resumes` says that an earlier process of the same request has certainly ended before it showed anything.
-        """
+        """The same session for one request of a door, which its entry names; it `resumes` one that ended and showed nothing."""
         session = Session(self.data, self.analyst, self.clock, request).with_tokens(self._bearer)
         session._resumes = resumes
         return session
@@ -273,6 +270,20 @@ class Session:
             requested=None,
         )
         return with_names(released, names, labels_of(offer.question))
+
+    @one_exit
+    def stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> Answer:
+        """The answer to SQL with `:last`, up to a period: one more measurement for each that was not read before."""
+        from tacit.release.stream import asked_for, streamed
+
+        return streamed(self, asked_for(question, through, horizon, budget), self._resumes)
+
+    @one_exit
+    def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> str:
+        """The price of a stream for each period and for a whole person, and its errors. Spends nothing and reads no rows."""
+        from tacit.release.stream import asked_for, expected
+
+        return expected(self, asked_for(question, through, horizon, budget))
 
     @one_exit
     def is_paid(self, question: str, *, params: Parameters = None, **budget: Any) -> bool:

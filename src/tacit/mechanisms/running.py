@@ -121,6 +121,7 @@ class Running:
     shape: Shape
     neighbours: Neighbours = ADD_REMOVE
     bits: int = field(default=BITS, repr=False)
+    horizon: int = field(default=0, repr=False)  # of a stream, of which these are the first periods; 0: there are no later ones
 
     def __post_init__(self) -> None:
         _check_numbers(self)
@@ -141,7 +142,7 @@ class Running:
     @property
     def units(self) -> Fraction:
         """The l2 sensitivity of the measurements."""
-        square: int = square_moved(self.periods, self.total, self.largest, self.bits)
+        square: int = square_moved(self.horizon or self.periods, self.total, self.largest, self.bits)
         return sqrt_up(Fraction(square))
 
     @property
@@ -179,7 +180,7 @@ class Running:
     def release_units(self, units: Any) -> NDArray[Any]:
         """The same of whole numbers, sealed or not."""
         cells = additive.given_units(units, self.dimension)
-        return self._estimated(self._measured(cells))
+        return self.estimated(self._measured(cells))
 
     def release_each(self, units: Any) -> NDArray[Any]:
         """The same: a series has all of its periods."""
@@ -198,12 +199,12 @@ class Running:
         return np.asarray(exact + noise.astype(object).reshape(exact.shape))
 
     def _weights(self) -> NDArray[Any]:
-        return strategy(self.periods, self.bits).astype(object)
+        return strategy(self.horizon or self.periods, self.bits)[: self.periods, : self.periods].astype(object)
 
     def _series(self, cells: NDArray[Any]) -> NDArray[Any]:
         return np.moveaxis(cells.reshape(self.shape), 1, 0).reshape(self.periods, -1)
 
-    def _estimated(self, measured: NDArray[Any]) -> NDArray[Any]:
+    def estimated(self, measured: NDArray[Any]) -> NDArray[Any]:
         """From measurements to cells, whose running totals are whole numbers: work on what is released already."""
         weights, solved = self._weights(), np.zeros(measured.shape, dtype=object)
         for at in range(self.periods):
@@ -222,7 +223,7 @@ class Running:
         listed: dict[Any, Decimal] = {}
         for outcome, chance in measured.probabilities.items():
             numbers = np.array([int(each) for each in cast("tuple[int, ...]", outcome)], dtype=object).reshape(exact.shape)
-            cells = tuple(int(each) for each in self._estimated(numbers))
+            cells = tuple(int(each) for each in self.estimated(numbers))
             listed[cells] = listed.get(cells, Decimal(0)) + chance
         return Law(listed, measured.missing)
 
@@ -264,13 +265,16 @@ class Running:
         return Interval(width, width)
 
     def _noise_of(self, spans: Any) -> Floats:
-        added = np.concatenate([np.zeros((1, self.periods)), np.cumsum(recovery(self.periods, self.bits), axis=0)])
+        inverse = recovery(self.horizon or self.periods, self.bits)[: self.periods, : self.periods]  # that of the first periods
+        added = np.concatenate([np.zeros((1, self.periods)), np.cumsum(inverse, axis=0)])
         ends = np.asarray(spans, dtype=np.int64).reshape(-1, 2)
         return np.asarray(added[ends[:, 1]] - added[ends[:, 0]])
 
 
 def _check_numbers(running: Running) -> None:
     """Refuses numbers for which no weights are made."""
+    if running.horizon and not running.periods <= running.horizon <= MOST_PERIODS:
+        raise InvalidInput(f"a horizon must have from {running.periods} to {MOST_PERIODS} periods, not {running.horizon}")
     if not 1 <= running.periods <= MOST_PERIODS or min(running.shape) < 1:
         raise InvalidInput(f"a series must have from 1 to {MOST_PERIODS} periods, not {running.periods}; use longer periods")
     if not 0 <= running.largest <= running.total or (running.total and not running.largest):

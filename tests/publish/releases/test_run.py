@@ -100,7 +100,7 @@ def test_a_ledger_that_does_not_resume_would_pay_twice(data: DataSet, monkeypatc
         released(data)
     monkeypatch.setattr(Ledger, "answered", usual)
     monkeypatch.setattr(selling, "_resumed", lambda *_: None)
-    monkeypatch.setattr(selling, "_is_leased", lambda *_: False)
+    monkeypatch.setattr(selling, "is_leased", lambda *_: False)
     released(data)
     assert spends(data)["visits 2024-01"] == 2
 
@@ -112,7 +112,7 @@ def test_only_its_own_request_is_resumed(data: DataSet, monkeypatch: pytest.Monk
     with pytest.raises(Killed):
         released(data)
     monkeypatch.setattr(Ledger, "answered", usual)
-    monkeypatch.setattr(selling, "_is_leased", lambda *_: False)
+    monkeypatch.setattr(selling, "is_leased", lambda *_: False)
     text = "SELECT ward, COUNT(*) AS visits FROM visits WHERE day BETWEEN :first AND :last GROUP BY ward"
     session, days = data.session(), {"first": "2024-01-01", "last": "2024-01-31"}
     first = session.for_request("release visits 2024-01 other", resumes=True).sql(text, params=days, epsilon=0.5)

@@ -152,6 +152,11 @@ class Ledger:
         own = self.caps.analyst(analyst).name
         return self._store.look(lambda page: any(_is_kept(page, key) and page.paying_entry(key, own) is not None for key in keys))
 
+    def is_lost(self, key: str) -> bool:
+        """Whether something was paid for under a key and has no answer, while no process is answering it."""
+        kept = self._store.look(lambda page: page.kept(key))
+        return kept is not None and kept.answer is None and not selling.is_leased(kept, time.time())
+
     def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
         """The entry of one spend whose result is not kept."""
         granted = self.reserve(Sale((event,), analyst, question, data_version))

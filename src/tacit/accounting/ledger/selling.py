@@ -28,7 +28,7 @@ from tacit.accounting.ledger.chain import nothing, read_chain
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, TOKENS, Charged, Counted, Entry, entry_from, hash_of
 from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after
 from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, units_from
-from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, TooManyFailures, UnitsChanged
+from tacit.errors import BudgetExceeded, InvalidInput, NotAllowed, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
 from tacit.privacy.loss import Neighbours
 
@@ -80,6 +80,7 @@ class Sale:
     charge: Charge | None = None  # where the budget is one of each period
     among: int = 0  # questions of the statement that selects from its answer; 0 if it is asked by itself
     resumes: bool = False  # whether an earlier process of the same request has certainly ended, and has shown nothing
+    singly: bool = False  # whether its key is paid for once: what was lost is another sale, under another key
 
     @property
     def details(self) -> dict[str, str]:
@@ -120,11 +121,13 @@ def decide_sale(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled |
         return _recall_answer(page, sale, caps, kept)
     if kept is not None and sale.resumes and (again := _resumed(page, sale, kept)) is not None:
         return again
-    if kept is not None and _is_leased(kept, time.time()):
+    if kept is not None and is_leased(kept, time.time()):
         # A refusal by the asker's own caps comes at once, as if no other analyst had asked.
         if page.paying_entry(sale.key, analyst.name) is None:
             _admit(page, sale, caps, analyst, shared=False)
         return None
+    if kept is not None and sale.singly:
+        raise NotAllowed("this was paid for, and its number was lost", remedy="ask again: it is then paid again where it is read")
     return _grant_sale(page, sale, caps, analyst)
 
 
@@ -235,11 +238,8 @@ def _charge(before: Sequence[tuple[Token, Fraction]], epsilon: Fraction) -> Char
     return Charged(epsilon, tuple(Counted(token.number, asked + epsilon, token.most) for token, asked in before))
 
 
-def _is_leased(kept: Kept, now: float) -> bool:
-    """Whether a question counts as being answered; an end that is further ahead than two leases is that of a wrong clock.
-
-    Not one: clocks of two machines differ a little, and one clock is set back a little, while a question is being answered.
-    """
+def is_leased(kept: Kept, now: float) -> bool:
+    """Whether a question is being answered; an end more than two leases ahead is of a wrong clock (of one, clocks may differ)."""
     return 0 < kept.until - now <= 2 * LEASE
 
 
@@ -251,7 +251,7 @@ def count_lost(page: Page, caps: Admission, key: str = "") -> int:
     now = time.time()
     lost = {kept.key: kept for kept in page.lost_questions(now)}
     same = page.kept(key) if key else None
-    if same is not None and same.answer is None and same.until and not _is_leased(same, now):
+    if same is not None and same.answer is None and same.until and not is_leased(same, now):
         lost[same.key] = same
     for kept in lost.values():
         record_unfinished(page, Granted(_paying_entry(page, kept), 0), "its process ended", caps)

@@ -44,6 +44,7 @@ from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.smooth.sensitivity import order_statistic, smooth_order_statistic
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
 from tacit.mechanisms.sparse_vector import SparseVector
+from tacit.mechanisms.stream import Measurement, Stream
 from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.rounding import as_text, exp_down, exp_up
 from tacit.privacy.universe import Database, Universe, units
@@ -169,6 +170,7 @@ def _additive() -> list[Contracted]:
         Contracted("Gaussian, a count", Gaussian(1, "1/2", step=1, on_grid=True), count),
         Contracted("Gaussian, two counts", Gaussian(1, "1/2", step=1, dimension=2, on_grid=True), vector),
         Contracted("Gaussian, running totals", Running(1, 1, HALF, (1, 2, 1), bits=1), vector),
+        Contracted("Gaussian, a measurement of a stream", Measurement(Stream(1, 2, HALF, bits=1), 1), vector),
         Contracted("Gaussian, a count, own sums", Gaussian.for_budget(1, 1, 1e-6, step=1, on_grid=True), count),
     ]
 
