@@ -34,6 +34,7 @@ EXPORTED = [
     "ADD_REMOVE",
     "CHANGE_ONE",
     "Answer",
+    "Answers",
     "Approximate",
     "Concentrated",
     "DataSet",

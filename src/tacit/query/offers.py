@@ -279,8 +279,6 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
 
     With several `epsilons`, the explanation is that of the first, and `budgets` has the price and the errors at each.
     """
-    from tacit.query.price.explanation import AtBudget
-
     assumed = Assumed.of(budget)
     given = {name: value for name, value in budget.items() if name not in Assumed.__slots__}
     if (columns := free_columns(asked, asker.catalog, asker.public)) is not None:
@@ -291,7 +289,15 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
         return _derivation_explained(derivation, asked, given, asker, seen, assumed)
     if asked.limit == 0:
         return _explained_without_rows(asked, asker, seen)
-    requests = requests_of(asked, given, assumed)
+    return price_explained(asked, requests_of(asked, given, assumed), asker, seen, assumed)
+
+
+def price_explained(
+    asked: Select, requests: Sequence[Request], asker: Asker, seen: Callable[[], Seen], assumed: Assumed
+) -> Explanation:
+    """The explanation at the first of several budgets, with the price and the errors at each."""
+    from tacit.query.price.explanation import AtBudget
+
     explanations = [_price_explained(asked, wanted, asker, seen, assumed.group_rows) for wanted in requests]
     if not assumed.epsilons:
         return explanations[0]

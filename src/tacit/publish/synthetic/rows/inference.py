@@ -27,6 +27,7 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.uniform import distinct_integers
 from tacit.publish.synthetic.rows.marginals import Counts, Measured, Pair
+from tacit.publish.synthetic.rows.never import possible_codes, rules_of
 from tacit.publish.synthetic.rows.population import AT_MOST, LEARNING, TEMPERATURE, Population
 from tacit.publish.synthetic.rows.rounds import settled
 
@@ -195,12 +196,13 @@ def usual_rows(measured: Measured) -> int:
 
 
 def drawn_codes(measured: Measured, model: Model | Population, rows: int) -> tuple[Counts, ...]:
-    """For every column, the cell of each of `rows` rows."""
+    """For every column, the cell of each of `rows` rows; none meets a declared condition (never.py), whichever the model is."""
     groups = _of_population(model, rows) if isinstance(model, Population) else _along_tree(model, rows)
-    return tuple(
+    codes = [
         _apart(groups[place], merged, single)
         for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.singles, strict=True))
-    )
+    ]
+    return possible_codes(rules_of(measured.design.table, measured.design.axes), codes, measured.singles)
 
 
 def _of_population(model: Population, rows: int) -> dict[int, Counts]:

@@ -38,6 +38,7 @@ from tacit.publish.synthetic.rows.marginals import (
     tree_designs,
 )
 from tacit.publish.synthetic.rows.margins import Margin, Support, margins_of, support_of
+from tacit.publish.synthetic.rows.never import left_out
 from tacit.publish.synthetic.rows.population import CLOSE, Population, require_numba
 from tacit.publish.synthetic.rows.rounds import Aim, measure_rounds, rounds_designs
 from tacit.query.engines.engine import Engine
@@ -173,6 +174,8 @@ class SyntheticTable:
         """Facts that a reader must know about the rows, in sentences."""
         words = [f"{name} is left out: {reason}" for name, reason in self.chosen.left_out.items()]
         words += [ALONE] if self.chosen.table.max_rows > 1 else []
+        kept = left_out(self.chosen.table, [axis.name for axis in self.chosen.axes])
+        words += [f"never = {text!r} is not applied: a column of it is left out" for text in kept]
         words += [COPY.format(*self.copy)] if self.copy and self.copy[0] else []
         return [*words, "measured before: nothing was spent"] if self.recalled else words
 
