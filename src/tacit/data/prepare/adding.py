@@ -206,7 +206,7 @@ class Arrived:
     """The files of an addition that are new, by table, and the ranking key; `seen` are the marks of all files that were ever added.
 
     A file that has the name and the content of one that was added to the same table is left out, so that an addition can be
-    repeated whose end nobody saw. Versions do not follow from that: they are renewed in any case.
+    repeated whose end the owner did not see. Versions do not follow from that: they are renewed in any case.
     """
 
     files: Given

@@ -81,6 +81,12 @@ def _print_plan(made: Plan) -> None:
         screen.print('Lower their epsilons, release less often, or declare a budget for each period: [budget] per = "month".')
     else:
         screen.print(f"The releases need epsilon {as_text(made.needed)}. Left for analysts: {as_text(made.for_analysts)}.")
+    if made.lifetime is not None:
+        life, years = made.lifetime, made.lifetime.years
+        screen.print(
+            f"Budget of a person's lifetime: epsilon {as_text(life.cap)}; remaining now: {as_text(life.left)}. "
+            f"A year of the releases takes {as_text(life.needed)}" + (f": enough for {years} more." if years is not None else ".")
+        )
     screen.print(READS_NOTHING, style="dim")
 
 
