@@ -113,7 +113,7 @@ def plan_of(data: DataSet, declared: Releases, complete: Complete, kept: Kept) -
         due = due_periods(release, complete)
         waiting = [each for each in due if not kept.has(release, each)]
         coming = next_periods(release, complete, A_YEAR[release.period])
-        planned.append(_planned(session, release, (*waiting, *coming, *due), (len(waiting), len(coming))))
+        planned.append(_planned(session, release, (*waiting, *due[-1:], *coming), (len(waiting), len(coming))))
     per = data.catalog.per
     left = data.catalog.budget.epsilon if per is not None or not data.has_ledger else _left(data, session)
     lifetime = None if per is None or per.lifetime is None else _lifetime(data, per.lifetime[0], planned)
@@ -121,7 +121,7 @@ def plan_of(data: DataSet, declared: Releases, complete: Complete, kept: Kept) -
 
 
 def _lifetime(data: DataSet, cap: Fraction, planned: Sequence[Planned]) -> Lifetime:
-    """The lifetime budget, of which a person in every period pays every release."""
+    """The lifetime budget: a person in every period pays for every release."""
     spent = data.ledger.spent().epsilon if data.has_ledger else Fraction(0)
     left = cap if spent is None else max(Fraction(0), cap - spent)
     return Lifetime(cap, left, sum((each.epsilon * each.coming for each in planned), start=Fraction(0)))
