@@ -12,7 +12,7 @@ from typing import Any
 from tacit_certificate import numbers, price
 from tacit_certificate.curve import calibrated
 from tacit_certificate.document import Keys, Node, Report, Wrong, digest, only, optional, rational, read, refuse, verify, whole
-from tacit_certificate.margins import Margins, added_up
+from tacit_certificate.margins import Margins, added_up, outputs_of
 from tacit_certificate.price import KINDS, Cost
 from tacit_certificate.stability import Part, Reach, Sensitivity
 from tacit_certificate.ways import NOISE, other_way
@@ -254,8 +254,9 @@ class Certificate:
 
     def intervals(self) -> None:
         """Half widths by the law of the noise; no other column has ends, unless they are listed as stated."""
-        text, outputs = self.node["released"]["text"], self.parts[0].node["outputs"] if self.parts else []
+        text, outputs = self.node["released"]["text"], outputs_of(self.node["plan"], self.parts)
         answer: Any = {"columns": [None] * len(outputs)} if text is None else read(text.encode(), floats=True)
+        answer = {**answer, "columns": [one for each in answer.get("answers", [answer]) for one in each["columns"]]}
         counts = {len(each) for each in (outputs, answer["columns"], self.node["intervals"], self.node["released"]["names"])}
         same = len(counts) == 1 and [node["column"] for node in self.node["intervals"]] == [*range(len(outputs))]
         refuse(not same, "the columns of the plan, the answer, its names and the intervals are not the same")
@@ -281,7 +282,7 @@ class Certificate:
         mechanism, weight = self.node["mechanisms"][whole(node, "mechanism", 0)], rational(node["weight"])
         at, together, missed = mechanism["part"], whole(node, "together", 1), rational(node["missed"])
         right = missed == (1 - rational(self.node["asked"]["confidence"])) / together and together >= self._least_together(at)
-        refuse(not right, "the chance of a miss is not the one that the confidence leaves to each number")
+        refuse("listed" in self.node["plan"] or not right, "the chance of a miss is not the one that the confidence leaves")
         part = self.parts[at].node
         output = part["outputs"][whole(node, "column", 0)]["value"]
         call = part["calls"][output["index"]] if output["is"] == "Result" else {"name": None}

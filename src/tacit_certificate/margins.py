@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 from tacit_certificate import price
@@ -33,11 +33,15 @@ class Margins:
     terms: list[Any] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     measured: dict[int, set[tuple[Axes, bool]]] = field(default_factory=dict)
+    moments: list[tuple[Any, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """The axes are the keys of all parts, in the order in which they come."""
+        """The axes are the keys of all parts, and the moments theirs, in the order in which they come; one of each."""
         first = self.parts[0]
-        for part, reach in zip(self.parts, self.reaches, strict=True):
+        for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
+            for place, moment in enumerate(part.group["moments"]):
+                if all(moment != known for known, *_ in self.moments):
+                    self.moments.append((moment, at, place))
             alike = part.group["child"] == first.group["child"] and reach.rows == self.reaches[0].rows
             if not alike or part.private or part.group["per_group"] is not None or reach.fixed:
                 raise Wrong("parts that share measurements have the same rows, public groups and no limit of rows in a group")
@@ -58,8 +62,8 @@ class Margins:
         at, place = whole(node, "part", 0), whole(node, "moment", 0)
         if node["releases"] == "estimate":
             return f"part {at}, moment {place}: {self.estimate(node, self.parts[at])}", 0, [(at, "moment", place)]
-        refuse(at != 0, "the shared measurements must be named with the moments of the first part")
-        text, entries = self.measurement(node, events, moved[0, place])
+        refuse(at != 0, "the shared measurements must be named with the first part")
+        text, entries = self.measurement(node, events, moved[self.moments[place][1:]])
         return f"shared by all parts, moment {place}: {text}", entries, []
 
     def measurement(self, node: Node, events: Sequence[Node], moved: Sensitivity) -> tuple[str, int]:
@@ -69,7 +73,7 @@ class Margins:
         listed = all(type(axis) is int and 0 <= axis < len(self.sizes) for axis in axes)
         if not listed or list(axes) != sorted(set(axes)) or type(centred) is not bool or node["kind"] not in BUDGETS:
             raise Wrong("a measurement is of the cells or the residuals of rising axes, with Laplace or Gaussian noise")
-        moment = self.parts[0].group["moments"][whole(node, "moment", 0)]
+        moment = self.moments[whole(node, "moment", 0)][0]
         refuse(moment["kind"] not in SUMMED or moment["together"] is not None, "shared measurements are of counts and sums")
         price.recorded(node, events, self.reaches[0].change)
         alone = self._moved(axes, centred, moved)
@@ -98,7 +102,7 @@ class Margins:
         """Whether all residuals of a part are measured, of the moment that it has there."""
         only(node, "part releases moment kind axes from events")
         axes, source = self.axes_of(part), whole(node, "from", 0)
-        same = part.group["moments"][whole(node, "moment", 0)] == self.parts[0].group["moments"][source]
+        same = part.group["moments"][whole(node, "moment", 0)] == self.moments[source][0]
         refuse(tuple(node["axes"]) != axes or not same or bool(node["events"]), "an estimate is of its own axes and moment")
         refuse(2 ** len(axes) > MOST_SETS, "an estimate of so many axes is more than this program looks at")
         known = self.measured.get(source, set())
@@ -107,6 +111,16 @@ class Margins:
             if free and (some, True) not in known and not any(not centred and set(some) <= set(each) for each, centred in known):
                 raise Wrong(f"the residuals of the axes {list(some)} are not measured")
         return f"estimated from measurements of moment {source}, which determine all its residuals"
+
+
+def outputs_of(plan: Node, parts: Sequence[Part]) -> list[Node]:
+    """The columns of the answer: those of the first part; of a list, those of the first part of every question."""
+    shown = [*parts[:1], *parts[1 + plan["beside"] :]] if parts else []
+    listed = plan.get("listed", [len(shown)] if shown else [])
+    ends = list(accumulate(listed, initial=0))
+    if any(type(each) is not int or each < 1 for each in listed) or ends[-1] != len(shown):
+        raise Wrong("the parts of the questions of the list are not those of the plan")
+    return [output for first in ends[:-1] for output in shown[first].node["outputs"]]
 
 
 def _subsets(axes: Axes) -> Iterator[Axes]:

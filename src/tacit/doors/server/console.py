@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import sqlalchemy as sql
 from pydantic import Field, StringConstraints
 
+from tacit.accounting.ledger.by_period import state_of
 from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.statement import amounts
 from tacit.doors.server.analysts import answer_of, as_json, budget_of
 from tacit.doors.server.calls import Reply
-from tacit.doors.server.models import Amount, Budgeted, Entry, Strict
+from tacit.doors.server.models import Amount, Budgeted, Entry, Strict, Text
 from tacit.doors.server.narrow import Wanted, account_of, make
 from tacit.doors.server.problems import problem
 from tacit.doors.server.records import ANALYST, CODES, OFFERS, Account, Accounts, digest_of_token, moment, random_text
@@ -38,12 +39,15 @@ from tacit.doors.server.requests import fingerprint_of
 from tacit.errors import InvalidInput, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.rounding import decimal_text
+from tacit.release.answer import Answer
+from tacit.release.answers import Answers
 from tacit.release.certificates.certificate import sections_of
 from tacit.release.certificates.exports import head_of
 from tacit.release.certificates.keys import public_keys
 from tacit.release.published import Part, page_of
 
 if TYPE_CHECKING:
+    from tacit.accounting.ledger.ledger import Ledger
     from tacit.doors.server.models import Nothing
     from tacit.doors.server.office import Office
     from tacit.release.certificates.certificate import Certificate
@@ -60,6 +64,7 @@ PAGE = "text/html; charset=utf-8"
 class Previewed(Budgeted):
     """A question to be priced for a page, at a few epsilons: the first is the one that it would be asked with."""
 
+    sql: Text
     epsilons: Annotated[list[Amount], Field(min_length=1, max_length=5)] | None = None
 
 
@@ -234,11 +239,17 @@ def publish(office: Office, _: Account, wanted: Published, __: str) -> Reply:
         answer = None if row is None else answer_of(office, *row)
         if one is None or row is None or answer is None:
             return problem("not_found")
-        parts.append((one["analyst"], Part(one["title"], row[0].question, answer, entry)))
+        listed = [(one["title"], answer)] if isinstance(answer, Answer) else _numbered(one["title"], answer)
+        parts += [(one["analyst"], Part(title, each.asked or row[0].question, each, entry)) for title, each in listed]
     with office.seats.seat():
         shown = [replace(part, certificate=_certificate(office, part.entry, analyst)) for analyst, part in parts]
         text = page_of(wanted.title, wanted.words, shown, office.data.catalog.budget, office.data.catalog.change)
     return Reply(200, text.encode(), PAGE)
+
+
+def _numbered(title: str, answers: Answers) -> list[tuple[str, Answer]]:
+    """The answers to a list, each with the title of the list and its number."""
+    return [(f"{title} ({number} of {len(answers)})", each) for number, each in enumerate(answers, 1)]
 
 
 def _certificate(office: Office, entry: int, analyst: str) -> Certificate | None:
@@ -271,20 +282,38 @@ def overview(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     ]
     facts = {"cap": amounts(whole.epsilon, whole.delta), "spent": _epsilon(spent.epsilon), "questions": head.questions}
     facts |= {"left": decimal_text(left.epsilon), "failures": head.failures, "number": head.number}
+    facts |= _in_periods(ledger)
     return as_json({**facts, "analysts": analysts, "entries": listed, "now": moment(office.accounts.now())})
+
+
+def _in_periods(ledger: Ledger) -> dict[str, Any]:
+    """The remaining budget of every period, and of a lifetime, where the budget is one of each period."""
+    if ledger.policy.per is None:
+        return {}
+    listed = [{"periods": words, "left": decimal_text(left.epsilon)} for words, _, left in ledger.by_period()]
+    cap, within = ledger.policy.lifetime, ledger.caps.lifetime
+    left = None if within is None else within.filter.left(ledger.spent()).epsilon
+    lifetime = None if cap is None or left is None else {"cap": decimal_text(cap.epsilon), "left": decimal_text(left)}
+    return {"periods": listed, "lifetime": lifetime}
 
 
 def _standing(office: Office, name: str) -> dict[str, Any]:
     ledger = office.data.ledger
     own = ledger.caps.analyst(name)
     cap = own.budget or office.data.catalog.budget
-    spent = ledger.spent(name).epsilon
+    spent = ledger.spent(name).epsilon if ledger.policy.per is None else _largest(ledger, name)
     return {
         "name": name,
         "cap": decimal_text(cap.epsilon),
         "spent": _epsilon(spent),
         "left": decimal_text(ledger.left(name).epsilon),
     }
+
+
+def _largest(ledger: Ledger, name: str) -> Fraction | None:
+    """The sum of an analyst in the period where it is largest; None where one has more than an epsilon says."""
+    sums = [state_of(sums).epsilon for _, sums, _ in ledger.by_period(name)]
+    return None if None in sums else max((each for each in sums if each is not None), default=Fraction(0))
 
 
 def _epsilon(epsilon: Fraction | None) -> str | None:

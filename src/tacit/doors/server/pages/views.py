@@ -180,7 +180,8 @@ class Price:
 def price_of(seen: Mapping[str, Any], words: Mapping[str, Any]) -> Price:
     """The price of a question: what it spends, how exact it is, and what it leaves."""
     explanation, own = seen["explanation"], seen["budget"]["analyst"]
-    epsilon, left = Fraction(explanation["price"]["epsilon"]), Fraction(own["left"]["epsilon"])
+    lefts = [each["left"] for each in explanation.get("charged", ()) if each["left"]] or [own["left"]["epsilon"]]
+    epsilon, left = Fraction(explanation["price"]["epsilon"]), min(map(Fraction, lefts))
     cap = (own["cap"] or seen["budget"]["data_set"]["cap"])["epsilon"]
     errors = [
         f"{each['column']} ± {number(_as_number(each['half_width']))}" for each in explanation["errors"] if each["half_width"]
