@@ -122,16 +122,15 @@ def outputs_of(plan: Node, parts: Sequence[Part]) -> list[Node]:
     shown = [*parts[:1], *parts[1 + plan["beside"] :]] if parts else []
     listed = plan.get("listed", [len(shown)] if shown else [])
     ends = list(accumulate(listed, initial=0))
-    if any(type(each) is not int or each < 1 for each in listed) or ends[-1] != len(shown):
-        raise Wrong("the parts of the questions of the list are not those of the plan")
+    whole_list = all(type(each) is int and each > 0 for each in listed) and ends[-1] == len(shown)
+    refuse(not whole_list, "the parts of the questions of the list are not those of the plan")
     return [output for first in ends[:-1] for output in shown[first].node["outputs"]]
 
 
 def _condition(rows: Node) -> tuple[Node, list[Node]]:
     """The rows below a condition, and its parts."""
-    if rows["is"] != "Where":
-        return rows, []
-    return rows["child"], rows["condition"]["parts"] if rows["condition"]["is"] == "All" else [rows["condition"]]
+    test: Any = rows.get("condition") if rows["is"] == "Where" else {"is": "All", "parts": []}
+    return rows["child"] if rows["is"] == "Where" else rows, test["parts"] if test["is"] == "All" else [test]
 
 
 def _subsets(axes: Axes) -> Iterator[Axes]:

@@ -147,7 +147,7 @@ class Sharing:
 
 
 def common_rows(children: Sequence[Rows]) -> tuple[Rows | None, tuple[Key | None, ...]]:
-    """The rows of which every part takes those that meet a condition of its own; no rows where parts differ by more.
+    """The rows that all parts have in common, with the condition of each part on them; no rows where parts differ by more.
 
     A condition is a key of two values, the second where it is true. Parts of the same rows have none, whatever these are.
     """
