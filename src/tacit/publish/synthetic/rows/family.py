@@ -51,7 +51,7 @@ MOST_CHILDREN = 2 * 10**6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """Two tables that belong together: the chosen columns of both, and the axes of both designs; children have their own columns first."""
+    """Two tables that belong together: the chosen columns of both, and the axes of both designs (children: their own first)."""
 
     parent: Chosen
     child: Chosen
