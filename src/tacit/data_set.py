@@ -87,7 +87,7 @@ def add_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Prepar
         register.record(ledger.identity)
         if reason:
             ledger.note(CURATOR, reason)
-    return replace(prepared, notes=(register.word,) if register.word else ())
+    return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
 
 
 def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:

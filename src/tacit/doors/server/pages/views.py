@@ -422,12 +422,10 @@ def over_time(entries: Sequence[Mapping[str, Any]]) -> list[tuple[float, float, 
     sums = list(accumulate(Fraction(each["price"]["epsilon"]) for each in spends))
     if not sums or not sums[-1]:
         return []
-    first, wide = times[0], (times[-1] - times[0]) or 1.0
-    points = zip(spends, times, sums, strict=True)
-    return [
-        (round(94 * (time - first) / wide, 2), round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total))
-        for each, time, total in points
-    ]
+    first, wide = times[0], times[-1] - times[0]
+    places = [round(6 + 88 * (time - first) / wide, 2) if wide else 50.0 for time in times]  # the line begins at 0
+    points = zip(spends, places, sums, strict=True)
+    return [(place, round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total)) for each, place, total in points]
 
 
 def stairs(points: Sequence[tuple[float, float, str, str]]) -> str:
