@@ -210,5 +210,5 @@ def test_the_price_is_said_before(tmp_path):
     with clinic(tmp_path) as data:
         told = data.session().explain_stream(COUNT, through="2025-02", **{**BUDGET, "horizon": 120})
         assert "for all 120 measurements" in told
-        assert "price for a person in all 120 periods" in told
+        assert "price for a person with rows in each of 120 periods" in told
         assert paid(data) == []

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -44,12 +44,16 @@ from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once
 from tacit.release.tabulate import answer
 
-if TYPE_CHECKING:
-    from tacit.session import Session
-
 NOTE = "running totals of a stream; a period paid for all measurements up to the horizon of {horizon} when it was first read"
 KEPT: Form[list[int]] = Form(lambda numbers: json.dumps({"stream": numbers}), lambda text: list(json.loads(text)["stream"]))
 LAST = "last"
+
+
+class Asking(Protocol):
+    """A session: its data set, and the analyst who pays."""
+
+    data: Any
+    analyst: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ def asked_for(text: str, through: str, horizon: int, budget: Mapping[str, Any]) 
     return Asked(text_of(text, "question"), text_of(through, "through"), most, wanted)
 
 
-def streamed(session: Session, asked: Asked, resumes: bool = False) -> Answer:
+def streamed(session: Asking, asked: Asked, resumes: bool = False) -> Answer:
     """The answer up to the last period; measurements that are kept cost nothing, and missing ones are paid for in their order."""
     data = session.data
     data.refresh()
@@ -111,7 +115,7 @@ def streamed(session: Session, asked: Asked, resumes: bool = False) -> Answer:
     return _tabulated(session, place, offer, bought)
 
 
-def expected(session: Session, asked: Asked) -> str:
+def expected(session: Asking, asked: Asked) -> str:
     """The price of a stream in every period and for a whole person, and its errors, in lines. Spends nothing, reads no rows."""
     place, _ = _placed(session, asked)
     stream, horizon = place.stream, place.stream.horizon
@@ -120,7 +124,7 @@ def expected(session: Session, asked: Asked) -> str:
     lines = [
         f"stream of {horizon} periods from {place.calendar.name(place.first)} on, each measured with all periods before it",
         f"price: rho {float(stream.rho):.4g} in each period, paid when it is first read, for all {horizon} measurements",
-        f"price for a person in all {horizon} periods: rho {float(lifetime):.4g}, paid measurement by measurement; "
+        f"price for a person with rows in each of {horizon} periods: rho {float(lifetime):.4g}, paid measurement by measurement; "
         f"independent answers cost rho {float(horizon * stream.rho):.4g}",
     ]
     for periods in dict.fromkeys(each for each in (1, 3, 12, 36, horizon) if each <= horizon):
@@ -132,7 +136,7 @@ def expected(session: Session, asked: Asked) -> str:
 # --- the question at a period --------------------------------------------------------------------------------------------------
 
 
-def _offer(session: Session, asked: Asked, last: date) -> tuple[Offer, str]:
+def _offer(session: Asking, asked: Asked, last: date) -> tuple[Offer, str]:
     """The question with its last day, priced as any other."""
     statement = read(asked.text, given({LAST: last}, last)).statement
     if not isinstance(statement, Select):
@@ -141,7 +145,7 @@ def _offer(session: Session, asked: Asked, last: date) -> tuple[Offer, str]:
     return offered(statement, asked.request, data.as_prepared, data.public, data.version), written(statement)
 
 
-def _placed(session: Session, asked: Asked) -> tuple[Place, Offer]:
+def _placed(session: Asking, asked: Asked) -> tuple[Place, Offer]:
     """The stream, from the question up to its last period."""
     per = session.data.as_prepared.per
     if per is None:
@@ -196,7 +200,7 @@ def _series(quote: Quote, count: int) -> list[int]:
 # --- a measurement -------------------------------------------------------------------------------------------------------------
 
 
-def _measurement(session: Session, place: Place, at: int, resumes: bool) -> Sold[list[int]]:
+def _measurement(session: Asking, place: Place, at: int, resumes: bool) -> Sold[list[int]]:
     """The noisy numbers of a measurement, and the entry that paid for them."""
     data, ledger = session.data, session.data.ledger
     offer, text = _offer(session, place.asked, place.last_day(at))
@@ -225,7 +229,7 @@ def _measurement(session: Session, place: Place, at: int, resumes: bool) -> Sold
     return once(till, sale, run, KEPT)
 
 
-def _tabulated(session: Session, place: Place, offer: Offer, bought: Sequence[Sold[list[int]]]) -> Answer:
+def _tabulated(session: Asking, place: Place, offer: Offer, bought: Sequence[Sold[list[int]]]) -> Answer:
     """The answer from what was measured, which is released already."""
     quote, entries = offer.quotes[0], tuple(sold.entry for sold in bought)
     numbers = np.array([sold.value for sold in bought], dtype=object)
