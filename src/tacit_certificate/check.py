@@ -321,18 +321,19 @@ class Certificate:
     def cap(self) -> None:
         """The cap admits the price; in the auditor's form, the filter admitted the sums."""
         node = self.node["cap"]
-        only(node, "epsilon delta split questions_at_most")
+        only(node, "epsilon delta split questions_at_most" + " order" * ("order" in node))
         cap, split = (rational(node["epsilon"]), rational(node["delta"])), rational(node["split"])
         refuse(not (cap[0] > 0 and 0 <= cap[1] < 1 and 0 <= split <= 1), "the cap is not a budget")
-        stated = price.sums(self.node["price"])
-        refuse(not price.within((cap[0], cap[1]), split, stated.rounded), "the cap does not admit the price alone")
+        order, stated = price.order_of(node.get("order")), price.sums(self.node["price"])
+        alone = price.counted(self.node["event"], self.node["relation"], order)
+        refuse(not price.within((cap[0], cap[1]), split, alone.rounded, order), "the cap does not admit the price alone")
         self.report.checked.append(f"within the cap of the data set: epsilon {price.brief(cap[0])}, delta {price.brief(cap[1])}")
         if self.node["form"] == "auditor":
-            self._ledger(cap, split, stated)
+            self._ledger(cap, split, stated, alone)
         else:
             self.report.stated.append(f"the ledger's entry {self.node['entry'][:16]}..., and that the sums before it left room")
 
-    def _ledger(self, cap: tuple[Fraction, Fraction], split: Fraction, stated: Cost) -> None:
+    def _ledger(self, cap: tuple[Fraction, Fraction], split: Fraction, stated: Cost, alone: Cost) -> None:
         """The entry is the text that the hash is of, and the sums are those of the filter."""
         ledger = self.node["ledger"]
         only(ledger, "id number text before after")
@@ -346,9 +347,12 @@ class Certificate:
             raise Wrong("the entry has another event or price")
         if 1 - rational(entry["split"]) != split or (rational(entry["cap"]["epsilon"]), rational(entry["cap"]["delta"])) != cap:
             raise Wrong("the entry has another cap or split")
-        if after != (before if recalled else before + stated.rounded):
+        order, counts = price.at_order(entry, stated)
+        if order != price.order_of(self.node["cap"].get("order")) or counts.rho < alone.rho:
+            raise Wrong("the entry counts less than its events, or at another Renyi order")
+        if after != (before if recalled else before + counts.rounded):
             raise Wrong("the sums after the entry are not those before it and its price")
-        refuse(not recalled and not price.within(cap, split, after), "the filter does not admit the sums after the entry")
+        refuse(not recalled and not price.within(cap, split, after, order), "the filter does not admit the sums after the entry")
         self.report.checked.append(f"entry {ledger['number']}: the filter admits its sums, {after} (accounting/filter.md)")
 
     # --- released values and intervals ---

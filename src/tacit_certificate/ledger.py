@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from tacit_certificate.check import MALFORMED, Certificate, Report
@@ -20,11 +21,12 @@ from tacit_certificate.document import (
     verify,
     whole,
 )
-from tacit_certificate.price import NOTHING, Cost, cost, sums, within
+from tacit_certificate.numbers import largest_rho_down
+from tacit_certificate.price import NOTHING, Cost, at_order, cost, counted, sums, within
 
 Node = Mapping[str, Any]
 SPENDING = ("spend", "recall", "adopt")
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", *SPENDING)
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", *SPENDING)
 
 
 @dataclass
@@ -40,6 +42,7 @@ class Chain:
     analysts: dict[str, Cost] = field(default_factory=dict)
     split: str = ""
     relation: str = ""
+    order: Fraction | None = None
     counts: tuple[int, int] = (0, 0)
     owed: set[int] = field(default_factory=set)  # entries by which something was paid for, without their certificate so far
     valid: int = 0
@@ -93,6 +96,9 @@ class Chain:
     def _sums(self, number: int, entry: Node, kind: str, price: Cost) -> None:
         """The price is at least what the event costs, the sums are those before and the price, and the cap holds."""
         spent, own = sums(entry["spent"]), None if entry["analyst_spent"] is None else sums(entry["analyst_spent"])
+        order, counts = at_order(entry, price)
+        if order != self.order:
+            self._order(number, entry, order, spent)
         if kind == "units":
             steps = int(rational(entry["details"]["steps"]))
             least = Cost(self.spent.epsilon and self.spent.epsilon * steps, self.spent.rho * steps**2, self.spent.delta)
@@ -105,25 +111,45 @@ class Chain:
                 self.report.stated.append(f"entry {number} has no event; its price is {price}")
             elif not _covers(price, cost(entry["event"], self.relation)):
                 raise Wrong(f"entry {number} was priced below what its events cost: {cost(entry['event'], self.relation)}")
+            elif counts.rho < counted(entry["event"], self.relation, order).rho:
+                raise Wrong(f"entry {number} counts less than its events have at the order of the ledger")
             self.owed.add(number)
         elif kind == "adopt":
             self.report.stated.append(f"entry {number} takes over the sums of another ledger: {price}")
         elif price != NOTHING:
             raise Wrong(f"entry {number} is not paid for, and has a price")
-        if spent != (self.spent if kind == "recall" else self.spent + price.rounded):
+        if spent != (self.spent if kind == "recall" else self.spent + counts.rounded):
             raise Wrong(f"the sums after entry {number} are not those before it and its price")
         self.spent = spent
         conversion, cap = 1 - rational(self.split), entry["cap"]
         if cap != self.cap:
             self.report.checked.append(f"the cap from entry {number} on: epsilon {cap['epsilon']}, delta {cap['delta']}")
             self.cap = cap
-        if kind == "spend" and not within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent):
+        if kind == "spend" and not within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent, order):
             raise Wrong(f"entry {number} was admitted beyond the cap")
         if own is not None:
             before = self.analysts.get(entry["analyst"])
             if own != before + price.rounded if before is not None else not _covers(own, price):
                 raise Wrong(f"the sums of the analyst after entry {number} are not those before it and its price")
             self.analysts[entry["analyst"]] = own
+
+    def _order(self, number: int, entry: Node, order: Fraction | None, spent: Cost) -> None:
+        """A Renyi order is taken once, that of the largest cap; what was paid before is restated, event by event."""
+        if self.order is not None or order is None or (entry["kind"] != "order" and (self.counts[0] or self.spent != NOTHING)):
+            raise Wrong(f"entry {number} counts at another Renyi order than those before it")
+        self.order, share = order, rational(self.split)
+        if entry["kind"] != "order":
+            return
+        paid = [one for one in (read(text.encode()) for text in self.texts[:-1]) if one["kind"] in ("spend", "adopt")]
+        least = sum((_least(one, order).rounded.rho for one in paid), start=Fraction(0))
+        if any(stated.endswith(" steps") for stated in self.report.stated):
+            self.report.stated.append(f"entry {number} restates sums that were for other units")
+        elif not least <= spent.rho <= self.spent.rho:
+            raise Wrong(f"entry {number} restates the sums at a Renyi order, and they are less")
+        caps = [(rational(one["cap"]["epsilon"]), (1 - share) * rational(one["cap"]["delta"])) for one in (*paid, entry)]
+        best, kept = (max(largest_rho_down(*cap, each) for cap in caps if cap[1]) for each in (None, order))
+        refuse(best > kept * (1 + Fraction(1, 10**9)), f"the Renyi order of entry {number} is not that of the largest cap")
+        self.spent = Cost(self.spent.epsilon, spent.rho, self.spent.delta)
 
     def _counts(self, number: int, entry: Node, kind: str) -> None:
         questions, failures = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
@@ -161,6 +187,13 @@ class Chain:
         if digest(self.texts[number]) != node["hash"]:
             raise Wrong(f"entry {number} has another hash than in the head: the ledger was written anew")
         self.report.checked.append(f"it extends the head of entry {number}")
+
+
+def _least(entry: Node, order: Fraction) -> Cost:
+    """What a spend counts at the least at a Renyi order; one without an event its rho."""
+    told = sums(entry["price"])
+    derived = told if entry["event"] is None else counted(entry["event"], entry["price"]["neighbours"], order)
+    return Cost(told.epsilon, min(told.rho, derived.rho), told.delta)
 
 
 def _covers(stated: Cost, derived: Cost) -> bool:

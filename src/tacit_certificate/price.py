@@ -108,6 +108,36 @@ def cost(event: Node, relation: str) -> Cost:
     return alone.changed()
 
 
+def counted(event: Node, relation: str, order: Fraction | None) -> Cost:
+    """The same with what counts at the Renyi order of a ledger in the place of rho: composition.md, section 7."""
+    if event["kind"] == "batch":
+        return sum((counted(part, relation, order) for part in event["events"]), start=NOTHING)
+    alone = cost(event, relation)
+    if order is None or alone.epsilon is None:
+        return alone
+    pairs = event["kind"] in ("smooth", "thresholded-keys", "resampling") and event["neighbours"] == relation
+    least = alone.epsilon / order  # no divergence is above epsilon
+    if order * alone.epsilon < 2000 and (pairs or not alone.delta):
+        least = min(least, numbers.pure_rho_at(alone.epsilon, order))
+    if event["kind"] == "laplace" and 0 < order * alone.epsilon < 1000:
+        moved = rational(event["sensitivity"]) * (1 if event["neighbours"] == relation else 2)
+        least = min(least, numbers.laplace_rho_at(moved, rational(event["scale"]), order))
+    return Cost(alone.epsilon, min(alone.rho, least), alone.delta)
+
+
+def order_of(text: Any) -> Fraction | None:
+    """A Renyi order; None if rhos are summed."""
+    order = optional(text)
+    refuse(order is not None and order <= 1, "a Renyi order is above 1")
+    return order
+
+
+def at_order(entry: Node, stated: Cost) -> tuple[Fraction | None, Cost]:
+    """The Renyi order of an entry of a ledger, and its price with what counts at it in the place of rho."""
+    order, counts = ((entry.get("more") or {}).get("orders") or {}).get("sums", (None, None))
+    return order_of(order), stated if order is None else Cost(stated.epsilon, rational(counts), stated.delta)
+
+
 def _alone(event: Node) -> tuple[Cost, str]:
     """The cost of one event, and the relation that it counts for."""
     kind = event["kind"]
@@ -356,11 +386,10 @@ def calibrated(event: Node, moves: Sequence[tuple[Sensitivity, bool]]) -> str:
 # --- the filter --------------------------------------------------------------------------------------------------------------
 
 
-def within(cap: tuple[Fraction, Fraction], conversion: Fraction, after: Cost) -> bool:
+def within(cap: tuple[Fraction, Fraction], conversion: Fraction, after: Cost, order: Fraction | None = None) -> bool:
     """Whether sums are within a cap (epsilon, delta): filter.md. `conversion` is the share of delta for the conversion of rho."""
     epsilon, delta = cap
     if after.delta > (1 - conversion) * delta:
         return False
-    return (after.epsilon is not None and after.epsilon <= epsilon) or after.rho <= numbers.largest_rho_down(
-        epsilon, conversion * delta
-    )
+    largest = numbers.largest_rho_down(epsilon, conversion * delta, order)
+    return (after.epsilon is not None and after.epsilon <= epsilon) or after.rho <= largest

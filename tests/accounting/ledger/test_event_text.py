@@ -10,6 +10,7 @@ from hypothesis import given
 
 from ledgers import UNIT, events
 from tacit.accounting.events import (
+    KINDS,
     AboveThreshold,
     AdaptiveRounds,
     Batch,
@@ -26,8 +27,9 @@ from tacit.accounting.events import (
     Resampling,
     SmoothNoise,
     ThresholdedKeys,
+    event_from,
+    event_text,
 )
-from tacit.accounting.ledger.entries import KINDS, event_from, event_text
 from tacit.errors import InvalidInput, UnknownEvent
 from tacit.privacy.loss import CHANGE_ONE
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -16,154 +16,21 @@ from typing import Any
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import (
-    AboveThreshold,
-    AdaptiveRounds,
-    Batch,
-    BoundedRangeChoice,
-    CalibratedGaussian,
     Event,
-    ExponentialChoice,
-    GaussianNoise,
-    GaussianNoiseOne,
-    LaplaceNoise,
-    NoisyMax,
-    Parallel,
-    RandomizedAnswer,
-    Resampling,
-    SmoothNoise,
-    ThresholdedKeys,
+    Form,
+    canonical_json,
+    event_json,
+    event_of,
+    exact_from,
+    relation_from,
+    relation_text,
+    whole_number,
 )
 from tacit.accounting.filter import NOTHING_SPENT, State
-from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
+from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.periods import Runs
-
-KINDS: dict[str, type[Event]] = {
-    "laplace": LaplaceNoise,
-    "gaussian": GaussianNoise,
-    "gaussian-one": GaussianNoiseOne,
-    "exponential": ExponentialChoice,
-    "bounded-range": BoundedRangeChoice,
-    "noisy-max": NoisyMax,
-    "above-threshold": AboveThreshold,
-    "randomized-answer": RandomizedAnswer,
-    "smooth": SmoothNoise,
-    "thresholded-keys": ThresholdedKeys,
-    "resampling": Resampling,
-    "batch": Batch,
-    "calibrated-gaussian": CalibratedGaussian,
-    "adaptive-rounds": AdaptiveRounds,
-    "parallel": Parallel,
-}
-NAMES = {kind: name for name, kind in KINDS.items()}
-
-
-ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def canonical_json(value: Any) -> str:
-    """The one text of a JSON value here: sorted keys, no blanks, ASCII.
-
-    >>> canonical_json({"b": [1, None], "a": "1/3"})
-    '{"a":"1/3","b":[1,null]}'
-    """
-    return ENCODER.encode(value)
-
-
-def event_text(event: Event) -> str:
-    """The text of an event.
-
-    >>> event_text(ExponentialChoice(Fraction(1, 3), Neighbours("add-remove", "unit")))
-    '{"epsilon":"1/3","kind":"exponential","neighbours":"add-remove unit"}'
-    """
-    return canonical_json(event_json(event))
-
-
-def event_from(text: str) -> Event:
-    """The event of a text.
-
-    >>> event_from('{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}').epsilon
-    Fraction(1, 3)
-    """
-    return event_of(json.loads(text))
-
-
-def event_json(event: Event) -> dict[str, Any]:
-    """The event as a JSON object, for use inside a larger one."""
-    if type(event) not in NAMES:
-        raise UnknownEvent(f"{type(event).__name__} cannot be stored; record an event of events.py")
-    kind = NAMES[type(event)]
-    return {"kind": kind, **{name: form.write(getattr(event, name)) for name, form in FIELDS[kind].items()}}
-
-
-def event_of(document: Any) -> Event:
-    """The event that `event_json` wrote; raises for text that it did not write."""
-    if not isinstance(document, dict) or document.get("kind") not in KINDS:
-        raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
-    forms = FIELDS[document["kind"]]
-    if document.keys() != {"kind", *forms}:
-        raise UnknownEvent(
-            f"an event of kind {document['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
-        )
-    return KINDS[document["kind"]](**{name: form.read(document[name]) for name, form in forms.items()})
-
-
-def relation_text(relation: Neighbours) -> str:
-    """A relation as the ledger writes it, for example `add-remove row`."""
-    return f"{relation.change} {relation.of}"
-
-
-@lru_cache(maxsize=64)
-def relation_from(text: str) -> Neighbours:
-    """The relation of a text.
-
-    >>> relation_from("change-one unit") == Neighbours("change-one", "unit")
-    True
-    """
-    change, _, of = text.partition(" ")
-    return Neighbours(change, of)  # type: ignore[arg-type]  # checked by Neighbours itself
-
-
-@lru_cache(maxsize=4096)
-def exact_from(text: str) -> Fraction:
-    """The number of a text. Most entries repeat those of the entry before: reading one costs more than looking it up.
-
-    >>> exact_from("1/3")
-    Fraction(1, 3)
-    """
-    return Fraction(text)
-
-
-def _exact_text(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | Fraction):
-        raise InvalidInput(f"an event must hold exact numbers, not {type(value).__name__}; convert it with exact(...) first")
-    return str(value if isinstance(value, Fraction) else Fraction(value))
-
-
-def _count(value: Any) -> int:
-    if isinstance(value, bool) or int(value) != value:
-        raise InvalidInput(f"an event must hold whole numbers here, not {value!r}")
-    return int(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How a field of one type is written and read."""
-
-    write: Callable[[Any], Any]
-    read: Callable[[Any], Any]
-
-
-FORMS = {
-    "Fraction": Form(_exact_text, exact_from),
-    "Fraction | None": Form(lambda it: None if it is None else _exact_text(it), lambda it: None if it is None else exact_from(it)),
-    "int": Form(_count, _count),
-    "Neighbours": Form(relation_text, relation_from),
-    "tuple[Event, ...]": Form(lambda parts: [event_json(part) for part in parts], lambda parts: tuple(map(event_of, parts))),
-}
-FIELDS = {name: {at.name: FORMS[str(at.type)] for at in fields(kind)} for name, kind in KINDS.items()}
-
 
 # --- an entry of the ledger --------------------------------------------------------------------------------------------------
 
@@ -189,6 +56,7 @@ class Head:
     questions: int = 0
     failures: int = 0
     for_events: Fraction = HALF
+    order: Fraction | None = None
 
     def __str__(self) -> str:
         return f"entry {self.number} of ledger {self.ledger[:8]}"
@@ -243,6 +111,7 @@ class Entry:
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
+            order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
             format   entries before it are of an older format
     """
 
@@ -283,6 +152,17 @@ class Entry:
         return self.more.get(PERIODS)
 
     @property
+    def is_spent(self) -> bool:
+        """Whether anything was ever paid for in the ledger, up to this entry."""
+        return self.questions > 0 or self.spent != NOTHING_SPENT
+
+    @property
+    def orders(self) -> Orders:
+        """The Renyi orders at which the ledger counts from this entry on."""
+        at: AtOrders | None = self.more.get(ORDERS)
+        return NO_ORDERS if at is None else at.orders
+
+    @property
     def text(self) -> str:
         """The canonical text of the entry, over which its hash is taken."""
         plain = {name: getattr(self, name) for name in PLAIN}
@@ -312,7 +192,8 @@ class Entry:
     def head(self) -> Head:
         """The name of the ledger at this entry, with its sums, to be kept elsewhere."""
         counts = (self.questions, self.failures)
-        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts, self.for_events)
+        named = (self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units)
+        return Head(*named, *counts, self.for_events, self.orders.sums)
 
 
 def hash_of(text: str) -> str:
@@ -340,6 +221,8 @@ def entry_from(text: str) -> Entry:
         counted |= {"for_events": exact_from(document["split"]), "details": dict(document["details"])}
     if document["format"] > 2:
         counted |= {"more": {name: MORE[name].read(value) for name, value in document["more"].items()}}
+        if (at := counted["more"].get(ORDERS)) is not None:
+            counted["price"] = replace(counted["price"], counted=at.counted)
     return Entry(**{name: document[name] for name in PLAIN}, **counted, format=document["format"])
 
 
@@ -355,8 +238,10 @@ def _charged_json(charged: Charged) -> dict[str, Any]:
 
 
 def _charged_from(document: Mapping[str, Any]) -> Charged:
-    path = (Counted(_count(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"])
-    return Charged(exact_from(document["epsilon"]), tuple(path))
+    path = (
+        Counted(whole_number(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"]
+    )
+    return Charged(exact_from(document["epsilon"]), path)
 
 
 PERIODS = "periods"
@@ -381,12 +266,55 @@ def _in_periods_json(charged: InPeriods) -> dict[str, Any]:
 
 
 def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
-    runs = tuple((_count(low), _count(high)) for low, high in document["runs"])
+    runs = tuple((whole_number(low), whole_number(high)) for low, high in document["runs"])
     price, lifetime = Cost(*_sums(document["price"])), _maybe(_cap, document["lifetime"])
-    return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
+    return InPeriods(document["per"], runs, document["named"], price, whole_number(document["most"]), lifetime)
 
 
-MORE: Mapping[str, Form] = {TOKENS: Form(_charged_json, _charged_from), PERIODS: Form(_in_periods_json, _in_periods_from)}
+ORDERS = "orders"
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The Renyi orders of a ledger, each kept for ever: of its sums, and of the sums of each period. None: rhos are summed."""
+
+    sums: Fraction | None = None
+    periods: Fraction | None = None
+
+
+NO_ORDERS = Orders()
+
+
+@dataclass(frozen=True, slots=True)
+class AtOrders:
+    """The orders of an entry, and what its prices count at them: that of the entry, and that in each period."""
+
+    orders: Orders
+    counted: Fraction | None
+    in_period: Fraction | None
+
+
+def at_orders(orders: Orders, price: Cost, charged: InPeriods | None) -> AtOrders:
+    """What an entry says of the orders that it counts at."""
+    each = Fraction(0) if charged is None else charged.price.at_order
+    return AtOrders(orders, None if orders.sums is None else price.at_order, None if orders.periods is None else each)
+
+
+def _at_orders_json(at: AtOrders) -> dict[str, Any]:
+    said = {"sums": (at.orders.sums, at.counted), "periods": (at.orders.periods, at.in_period)}
+    return {name: [str(order), str(counted)] for name, (order, counted) in said.items() if order is not None}
+
+
+def _at_orders_from(document: Mapping[str, Any]) -> AtOrders:
+    sums, periods = (tuple(map(exact_from, document.get(name, ()))) or (None, None) for name in ("sums", "periods"))
+    return AtOrders(Orders(sums[0], periods[0]), sums[1], periods[1])
+
+
+MORE: Mapping[str, Form] = {
+    TOKENS: Form(_charged_json, _charged_from),
+    PERIODS: Form(_in_periods_json, _in_periods_from),
+    ORDERS: Form(_at_orders_json, _at_orders_from),
+}
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
 TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal
@@ -448,6 +376,7 @@ def heads_text(heads: Sequence[Head]) -> str:
     documents = [
         {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
         | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent), "split": str(head.for_events)}
+        | ({} if head.order is None else {"order": str(head.order)})
         for head in heads
     ]
     return canonical_json({"format": HEADS, "heads": documents})
@@ -462,7 +391,8 @@ def _head(at: Mapping[str, Any]) -> Head:
     relation, spent = relation_from(at["neighbours"]), State(*_sums(at["spent"]))
     counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
     named = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
-    return Head(*named, *counts, exact_from(at.get("split", str(HALF))))  # heads of earlier versions have none: it was a half
+    order = exact_from(at["order"]) if "order" in at else None
+    return Head(*named, *counts, exact_from(at.get("split", str(HALF))), order)  # heads of earlier versions: a half, and none
 
 
 def state_text(state: State) -> str:

@@ -132,17 +132,18 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
         place = f"{heads[0]}, {heads[0].hash}" if heads else "nothing known"
         carried = _cost_carried_over(ledger, heads)
         units_known = not heads or bool(heads[0].units) or carried == nothing(carried.neighbours)
-        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counts_carried_over(ledger, heads))
+        counts, order = _counts_carried_over(ledger, heads), heads[0].order if heads and heads[0].spent != NOTHING_SPENT else None
+        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, counts, order)
         replace_file(folder / FILE, heads_text([entry.head]))
         return entry
 
 
 def with_the_split_of(folder: Path, policy: Policy) -> Policy:
-    """The policy, with the split of delta under which the remembered ledger has spent anything: there is one over both."""
+    """The policy, with the split of delta and the order under which the remembered ledger has spent: there is one over both."""
     with suppress(StoreUnusable):  # of a memory that cannot be read nothing is carried over
         heads = remembered_heads(folder)
         if heads and heads[0].spent != NOTHING_SPENT:
-            return replace(policy, split=1 - heads[0].for_events)
+            return replace(policy, split=1 - heads[0].for_events, order=heads[0].order)
     return policy
 
 

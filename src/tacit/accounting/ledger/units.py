@@ -17,8 +17,8 @@ from hashlib import sha256
 from operator import add
 
 from tacit.accounting.composition import Cost, cost_under, moved_weight_up
-from tacit.accounting.events import Batch, Event, GaussianNoise
-from tacit.accounting.ledger.entries import HALF, canonical_json
+from tacit.accounting.events import Batch, Event, GaussianNoise, canonical_json
+from tacit.accounting.ledger.entries import HALF
 from tacit.accounting.ledger.register import server_places
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, Source, Table, analyst_name
@@ -225,6 +225,7 @@ class Policy:
     units: Units = NO_UNITS
     questions_at_most: int = QUESTIONS_AT_MOST
     split: Fraction = HALF
+    order: Fraction | None = None  # of a lost ledger, which a new one in its place takes over
     data_set: str = ""
     catalog: str = ""
     per: Per | None = None
