@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise, canonical_json
+from tacit.accounting.events import Event, ExponentialChoice, GaussianNoise
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.accounting.ledger.chain import read_chain
-from tacit.accounting.ledger.entries import Head, accounts_digest, entry_from, hash_of
+from tacit.accounting.ledger.entries import Head, accounts_digest, canonical_json, entry_from, hash_of
 from tacit.accounting.ledger.ledger import Ledger, begin_ledger, open_ledger
 from tacit.accounting.ledger.pages import Line
 from tacit.accounting.ledger.rollback import adopt, check_head, remember_head

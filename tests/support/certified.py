@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import tacit
-from tacit.accounting.events import canonical_json
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.release.certificates.exports import export, head_of
 from tacit.release.certificates.keys import OF_CERTIFICATES, OF_HEADS, Signer, public_keys
 from tacit_certificate.document import Keys, read_keys

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from certified import ASKED, Certified, certified, text_of
-from tacit.accounting.events import canonical_json
-from tacit.accounting.ledger.entries import hash_of
+from tacit.accounting.ledger.entries import canonical_json, hash_of
 from tacit_certificate.__main__ import main
 from tacit_certificate.ledger import check
 

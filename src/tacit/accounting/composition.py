@@ -59,7 +59,7 @@ class Cost:
     rho: Fraction
     delta: Fraction
     neighbours: Neighbours = ADD_REMOVE
-    counted: Fraction | None = field(default=None, repr=False)
+    counted: Fraction | None = field(default=None, repr=False, compare=False)
 
     def __add__(self, other: Cost) -> Cost:
         _one_relation((self, other))

@@ -10,7 +10,6 @@ from hypothesis import given
 
 from ledgers import UNIT, events
 from tacit.accounting.events import (
-    KINDS,
     AboveThreshold,
     AdaptiveRounds,
     Batch,
@@ -27,9 +26,8 @@ from tacit.accounting.events import (
     Resampling,
     SmoothNoise,
     ThresholdedKeys,
-    event_from,
-    event_text,
 )
+from tacit.accounting.ledger.entries import KINDS, event_from, event_text
 from tacit.errors import InvalidInput, UnknownEvent
 from tacit.privacy.loss import CHANGE_ONE
 

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgers import IDENTITY, opened, policy, pure, spend
-from tacit.accounting.events import canonical_json
 from tacit.accounting.filter import State
 from tacit.accounting.ledger import pages
-from tacit.accounting.ledger.entries import Account, accounts_digest, hash_of
+from tacit.accounting.ledger.entries import Account, accounts_digest, canonical_json, hash_of
 from tacit.errors import StoreUnusable
 
 SUMS = st.builds(State, st.none() | st.fractions(0), st.fractions(0), st.fractions(0))

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from ledgers import IDENTITY, opened, policy, pure
-from tacit.accounting.events import canonical_json
 from tacit.accounting.ledger import pages
-from tacit.accounting.ledger.entries import FORMAT, Charged, Counted, entry_from, hash_of
+from tacit.accounting.ledger.entries import FORMAT, Charged, Counted, canonical_json, entry_from, hash_of
 from tacit.accounting.ledger.selling import Bearer, Granted, Recalled, Sale, Token
 from tacit.errors import BudgetExceeded, InvalidToken, StoreUnusable
 from tacit.privacy.catalog import Analyst, Budget

@@ -12,7 +12,7 @@ import pytest
 
 from loops import in_own_loop
 from served import InProcess, Served, served
-from tacit.accounting.events import canonical_json
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.doors.server import front, problems
 from tacit.doors.server.desk import Desk
 from tacit.doors.server.front import app

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from certified_people import opened, written
-from tacit.accounting.events import canonical_json
-from tacit.accounting.ledger.entries import Entry, hash_of
+from tacit.accounting.ledger.entries import Entry, canonical_json, hash_of
 from tacit.release import noisy
 from tacit.release.certificates import answers, making
 from tacit.release.elsewhere.packed import LENGTH

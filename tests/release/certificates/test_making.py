@@ -18,8 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 import tacit
 from certified_people import opened, written
-from tacit.accounting.events import canonical_json, event_from
-from tacit.accounting.ledger.entries import hash_of
+from tacit.accounting.ledger.entries import canonical_json, event_from, hash_of
 from tacit.errors import InvalidInput, StoreUnusable
 from tacit.publish.synthetic.rows.release import synthesize_table, synthesize_tree
 from tacit.query import offers

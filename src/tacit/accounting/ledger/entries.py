@@ -7,8 +7,8 @@ and fields are part of the format, whatever the classes come to be called; the t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -16,27 +16,130 @@ from typing import Any
 
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import (
+    AboveThreshold,
+    AdaptiveRounds,
+    Batch,
+    BoundedRangeChoice,
+    CalibratedGaussian,
     Event,
-    Form,
-    canonical_json,
-    event_json,
-    event_of,
-    exact_from,
-    relation_from,
-    relation_text,
-    whole_number,
+    ExponentialChoice,
+    GaussianNoise,
+    GaussianNoiseOne,
+    LaplaceNoise,
+    NoisyMax,
+    Parallel,
+    RandomizedAnswer,
+    Resampling,
+    SmoothNoise,
+    ThresholdedKeys,
 )
 from tacit.accounting.filter import NOTHING_SPENT, State
-from tacit.errors import StoreUnusable
+from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
 from tacit.privacy.catalog import Budget
-from tacit.privacy.loss import Neighbours
+from tacit.privacy.loss import Neighbours, relation_from, relation_text
 from tacit.privacy.periods import Runs
+from tacit.privacy.rounding import exact_from
+
+KINDS: dict[str, type[Event]] = {
+    "laplace": LaplaceNoise,
+    "gaussian": GaussianNoise,
+    "gaussian-one": GaussianNoiseOne,
+    "exponential": ExponentialChoice,
+    "bounded-range": BoundedRangeChoice,
+    "noisy-max": NoisyMax,
+    "above-threshold": AboveThreshold,
+    "randomized-answer": RandomizedAnswer,
+    "smooth": SmoothNoise,
+    "thresholded-keys": ThresholdedKeys,
+    "resampling": Resampling,
+    "batch": Batch,
+    "calibrated-gaussian": CalibratedGaussian,
+    "adaptive-rounds": AdaptiveRounds,
+    "parallel": Parallel,
+}
+NAMES = {kind: name for name, kind in KINDS.items()}
+
+
+ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def canonical_json(value: Any) -> str:
+    """The one text of a JSON value here: sorted keys, no blanks, ASCII.
+
+    >>> canonical_json({"b": [1, None], "a": "1/3"})
+    '{"a":"1/3","b":[1,null]}'
+    """
+    return ENCODER.encode(value)
+
+
+def event_text(event: Event) -> str:
+    """The text of an event; `event_from` has an example."""
+    return canonical_json(event_json(event))
+
+
+def event_from(text: str) -> Event:
+    """The event of a text.
+
+    >>> event_from('{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}').epsilon
+    Fraction(1, 3)
+    """
+    return event_of(json.loads(text))
+
+
+def event_json(event: Event) -> dict[str, Any]:
+    """The event as a JSON object, for use inside a larger one."""
+    if type(event) not in NAMES:
+        raise UnknownEvent(f"{type(event).__name__} cannot be stored; record an event of events.py")
+    kind = NAMES[type(event)]
+    return {"kind": kind, **{name: form.write(getattr(event, name)) for name, form in FIELDS[kind].items()}}
+
+
+def event_of(document: Any) -> Event:
+    """The event that `event_json` wrote; raises for text that it did not write."""
+    if not isinstance(document, dict) or document.get("kind") not in KINDS:
+        raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
+    forms = FIELDS[document["kind"]]
+    if document.keys() != {"kind", *forms}:
+        raise UnknownEvent(
+            f"an event of kind {document['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
+        )
+    return KINDS[document["kind"]](**{name: form.read(document[name]) for name, form in forms.items()})
+
+
+def _exact_text(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | Fraction):
+        raise InvalidInput(f"an event must hold exact numbers, not {type(value).__name__}; convert it with exact(...) first")
+    return str(value if isinstance(value, Fraction) else Fraction(value))
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or int(value) != value:
+        raise InvalidInput(f"an event must hold whole numbers here, not {value!r}")
+    return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a field of one type is written and read."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+FORMS = {
+    "Fraction": Form(_exact_text, exact_from),
+    "Fraction | None": Form(lambda it: None if it is None else _exact_text(it), lambda it: None if it is None else exact_from(it)),
+    "int": Form(_count, _count),
+    "Neighbours": Form(relation_text, relation_from),
+    "tuple[Event, ...]": Form(lambda parts: [event_json(part) for part in parts], lambda parts: tuple(map(event_of, parts))),
+}
+FIELDS = {name: {at.name: FORMS[str(at.type)] for at in fields(kind)} for name, kind in KINDS.items()}
+
 
 # --- an entry of the ledger --------------------------------------------------------------------------------------------------
 
 
 FORMAT = 3
-HEADS = 2  # the format of remembered heads, which hold nothing that format 3 added
 PLAIN = ("ledger", "number", "previous", "kind", "at", "analyst", "question", "data_version")  # texts and whole numbers
 PLAIN_SINCE_2 = ("units", "key", "about", "answer", "questions", "failures", "accounts")
 NOTHING_BEFORE = "0" * 64
@@ -238,10 +341,8 @@ def _charged_json(charged: Charged) -> dict[str, Any]:
 
 
 def _charged_from(document: Mapping[str, Any]) -> Charged:
-    path = (
-        Counted(whole_number(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"]
-    )
-    return Charged(exact_from(document["epsilon"]), path)
+    path = (Counted(_count(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"])
+    return Charged(exact_from(document["epsilon"]), tuple(path))
 
 
 PERIODS = "periods"
@@ -266,9 +367,9 @@ def _in_periods_json(charged: InPeriods) -> dict[str, Any]:
 
 
 def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
-    runs = tuple((whole_number(low), whole_number(high)) for low, high in document["runs"])
+    runs = tuple((_count(low), _count(high)) for low, high in document["runs"])
     price, lifetime = Cost(*_sums(document["price"])), _maybe(_cap, document["lifetime"])
-    return InPeriods(document["per"], runs, document["named"], price, whole_number(document["most"]), lifetime)
+    return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
 
 
 ORDERS = "orders"
@@ -292,12 +393,6 @@ class AtOrders:
     orders: Orders
     counted: Fraction | None
     in_period: Fraction | None
-
-
-def at_orders(orders: Orders, price: Cost, charged: InPeriods | None) -> AtOrders:
-    """What an entry says of the orders that it counts at."""
-    each = Fraction(0) if charged is None else charged.price.at_order
-    return AtOrders(orders, None if orders.sums is None else price.at_order, None if orders.periods is None else each)
 
 
 def _at_orders_json(at: AtOrders) -> dict[str, Any]:
@@ -369,30 +464,6 @@ def account_text(account: Account) -> str:
 @lru_cache(maxsize=4096)
 def _name_text(name: str) -> str:
     return canonical_json(name)
-
-
-def heads_text(heads: Sequence[Head]) -> str:
-    """Heads as a text, and back with `heads_from`."""
-    documents = [
-        {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
-        | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent), "split": str(head.for_events)}
-        | ({} if head.order is None else {"order": str(head.order)})
-        for head in heads
-    ]
-    return canonical_json({"format": HEADS, "heads": documents})
-
-
-def heads_from(text: str) -> tuple[Head, ...]:
-    """The heads of a text."""
-    return tuple(_head(at) for at in json.loads(text)["heads"])
-
-
-def _head(at: Mapping[str, Any]) -> Head:
-    relation, spent = relation_from(at["neighbours"]), State(*_sums(at["spent"]))
-    counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
-    named = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
-    order = exact_from(at["order"]) if "order" in at else None
-    return Head(*named, *counts, exact_from(at.get("split", str(HALF))), order)  # heads of earlier versions: a half, and none
 
 
 def state_text(state: State) -> str:

@@ -38,10 +38,9 @@ from tacit.accounting.ledger.entries import (
     Head,
     Orders,
     accounts_digest,
-    at_orders,
     entry_from,
 )
-from tacit.accounting.ledger.pages import entry_after, now, orders_carried_over, take_orders
+from tacit.accounting.ledger.pages import at_orders, entry_after, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
@@ -379,9 +378,9 @@ class Ledger:
         """The hash of one entry, None where there is no such entry."""
         return _hash(self._store.lines(number - 1, 1), number)
 
-    def seen_at(self, number: int) -> tuple[str | None, State]:
+    def seen_at(self, number: int) -> tuple[str | None, Head]:
         """The hash of one entry, and the sums after the last one, both as the ledger stands now."""
-        return self._store.look(lambda page: (_hash(page.lines(number - 1, 1), number), page.books.last.spent))
+        return self._store.look(lambda page: (_hash(page.lines(number - 1, 1), number), page.books.last.head))
 
     def verify(self) -> Chain:
         """Everything computed again from the texts of the entries; only rollback.py detects entries cut off at the end."""

@@ -20,6 +20,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from tacit.accounting.composition import Cost
 from tacit.accounting.ledger.by_period import EMPTY, Key, Pages, Rows, digests_of, page_name, rows_from, rows_text
 from tacit.accounting.ledger.caps import Admission
 from tacit.accounting.ledger.chain import Reader, nothing, read_chain
@@ -30,10 +31,11 @@ from tacit.accounting.ledger.entries import (
     ORDERS,
     TOKEN,
     Account,
+    AtOrders,
     Entry,
+    InPeriods,
     Orders,
     account_text,
-    at_orders,
     digest_of_texts,
     entry_from,
     hash_of,
@@ -167,6 +169,12 @@ class Asker:
     key: str
     analyst: str
     entry: int
+
+
+def at_orders(orders: Orders, price: Cost, charged: InPeriods | None) -> AtOrders:
+    """What an entry says of the orders that it counts at."""
+    each = Fraction(0) if charged is None else charged.price.at_order
+    return AtOrders(orders, None if orders.sums is None else price.at_order, None if orders.periods is None else each)
 
 
 def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Account], **what: Any) -> Entry:

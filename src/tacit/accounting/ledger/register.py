@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-from tacit.accounting.events import canonical_json
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import InvalidInput, RegisterUnavailable, StoreUnusable
 from tacit.files import replace_file

@@ -17,8 +17,8 @@ from hashlib import sha256
 from operator import add
 
 from tacit.accounting.composition import Cost, cost_under, moved_weight_up
-from tacit.accounting.events import Batch, Event, GaussianNoise, canonical_json
-from tacit.accounting.ledger.entries import HALF
+from tacit.accounting.events import Batch, Event, GaussianNoise
+from tacit.accounting.ledger.entries import HALF, canonical_json
 from tacit.accounting.ledger.register import server_places
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, Source, Table, analyst_name

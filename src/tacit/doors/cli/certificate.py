@@ -104,7 +104,7 @@ def keys(out: OutOption = None, catalog: CatalogOption = None) -> None:
 
     Example: tacit certificate keys --out keys.json
     """
-    from tacit.accounting.events import canonical_json
+    from tacit.accounting.ledger.entries import canonical_json
     from tacit.files import write
     from tacit.release.certificates.keys import public_keys
     from tacit.session import open as open_data
@@ -154,7 +154,7 @@ def head(out: OutOption = None, catalog: CatalogOption = None) -> None:
 
     Example: tacit ledger head --out head.json
     """
-    from tacit.accounting.events import canonical_json
+    from tacit.accounting.ledger.entries import canonical_json
     from tacit.files import write
     from tacit.release.certificates.exports import head_of
     from tacit.session import open as open_data

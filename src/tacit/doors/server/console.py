@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import sqlalchemy as sql
 from pydantic import Field, StringConstraints
 
-from tacit.accounting.events import canonical_json
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.statement import amounts
 from tacit.doors.server.analysts import answer_of, as_json, budget_of
 from tacit.doors.server.calls import Reply

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.accounting.events import event_json
+from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import InvalidInput
 from tacit.files import write

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tacit.accounting.events import canonical_json
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.errors import InvalidInput
 from tacit.files import write
 from tacit.untrusted import for_terminal

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.events import canonical_json
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.selling import PAID
 from tacit.errors import TacitError
 from tacit.files import write

@@ -13,7 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.events import canonical_json
+from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import StoreUnusable
 from tacit.files import make_private_folder, replace_file

@@ -15,9 +15,9 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from tacit.accounting.events import event_json, relation_text
 from tacit.accounting.filter import State
-from tacit.accounting.ledger.entries import Entry, hash_of
+from tacit.accounting.ledger.entries import Entry, event_json, hash_of
+from tacit.privacy.loss import relation_text
 from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote

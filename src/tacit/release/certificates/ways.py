@@ -12,7 +12,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.events import Event, event_json
+from tacit.accounting.events import Event
+from tacit.accounting.ledger.entries import event_json
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.catalog import Table

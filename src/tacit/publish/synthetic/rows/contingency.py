@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.events import Resampling, event_json
+from tacit.accounting.events import Resampling
+from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import InvalidInput, NoBudget, TooManyGroups
 from tacit.mechanisms.dirichlet.resampling import DirichletResampling

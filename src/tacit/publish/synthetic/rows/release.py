@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.events import event_json
+from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import InvalidInput, NoBudget, StoppedAfterSpending
 from tacit.privacy.loss import Change
