@@ -27,7 +27,7 @@ from tacit.evidence.verify.composing import Move, check_filter, failing_move, pu
 from tacit.privacy.conversion import laplace_rho_at_up, largest_order, pure_rho_at_up, pure_rho_up
 from tacit.privacy.loss import ADD_REMOVE, Neighbours
 from tacit.privacy.rounding import exp_up
-from tacit_certificate import numbers
+from tacit_certificate import orders
 
 ORDERS = st.fractions(min_value=Fraction(11, 10), max_value=60, max_denominator=1000)
 EPSILONS = st.fractions(min_value=Fraction(1, 1000), max_value=4, max_denominator=1000)
@@ -66,8 +66,8 @@ def test_no_split_of_a_move_over_numbers_has_more_than_one_move(parts: list[int]
 @settings(max_examples=40, deadline=None)
 def test_nothing_counts_more_than_its_rho_or_less_than_the_checker_derives(epsilon: Fraction, order: Fraction, shift: int) -> None:
     pure, laplace = pure_rho_at_up(epsilon, order), laplace_rho_at_up(Fraction(shift), shift / epsilon, order)
-    assert numbers.laplace_rho_at(Fraction(shift), shift / epsilon, order) * (1 - Fraction(1, 10**30)) <= laplace <= pure
-    assert min(numbers.pure_rho_at(epsilon, order), pure_rho_up(epsilon)) <= pure <= pure_rho_up(epsilon)
+    assert orders.laplace_rho_at(Fraction(shift), shift / epsilon, order) * (1 - Fraction(1, 10**30)) <= laplace <= pure
+    assert min(orders.pure_rho_at(epsilon, order), pure_rho_up(epsilon)) <= pure <= pure_rho_up(epsilon)
     assert pure <= epsilon / order + Fraction(1, 10**23)
 
 
