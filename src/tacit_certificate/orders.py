@@ -33,7 +33,7 @@ def largest(epsilon: Fraction, delta: Fraction, order: Fraction | None) -> Fract
 
 
 def counted(event: Node, relation: str, order: Fraction | None) -> Cost:
-    """What an event costs, with what counts of it at the order in the place of rho: composition.md, section 7."""
+    """The cost of an event, with the number that counts at the order in the place of rho: composition.md, section 7."""
     if event["kind"] == "batch":
         return sum((counted(part, relation, order) for part in event["events"]), start=NOTHING)
     price = cost(event, relation)

@@ -207,7 +207,7 @@ class Admission:
         return replace(self, for_events=last.for_events, orders=orders)
 
     def new_orders(self, before: Orders = NO_ORDERS, largest: Capped = ((), ())) -> Orders:
-        """Those of before, and new ones where there are none yet, of the largest of the caps so far, today's among them."""
+        """The orders of before; those still missing are of the largest of the caps so far, today's among them."""
         policy, (sums, periods) = self.policy, largest
         own = () if policy.lifetime is None else (policy.lifetime,)
         now = ((policy.budget,), ()) if policy.per is None else (own, (policy.budget,))

@@ -172,7 +172,7 @@ class Asker:
 
 
 def at_orders(orders: Orders, price: Cost, charged: InPeriods | None) -> AtOrders:
-    """What an entry says of the orders that it counts at."""
+    """The field of an entry with the orders that it counts at."""
     each = Fraction(0) if charged is None else charged.price.at_order
     return AtOrders(orders, None if orders.sums is None else price.at_order, None if orders.periods is None else each)
 
