@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgers import UNIT, events, opened, policy, pure
+from services import fresh_database
 from tacit.accounting.composition import Cost, cost_under
 from tacit.accounting.filter import NOTHING_SPENT, Filter
 from tacit.accounting.ledger import by_period
@@ -102,9 +103,11 @@ def test_a_ledger_admits_what_every_period_alone_would_admit(tmp_path_factory, a
     assert ledger.verify().whole
 
 
-@pytest.fixture
-def address(tmp_path):
-    return str(tmp_path / "ledger.sqlite")
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request, tmp_path):
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.sqlite")
+    return fresh_database(request.getfixturevalue("postgres_url"))
 
 
 def test_a_refusal_names_the_periods_that_have_too_little_and_those_that_have_enough(address):
@@ -123,7 +126,7 @@ def test_a_lifetime_is_charged_for_the_whole_person(address):
     granted = ledger.reserve(sale(pure(1), twelve, whole=whole))
     assert isinstance(granted, Granted)
     assert (granted.entry.price.epsilon, granted.entry.in_periods.price.epsilon) == (12, 1)
-    with pytest.raises(BudgetExceeded, match="a person's lifetime"):
+    with pytest.raises(BudgetExceeded, match="about fewer periods"):
         ledger.reserve(sale(pure("0.1"), ((24312, 24312),)))
     planted = opened(address, by_period_of(lifetime=12, epsilon=2))
     cheap = Cost(Fraction(1), Fraction(1, 2), Fraction(0), UNIT)
@@ -181,9 +184,10 @@ def test_other_units_are_refused_after_the_first_question(address):
 # --- the books ---------------------------------------------------------------------------------------------------------------
 
 
-def test_changed_sums_are_found(address):
+def test_changed_sums_are_found(tmp_path):
     import sqlite3
 
+    address = str(tmp_path / "ledger.sqlite")
     ledger = opened(address, by_period_of())
     ledger.reserve(sale(pure("0.5"), ((1, 3),)))
     assert ledger.verify().whole
