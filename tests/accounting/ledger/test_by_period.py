@@ -123,11 +123,14 @@ def test_a_lifetime_is_charged_for_the_whole_person(address):
     """A question over twelve months: 1 in each, 12 in a lifetime; a second one is refused by the lifetime alone."""
     ledger = opened(address, by_period_of(lifetime=12, epsilon=2))
     twelve, whole = ((24300, 24311),), Cost(Fraction(12), Fraction(72), Fraction(0), UNIT)
+    twice = Cost(Fraction(2), Fraction(2), Fraction(0), UNIT)
     granted = ledger.reserve(sale(pure(1), twelve, whole=whole))
     assert isinstance(granted, Granted)
     assert (granted.entry.price.epsilon, granted.entry.in_periods.price.epsilon) == (12, 1)
-    with pytest.raises(BudgetExceeded, match="about fewer periods"):
+    with pytest.raises(BudgetExceeded, match="a person's lifetime"):
         ledger.reserve(sale(pure("0.1"), ((24312, 24312),)))
+    with pytest.raises(BudgetExceeded, match="about fewer periods"):  # what fits depends on how many there are
+        opened(address, by_period_of(lifetime=13, epsilon=2)).reserve(sale(pure(1), ((24312, 24313),), whole=twice))
     planted = opened(address, by_period_of(lifetime=12, epsilon=2))
     cheap = Cost(Fraction(1), Fraction(1, 2), Fraction(0), UNIT)
     assert not planted.caps.lifetime.filter.admits(planted.spent(), cheap)
