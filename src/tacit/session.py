@@ -274,16 +274,16 @@ class Session:
     @one_exit
     def stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> Answer:
         """The answer to SQL with `:last`, up to a period: one more measurement for each that was not read before."""
-        from tacit.release.stream import asked_for, streamed
+        from tacit.release.stream import asked_for, stream_answer
 
-        return streamed(self, asked_for(question, through, horizon, budget), self._resumes)
+        return stream_answer(self, asked_for(question, through, horizon, budget), self._resumes)
 
     @one_exit
     def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> str:
         """The price of a stream for each period and for a whole person, and its errors. Spends nothing and reads no rows."""
-        from tacit.release.stream import asked_for, expected
+        from tacit.release.stream import asked_for, explanation
 
-        return expected(self, asked_for(question, through, horizon, budget))
+        return explanation(self, asked_for(question, through, horizon, budget))
 
     @one_exit
     def is_paid(self, question: str, *, params: Parameters = None, **budget: Any) -> bool:

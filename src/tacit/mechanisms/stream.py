@@ -141,7 +141,7 @@ class Measurement:
     def release_units(self, units: Any) -> NDArray[Any]:
         """The same of whole numbers."""
         exact = self._exact(units)
-        return self._placed(exact + discrete.draw_gaussian(self.scale, exact.size).astype(object))
+        return self._in_cells(exact + discrete.draw_gaussian(self.scale, exact.size).astype(object))
 
     def release_each(self, units: Any) -> NDArray[Any]:
         """The same: a stream has all of its periods."""
@@ -159,7 +159,7 @@ class Measurement:
         listed = noise.law(np.array([int(each) for each in exact], dtype=np.int64), missing)
         found: dict[Any, Decimal] = {}
         for outcome, chance in listed.probabilities.items():
-            placed = self._placed(np.array(outcome if isinstance(outcome, tuple) else (outcome,), dtype=object))
+            placed = self._in_cells(np.array(outcome if isinstance(outcome, tuple) else (outcome,), dtype=object))
             found[tuple(int(each) for each in placed)] = chance
         return Law(found, listed.missing)
 
@@ -169,7 +169,7 @@ class Measurement:
         series = np.moveaxis(cells.reshape(self.stream.before, self.at + 1, self.stream.after), 1, 0).reshape(self.at + 1, -1)
         return np.asarray(self.stream.weights(self.at).astype(object) @ series)
 
-    def _placed(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    def _in_cells(self, numbers: NDArray[Any]) -> NDArray[Any]:
         cells = np.zeros((self.stream.before, self.at + 1, self.stream.after), dtype=object)
         cells[:, -1, :] = numbers.reshape(self.stream.before, self.stream.after)
         return compact(cells.reshape(-1))

@@ -100,12 +100,12 @@ def asked_for(text: str, through: str, horizon: int, budget: Mapping[str, Any]) 
     return Asked(text_of(text, "question"), text_of(through, "through"), most, wanted)
 
 
-def streamed(session: Asking, asked: Asked, resumes: bool = False) -> Answer:
+def stream_answer(session: Asking, asked: Asked, resumes: bool = False) -> Answer:
     """The answer up to the last period; measurements that are kept cost nothing, and missing ones are paid for in their order."""
     data = session.data
     data.refresh()
     with pointing(asked.text):
-        place, offer = _placed(session, asked)
+        place, offer = _place_of(session, asked)
         count = place.calendar.numbered(asked.through) - place.first + 1
         data.runner.start()
         try:
@@ -115,9 +115,9 @@ def streamed(session: Asking, asked: Asked, resumes: bool = False) -> Answer:
     return _tabulated(session, place, offer, bought)
 
 
-def expected(session: Asking, asked: Asked) -> str:
+def explanation(session: Asking, asked: Asked) -> str:
     """The price of a stream in every period and for a whole person, and its errors, in lines. Spends nothing, reads no rows."""
-    place, _ = _placed(session, asked)
+    place, _ = _place_of(session, asked)
     stream, horizon = place.stream, place.stream.horizon
     lifetime = sum((cost_under(stream.lifetime(at), UNIT).rho for at in range(horizon)), start=Fraction(0))
     whole, alone = stream.running(horizon), float(stream.most) / (2 * float(stream.rho)) ** 0.5
@@ -145,7 +145,7 @@ def _offer(session: Asking, asked: Asked, last: date) -> tuple[Offer, str]:
     return offered(statement, asked.request, data.as_prepared, data.public, data.version), written(statement)
 
 
-def _placed(session: Asking, asked: Asked) -> tuple[Place, Offer]:
+def _place_of(session: Asking, asked: Asked) -> tuple[Place, Offer]:
     """The stream, from the question up to its last period."""
     per = session.data.as_prepared.per
     if per is None:
