@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tacit.query.price.explanation import Explanation
     from tacit.release.bounds import BoundsProposal
     from tacit.release.certificates.certificate import Certificate
+    from tacit.release.implied import Implied
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -87,7 +88,8 @@ class Session:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. A question of
-        public tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their
+        public tables or the catalog alone is free, and so is what follows from answers that this analyst has paid for, at least as
+        exactly (`fresh=True` pays for new numbers). With `tidy=True` counts are whole and not negative, and totals agree with their
         parts.
         """
         with pointing(question):
@@ -99,7 +101,7 @@ class Session:
 
     def _lines_explained(self, select: str, params: Parameters, budget: Mapping[str, Any]) -> Answer:
         """EXPLAIN SELECT ...: the lines of its explanation as rows, which are free."""
-        given = {name: value for name, value in budget.items() if name != "tidy"}
+        given = {name: value for name, value in budget.items() if name not in ("tidy", "fresh")}
         return free_answer((("explanation", tuple(str(self.explain(select, params=params, **given)).splitlines())),))
 
     def _read(self, question: str, params: Parameters) -> Written:
@@ -120,10 +122,11 @@ class Session:
             truth_of(budget.get("tidy", False), "tidy"),
             {name: value for name, value in budget.items() if name != "tidy"},
         )
+        fresh = truth_of(priced.pop("fresh", False), "fresh")
         if asked.limit == 0:
             wanted = request_of(asked.options, or_one(asked.options, priced))
             return self._without_rows(asked, wanted)
-        answer = self.answer(asked, request_of(asked.options, priced), text)
+        answer = self.answer(asked, request_of(asked.options, priced), text, fresh)
         return answer.tidy() if tidy else answer
 
     def _without_rows(self, asked: Select, wanted: Request) -> Answer:
@@ -145,7 +148,8 @@ class Session:
         """The answer to a SELECT from answers: its questions share the budget, and are admitted in one transaction."""
         from tacit.release.derived import Deriving, derived_answer, empty_answer, together
 
-        tidy, priced = truth_of(budget.get("tidy", False), "tidy"), {name: each for name, each in budget.items() if name != "tidy"}
+        tidy = truth_of(budget.get("tidy", False), "tidy")
+        priced = {name: each for name, each in budget.items() if name not in ("tidy", "fresh")}
         if asked.limit == 0:
             return empty_answer(derivation, request_of(asked.options, or_one(asked.options, priced)))
         wanted = request_of(asked.options, priced)
@@ -210,12 +214,17 @@ class Session:
         return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
 
     @one_exit
-    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
-        """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
+    def answer(self, select: Select, asked: Request, text: str | None = None, fresh: bool = False) -> Answer:
+        """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read.
+
+        Numbers that this analyst's own entries imply, at least as exactly, are free, unless `fresh`.
+        """
         self.data.refresh()
-        self.data.runner.start()
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
+        if not fresh and (implied := self._implied(offer)) is not None and implied.is_free:
+            return self._from_own(implied, offer, text)
+        self.data.runner.start()
         quotes, sale = offer.quotes, self._sale(offer, asked, text)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
@@ -230,6 +239,26 @@ class Session:
             sold.value, receipt=self._receipt(sold, offer), notes=tuple(notes), asked=text, certified=certified, requested=None
         )
         return with_names(released, names, labels_of(offer.question))
+
+    def _implied(self, offer: Offer) -> Implied | None:
+        """The answer that this analyst's entries imply to a question that they do not have; by the plan and those entries alone."""
+        calls = {call.name for part in offer.question.parts for call in part.calls}
+        if not calls <= {"count", "sum"} or not self.data.has_ledger:
+            return None
+        self.data.till.check()
+        ledger, keys = self.data.ledger, (offer.key, *offer.older)
+        if not ledger.paid_entries(self.analyst, 1) or ledger.is_paid(keys, self.analyst):
+            return None
+        from tacit.release.implied import implied_by_own
+
+        return implied_by_own(self.data, offer, self.analyst)
+
+    def _from_own(self, implied: Implied, offer: Offer, text: str) -> Answer:
+        """The answer that follows from this analyst's entries; nothing is spent, and the ledger has no entry of it."""
+        left = self.data.ledger.left(self.analyst, offer.charge)
+        made = answer(implied.quote, implied.noisy, implied.receipt(left, self.data.version), [BIASES])
+        named = with_names(made, [output.name for output in offer.question.outputs], labels_of(offer.question))
+        return replace(named, asked=text, certified=Later(self.certificate))
 
     @one_exit
     def is_paid(self, question: str, *, params: Parameters = None, **budget: Any) -> bool:
@@ -246,6 +275,8 @@ class Session:
             if may_select_from_answers(asked) and (derivation := self._derivation(asked)) is not None:
                 wanted, texts = share_of(wanted, derivation), {written(each): each for each in derivation.questions}
             offers = [self._offer(each, wanted, text) for text, each in texts.items()]
+            if len(offers) == 1 and (implied := self._implied(offers[0])) is not None and implied.is_free:
+                return True
             return all(self.data.ledger.is_paid((offer.key, *offer.older), self.analyst) for offer in offers)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
@@ -285,7 +316,21 @@ class Session:
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
             asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, short)
             explanation = explained(asked, budget, asker, self._ledger_view)
+            if isinstance(asked, Select) and (words := self._implied_words(asked, budget)):
+                explanation = replace(explanation, takes=(*explanation.takes, words))
             return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
+
+    def _implied_words(self, asked: Select, budget: Mapping[str, Any]) -> str:
+        """A line on the answer that this analyst's entries imply; empty where they imply none."""
+        several = budget.get("epsilons") is not None or asked.limit == 0
+        if several or not self.data.has_ledger or not self.data.ledger.paid_entries(self.analyst, 1):
+            return ""
+        if free_columns(asked, self.data.catalog, lambda: self.data.public) is not None or may_select_from_answers(asked):
+            return ""
+        given = {name: value for name, value in budget.items() if name not in ("group_rows", "epsilons")}
+        wanted = request_of(asked.options, {"groups": MOST_SHOWN, **or_one(asked.options, given)})
+        implied = self._implied(self._offer(asked, wanted, written(asked)))
+        return "" if implied is None else implied.words
 
     def _ledger_view(self) -> Seen:
         """The ledger as this analyst may see it; before it begins, nothing is spent and nothing is promised."""

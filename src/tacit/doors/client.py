@@ -164,7 +164,7 @@ class Remote:
         with _in_words():
             _check_answer(content["answer"], content["receipt"])
             answer = answer_from(text)
-        return answer if answer.receipt.entry is None else replace(answer, certified=Later(self.certificate))
+        return replace(answer, certified=Later(self.certificate) if answer.receipt.entry or answer.receipt.entries else None)
 
     def budget(self) -> dict[str, Any]:
         """The analyst's caps, what was spent and what remains; budgets are exact texts."""
@@ -440,7 +440,7 @@ def _request(question: str, params: Parameters, budget: Mapping[str, Any]) -> di
     rest = dict(budget)
     asked: dict[str, Any] = {"sql": question}
     asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := rest.pop(name, None)) is not None}
-    asked |= {"simultaneous": True} if rest.pop("simultaneous", None) else {}
+    asked |= {name: True for name in ("simultaneous", "fresh") if rest.pop(name, None)}
     asked |= {"interval": False} if rest.pop("interval", None) is False else {}
     if (weights := rest.pop("weights", None)) is not None:
         asked["weights"] = {name: decimal_text(weight) for name, weight in read_weights(weights)}

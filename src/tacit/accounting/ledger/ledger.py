@@ -31,7 +31,7 @@ from tacit.accounting.ledger import selling
 from tacit.accounting.ledger.by_period import EVERYBODY, Charge, Held, PeriodSums, StandingInPeriods, begun_of, held_of
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, check_chain, nothing
-from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
+from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from, hash_of
 from tacit.accounting.ledger.pages import entry_after, now
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.units import UNKNOWN, Policy
@@ -323,6 +323,15 @@ class Ledger:
     def paid_by(self, number: int, analyst: str) -> tuple[Entry, str | None] | None:
         """The entry by which an analyst has paid, with the answer if it is kept; None if the analyst has no such entry."""
         return self._store.look(lambda page: selling.paid_by(page, number, analyst_name(analyst)))
+
+    def paid_entries(self, analyst: str, most: int) -> list[Entry]:
+        """The latest entries by which this analyst has paid for kept answers, the newest first; never another analyst's."""
+
+        def look(page: Page) -> list[Entry]:
+            lines = map(page.line, page.paying_entries(analyst_name(analyst), most))
+            return [entry_from(line.text) for line in lines if line is not None and hash_of(line.text) == line.hash]
+
+        return [entry for entry in self._store.look(look) if analyst_name(entry.analyst) == analyst_name(analyst)]
 
     def token_left(self, analyst: str, bearer: selling.Bearer) -> Fraction | None:
         """The largest epsilon that the narrow tokens of a bearer still admit; None if none of them has a limit."""

@@ -104,6 +104,7 @@ Error = Annotated[
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
 Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Pay for new numbers, also where your earlier answers are as exact.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
 Weights = Annotated[
     list[str] | None,
@@ -128,6 +129,7 @@ def sql(
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
     tidy: Tidy = False,
+    fresh: Fresh = False,
     no_interval: NoInterval = False,
     weight: Weights = None,
     groups: Annotated[
@@ -153,7 +155,7 @@ def sql(
     budget = read_budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
     text, params = text_of(question, file), parameters(param or ())
     with _respondent(catalog, analyst, server) as session:
-        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy, fresh=fresh)
     print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart, title=title)

@@ -12,6 +12,7 @@ from tacit.doors.cli.ask import (
     Confidence,
     Delta,
     Epsilon,
+    Fresh,
     Simultaneous,
     Tidy,
     opened,
@@ -36,6 +37,7 @@ def margins(
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
     tidy: Tidy = False,
+    fresh: Fresh = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the error of every margin; spends nothing.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
@@ -57,7 +59,7 @@ def margins(
             else:
                 console().print(str(explanation), soft_wrap=True)
             return
-        answer = session.margins(table, _listed(columns), **asked, tidy=tidy)
+        answer = session.margins(table, _listed(columns), **asked, tidy=tidy, fresh=fresh)
     print_answer(answer, as_csv, as_json)
 
 

@@ -77,7 +77,7 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
     try:
         with office.seats.seat(), office.suspects.at_work(fingerprint):
             office.suspects.require_few(fingerprint_once_paid(fingerprint))
-            answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
+            answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups, fresh=asked.fresh)
     except TacitError as error:
         if isinstance(error, TimedOut):
             office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
@@ -87,7 +87,7 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
         entry = None if begun is None else office.data.ledger.requested(begun.key, begun.head)
         return Kept(reply.status, reply.body.decode(), None if entry is None else entry.number)
     receipt = answer.receipt
-    if receipt.entry is not None:
+    if receipt.entry is not None or receipt.entries:
         left = office.balance_of(session)
         receipt = replace(receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(replace(answer, receipt=receipt)), receipt.entry)

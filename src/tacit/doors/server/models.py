@@ -81,6 +81,7 @@ class Asked(Budgeted):
     """A question to be answered."""
 
     groups: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    fresh: bool = False
 
 
 class Question(Asked):

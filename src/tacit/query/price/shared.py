@@ -53,7 +53,7 @@ class Sharing:
     @classmethod
     def of(cls, question: Question, touched: Sequence[Reach]) -> Sharing | None:
         """The margins of a question; None where its parts are not margins of one table, or only one of them is asked for."""
-        if len(question.below) + 1 < FEWEST_PARTS or question.beside or not all(map(_is_margin, question.parts, touched)):
+        if len(question.below) + 1 < FEWEST_PARTS or question.beside or not all(map(is_margin, question.parts, touched)):
             return None
         keys: dict[Term, Key] = {}
         for part in question.parts:
@@ -118,7 +118,7 @@ class Sharing:
         return tuple(Wanted.cells_of(axes, self.sizes, share) for axes, share in shares.items())
 
 
-def _is_margin(part: Question, touched: Reach) -> bool:
+def is_margin(part: Question, touched: Reach) -> bool:
     """Whether a part is counts and sums over public groups, as they are, of all rows that a unit has."""
     plain = all(isinstance(output.value, PLAIN) for output in part.outputs)
     summed = all(
