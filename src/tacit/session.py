@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tacit.query.answers.plan import Derivation
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
+    from tacit.query.ranges import Layout
     from tacit.release.bounds import BoundsProposal
     from tacit.release.certificates.certificate import Certificate
     from tacit.release.implied import Implied
@@ -197,21 +198,41 @@ class Session:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
         return sale
 
+    @one_exit
     def margins(
         self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
     ) -> Answer:
         """Counts (and `sums`) by every set of at most `ways` of the columns: one question, whose noise is shaped to all of them.
 
         `loss` is "squares" (the default: the squared errors of all cells together) or "largest". A row has NULL in the columns
-        that its set does not have. Totals agree with their parts, and the whole has one price.
+        that its set does not have. Totals agree with their parts, and the whole has one price. A column of numbers or dates may be
+        in intervals of several widths, "age:5/10"; along `prefixes`, a list of such columns, counts are cumulative.
         """
+        if (layout := self._layout(table, columns, budget, {"ways": ways, "where": where, "sums": sums})) is not None:
+            from tacit.release.ranges import ranged_answer, select_of
+
+            select, wanted = select_of(layout, budget, MOST_SHOWN)
+            paid = self.answer(select, wanted, layout.sql, fresh=True)
+            return ranged_answer(layout, self._offer(select, wanted, layout.sql).quotes, paid, self.data.version)
         return self.sql(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **budget})
 
     def explain_margins(
         self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
     ) -> Explanation:
         """The cost and the error of every margin, for epsilon 1 by default. Spends nothing and opens no private data."""
-        return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
+        layout = self._layout(table, columns, budget, {"ways": ways, "where": where, "sums": sums})
+        text = margins_sql(table, columns, ways, sums, where) if layout is None else layout.sql
+        return self.explain(text, **{"loss": "squares" if layout is None else layout.loss, **budget})
+
+    def _layout(self, table: str, columns: Sequence[str], budget: dict[str, Any], more: Mapping[str, Any]) -> Layout | None:
+        """The question for margins with columns in intervals; None without such columns. Takes `prefixes` out of the budget."""
+        prefixes = budget.pop("prefixes", None) or ()
+        if not prefixes and not any(":" in str(each) for each in columns):
+            return None
+        from tacit.query.ranges import layout_of
+
+        self.data.refresh()
+        return layout_of(self.data.as_prepared, table, columns, prefixes, more)
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None, fresh: bool = False) -> Answer:
