@@ -25,9 +25,9 @@ from tacit.privacy.catalog import analyst_name
 from tacit.privacy.periods import named
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, may_select_from_answers
-from tacit.query.language.margins import margins_sql
+from tacit.query.language.margins import in_intervals, margins_sql
 from tacit.query.language.nodes import Parameters, given
-from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
+from tacit.query.language.sql import Written, check_text, explained_text, is_list, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, share_of
@@ -37,14 +37,15 @@ from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for
 from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, all_once, once, one_exit
-from tacit.release.tabulate import answer, empty_columns, free_answer, labels_of, without_rows
+from tacit.release.tabulate import answer, answer_without_rows, free_answer, labels_of
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
     from tacit.query.answers.plan import Derivation
+    from tacit.query.intervals.bands import Noisy
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
-    from tacit.query.ranges import Layout
+    from tacit.release.answers import Answers
     from tacit.release.bounds import BoundsProposal
     from tacit.release.certificates.certificate import Certificate
     from tacit.release.implied import Implied
@@ -90,8 +91,7 @@ class Session:
 
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. A question of
         public tables or the catalog alone is free, and so is what follows from answers that this analyst has paid for, at least as
-        exactly (`fresh=True` pays for new numbers). With `tidy=True` counts are whole and not negative, and totals agree with their
-        parts.
+        exactly (`fresh=True` pays for new numbers). With `tidy=True` counts are whole, not negative, and agree with their totals.
         """
         with pointing(question):
             if (select := explained_text(question)) is not None:
@@ -119,25 +119,13 @@ class Session:
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
         if may_select_from_answers(asked) and (derivation := self._derivation(asked)) is not None:
             return self._derived(derivation, asked, budget, text)
-        tidy, priced = (
-            truth_of(budget.get("tidy", False), "tidy"),
-            {name: value for name, value in budget.items() if name != "tidy"},
-        )
-        fresh = truth_of(priced.pop("fresh", False), "fresh")
+        tidy, fresh = (truth_of(budget.get(name, False), name) for name in ("tidy", "fresh"))
+        priced = {name: value for name, value in budget.items() if name not in ("tidy", "fresh")}
         if asked.limit == 0:
             wanted = request_of(asked.options, or_one(asked.options, priced))
-            return self._without_rows(asked, wanted)
+            return answer_without_rows(asked, wanted, self.data.as_prepared, self.data.public)
         answer = self.answer(asked, request_of(asked.options, priced), text, fresh)
         return answer.tidy() if tidy else answer
-
-    def _without_rows(self, asked: Select, wanted: Request) -> Answer:
-        """The columns of a question, or of rows, that asks for none of them (LIMIT 0)."""
-        from tacit.query.no_rows import columns_of_rows, plan_without_rows
-
-        catalog, public = self.data.as_prepared, self.data.public
-        if (columns := columns_of_rows(asked, catalog, public)) is not None:
-            return empty_columns([(each.name, each.kind) for each in columns], wanted)
-        return without_rows(plan_without_rows(asked, catalog, public), wanted)
 
     def _derivation(self, asked: Select) -> Derivation | None:
         """The plan of a SELECT from answers; None for a question by itself."""
@@ -173,7 +161,7 @@ class Session:
 
             def run(place: int, granted: Granted) -> Answer:
                 data.runner.open()  # again: a question before it may have ended the process that answers
-                return self._release(offers[place].quotes[granted.offer], Paid(texts[place], granted.entry.number))
+                return self._release(offers[place], granted, texts[place])
 
             return list(zip(offers, sales, all_once(till, sales, run, KEPT), strict=True))
         finally:
@@ -181,24 +169,13 @@ class Session:
 
     def _sale(self, offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
         """The sale of a question: its price, and who pays."""
-        version, question = self.data.version, text + weights_comment(asked)
-        sale = Sale(
-            offer.events,
-            self.analyst,
-            question,
-            version,
-            offer.key,
-            offer.tables,
-            self._request,
-            charge=offer.charge,
-            among=among,
-            resumes=self._resumes,
-        )
+        question = text + weights_comment(asked)
+        sale = Sale(offer.events, self.analyst, question, offer.version, offer.key, offer.tables, self._request)
+        sale = replace(sale, charge=offer.charge, among=among, resumes=self._resumes)
         if self._bearer is not None:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
         return sale
 
-    @one_exit
     def margins(
         self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
     ) -> Answer:
@@ -208,78 +185,98 @@ class Session:
         that its set does not have. Totals agree with their parts, and the whole has one price. A column of numbers or dates may be
         in intervals of several widths, "age:5/10"; along `prefixes`, a list of such columns, counts are cumulative.
         """
-        if (layout := self._layout(table, columns, budget, {"ways": ways, "where": where, "sums": sums})) is not None:
-            from tacit.release.ranges import ranged_answer, select_of
+        if in_intervals(columns, budget):
+            from tacit.release.ranges import margins_in_intervals
 
-            select, wanted = select_of(layout, budget, MOST_SHOWN)
-            paid = self.answer(select, wanted, layout.sql, fresh=True)
-            return ranged_answer(layout, self._offer(select, wanted, layout.sql).quotes, paid, self.data.version)
+            return margins_in_intervals(self, self._offer, (table, columns, ways, sums, where), {"groups": MOST_SHOWN, **budget})
         return self.sql(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **budget})
 
     def explain_margins(
         self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
     ) -> Explanation:
         """The cost and the error of every margin, for epsilon 1 by default. Spends nothing and opens no private data."""
-        layout = self._layout(table, columns, budget, {"ways": ways, "where": where, "sums": sums})
-        text = margins_sql(table, columns, ways, sums, where) if layout is None else layout.sql
-        return self.explain(text, **{"loss": "squares" if layout is None else layout.loss, **budget})
+        if in_intervals(columns, budget):
+            from tacit.release.ranges import explained_in_intervals
 
-    def _layout(self, table: str, columns: Sequence[str], budget: dict[str, Any], more: Mapping[str, Any]) -> Layout | None:
-        """The question for margins with columns in intervals; None without such columns. Takes `prefixes` out of the budget."""
-        prefixes = budget.pop("prefixes", None) or ()
-        if not prefixes and not any(":" in str(each) for each in columns):
-            return None
-        from tacit.query.ranges import layout_of
+            return explained_in_intervals(self, (table, columns, ways, sums, where), budget)
+        return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
 
-        self.data.refresh()
-        return layout_of(self.data.as_prepared, table, columns, prefixes, more)
+    @one_exit
+    def ask(self, questions: str | Sequence[str], *, params: Parameters = None, **budget: Any) -> Answers:
+        """The answers to several questions at one price: one entry of the ledger, all of them or none.
+
+        `questions` are texts, or one text with a semicolon after each. Numbers that agree share measurements; `loss` says
+        which error is made small, "squares" of all numbers or the "largest". One question that is refused refuses the list.
+        """
+        from tacit.query.listed import checked, read_list, request_of_list, text_of_list
+
+        tidy, priced = truth_of(budget.pop("tidy", False), "tidy"), budget
+        with text_of_list(questions) as text:
+            asked = read_list(questions, text, given(params, self._today()))
+            self.data.refresh()
+            select = checked(asked.statement, self.data.catalog, lambda: self.data.public)
+            shown = written(select) if asked.filled else text
+            answers = self._answers(select, request_of_list(priced), check_text(shown))
+        return answers.tidy() if tidy else answers
+
+    def _answers(self, select: Select, asked: Request, text: str) -> Answers:
+        """The answers to a list that was checked."""
+        from tacit.release.answers import KEPT_LIST, Answers, answers_of, named_answers, names_of
+
+        if not select.also:
+            alone = self.answer(select, asked, text)
+            return Answers((alone,), alone.receipt, alone.certified)
+        offer = self._offer(select, asked, text)
+        sold = self._sold(offer, asked, text, lambda *paid: answers_of(self._run(*paid)), KEPT_LIST)
+        certified = Later(partial(self.data.certified, analyst=self.analyst, quote=offer.quotes[sold.offer], sold=sold))
+        named = named_answers(sold.value, names_of(offer.question, select))
+        return named.with_receipt(self._receipt(sold.value.receipt, sold, offer), certified)
+
+    def _sold(
+        self, offer: Offer, asked: Request, text: str, run: Callable[[Offer, Granted, str], Any], form: Form[Any]
+    ) -> Sold[Any]:
+        """A released value for a plan: paid for, then run; or the one that was released for it before."""
+        self.data.runner.start()
+        sale = self._sale(offer, asked, text)
+        till = replace(self.data.till, ready=self.data.runner.open)
+        try:
+            sale = till.under(sale, offer.older)
+            return once(till, sale, lambda granted: run(offer, granted, text), form)
+        finally:
+            self.data.runner.free()
 
     @one_exit
     def answer(self, select: Select, asked: Request, text: str | None = None, fresh: bool = False) -> Answer:
-        """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read.
-
-        Numbers that this analyst's own entries imply, at least as exactly, are free, unless `fresh`.
-        """
+        """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
         self.data.refresh()
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
         if not fresh and (implied := self._implied(offer)) is not None and implied.is_free:
-            return self._from_own(implied, offer, text)
-        self.data.runner.start()
-        quotes, sale = offer.quotes, self._sale(offer, asked, text)
-        till = replace(self.data.till, ready=self.data.runner.open)
-        try:
-            sale = till.under(sale, offer.older)
-            sold = once(till, sale, lambda granted: self._release(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
-        finally:
-            self.data.runner.free()
+            left = self.data.ledger.left(self.analyst, offer.charge)
+            return replace(implied.answer(left, offer, [BIASES]), asked=text, certified=Later(self.certificate))
+        sold = self._sold(offer, asked, text, self._release, KEPT)
+        quotes = offer.quotes
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer], sold=sold))
         released = replace(
-            sold.value, receipt=self._receipt(sold, offer), notes=tuple(notes), asked=text, certified=certified, requested=None
+            sold.value,
+            receipt=self._receipt(sold.value.receipt, sold, offer),
+            notes=tuple(notes),
+            asked=text,
+            certified=certified,
+            requested=None,
         )
         return with_names(released, names, labels_of(offer.question))
 
     def _implied(self, offer: Offer) -> Implied | None:
         """The answer that this analyst's entries imply to a question that they do not have; by the plan and those entries alone."""
         calls = {call.name for part in offer.question.parts for call in part.calls}
-        if not calls <= {"count", "sum"} or not self.data.has_ledger:
+        if not calls <= {"count", "sum"} or not self.data.has_ledger or not self.data.ledger.paid_entries(self.analyst, 1):
             return None
-        self.data.till.check()
-        ledger, keys = self.data.ledger, (offer.key, *offer.older)
-        if not ledger.paid_entries(self.analyst, 1) or ledger.is_paid(keys, self.analyst):
-            return None
-        from tacit.release.implied import implied_by_own
+        from tacit.release.implied import implied_unless_paid
 
-        return implied_by_own(self.data, offer, self.analyst)
-
-    def _from_own(self, implied: Implied, offer: Offer, text: str) -> Answer:
-        """The answer that follows from this analyst's entries; nothing is spent, and the ledger has no entry of it."""
-        left = self.data.ledger.left(self.analyst, offer.charge)
-        made = answer(implied.quote, implied.noisy, implied.receipt(left, self.data.version), [BIASES])
-        named = with_names(made, [output.name for output in offer.question.outputs], labels_of(offer.question))
-        return replace(named, asked=text, certified=Later(self.certificate))
+        return implied_unless_paid(self.data, offer, self.analyst)
 
     @one_exit
     def is_paid(self, question: str, *, params: Parameters = None, **budget: Any) -> bool:
@@ -307,26 +304,42 @@ class Session:
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
-    def _release(self, quote: Quote, paid: Paid) -> Answer:
-        noisy = self.data.runner.noisy(quote, paid)
-        made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
-        return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
+    def _run(self, offer: Offer, granted: Granted, text: str) -> tuple[Quote, Noisy, Receipt, list[str]]:
+        """The released numbers of a quote, and what else an answer is made of."""
+        quote = offer.quotes[granted.offer]
+        return quote, self.data.runner.noisy(quote, Paid(text, granted.entry.number)), Receipt(quote.epsilon, quote.delta), [BIASES]
 
-    def _receipt(self, sold: Sold[Answer], offer: Offer) -> Receipt:
+    def _release(self, offer: Offer, granted: Granted, text: str) -> Answer:
+        quote = offer.quotes[granted.offer]
+        noisy = self.data.runner.noisy(quote, Paid(text, granted.entry.number))
+        made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
+        return replace(made, parts=parts_text(quote, noisy, offer.version), requested=asked_by_place(quote))
+
+    def _receipt(self, paid: Receipt, sold: Sold[Any], offer: Offer) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
-        left, paid = sold.left, sold.value.receipt
-        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        left = sold.left
+        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, offer.version, sold.repeated)
         per = self.data.catalog.per
         return made if per is None or offer.charge is None else replace(made, periods=named(offer.charge.runs, per.calendar))
 
+    def _list_explained(self, questions: str | Sequence[str], params: Parameters, budget: Mapping[str, Any]) -> Explanation:
+        from tacit.query.listed import explained_list, read_list, text_of_list
+
+        with text_of_list(questions) as text:
+            asked = read_list(questions, text, given(params, self._today()))
+            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, None)
+            return explained_list(asked.statement, budget, asker, self._ledger_view)
+
     @one_exit
-    def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
+    def explain(self, question: str | Select | Sequence[str], *, params: Parameters = None, **budget: Any) -> Explanation:
         """The cost, the error and the columns of the answer. Spends nothing and opens no private data.
 
         Prices epsilon 1 by default, or each of at most 20 `epsilons`. `group_rows` is a size of groups that you assume, for the
         errors of averages and variances. A parameter without a value is explained with a declared one, if it is compared with a
-        column.
+        column. A list of questions is explained as `ask` would answer it.
         """
+        if not isinstance(question, Select) and (not isinstance(question, str) or is_list(question)):
+            return self._list_explained(question, params, budget)
         with pointing(question):
             if (select := explained_text(question)) is not None:
                 return free_explanation(self._lines_explained(select, params, budget).flat(), self._ledger_view().left)
@@ -337,21 +350,11 @@ class Session:
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
             asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, short)
             explanation = explained(asked, budget, asker, self._ledger_view)
-            if isinstance(asked, Select) and (words := self._implied_words(asked, budget)):
-                explanation = replace(explanation, takes=(*explanation.takes, words))
-            return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
+            if self.data.has_ledger and self.data.ledger.paid_entries(self.analyst, 1):
+                from tacit.release.implied import with_words
 
-    def _implied_words(self, asked: Select, budget: Mapping[str, Any]) -> str:
-        """A line on the answer that this analyst's entries imply; empty where they imply none."""
-        several = budget.get("epsilons") is not None or asked.limit == 0
-        if several or not self.data.has_ledger or not self.data.ledger.paid_entries(self.analyst, 1):
-            return ""
-        if free_columns(asked, self.data.catalog, lambda: self.data.public) is not None or may_select_from_answers(asked):
-            return ""
-        given = {name: value for name, value in budget.items() if name not in ("group_rows", "epsilons")}
-        wanted = request_of(asked.options, {"groups": MOST_SHOWN, **or_one(asked.options, given)})
-        implied = self._implied(self._offer(asked, wanted, written(asked)))
-        return "" if implied is None else implied.words
+                explanation = with_words(explanation, self.data, lambda *of: self._implied(self._offer(*of)), asked, budget)
+            return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
 
     def _ledger_view(self) -> Seen:
         """The ledger as this analyst may see it; before it begins, nothing is spent and nothing is promised."""
@@ -440,7 +443,7 @@ class DataSet(Opened):
         paying = Sale((), self.session(analyst).analyst, "", self.source_version)
         return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, paying)
 
-    def certified(self, entry: int, analyst: str, quote: Quote | None = None, sold: Sold[Answer] | None = None) -> Certificate:
+    def certified(self, entry: int, analyst: str, quote: Quote | None = None, sold: Sold[Any] | None = None) -> Certificate:
         """The certificate of an analyst's entry; `quote` is what was run, where it is known, and `sold` what was released."""
         from tacit.release.certificates.answers import certified, certified_at_once
 

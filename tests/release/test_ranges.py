@@ -15,6 +15,7 @@ from hospital import NOW, PEOPLE, files
 from tacit.doors.cli import app
 from tacit.errors import InvalidInput, NotAllowed
 from tacit.query.price.shared import Sharing
+from tacit.query.ranges import layout_of
 from tacit.release import ranges
 from tacit.session import Session
 from tacit.session import open as open_data
@@ -129,6 +130,5 @@ def test_one_grouping_set_can_share_measurements_only_where_it_is_cumulative(ana
 
 
 def _asked(ana: Session) -> Any:
-    layout = ana._layout("patients", ["age:10"], {"prefixes": ["age"]}, {})
-    assert layout is not None
-    return *ranges.select_of(layout, {"epsilon": 1}, 1000), layout.sql
+    layout = layout_of(ana.data.as_prepared, "patients", ["age:10"], ["age"], {})
+    return *ranges.select_of(layout, {"epsilon": 1}), layout.sql

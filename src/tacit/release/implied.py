@@ -8,7 +8,7 @@ Proof in implied.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -24,30 +24,34 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.residual import Axes, Estimated, Measurement, Residual, closure, subsets
 from tacit.privacy.catalog import Catalog
+from tacit.query.free import Facts, free_columns, may_select_from_answers
 from tacit.query.intervals.aggregates import moments_of, weights_of
 from tacit.query.intervals.bands import Noisy, Released, Shared, Sum, Workload, half_width
 from tacit.query.intervals.misses import calls_of, missed_in
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
-from tacit.query.language.syntax import Select
+from tacit.query.language.syntax import Select, Statement
+from tacit.query.language.writer import written
 from tacit.query.offers import Offer, Remembered
 from tacit.query.passes import rewrite
 from tacit.query.plan import Group, Key, Moment, Term
 from tacit.query.price.price import Quote
-from tacit.query.price.quote import together
+from tacit.query.price.quote import Request, or_one, request_of, together
 from tacit.query.price.shared import SHARED, Sharing, is_margin
 from tacit.query.price.stability import reach, tables_of
-from tacit.query.question import Question, domain, private
-from tacit.release.answer import Receipt
+from tacit.query.question import MOST_CELLS, Question, domain, private
+from tacit.release.answer import Answer, Receipt, with_names
 from tacit.release.certificates.answers import Paid, quotes_of
 from tacit.release.elsewhere.packed import parts_read
 from tacit.release.noisy import together as estimated
+from tacit.release.tabulate import answer, labels_of
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
     from tacit.accounting.ledger.entries import Entry
     from tacit.accounting.ledger.ledger import Ledger
-    from tacit.query.binding.scope import PublicFacts
+    from tacit.query.price.explanation import Explanation
+    from tacit.release.once import Till
 
 MOST_LOOKED = 50  # of the latest entries of an analyst
 MOST_ENTRIES = 10  # whose measurements are combined
@@ -63,11 +67,15 @@ class Holds(Protocol):
     @property
     def as_prepared(self) -> Catalog: ...
     @property
-    def public(self) -> PublicFacts: ...
+    def public(self) -> Facts: ...
     @property
     def version(self) -> str: ...
     @property
     def remembered(self) -> Remembered: ...
+    @property
+    def till(self) -> Till: ...
+    @property
+    def catalog(self) -> Catalog: ...
 
 
 # --- what is measured by the entries of an analyst -----------------------------------------------------------------------------
@@ -192,9 +200,12 @@ class Implied:
         """The largest half-width of every column."""
         return {name: max(width for other, width, _ in self.widths if other == name) for name, _, _ in self.widths}
 
-    def receipt(self, left: Left, version: str) -> Receipt:
-        """Nothing was spent; the entries are those that paid for the measurements."""
-        return Receipt(Fraction(0), Fraction(0), left.epsilon, left.delta, None, version, again=True, entries=self.entries)
+    def answer(self, left: Left, offer: Offer, notes: Sequence[str]) -> Answer:
+        """The answer: nothing is spent, and the entries of its receipt are those that paid for the measurements."""
+        nothing = Fraction(0)
+        receipt = Receipt(nothing, nothing, left.epsilon, left.delta, None, offer.version, again=True, entries=self.entries)
+        made = answer(self.quote, self.noisy, receipt, notes)
+        return with_names(made, [output.name for output in offer.question.outputs], labels_of(offer.question))
 
     @property
     def words(self) -> str:
@@ -219,6 +230,27 @@ def _width(call: Any, quote: Quote, missed: Fraction) -> float:
     calls = quote.question.calls
     factors = zip(moments_of(call, calls), weights_of(call, calls) or (), strict=True)
     return sum(abs(float(weight)) * float(half_width(sums[moment], missed).above) for moment, weight in factors if moment in sums)
+
+
+Implies = Callable[[Select, Request, str], Implied | None]
+
+
+def with_words(explanation: Explanation, data: Holds, implies: Implies, asked: Statement, budget: Mapping[str, Any]) -> Explanation:
+    """The explanation of a question with a line on the answer that the analyst's entries imply, if they do."""
+    if not isinstance(asked, Select) or asked.limit == 0 or budget.get("epsilons") is not None:
+        return explanation
+    if free_columns(asked, data.catalog, lambda: data.public) is not None or may_select_from_answers(asked):
+        return explanation
+    budget = {name: value for name, value in budget.items() if name not in ("group_rows", "epsilons")}
+    wanted = request_of(asked.options, {"groups": MOST_CELLS, **or_one(asked.options, budget)})
+    implied = implies(asked, wanted, written(asked))
+    return explanation if implied is None else replace(explanation, takes=(*explanation.takes, implied.words))
+
+
+def implied_unless_paid(data: Holds, offer: Offer, analyst: str) -> Implied | None:
+    """The same, unless the analyst has an entry of this very question, whose answer is then given."""
+    data.till.check()
+    return None if data.ledger.is_paid((offer.key, *offer.older), analyst) else implied_by_own(data, offer, analyst)
 
 
 def implied_by_own(data: Holds, offer: Offer, analyst: str) -> Implied | None:

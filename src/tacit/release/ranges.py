@@ -6,13 +6,13 @@ all noises that enter it (mechanisms/ranges.md), moved to whole numbers as that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -26,9 +26,14 @@ from tacit.query.plan import Key
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import Request, request_of
 from tacit.query.question import domain, key_value
-from tacit.query.ranges import Layout, Ranged
+from tacit.query.ranges import Layout, Ranged, layout_of
 from tacit.release.answer import Answer, Column
 from tacit.release.elsewhere.packed import parts_read
+
+if TYPE_CHECKING:
+    from tacit.privacy.catalog import Catalog
+    from tacit.query.offers import Offer
+    from tacit.query.price.explanation import Explanation
 
 Row = tuple[tuple[Any, ...], int, float, float]
 
@@ -159,13 +164,59 @@ def parts_of(layout: Layout, quote: Quote, noisy: Noisy) -> list[Part]:
     return [Part(layout, chosen, part, numbers, orders.get(at, ())) for at, (chosen, part, numbers) in enumerate(listed)]
 
 
-def select_of(layout: Layout, budget: Mapping[str, Any], groups: int) -> tuple[Select, Request]:
+class Holds(Protocol):
+    """The parts of a data set that a question in intervals needs."""
+
+    @property
+    def as_prepared(self) -> Catalog: ...
+    @property
+    def version(self) -> str: ...
+    def refresh(self) -> None: ...
+
+
+class Asks(Protocol):
+    """The parts of a session that answer a question."""
+
+    @property
+    def data(self) -> Holds: ...
+    def answer(self, select: Select, asked: Request, text: str | None = None, fresh: bool = False) -> Answer: ...
+    def explain(self, question: str, **budget: Any) -> Explanation: ...
+
+
+Offers = Callable[[Select, Request, str], "Offer"]
+Margins = tuple[str, Sequence[str], int, Sequence[str], str]
+"""Table, columns, ways, sums and condition."""
+
+
+def margins_in_intervals(asking: Asks, offer: Offers, margins: Margins, budget: dict[str, Any]) -> Answer:
+    """The answer to margins with columns in intervals: their question, then its numbers as intervals."""
+    layout = _layout(asking, margins, budget)
+    select, wanted = select_of(layout, budget)
+    paid = asking.answer(select, wanted, layout.sql, fresh=True)
+    return ranged_answer(layout, offer(select, wanted, layout.sql).quotes, paid, asking.data.version)
+
+
+def explained_in_intervals(asking: Asks, margins: Margins, budget: dict[str, Any]) -> Explanation:
+    """The explanation of the same question."""
+    layout = _layout(asking, margins, budget)
+    return asking.explain(layout.sql, **{"loss": layout.loss, **budget})
+
+
+def _layout(asking: Asks, margins: Margins, budget: dict[str, Any]) -> Layout:
+    """The question; takes the columns that are counted cumulatively out of the budget."""
+    table, columns, ways, sums, where = margins
+    asking.data.refresh()
+    prefixes = budget.pop("prefixes", None) or ()
+    return layout_of(asking.data.as_prepared, table, columns, prefixes, {"ways": ways, "sums": sums, "where": where})
+
+
+def select_of(layout: Layout, budget: Mapping[str, Any]) -> tuple[Select, Request]:
     """The statement and the request of a question for margins in intervals."""
     if truth_of(budget.get("tidy", False), "tidy"):
         raise InvalidInput("tidy is not supported for columns in intervals; leave it out", argument="tidy")
     given = {name: value for name, value in budget.items() if name not in ("tidy", "fresh")}
     select = parse(layout.sql)
-    return select, request_of(select.options, {"groups": groups, "loss": layout.loss, **given})
+    return select, request_of(select.options, {"loss": layout.loss, **given})
 
 
 def ranged_answer(layout: Layout, quotes: Sequence[Quote], paid: Answer, version: str) -> Answer:

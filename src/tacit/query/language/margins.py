@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import comb
+from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of, whole_of
@@ -37,6 +38,15 @@ def margins_sql(table: str, columns: Sequence[str], ways: int = 2, sums: Sequenc
     kept = f" WHERE {text_of(where, 'where')}" if where else ""
     listed = ", ".join(names)
     return f"SELECT {listed}, COUNT(*) AS n{summed} FROM {quoted(table)}{kept} GROUP BY MARGINS ({most}, {listed})"  # noqa: S608  # names are quoted
+
+
+def in_intervals(columns: Sequence[str], more: Mapping[str, Any]) -> bool:
+    """Whether margins ask for columns in intervals, or for cumulative counts (query/ranges.py).
+
+    >>> in_intervals(["age:10", "ward"], {}), in_intervals(["age", "ward"], {})
+    (True, False)
+    """
+    return bool(more.get("prefixes")) or any(isinstance(each, str) and ":" in each for each in columns)
 
 
 def _names(columns: Sequence[str], argument: str) -> tuple[str, ...]:
