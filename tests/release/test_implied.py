@@ -195,7 +195,7 @@ def coverage(asked: tuple[Session, Answer], spoiled: int = 1) -> tuple[int, int]
     """How often the interval of a total holds over an empty table; `spoiled` multiplies the noise, not its scale."""
     ana, _ = asked
     offer = ana._offer(parse(TOTAL), request(epsilon="0.01", confidence="0.9"), TOTAL)
-    held = implied.own_measurements(ana.data, "ana", offer.question)
+    held = implied.own_measurements(ana.data, "ana", offer)
     hits, runs = 0, 300
     for _ in range(runs):
         drawn = [replace(each, numbers=_noise(each) * spoiled) for each in held]
@@ -224,7 +224,7 @@ def test_measurements_keep_their_meaning_in_another_order_of_axes(asked: tuple[S
     """Residuals in one order of axes, transposed, are the residuals in the other."""
     ana, _ = asked
     offer = ana._offer(parse(BY_WARD), request(epsilon=1), BY_WARD)
-    held = [each for each in implied.own_measurements(ana.data, "ana", offer.question) if len(each.keys) == 2]
+    held = [each for each in implied.own_measurements(ana.data, "ana", offer) if len(each.keys) == 2]
     assert held
     for each in held:
         forward, back = ({key.term: at for at, key in enumerate(keys)} for keys in (each.keys, each.keys[::-1]))

@@ -69,8 +69,6 @@ class Holds(Protocol):
     @property
     def public(self) -> Facts: ...
     @property
-    def version(self) -> str: ...
-    @property
     def remembered(self) -> Remembered: ...
     @property
     def till(self) -> Till: ...
@@ -102,13 +100,14 @@ class Held:
         return Measurement(axes, self.centred, noise), np.transpose(shaped, order).reshape(-1)
 
 
-def own_measurements(data: Holds, analyst: str, question: Question) -> list[Held]:
-    """The measurements of the analyst's latest entries, on the same rows as a question."""
+def own_measurements(data: Holds, analyst: str, offer: Offer) -> list[Held]:
+    """The measurements of the analyst's latest entries, on the same version of the same rows as a question."""
+    question, version = offer.question, offer.version
     names = [table.name.casefold() for table in tables_of(question.group)]
     held: list[Held] = []
     for entry in data.ledger.paid_entries(analyst, MOST_LOOKED):
         text = entry.question.casefold()
-        if entry.data_version == data.version and all(name in text for name in names):
+        if entry.data_version == version and all(name in text for name in names):
             held += _held(data, entry, analyst, question.group)
         if len({each.entry for each in held}) >= MOST_ENTRIES:
             break
@@ -118,7 +117,7 @@ def own_measurements(data: Holds, analyst: str, question: Question) -> list[Held
 def _held(data: Holds, entry: Entry, analyst: str, group: Group) -> list[Held]:
     """The measurements of one entry that count the same rows; none if its question cannot be read any more."""
     catalog, public = data.as_prepared, data.public
-    remembered, key = data.remembered, (analyst, entry.number, data.version)
+    remembered, key = data.remembered, (analyst, entry.number, entry.data_version)
 
     def plan() -> Question | None:
         select = read(entry.question, given(None, date.fromisoformat(entry.at[:10]))).statement
@@ -136,7 +135,7 @@ def _held(data: Holds, entry: Entry, analyst: str, group: Group) -> list[Held]:
     except TacitError:  # what was answered then is refused now
         return []
     for quote in quotes:
-        if (noisy := parts_read(quote, paid.answer.parts, data.version)) is not None:
+        if (noisy := parts_read(quote, paid.answer.parts, entry.data_version)) is not None:
             return list(_measured(quote, noisy, entry.number, group))
     return []
 
@@ -263,7 +262,7 @@ def implied_by_own(data: Holds, offer: Offer, analyst: str) -> Implied | None:
         return None
     if any(len({key.term for key in part.group.keys}) < len(part.group.keys) for part in question.parts):
         return None
-    held = own_measurements(data, analyst, question)
+    held = own_measurements(data, analyst, offer)
     ways = [each for each in (_as_measured(held, offer.quotes[0]), _by_least_squares(held, offer.quotes[0])) if each is not None]
     return min(ways, key=lambda each: (not each.is_free, sum(each.least_exact.values())), default=None)
 

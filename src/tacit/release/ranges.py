@@ -169,8 +169,6 @@ class Holds(Protocol):
 
     @property
     def as_prepared(self) -> Catalog: ...
-    @property
-    def version(self) -> str: ...
     def refresh(self) -> None: ...
 
 
@@ -193,7 +191,7 @@ def margins_in_intervals(asking: Asks, offer: Offers, margins: Margins, budget: 
     layout = _layout(asking, margins, budget)
     select, wanted = select_of(layout, budget)
     paid = asking.answer(select, wanted, layout.sql, fresh=True)
-    return ranged_answer(layout, offer(select, wanted, layout.sql).quotes, paid, asking.data.version)
+    return ranged_answer(layout, offer(select, wanted, layout.sql), paid)
 
 
 def explained_in_intervals(asking: Asks, margins: Margins, budget: dict[str, Any]) -> Explanation:
@@ -219,9 +217,9 @@ def select_of(layout: Layout, budget: Mapping[str, Any]) -> tuple[Select, Reques
     return select, request_of(select.options, {"loss": layout.loss, **given})
 
 
-def ranged_answer(layout: Layout, quotes: Sequence[Quote], paid: Answer, version: str) -> Answer:
+def ranged_answer(layout: Layout, offer: Offer, paid: Answer) -> Answer:
     """The answer in intervals: for every column that has them where each begins and ends, then the counts."""
-    quote, noisy = noisy_of(quotes, paid, version)
+    quote, noisy = noisy_of(offer, paid)
     parts = parts_of(layout, quote, noisy)
     number = sum(prod(map(len, part.values)) for part in parts) if quote.request.simultaneous else 1
     rows = [row for part in parts for row in part.rows((1 - quote.request.confidence) / number)]
@@ -241,9 +239,9 @@ def _whole(number: Any) -> Any:
     return int(number) if float(number).is_integer() else float(number)
 
 
-def noisy_of(quotes: Sequence[Quote], paid: Answer, version: str) -> tuple[Quote, Noisy]:
+def noisy_of(offer: Offer, paid: Answer) -> tuple[Quote, Noisy]:
     """The quote that was paid for with the numbers that were kept beside the answer."""
-    for quote in quotes:
-        if (noisy := parts_read(quote, paid.parts, version)) is not None:
+    for quote in offer.quotes:
+        if (noisy := parts_read(quote, paid.parts, offer.version)) is not None:
             return quote, noisy
     raise NotAllowed("the answer was kept without the numbers that intervals are made of", remedy="ask with a larger width")

@@ -316,18 +316,42 @@ class StandingInPeriods(Standing):
         """The standing in some of the periods."""
         return replace(self, runs=runs)
 
-    def each(self, alone: bool = False) -> list[tuple[str, PeriodSums, Left]]:
-        """The periods in words, with the sums of the data set and the remaining budget; neighbours that are equal are one."""
-        known: list[tuple[Run, PeriodSums, Left]] = []
-        for page in pages_of(self.runs):
-            for run, sums, mine in spans(self.held.everybody.get(page, EMPTY), page, self.runs):
-                left = self.held.left((run,), self.sums, alone) if mine else None
-                if left is not None and known and known[-1][1:] == (sums, left):
-                    known[-1] = ((known[-1][0][0], run[1]), sums, left)
-                elif left is not None:
-                    known.append((run, sums, left))
+    def rounded(self, up: Callable[[State, Filter], State]) -> StandingInPeriods:
+        """The same with the sums of all analysts together, in periods and in a lifetime, rounded `up` to what a filter admits.
+
+        The number of questions is left out: a balance does not show it.
+        """
+        cap, lifetime = self.caps.whole.filter, self.caps.lifetime
+
+        def visible(sums: PeriodSums) -> PeriodSums:
+            shown = up(state_of(sums), cap)
+            return (*on_grid(Cost(shown.epsilon, shown.rho, shown.delta, cap.neighbours))[:3], 0)
+
+        everybody = {page: tuple((many, visible(sums)) for many, sums in rows) for page, rows in self.held.everybody.items()}
+        whole = up(self.sums.whole, cap if lifetime is None else lifetime.filter)
+        return replace(self, sums=replace(self.sums, whole=whole), held=replace(self.held, everybody=everybody))
+
+    def each(
+        self, balance: Callable[[StandingInPeriods], Left] = lambda standing: standing.left, alone: bool = False
+    ) -> list[tuple[str, PeriodSums, Left]]:
+        """The periods in words, with the sums of the analyst (`alone`: of the data set) and a balance; equal neighbours are one."""
+        listed: list[tuple[Run, PeriodSums, Left]] = []
+        for run, sums, own in self._together():
+            shown, left = sums if alone else own, balance(self.within((run,)))
+            if listed and listed[-1][1:] == (shown, left) and listed[-1][0][1] + 1 == run[0]:
+                listed[-1] = ((listed[-1][0][0], run[1]), shown, left)
+            else:
+                listed.append((run, shown, left))
         calendar = calendar_of(self.caps.policy)
-        return [(named((run,), calendar), sums, left) for run, sums, left in known]
+        return [(named((run,), calendar), sums, left) for run, sums, left in listed]
+
+    def _together(self) -> Iterator[tuple[Run, PeriodSums, PeriodSums]]:
+        """The runs of periods in which neither the sums of the data set nor those of the analyst change."""
+        for page in pages_of(self.runs):
+            whole, mine = (rows.get(page, EMPTY) for rows in (self.held.everybody, self.held.own))
+            for run, sums, inside in spans(whole, page, self.runs):
+                if inside:
+                    yield from ((part, sums, own) for part, own, among in spans(mine, page, (run,)) if among)
 
     def room(self, price: Cost) -> int:
         """How many further questions of that price are admitted, each in all of the periods and once in the lifetime."""

@@ -290,8 +290,9 @@ class Ledger:
         return self._store.look(look)
 
     def by_period(self, analyst: str | None = None) -> list[tuple[str, PeriodSums, Left]]:
-        """The periods that have begun, in words, with their sums and the remaining budget; neighbours with equal sums are one."""
-        return self._in_periods(analyst or "").each(alone=analyst is None)
+        """The periods that have begun, in words, with the sums of the data set or of an analyst, and the remaining budget."""
+        now = self._in_periods(analyst or "")
+        return now.each() if analyst is not None else now.each(lambda standing: standing.shared, alone=True)
 
     def room(self, price: Cost, analyst: str | None = None) -> int:
         """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named.

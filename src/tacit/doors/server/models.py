@@ -253,6 +253,7 @@ class Priced(Shape):
     price: Amounts
     left: Amounts | None
     entry: int | None
+    periods: str | None = None
     data_version: str | None
 
 
@@ -326,6 +327,7 @@ class Explanation(Shape):
     columns: list[Heading]
     parameters: list[KnownParameter]
     budgets: list[AtBudget]
+    charged: list[dict[Literal["periods", "lifetime", "left"], str | None]] | None = None
 
 
 class OwnBudget(Shape):
@@ -347,10 +349,11 @@ class SharedBudget(Shape):
 
 
 class Budgets(Shape):
-    """The largest cost of a further question; of a narrow token, its limit, what was asked for, and what remains."""
+    """The largest cost of a further question (in all periods, and in each); of a narrow token, its limit, and what remains."""
 
     analyst: OwnBudget
     data_set: SharedBudget
+    periods: list[dict[Literal["periods", "questions", "left"], Any]] | None = None
     token: dict[Literal["number", "most", "asked", "left"], str | int | None] | None = None
 
 
@@ -365,6 +368,8 @@ class HistoryEntry(Shape):
     data_version: str
     about: int | None
     token: int | None
+    periods: str | None = None
+    price_in_each: Spent | None = None
 
 
 class History(Shape):
@@ -381,6 +386,7 @@ class Catalog(Shape):
     neighbours: str
     questions_at_most: int
     tables: list[dict[str, Any]]
+    periods: dict[Literal["per", "first", "last", "lifetime"], Any] | None = None
 
 
 class Issued(Shape):
@@ -492,9 +498,3 @@ class Head(BaseModel):
     ledger: str
     number: int
     hash: Annotated[str, Field(min_length=64, max_length=64)]
-
-
-class Health(Shape):
-    """The clerk answers."""
-
-    status: Literal["ready"]

@@ -46,7 +46,9 @@ class Complete:
                 "and close periods in the catalog"
             )
         done = [each for each in periods if each.closed]
-        return cls(done[0].first, done[-1].last) if done else cls(None, None)
+        if done:
+            return cls(done[0].first, done[-1].last)
+        return cls(min((each.first for each in periods), default=None), None)
 
 
 def _last_of(declared: Releases) -> date | None:
