@@ -155,7 +155,7 @@ def _measured(quote: Quote, noisy: Noisy, entry: int, group: Group) -> Iterator[
             if isinstance(each.mechanism, Laplace | Gaussian) and each.moment in group.moments and each.moment.kind in SHARED:
                 yield Held(entry, each.moment, part.question.group.keys, False, each.mechanism, numbers.sums[each.place][1])
     sharing = Sharing.of(quote.question, [part.reach for part in quote.parts], fewest=1) if quote.workloads else None
-    if sharing is None or not _serves(quote.question, group):
+    if sharing is None or any(sharing.conditions) or not _serves(quote.question, group):
         return
     for workload, released in zip(quote.workloads, noisy.measured, strict=True):
         for measured, values in zip(workload.strategy.measurements, released, strict=True):

@@ -243,7 +243,8 @@ def publish(office: Office, _: Account, wanted: Published, __: str) -> Reply:
         parts += [(one["analyst"], Part(title, each.asked or row[0].question, each, entry)) for title, each in listed]
     with office.seats.seat():
         shown = [replace(part, certificate=_certificate(office, part.entry, analyst)) for analyst, part in parts]
-        text = page_of(wanted.title, wanted.words, shown, office.data.catalog.budget, office.data.catalog.change)
+        catalog = office.data.catalog
+        text = page_of(wanted.title, wanted.words, shown, catalog.budget, catalog.change, catalog.per)
     return Reply(200, text.encode(), PAGE)
 
 
