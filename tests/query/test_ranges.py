@@ -61,11 +61,11 @@ def test_every_value_is_in_the_interval_that_its_digits_say(column, cumulative):
 
 def test_intervals_are_as_they_are_shown():
     (ages,) = layout("age:5/20").columns
-    assert (ages.start, ages.shown) == (0, ("age_from", "age_to"))
+    assert (ages.start, ages.key_names) == (0, ("age_from", "age_to"))
     assert ages.ends(3, len(ages.digits)) == (15, 20)
     assert ages.ends(3, 1) == (60, 80)
     (days,) = layout("day:7", prefixes=["day"]).columns
-    assert (days.shown, days.ends(0, len(days.digits))) == (("day_below",), ("2020-01-08",))
+    assert (days.key_names, days.ends(0, len(days.digits))) == (("day_below",), ("2020-01-08",))
 
 
 def test_the_question_is_a_plain_one_with_a_key_for_each_digit():

@@ -67,7 +67,7 @@ class Ranged:
         return at if at * inside < self.bins else None
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def key_names(self) -> tuple[str, ...]:
         """The columns of the answer: where an interval begins, of several widths also where the next one does; or the end alone."""
         if self.cumulative:
             return (f"{self.name}_below",)
@@ -76,10 +76,10 @@ class Ranged:
     def ends(self, place: int, many: int) -> tuple[Any, ...]:
         """The values of these columns, by the place of an interval among those of a level."""
         width = self.width * prod(self.digits[many:])
-        begin, end = (self._written(self.start + at * width) for at in (place, place + 1))
-        return (end,) if self.cumulative else (begin, end)[: len(self.shown)]
+        begin, end = (self._value(self.start + at * width) for at in (place, place + 1))
+        return (end,) if self.cumulative else (begin, end)[: len(self.key_names)]
 
-    def _written(self, value: Fraction) -> Any:
+    def _value(self, value: Fraction) -> Any:
         if self.is_date:
             return day_of(int(value)).isoformat()
         return int(value) if value.denominator == 1 else float(value)
@@ -100,7 +100,7 @@ class Layout:
 
 
 def layout_of(catalog: Catalog, table: str, columns: Sequence[str], prefixes: Sequence[str], more: Mapping[str, Any]) -> Layout:
-    """The question for margins of columns of which some are in intervals; `more` has `ways`, `where` and `sums`."""
+    """The question for margins with columns in intervals; `more` has `ways`, `where` and `sums`."""
     if more.get("sums"):
         raise InvalidInput("sums are not supported beside columns in intervals; ask for counts", argument="sums")
     if isinstance(columns, str) or isinstance(prefixes, str):
@@ -145,7 +145,7 @@ def _column(text: str, declared: Mapping[str, Column], added: set[str]) -> Range
             f"each width of {name} must be a multiple of the next smaller one, not {brief(widths)}; give for example 5/10/20",
             argument="columns",
         )
-    return _ranged(column, given, name.casefold() in added)
+    return _with_digits(column, given, name.casefold() in added)
 
 
 def _width(text: str, column: Column) -> Fraction:
@@ -159,7 +159,7 @@ def _width(text: str, column: Column) -> Fraction:
     return width
 
 
-def _ranged(column: Column, widths: Sequence[Fraction], cumulative: bool) -> Ranged:
+def _with_digits(column: Column, widths: Sequence[Fraction], cumulative: bool) -> Ranged:
     """The digits of a column: the coarsest interval, then places inside; finer ones where they make cumulative counts exact."""
     assert column.bounds is not None  # noqa: S101  # the caller has looked
     low, high = column.bounds
@@ -180,7 +180,7 @@ def _ranged(column: Column, widths: Sequence[Fraction], cumulative: bool) -> Ran
 
 
 def _sets(columns: Sequence[Ranged | str], ways: int) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Every set of at most so many columns, with every width; a cumulative one with all of its digits."""
+    """Every set of at most `ways` columns, with every width; a cumulative one with all of its digits."""
     for size in range(1, ways + 1):
         for chosen in combinations(range(len(columns)), size):
             options = [[(at, many) for many in _many(columns[at])] for at in chosen]

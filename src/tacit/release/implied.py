@@ -108,13 +108,13 @@ def own_measurements(data: Holds, analyst: str, offer: Offer) -> list[Held]:
     for entry in data.ledger.paid_entries(analyst, MOST_LOOKED):
         text = entry.question.casefold()
         if entry.data_version == version and all(name in text for name in names):
-            held += _held(data, entry, analyst, question.group)
+            held += _measurements_in(data, entry, analyst, question.group)
         if len({each.entry for each in held}) >= MOST_ENTRIES:
             break
     return held
 
 
-def _held(data: Holds, entry: Entry, analyst: str, group: Group) -> list[Held]:
+def _measurements_in(data: Holds, entry: Entry, analyst: str, group: Group) -> list[Held]:
     """The measurements of one entry that count the same rows; none if its question cannot be read any more."""
     catalog, public = data.as_prepared, data.public
     remembered, key = data.remembered, (analyst, entry.number, entry.data_version)
@@ -136,7 +136,7 @@ def _held(data: Holds, entry: Entry, analyst: str, group: Group) -> list[Held]:
         return []
     for quote in quotes:
         if (noisy := parts_read(quote, paid.answer.parts, entry.data_version)) is not None:
-            return list(_measured(quote, noisy, entry.number, group))
+            return list(_measurements_of(quote, noisy, entry.number, group))
     return []
 
 
@@ -147,7 +147,7 @@ def _serves(part: Question, group: Group) -> bool:
     return alike and len(terms) == len(part.group.keys) and any(moment in group.moments for moment in part.group.moments)
 
 
-def _measured(quote: Quote, noisy: Noisy, entry: int, group: Group) -> Iterator[Held]:
+def _measurements_of(quote: Quote, noisy: Noisy, entry: int, group: Group) -> Iterator[Held]:
     for part, numbers in zip(quote.parts, noisy.parts, strict=True):
         if not _serves(part.question, group):
             continue

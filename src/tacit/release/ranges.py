@@ -1,4 +1,4 @@
-"""Margins with columns in intervals, from the numbers of their question: histograms as they are, cumulative counts added up.
+"""Margins with columns in intervals, from the numbers of their question: histograms as they are, cumulative counts cumulative_places up.
 
 All of it is work on released numbers. A cumulative count is the sum of released whole numbers, and its interval is by the law of
 all noises that enter it (mechanisms/ranges.md), moved to whole numbers as that of every estimate.
@@ -58,9 +58,9 @@ class Part:
         return tuple(spans)
 
     @cached_property
-    def added(self) -> tuple[int, ...]:
+    def cumulative_places(self) -> tuple[int, ...]:
         """The columns that are counted cumulatively, by their place in `chosen`."""
-        return tuple(place for place, (at, _) in enumerate(self.chosen) if _is_added(self.layout.columns[at]))
+        return tuple(place for place, (at, _) in enumerate(self.chosen) if _is_cumulative(self.layout.columns[at]))
 
     @cached_property
     def values(self) -> tuple[tuple[Any, ...], ...]:
@@ -78,18 +78,18 @@ class Part:
 
     def rows(self, missed: Fraction) -> Iterator[Row]:
         """The keys of every row as they are shown, its count, and the ends of its interval."""
-        numbers, (low, high) = self._shaped(self.noisy.sums[0][1]), map(self._shaped, ends_of(self.noisy, 0, missed))
-        if self.added:
-            centres = self._shaped(self.noisy.centres[0])
-            for place in self.added:
+        numbers, (low, high) = self._by_column(self.noisy.sums[0][1]), map(self._by_column, ends_of(self.noisy, 0, missed))
+        if self.cumulative_places:
+            centres = self._by_column(self.noisy.centres[0])
+            for place in self.cumulative_places:
                 numbers, centres = np.cumsum(numbers, axis=place), np.cumsum(centres, axis=place)
             widths = self._widths(missed)
             low = np.minimum(np.ceil(centres - widths), numbers)
             high = np.maximum(np.floor(centres + widths), numbers)
         for index in np.ndindex(numbers.shape):
-            yield self._shown(index), int(numbers[index]), float(low[index]), float(high[index])
+            yield self._key_values(index), int(numbers[index]), float(low[index]), float(high[index])
 
-    def _shaped(self, flat: Any) -> Any:
+    def _by_column(self, flat: Any) -> Any:
         """Numbers of groups by the values of every column; groups that no row can be in are left out."""
         places = [{value: at for at, value in enumerate(values)} for values in self.values]
         shaped = np.zeros([len(each) for each in places], dtype=np.asarray(flat).dtype)
@@ -104,7 +104,7 @@ class Part:
         column = self.layout.columns[at]
         return column.place(group[first : first + many]) if isinstance(column, Ranged) else group[first]
 
-    def _shown(self, index: tuple[int, ...]) -> tuple[Any, ...]:
+    def _key_values(self, index: tuple[int, ...]) -> tuple[Any, ...]:
         """The values of all key columns of the answer in one row: of an interval both ends; None for a column that it lacks."""
         shown: dict[int, tuple[Any, ...]] = {}
         for (at, first, many), place, values in zip(self.spans, index, self.values, strict=True):
@@ -116,15 +116,15 @@ class Part:
         return tuple(
             value
             for at, column in enumerate(self.layout.columns)
-            for value in shown.get(at, (None,) * (len(column.shown) if isinstance(column, Ranged) else 1))
+            for value in shown.get(at, (None,) * (len(column.key_names) if isinstance(column, Ranged) else 1))
         )
 
     def _widths(self, missed: Fraction) -> Any:
         """The half-width of every row: it follows from the places along the cumulative columns alone."""
         lengths = [len(values) for values in self.values]
-        widths = np.zeros([length if place in self.added else 1 for place, length in enumerate(lengths)])
+        widths = np.zeros([length if place in self.cumulative_places else 1 for place, length in enumerate(lengths)])
         for index in np.ndindex(widths.shape):
-            widths[index] = float(self.noise([index[place] for place in self.added]).interval(1 - missed).above)
+            widths[index] = float(self.noise([index[place] for place in self.cumulative_places]).interval(1 - missed).above)
         return widths
 
     def noise(self, last: Sequence[int]) -> SumOfCells:
@@ -133,7 +133,7 @@ class Part:
         axis_of = dict(zip(self.order, estimated.axes, strict=True))
         factors: Any = np.ones(())
         axes: list[int] = []
-        for place, end in zip(self.added, last, strict=True):
+        for place, end in zip(self.cumulative_places, last, strict=True):
             at, first, many = self.spans[place]
             column = self.layout.columns[at]
             assert isinstance(column, Ranged)  # noqa: S101  # only such are cumulative
@@ -150,7 +150,7 @@ class Part:
         return self.quote.question.group.keys[first : first + many]
 
 
-def _is_added(column: Ranged | str) -> bool:
+def _is_cumulative(column: Ranged | str) -> bool:
     return isinstance(column, Ranged) and column.cumulative
 
 
@@ -232,7 +232,7 @@ def ranged_answer(layout: Layout, offer: Offer, paid: Answer) -> Answer:
 
 def _names(layout: Layout) -> Iterator[str]:
     for column in layout.columns:
-        yield from column.shown if isinstance(column, Ranged) else (column,)
+        yield from column.key_names if isinstance(column, Ranged) else (column,)
 
 
 def _whole(number: Any) -> Any:

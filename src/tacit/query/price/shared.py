@@ -144,14 +144,14 @@ class Sharing:
         """
         own = [(at, axes) for at, axes in enumerate(self.parts) if moment in self.measured[at]]
         if loss == CUMULATIVE:
-            return tuple(self._cumulated(axes) for axes in dict.fromkeys(axes for _, axes in own))
+            return tuple(self._cumulative_numbers(axes) for axes in dict.fromkeys(axes for _, axes in own))
         shares = {axes: Fraction(0) for _, axes in own}
         for at, axes in own:
             shown = Fraction(1, 1 if self.conditions[at] is None else 2)  # of the cells: those where the condition is true
             shares[axes] += shown if important is None else important[at, moment] / cells(axes, self.sizes)
         return tuple(Wanted.cells_of(axes, self.sizes, share) for axes, share in shares.items())
 
-    def _cumulated(self, axes: Axes) -> Wanted:
+    def _cumulative_numbers(self, axes: Axes) -> Wanted:
         """The numbers of a part, along the digits that it has of every column."""
         columns: dict[object, tuple[int, ...]] = {}
         for axis in axes:
