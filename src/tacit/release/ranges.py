@@ -1,4 +1,4 @@
-"""Margins with columns in intervals, from the numbers of their question: histograms as they are, cumulative counts cumulative_places up.
+"""Margins with columns in intervals, from the numbers of their question: histograms as they are, cumulative counts added up.
 
 All of it is work on released numbers. A cumulative count is the sum of released whole numbers, and its interval is by the law of
 all noises that enter it (mechanisms/ranges.md), moved to whole numbers as that of every estimate.
