@@ -14,6 +14,7 @@ import pytest
 import tacit
 from chance import fewest_hits
 from cohort import listening, moved
+from reference import value
 from stored import catalog, category, days, number, table
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
@@ -167,6 +168,22 @@ def test_both_levels_are_paid_for_and_no_unit_moves_them_by_more(place: World, b
         finally:
             place.with_rows("visits", place.tables["visits"])
         assert [moved(one, two) for one, two in zip(first, again, strict=True)] == [3] * 5
+
+
+def test_the_engine_counts_the_cells_of_the_grid(place: World) -> None:
+    """By arithmetic, the same as by the begins of the cells: those of the even grid, the bounds, and where a condition changes."""
+    declared = place.catalog.tables["visits"]
+    rows = place.tables["visits"]
+    for name in ("age", "cost"):
+        axis = Axis.grid(declared.columns[name], splits=(7, 900_001))
+        missing = np.array([row[name] is None for row in rows])
+        cells = axis.codes(np.array([row[name] or 0 for row in rows]), missing)
+        counted = marginals.count_marginal(declared, [axis], place.engine).unseal()
+        assert (counted == np.bincount(cells, minlength=axis.size)).all()
+    edges = Axis.grid(declared.columns["cost"], splits=(7,))
+    offsets = np.array(sorted({*edges.begins, *(begin - 1 for begin in edges.begins[1:])}))
+    cells = [value(edges.cell(), {"0.cost": int(offset)}) for offset in offsets]
+    assert cells == edges.codes(offsets, np.zeros(offsets.size, dtype=bool)).tolist()
 
 
 def test_a_level_that_is_not_paid_for_is_seen(place: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tacit.errors import NoBounds, NotAllowed, TooManyGroups, UnknownName, Wrong
 from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
-from tacit.publish.synthetic.rows.grids import MOST_GROUPS, grid_of
+from tacit.publish.synthetic.rows.grids import MOST_GROUPS, even_begins, even_cells, grid_of
 from tacit.publish.synthetic.rows.never import rules_of, splits_of
 from tacit.query import plan
 
@@ -110,8 +110,10 @@ class Axis:
 
     def cell(self, groups: Codes | None = None) -> plan.Row:
         """SQL for the cell of a row, or for the group of its cell, from the prepared column."""
-        names = list(range(self.size)) if groups is None else groups.tolist()
         stored = plan.Column(0, self.name, 0, self.column.points - 1, self.column.nullable)
+        if self.width and groups is None:
+            return self._in_grid(stored)
+        names = list(range(self.size)) if groups is None else groups.tolist()
         cells, high = names[: len(self.begins)], max(names)
         branches: list[tuple[plan.IsNull | plan.Compare, plan.Literal]] = []
         if self.column.nullable:
@@ -125,6 +127,19 @@ class Axis:
         elif cells != list(range(len(cells))):
             otherwise = plan.Lookup(stored, tuple(cells), 0, high, self.column.nullable)
         return plan.Choose(tuple(branches), otherwise, 0, high, nullable=False) if branches else otherwise
+
+    def _in_grid(self, stored: plan.Column) -> plan.Row:
+        """The cell of a grid by arithmetic: that of the even grid, and one more for each other begin that the value has reached."""
+        last, points = len(self.begins) - 1, self.column.points
+        cells, others = even_cells(points), sorted(set(self.begins) - set(even_begins(points)))
+        scaled = plan.Multiply(stored, plan.Literal(cells), 0, (points - 1) * cells, stored.nullable)
+        even = plan.Quotient(scaled, points, 0, cells - 1, stored.nullable)
+        steps = tuple((plan.Compare("<", stored, plan.Literal(begin)), plan.Literal(at)) for at, begin in enumerate(others))
+        more = plan.Choose(steps, plan.Literal(len(others)), 0, len(others), nullable=False)
+        cell: plan.Row = plan.Add(even, more, 0, last, stored.nullable) if others else even
+        if not stored.nullable:
+            return cell
+        return plan.Choose(((plan.IsNull(stored), plan.Literal(last + 1)),), cell, 0, last + 1, nullable=False)
 
     def codes(self, offsets: Codes, missing: NDArray[np.bool_]) -> Codes:
         """The cells of prepared values, computed in the same way; for callers that may see the values."""

@@ -43,9 +43,19 @@ def grid_of(points: int, splits: Sequence[int]) -> tuple[tuple[int, ...], int]:
     >>> begins[:3], len(begins), width
     ((0, 1, 977), 1026, 33)
     """
-    cells = min(points, MOST_GRID)
-    begins = sorted({*(-(-at * points // cells) for at in range(cells)), 1, points - 1, *splits})
+    begins = sorted({*even_begins(points), 1, points - 1, *splits})
     return tuple(begins), ceil(sqrt(len(begins)))
+
+
+def even_cells(points: int) -> int:
+    """The cells of the even grid: fewer where a number times them would not be exact in a double."""
+    return min(points, MOST_GRID, 2**53 // points)
+
+
+def even_begins(points: int) -> tuple[int, ...]:
+    """Where the cells of the even grid begin."""
+    cells = even_cells(points)
+    return tuple(-(-at * points // cells) for at in range(cells))
 
 
 def counts_of(axis: Any, released: Counts, deviation: float) -> Counts:
@@ -64,7 +74,7 @@ def counts_of(axis: Any, released: Counts, deviation: float) -> Counts:
         ends += [begin + int(run) for run in runs]
     whole = np.append(_along_a_curve(np.array(ends), np.array(masses), axis), max(missing, 0.0))
     rows = np.diff(np.rint(np.cumsum(whole)), prepend=0).astype(np.int64)
-    return rows if axis.column.nullable else rows[:-1]
+    return np.asarray(rows if axis.column.nullable else rows[:-1], dtype=np.int64)
 
 
 def _levels(axis: Any, released: Counts) -> tuple[Floats, Floats, float]:
@@ -89,7 +99,7 @@ def _not_negative(counts: Floats, total: float | None = None) -> Floats:
         return np.zeros(counts.size)
     descending = np.sort(counts)[::-1]
     levels = (np.cumsum(descending) - wanted) / np.arange(1, counts.size + 1)
-    return np.maximum(counts - levels[np.flatnonzero(descending > levels)[-1]], 0.0)
+    return np.asarray(np.maximum(counts - levels[np.flatnonzero(descending > levels)[-1]], 0.0))
 
 
 def _along_a_curve(begins: Counts, masses: Floats, axis: Any) -> Floats:
