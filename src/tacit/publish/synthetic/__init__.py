@@ -5,7 +5,7 @@ The map (`commuters/`)
     empty_cells.py   keep probabilities of empty blocks, public         model.py          the run over all destinations
     release.py       the whole process: offer, pay, read, draw, write   sources.py        a file or a declared table; the ledger
     utility.py       accuracy of a map, for the data owner              report.py         the owner's page, with pictures
-    example_state.py a simulated state to try everything on
+    prior.py         where fake workers are likely, from public files   example_state.py a simulated state to try on
 
 Any table of a catalog (`rows/`)
     release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
@@ -18,6 +18,7 @@ Any table of a catalog (`rows/`)
     margins.py       which margins were measured, with intervals, and which analyses they carry
     copies.py        copies from varied counts, and one interval from an estimate on each
     report.py        the public page of measured margins, from released numbers alone
+    family.py        parents, and children for each of them
     contingency.py   the joint table of few cells, by Dirichlet resampling
     utility.py       accuracy of the rows, for the data owner
 
