@@ -1,6 +1,6 @@
 """A column of many values counted on two levels of a grid: the exact loss of both, for every person more in a small world.
 
-An attacker sees the noisy wide cells and the noisy cells inside them, from the design that runs and through its own grouping.
+An attacker sees the noisy wide cells and the noisy cells inside them, by the noise of the design that runs.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from tacit.accounting.composition import cost
 from tacit.evidence.verify.case import Case, Exhaustive
 from tacit.evidence.verify.contract import Check
 from tacit.evidence.verify.small_tables import MAX_ROWS, TOLERANCE, worst_ratio
-from tacit.mechanisms.unseal import opened, regrouped
 from tacit.privacy.catalog import Column, Source, Table
 from tacit.privacy.rounding import as_text
-from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.rows.cells import Axis
 from tacit.publish.synthetic.rows.marginals import Design, independent_designs
 from tacit.query.price.price import request
@@ -48,7 +46,7 @@ class SmallGrid:
         """Both levels, by the cells that this person's rows are in; other people change nothing in a sum of noise and counts."""
         (axis,) = self.design.axes
         cells = np.bincount(axis.codes(np.array(own), np.zeros(len(own), dtype=bool)), minlength=axis.size)
-        levels = (opened(regrouped(Sealed(cells), axis.wide)), cells)
+        levels = (np.bincount(axis.wide, weights=cells).astype(np.int64), cells)
         return sum(worst_ratio(self.design.single, int(count), sign) for level in levels for count in level[level > 0])
 
 
