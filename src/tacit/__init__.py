@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tacit.privacy.sealed import Sealed
     from tacit.privacy.universe import Universe
     from tacit.release.answer import Answer
+    from tacit.release.answers import Answers
     from tacit.session import DataSet, Session, init, open  # noqa: A004  # read as tacit.open
 
     __version__: str
@@ -56,6 +57,7 @@ __all__ = [
     "ADD_REMOVE",
     "CHANGE_ONE",
     "Answer",
+    "Answers",
     "Approximate",
     "Concentrated",
     "DataSet",
@@ -132,6 +134,7 @@ _HOMES = {
     "tacit.privacy.sealed": ("Sealed",),
     "tacit.privacy.universe": ("Universe",),
     "tacit.release.answer": ("Answer",),
+    "tacit.release.answers": ("Answers",),
     "tacit.session": ("DataSet", "Session", "init", "open"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

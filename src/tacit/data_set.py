@@ -9,16 +9,16 @@ The analyst's side is in `session.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from tacit.accounting.composition import cost_of
-from tacit.accounting.filter import Left, State
+from tacit.accounting.filter import Left
 from tacit.accounting.ledger import rollback
+from tacit.accounting.ledger.accounts import Account, accounts_of, room_for
 from tacit.accounting.ledger.ledger import Ledger, open_ledger
 from tacit.accounting.ledger.ledger import begin_ledger as begin_books
 from tacit.accounting.ledger.units import Policy, policy_of
@@ -28,8 +28,7 @@ from tacit.data.store import StoreInfo, kept_version, prepared_for, require_smal
 from tacit.errors import InvalidInput, NoLedger, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import text_of, truth_of, whole_of
-from tacit.privacy.catalog import ASSUMED_ROWS, Budget, Catalog, analyst_name, assuming, fingerprint, having_begun, prepared_under
-from tacit.privacy.loss import Approximate
+from tacit.privacy.catalog import ASSUMED_ROWS, Catalog, analyst_name, assuming, fingerprint, having_begun, prepared_under
 from tacit.privacy.periods import Period, Run, periods_of
 from tacit.privacy.rounding import Number
 from tacit.query.engines import EMBEDDED, engine_for, opening
@@ -43,7 +42,7 @@ from tacit.release.once import Till
 if TYPE_CHECKING:
     from tacit.accounting.ledger.caps import Standing
     from tacit.data.engine import Progress
-    from tacit.data.prepare import Prepared
+    from tacit.data.prepare.verdict import Prepared
     from tacit.release.certificates.keys import Signer
 
 CURATOR = "curator"
@@ -64,6 +63,31 @@ class Preparing:
     keep_version: bool = False
     sources: Mapping[str, Any] | None = None
     through: str | None = None
+    add: Sequence[str | Path] | None = None
+    afresh: bool = False
+
+
+def add_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
+    """Prepare new files beside the store of a catalog with periods; `replaced` is called once its description is replaced."""
+    from tacit.data.prepare.adding import add, check_addition, given_files, registered
+    from tacit.data.registering import registration
+
+    if asked.keep_version or asked.new_ledger or asked.sources is not None or asked.afresh:
+        raise InvalidInput("add comes with files alone; leave out keep_version, new_ledger, sources and afresh", argument="add")
+    given = given_files(catalog, asked.add or ())
+    before = begun_in(catalog)
+    check_addition(catalog if before is None else begun_through(catalog, None, before), store_info(catalog), given)
+    catalog = begun_through(catalog, asked.through, before)
+    ledger, reason = begun(), text_of(asked.reason, "reason")
+    register = registration(registered(catalog, given), os.environ)
+    register.require_alone(None if ledger is None else ledger.identity, reason)
+    prepared = add(catalog, given, asked.progress, memory=asked.memory, accept=asked.accept)
+    replaced()
+    if ledger is not None:
+        register.record(ledger.identity)
+        if reason:
+            ledger.note(CURATOR, reason)
+    return replace(prepared, notes=(register.word,) if register.word else ())
 
 
 def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
@@ -76,6 +100,7 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     from tacit.data.registering import KEPT, UNCHANGED, is_unchanged, registration, remember_sources, seen_files
 
     before = None if catalog.per is None else begun_in(catalog)
+    _require_first_rows(catalog, asked)
     catalog = catalog if catalog.per is None and asked.through is None else begun_through(catalog, asked.through, before)
     if asked.keep_version and catalog.per is not None and catalog.per.begun != before:
         raise InvalidInput("keep_version declares that nothing has changed, and a period begins; leave keep_version out")
@@ -107,12 +132,30 @@ def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Pr
     return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
 
 
+def _require_first_rows(catalog: Catalog, asked: Preparing) -> None:
+    """Refuse to prepare the declared sources alone, where a store has rows that were added beside them."""
+    with suppress(StoreUnusable):
+        if catalog.per is not None and (info := store_info(catalog)) is not None and info.added and not asked.afresh:
+            raise InvalidInput(
+                "the store has rows that were added to it, and preparing reads the declared sources alone; add the new files "
+                "with --add, or name all files in source and give --afresh",
+                argument="afresh",
+            )
+
+
 def begun_in(catalog: Catalog) -> Run | None:
     """The periods that have begun by the record of the store; None if there is no store of this catalog."""
     with suppress(StoreUnusable):
         info = store_info(catalog)
         return None if info is None or prepared_under(catalog, info.fingerprint) is None else info.begun
     return None
+
+
+def _as_recorded(catalog: Catalog, info: StoreInfo) -> Catalog:
+    """The catalog with the periods that have begun, and the versions of their rows, by the record of the store."""
+    if catalog.per is None:
+        return catalog
+    return having_begun(catalog, replace(catalog.per, begun=info.begun, versions=info.versions))
 
 
 def _has_version(catalog: Catalog) -> bool:
@@ -182,50 +225,6 @@ def own_ledger(catalog: Catalog) -> Ledger:
         )
     require_no_copy(ledger.identity, address, os.environ)
     return ledger
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """A cap, the totals spent under it, and what one further query may cost."""
-
-    name: str
-    cap: Budget
-    spent: State
-    left: Left
-
-
-def accounts_of(catalog: Catalog, ledger: Ledger, analyst: str | None) -> list[Account]:
-    """Spent and remaining budget: of the data set, and of every analyst or of one."""
-    named = sorted(catalog.analysts) if analyst is None else [analyst] if analyst in catalog.analysts else []
-    if ledger.policy.per is not None:
-        return [
-            *_in_periods(ledger, "data set", catalog.budget),
-            *(account for name in named for account in _in_periods(ledger, name, catalog.analysts[name].budget or catalog.budget)),
-            *_lifetime(ledger),
-        ]
-    caps = {name: catalog.analysts[name].budget or catalog.budget for name in named}
-    whole = Account("data set", catalog.budget, ledger.spent(), ledger.left())
-    return [whole, *(Account(name, cap, ledger.spent(name), ledger.left(name)) for name, cap in caps.items())]
-
-
-def _in_periods(ledger: Ledger, name: str, cap: Budget) -> list[Account]:
-    """The accounts of the data set or of an analyst in the periods that have begun, those that are equal together."""
-    from tacit.accounting.ledger.by_period import state_of
-
-    analyst = None if name == "data set" else name
-    return [Account(f"{name}, {words}", cap, state_of(sums), left) for words, sums, left in ledger.by_period(analyst)]
-
-
-def _lifetime(ledger: Ledger) -> list[Account]:
-    """The account of a person's lifetime, if it has a budget."""
-    cap = ledger.policy.lifetime
-    within = ledger.caps.lifetime
-    return [] if cap is None or within is None else [Account("a lifetime", cap, ledger.spent(), within.filter.left(ledger.spent()))]
-
-
-def room_for(ledger: Ledger, epsilon: Number, delta: Number, analyst: str | None) -> int:
-    """How many further questions of (epsilon, delta) the ledger admits: for all analysts together, or for one."""
-    return ledger.room(cost_of(Approximate(epsilon, delta, ledger.policy.neighbours)), analyst)
 
 
 def adopt_ledger(catalog: Catalog, ledger: Ledger, reason: str) -> int | None:
@@ -325,6 +324,8 @@ class Opened:
         keep_version: bool = False,
         sources: Mapping[str, Any] | None = None,
         through: str | None = None,
+        add: Sequence[str | Path] | None = None,
+        afresh: bool = False,
     ) -> Prepared:
         """Copy the declared data into a new store; `new_ledger` begins the ledger of the data set, once.
 
@@ -333,9 +334,12 @@ class Opened:
         new version, so no earlier answer is repeated for it; `keep_version` declares, publicly, that the data has not changed.
         `sources` has the rows of each table declared with `source = "memory"`: a pandas or Polars DataFrame, or an Arrow table,
         prepared as a Parquet file with the same columns would be. `through` names the last period that has begun, where the budget
-        is one of each period; by default the one named before.
+        is one of each period; by default the one named before. There, `add` names files of new rows, as FILE or "TABLE=FILE", to
+        be prepared beside the others; `afresh` prepares the declared sources alone although rows were added.
         """
-        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources, through)
+        asked = Preparing(progress, new_ledger, reason, memory, yes, keep_version, sources, through, add, afresh)
+        if add is not None:
+            return add_data(self.as_prepared, lambda: self._ledger_or_none, asked, replaced=self.close)
         catalog = assuming(self.catalog, ASSUMED_ROWS)  # not what the old store was prepared under
         return prepare_data(catalog, lambda: self._ledger_or_none, asked, replaced=self.close)
 
@@ -388,7 +392,7 @@ class Opened:
         if (catalog := prepared_under(self.catalog, info.fingerprint)) is None:
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         self._check_cores(catalog)
-        self.catalog = catalog if catalog.per is None else having_begun(catalog, replace(catalog.per, begun=info.begun))
+        self.catalog = _as_recorded(catalog, info)
         return info
 
     def periods(self) -> list[Period]:
@@ -487,6 +491,7 @@ class Opened:
             raise StoreUnusable("the catalog changed after it was opened", remedy="open it again")
         self._check_cores(now_declared)
         if now_declared.per is not None and self.catalog.per is not None:
-            now_declared = having_begun(now_declared, replace(now_declared.per, begun=self.catalog.per.begun))
+            before = self.catalog.per
+            now_declared = having_begun(now_declared, replace(now_declared.per, begun=before.begun, versions=before.versions))
         self.catalog, self._read_at = now_declared, now
         self.remembered = Remembered()  # after the catalog

@@ -27,7 +27,7 @@ from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, may_select_from_answers
 from tacit.query.language.margins import margins_sql
 from tacit.query.language.nodes import Parameters, given
-from tacit.query.language.sql import Written, check_text, explained_text, pointing, read
+from tacit.query.language.sql import Written, check_text, explained_text, is_list, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, share_of
@@ -42,8 +42,10 @@ from tacit.release.tabulate import answer, empty_columns, free_answer, labels_of
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
     from tacit.query.answers.plan import Derivation
+    from tacit.query.intervals.bands import Noisy
     from tacit.query.language.frame import Frame
     from tacit.query.price.explanation import Explanation
+    from tacit.release.answers import Answers
     from tacit.release.bounds import BoundsProposal
     from tacit.release.certificates.certificate import Certificate
 
@@ -168,7 +170,7 @@ class Session:
 
             def run(place: int, granted: Granted) -> Answer:
                 data.runner.open()  # again: a question before it may have ended the process that answers
-                return self._release(offers[place].quotes[granted.offer], Paid(texts[place], granted.entry.number))
+                return self._release(offers[place], granted, texts[place])
 
             return list(zip(offers, sales, all_once(till, sales, run, KEPT), strict=True))
         finally:
@@ -176,12 +178,11 @@ class Session:
 
     def _sale(self, offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
         """The sale of a question: its price, and who pays."""
-        version, question = self.data.version, text + weights_comment(asked)
         sale = Sale(
             offer.events,
             self.analyst,
-            question,
-            version,
+            text + weights_comment(asked),
+            offer.version,
             offer.key,
             offer.tables,
             self._request,
@@ -210,24 +211,66 @@ class Session:
         return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
 
     @one_exit
-    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
-        """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
+    def ask(self, questions: str | Sequence[str], *, params: Parameters = None, **budget: Any) -> Answers:
+        """The answers to several questions at one price: one entry of the ledger, all of them or none.
+
+        `questions` are texts, or one text with a semicolon after each. Numbers that agree share measurements; `loss` says
+        which error is made small, "squares" of all numbers or the "largest". One question that is refused refuses the list.
+        """
+        from tacit.query.listed import checked, read_list, request_of_list, text_of_list
+
+        tidy, priced = truth_of(budget.pop("tidy", False), "tidy"), budget
+        with text_of_list(questions) as text:
+            asked = read_list(questions, text, given(params, self._today()))
+            self.data.refresh()
+            select = checked(asked.statement, self.data.catalog, lambda: self.data.public)
+            shown = written(select) if asked.filled else text
+            answers = self._answers(select, request_of_list(priced), check_text(shown))
+        return answers.tidy() if tidy else answers
+
+    def _answers(self, select: Select, asked: Request, text: str) -> Answers:
+        """The answers to a list that was checked."""
+        from tacit.release.answers import KEPT_LIST, Answers, answers_of, named_answers, names_of
+
+        if not select.also:
+            alone = self.answer(select, asked, text)
+            return Answers((alone,), alone.receipt, alone.certified)
+        offer, sold = self._sold(select, asked, text, lambda *paid: answers_of(self._run(*paid)), KEPT_LIST)
+        certified = Later(partial(self.data.certified, analyst=self.analyst, quote=offer.quotes[sold.offer], sold=sold))
+        named = named_answers(sold.value, names_of(offer.question, select))
+        return named.with_receipt(self._receipt(sold.value.receipt, sold, offer), certified)
+
+    def _sold(
+        self, select: Select, asked: Request, text: str, run: Callable[[Offer, Granted, str], Any], form: Form[Any]
+    ) -> tuple[Offer, Sold[Any]]:
+        """A released value for a plan: paid for, then run; or the one that was released for it before."""
         self.data.refresh()
         self.data.runner.start()
-        text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
-        quotes, sale = offer.quotes, self._sale(offer, asked, text)
+        sale = self._sale(offer, asked, text)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
-            sold = once(till, sale, lambda granted: self._release(quotes[granted.offer], Paid(text, granted.entry.number)), KEPT)
+            return offer, once(till, sale, lambda granted: run(offer, granted, text), form)
         finally:
             self.data.runner.free()
+
+    @one_exit
+    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
+        """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
+        text = written(select) if text is None else text
+        offer, sold = self._sold(select, asked, text, self._release, KEPT)
+        quotes = offer.quotes
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer], sold=sold))
         released = replace(
-            sold.value, receipt=self._receipt(sold, offer), notes=tuple(notes), asked=text, certified=certified, requested=None
+            sold.value,
+            receipt=self._receipt(sold.value.receipt, sold, offer),
+            notes=tuple(notes),
+            asked=text,
+            certified=certified,
+            requested=None,
         )
         return with_names(released, names, labels_of(offer.question))
 
@@ -255,26 +298,42 @@ class Session:
         key = ("offer", self.analyst, asked, version)
         return remembered.of(text, key, lambda: offered(select, asked, catalog, public, version))
 
-    def _release(self, quote: Quote, paid: Paid) -> Answer:
-        noisy = self.data.runner.noisy(quote, paid)
-        made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
-        return replace(made, parts=parts_text(quote, noisy, self.data.version), requested=asked_by_place(quote))
+    def _run(self, offer: Offer, granted: Granted, text: str) -> tuple[Quote, Noisy, Receipt, list[str]]:
+        """The released numbers of a quote, and what else an answer is made of."""
+        quote = offer.quotes[granted.offer]
+        return quote, self.data.runner.noisy(quote, Paid(text, granted.entry.number)), Receipt(quote.epsilon, quote.delta), [BIASES]
 
-    def _receipt(self, sold: Sold[Answer], offer: Offer) -> Receipt:
+    def _release(self, offer: Offer, granted: Granted, text: str) -> Answer:
+        quote = offer.quotes[granted.offer]
+        noisy = self.data.runner.noisy(quote, Paid(text, granted.entry.number))
+        made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
+        return replace(made, parts=parts_text(quote, noisy, offer.version), requested=asked_by_place(quote))
+
+    def _receipt(self, paid: Receipt, sold: Sold[Any], offer: Offer) -> Receipt:
         """The price at which the answer was released, whatever the question would cost now, and the remaining budget."""
-        left, paid = sold.left, sold.value.receipt
-        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, self.data.version, sold.repeated)
+        left = sold.left
+        made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, offer.version, sold.repeated)
         per = self.data.catalog.per
         return made if per is None or offer.charge is None else replace(made, periods=named(offer.charge.runs, per.calendar))
 
+    def _list_explained(self, questions: str | Sequence[str], params: Parameters, budget: Mapping[str, Any]) -> Explanation:
+        from tacit.query.listed import explained_list, read_list, text_of_list
+
+        with text_of_list(questions) as text:
+            asked = read_list(questions, text, given(params, self._today()))
+            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, None)
+            return explained_list(asked.statement, budget, asker, self._ledger_view)
+
     @one_exit
-    def explain(self, question: str | Select, *, params: Parameters = None, **budget: Any) -> Explanation:
+    def explain(self, question: str | Select | Sequence[str], *, params: Parameters = None, **budget: Any) -> Explanation:
         """The cost, the error and the columns of the answer. Spends nothing and opens no private data.
 
         Prices epsilon 1 by default, or each of at most 20 `epsilons`. `group_rows` is a size of groups that you assume, for the
         errors of averages and variances. A parameter without a value is explained with a declared one, if it is compared with a
-        column.
+        column. A list of questions is explained as `ask` would answer it.
         """
+        if not isinstance(question, Select) and (not isinstance(question, str) or is_list(question)):
+            return self._list_explained(question, params, budget)
         with pointing(question):
             if (select := explained_text(question)) is not None:
                 return free_explanation(self._lines_explained(select, params, budget).flat(), self._ledger_view().left)
@@ -374,7 +433,7 @@ class DataSet(Opened):
         paying = Sale((), self.session(analyst).analyst, "", self.source_version)
         return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, paying)
 
-    def certified(self, entry: int, analyst: str, quote: Quote | None = None, sold: Sold[Answer] | None = None) -> Certificate:
+    def certified(self, entry: int, analyst: str, quote: Quote | None = None, sold: Sold[Any] | None = None) -> Certificate:
         """The certificate of an analyst's entry; `quote` is what was run, where it is known, and `sold` what was released."""
         from tacit.release.certificates.answers import certified, certified_at_once
 

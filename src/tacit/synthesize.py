@@ -16,15 +16,20 @@ from tacit.publish.synthetic.commuters.model import Terms, offered, undropped
 from tacit.publish.synthetic.commuters.release import synthesize_map as map  # noqa: A004  # read as tacit.synthesize.map
 from tacit.publish.synthetic.commuters.utility import fake_share
 from tacit.publish.synthetic.rows.contingency import synthesize_contingency as contingency
+from tacit.publish.synthetic.rows.copies import combine
+from tacit.publish.synthetic.rows.margins import support_in as check_analysis
 from tacit.publish.synthetic.rows.release import synthesize_independent as independent
 from tacit.publish.synthetic.rows.release import synthesize_table as table
 from tacit.publish.synthetic.rows.release import synthesize_tree as tree
+from tacit.publish.synthetic.rows.report import write_public_report
 from tacit.publish.synthetic.rows.rounds import Aim
 from tacit.publish.synthetic.rows.utility import workload
 
 __all__ = [
     "Aim",
     "Terms",
+    "check_analysis",
+    "combine",
     "contingency",
     "fake_share",
     "independent",
@@ -35,4 +40,5 @@ __all__ = [
     "tree",
     "undropped",
     "workload",
+    "write_public_report",
 ]

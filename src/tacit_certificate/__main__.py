@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacit_certificate import ledger
-from tacit_certificate.check import ABOUT, Certificate, Report
-from tacit_certificate.document import MOST_BYTES, Wrong, read_canonical, read_keys
+from tacit_certificate.check import ABOUT, Certificate
+from tacit_certificate.document import MOST_BYTES, Keys, Report, read_canonical, read_keys
 
 VALID, NOT_VALID, UNUSABLE = 0, 1, 2
 
@@ -41,22 +41,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(file: Path | None, export: Path | None, heads: Sequence[Path], key: Path) -> Report:
     """The report on a certificate, or on a ledger with its certificates and heads that were kept."""
-    report = Report()
-    try:
-        keys = read_keys(_bytes(key))
-    except (Wrong, KeyError, TypeError, ValueError) as reason:
-        report.wrong.append(f"keys: {reason if isinstance(reason, Wrong) else 'the file is not a list of public keys'}")
+    report, keys, found = Report(), list[Keys](), list[Report]()
+    if not report.section("keys", lambda: keys.append(read_keys(_bytes(key)))):
         return report
     if export is not None:
         with export.open("rb") as lines:
-            return ledger.check(iter(lambda: lines.readline(MOST_BYTES + 1), b""), map(_bytes, heads), keys)
-    found: list[Report] = []
-    assert file is not None  # noqa: S101  # the caller gives one of the two
-    report.section("file", lambda: found.append(Certificate(read_canonical(_bytes(file))).check(keys)))
+            return ledger.check(iter(lambda: lines.readline(MOST_BYTES + 1), b""), map(_bytes, heads), keys[0])
+    report.section("file", lambda: found.append(Certificate(read_canonical(_bytes(file))).check(keys[0])))
     return found[0] if found else report
 
 
-def _bytes(file: Path) -> bytes:
+def _bytes(file: Path | None) -> bytes:
+    assert file is not None  # noqa: S101  # the caller gives one of the two
     with file.open("rb") as opened:
         return opened.read(MOST_BYTES + 1)
 

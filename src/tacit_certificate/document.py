@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -21,11 +22,18 @@ MOST_DEPTH = 200
 MOST_DIGITS = 1000
 RATIONAL = re.compile(r"-?(0|[1-9][0-9]*)(/[1-9][0-9]*)?")
 BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]')
+Node = Mapping[str, Any]  # a JSON object
 Keys = Mapping[str, Ed25519PublicKey]
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError, OverflowError, RecursionError)
 
 
 class Wrong(Exception):
     """A document does not say what it must: the reason, in the words of the report."""
+
+
+def in_words(reason: Exception) -> str:
+    """What is wrong with a document, or that it is not made as it must be."""
+    return str(reason) if isinstance(reason, Wrong) else f"a field is missing or of another type ({type(reason).__name__})"
 
 
 def refuse(when: object, why: str) -> None:
@@ -110,7 +118,7 @@ def optional(text: Any) -> Fraction | None:
     return None if text is None else rational(text)
 
 
-def whole(node: Mapping[str, Any], name: str, least: int | None = None) -> int:
+def whole(node: Node, name: str, least: int | None = None) -> int:
     """A whole number in a field of an object."""
     value = node[name]
     if isinstance(value, bool) or not isinstance(value, int) or (least is not None and value < least):
@@ -118,7 +126,7 @@ def whole(node: Mapping[str, Any], name: str, least: int | None = None) -> int:
     return value
 
 
-def only(node: Mapping[str, Any], names: str, more: str = "") -> None:
+def only(node: Node, names: str, more: str = "") -> None:
     """Raises if an object has other fields than these; `more` are fields that may be there."""
     unknown, missing = node.keys() - {*names.split(), *more.split()}, {*names.split()} - node.keys()
     if unknown or missing:
@@ -158,13 +166,13 @@ def read_keys(data: bytes) -> Keys:
     return trusted
 
 
-def verify(keys: Keys, document: Mapping[str, Any], what: str) -> str:
+def verify(keys: Keys, document: Node, what: str) -> str:
     """The id of the trusted key that signed a document; raises if none did."""
     unsigned = {name: value for name, value in document.items() if name != "signature"}
     return _verify(keys, document["signature"], f"tacit {what}\n{canonical(unsigned)}")
 
 
-def _verify(keys: Keys, signature: Mapping[str, Any], text: str) -> str:
+def _verify(keys: Keys, signature: Node, text: str) -> str:
     only(signature, "algorithm key value")
     key = keys.get(signature["key"])
     if signature["algorithm"] != "ed25519" or key is None:
@@ -181,3 +189,23 @@ def _verify(keys: Keys, signature: Mapping[str, Any], text: str) -> str:
 def digest(text: str) -> str:
     """The SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- what was found ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Report:
+    """What was checked, what is taken as stated, and what is wrong, in order."""
+
+    checked: list[str] = field(default_factory=list)
+    stated: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def section(self, name: str, look: Callable[[], object]) -> bool:
+        """Runs one section. What it raises is wrong, and the sections that need it are left out."""
+        try:
+            look()
+        except (Wrong, *MALFORMED) as reason:
+            self.wrong.append(f"{name}: {in_words(reason)}")
+        return not self.wrong

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
-from tacit_certificate.check import MALFORMED, Certificate, Report
+from tacit_certificate.check import Certificate
 from tacit_certificate.document import (
     Keys,
-    Wrong,
+    Node,
+    Report,
     canonical,
     digest,
     only,
@@ -22,7 +22,6 @@ from tacit_certificate.document import (
 )
 from tacit_certificate.price import NOTHING, Cost, cost, sums, within
 
-Node = Mapping[str, Any]
 SPENDING = ("spend", "recall", "adopt")
 KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", *SPENDING)
 
@@ -49,13 +48,13 @@ class Chain:
 
     def line(self, node: Node) -> None:
         """The next line of an export."""
+        refuse(self.ended, "a line comes after the head")
         if not self.ledger:
             only(node, "format kind ledger")
-            if (node["format"], node["kind"]) != (1, "export"):
-                raise Wrong("the first line does not say that this is an export of format 1")
+            refuse(
+                (node["format"], node["kind"]) != (1, "export"), "the first line does not say that this is an export of format 1"
+            )
             self.ledger = node["ledger"]
-        elif self.ended:
-            raise Wrong("a line comes after the head")
         elif node.keys() == {"entry"}:
             self._entry(node["entry"], read(node["entry"].encode()))
         elif node.keys() == {"certificate"}:
@@ -74,15 +73,16 @@ class Chain:
     def _entry(self, text: str, entry: Node) -> None:
         refuse(canonical(entry) != text, "the text of an entry is not canonical")
         number, kind, price = len(self.texts), entry["kind"], sums(entry["price"])
-        place = (entry["ledger"], entry["number"], entry["previous"])
-        if place != (self.ledger, number, self.hashes[number]):
-            raise Wrong(f"entry {number} does not follow the one before it")
+        follows = (entry["ledger"], entry["number"], entry["previous"]) == (self.ledger, number, self.hashes[number])
+        refuse(not follows, f"entry {number} does not follow the one before it")
         refuse(kind not in KINDS or (kind == "begin") != (number == 0), f"entry {number} has no place here: {str(kind)[:20]}")
         self.texts.append(text)
         self.hashes.append(digest(text))
         split, relation = entry.get("split", "1/2"), entry["price"]["neighbours"]
-        if number and (split != self.split or (relation != self.relation and kind != "units")):
-            raise Wrong(f"entry {number} splits delta in another way, or counts for other neighbours, than those before it")
+        other = split != self.split or (relation != self.relation and kind != "units")
+        refuse(
+            number and other, f"entry {number} splits delta in another way, or counts for other neighbours, than those before it"
+        )
         self.split, self.relation = split, relation
         refuse("periods" in (entry.get("more") or {}), f"entry {number} is charged to periods, which this checker cannot derive")
         self._sums(number, entry, kind, price)
@@ -101,35 +101,34 @@ class Chain:
             self.spent, self.analysts = spent, {}
             return
         if kind in ("spend", "recall"):
+            least = NOTHING if entry["event"] is None else cost(entry["event"], self.relation)
+            refuse(not _covers(price, least), f"entry {number} was priced below what its events cost: {least}")
             if entry["event"] is None:
                 self.report.stated.append(f"entry {number} has no event; its price is {price}")
-            elif not _covers(price, cost(entry["event"], self.relation)):
-                raise Wrong(f"entry {number} was priced below what its events cost: {cost(entry['event'], self.relation)}")
             self.owed.add(number)
         elif kind == "adopt":
             self.report.stated.append(f"entry {number} takes over the sums of another ledger: {price}")
-        elif price != NOTHING:
-            raise Wrong(f"entry {number} is not paid for, and has a price")
-        if spent != (self.spent if kind == "recall" else self.spent + price.rounded):
-            raise Wrong(f"the sums after entry {number} are not those before it and its price")
-        self.spent = spent
-        conversion, cap = 1 - rational(self.split), entry["cap"]
+        else:
+            refuse(price != NOTHING, f"entry {number} is not paid for, and has a price")
+        right = spent == (self.spent if kind == "recall" else self.spent + price.rounded)
+        refuse(not right, f"the sums after entry {number} are not those before it and its price")
+        self.spent, conversion, cap = spent, 1 - rational(self.split), entry["cap"]
         if cap != self.cap:
             self.report.checked.append(f"the cap from entry {number} on: epsilon {cap['epsilon']}, delta {cap['delta']}")
             self.cap = cap
-        if kind == "spend" and not within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent):
-            raise Wrong(f"entry {number} was admitted beyond the cap")
+        admitted = kind != "spend" or within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent)
+        refuse(not admitted, f"entry {number} was admitted beyond the cap")
         if own is not None:
             before = self.analysts.get(entry["analyst"])
-            if own != before + price.rounded if before is not None else not _covers(own, price):
-                raise Wrong(f"the sums of the analyst after entry {number} are not those before it and its price")
+            right = _covers(own, price) if before is None else own == before + price.rounded
+            refuse(not right, f"the sums of the analyst after entry {number} are not those before it and its price")
             self.analysts[entry["analyst"]] = own
 
     def _counts(self, number: int, entry: Node, kind: str) -> None:
-        questions, failures = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
-        told = (entry.get("questions", questions), entry.get("failures", failures))
-        if told != (questions, failures) and not (kind == "adopt" and told >= (questions, failures)):
-            raise Wrong(f"the counts of questions and failures after entry {number} are wrong")
+        counts = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
+        told = entry.get("questions", counts[0]), entry.get("failures", counts[1])
+        right = told == counts or (kind == "adopt" and told >= counts)
+        refuse(not right, f"the counts of questions and failures after entry {number} are wrong")
         self.counts = told
 
     # --- certificates and heads ---
@@ -139,8 +138,8 @@ class Chain:
         refuse(found.wrong, f"a certificate is not valid: {'; '.join(found.wrong)}")
         ledger, number = node["ledger"], whole(node["ledger"], "number", 0)
         before = NOTHING if not number else sums(read(self.texts[number - 1].encode())["spent"])
-        if ledger["text"] != self.texts[number] or sums(ledger["before"]) != before or ledger["id"] != self.ledger:
-            raise Wrong(f"the certificate of entry {number} has another entry, or other sums before it, than the chain")
+        same = (ledger["text"], ledger["id"], sums(ledger["before"])) == (self.texts[number], self.ledger, before)
+        refuse(not same, f"the certificate of entry {number} has another entry, or other sums before it, than the chain")
         if node["released"]["sha256"] != self.answers.get(number):
             why = f"the released values of entry {number} are not those whose hash the chain has"
             refuse(whole(read(self.texts[number].encode()), "format") > 2, why)
@@ -156,11 +155,16 @@ class Chain:
         verify(self.keys, node, "head")
         number = whole(node, "number", 0)
         refuse(node["ledger"] != self.ledger, "the head is of another ledger")
-        if number >= len(self.texts):
-            raise Wrong(f"the ledger ends at entry {len(self.texts) - 1}, and the head is of entry {number}: its end is missing")
-        if digest(self.texts[number]) != node["hash"]:
-            raise Wrong(f"entry {number} has another hash than in the head: the ledger was written anew")
+        last = len(self.texts) - 1
+        refuse(number > last, f"the ledger ends at entry {last}, and the head is of entry {number}: its end is missing")
+        written = digest(self.texts[number]) != node["hash"]
+        refuse(written, f"entry {number} has another hash than in the head: the ledger was written anew")
         self.report.checked.append(f"it extends the head of entry {number}")
+
+    def end(self) -> None:
+        """Nothing is missing."""
+        refuse(not self.ended, "the export has no head at its end")
+        refuse(self.owed, f"entries without a certificate: {sorted(self.owed)[:5]}")
 
 
 def _covers(stated: Cost, derived: Cost) -> bool:
@@ -172,25 +176,17 @@ def _covers(stated: Cost, derived: Cost) -> bool:
 def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
     """The report on an export and on heads that somebody kept."""
     chain = Chain(keys)
-
-    def everything() -> None:
-        for number, line in enumerate(lines, 1):
-            try:
-                chain.line(read_canonical(line))
-            except MALFORMED as error:
-                raise Wrong(f"line {number}: a field is missing or of another type ({type(error).__name__})") from None
-            except Wrong as reason:
-                raise Wrong(f"line {number}: {reason}") from None
-        refuse(not chain.ended, "the export has no head at its end")
-        refuse(chain.owed, f"entries without a certificate: {sorted(chain.owed)[:5]}")
-
-    if chain.report.section("ledger", everything):
-        for head in heads:
-            chain.report.section("head", lambda head=head: chain.head(read_canonical(head)))  # type: ignore[misc]
-    if not chain.report.wrong:
-        chain.report.checked += [
+    report = chain.report
+    for number, line in enumerate(lines, 1):
+        if not report.section(f"ledger: line {number}", lambda line=line: chain.line(read_canonical(line))):  # type: ignore[misc]
+            return report
+    report.section("ledger", chain.end)
+    for head in heads:
+        report.section("head", lambda head=head: chain.head(read_canonical(head)))  # type: ignore[misc]
+    if not report.wrong:
+        report.checked += [
             f"{len(chain.texts)} entries, each linked to the one before; {chain.valid} valid certificates",
             f"every price is at least what its events cost; together: {chain.spent}",
             f"every sum is that of the prices, and within its cap; the last cap is epsilon {chain.cap['epsilon']}",
         ]
-    return chain.report
+    return report

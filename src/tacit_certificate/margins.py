@@ -10,14 +10,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 from tacit_certificate import price
-from tacit_certificate.document import Wrong, only, refuse, whole
+from tacit_certificate.document import Node, Wrong, only, refuse, whole
 from tacit_certificate.stability import Part, Reach, Sensitivity
 
-Node = Mapping[str, Any]
 Axes = tuple[int, ...]
 SUMMED = ("rows", "sum")
 FIELDS = "part releases moment kind axes centred sensitivity scale dimension events"
@@ -34,11 +33,15 @@ class Margins:
     terms: list[Any] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     measured: dict[int, set[tuple[Axes, bool]]] = field(default_factory=dict)
+    moments: list[tuple[Any, int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """The axes are the keys of all parts, in the order in which they come."""
+        """The axes are the keys of all parts, and the moments theirs, in the order in which they come; one of each."""
         first = self.parts[0]
-        for part, reach in zip(self.parts, self.reaches, strict=True):
+        for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
+            for place, moment in enumerate(part.group["moments"]):
+                if all(moment != known for known, *_ in self.moments):
+                    self.moments.append((moment, at, place))
             alike = part.group["child"] == first.group["child"] and reach.rows == self.reaches[0].rows
             if not alike or part.private or part.group["per_group"] is not None or reach.fixed:
                 raise Wrong("parts that share measurements have the same rows, public groups and no limit of rows in a group")
@@ -54,33 +57,30 @@ class Margins:
 
     def released(
         self, node: Node, events: Sequence[Node], moved: Mapping[tuple[int, int], Sensitivity]
-    ) -> tuple[str, Sensitivity | None, list[tuple[Any, ...]]]:
-        """What was checked of a measurement or an estimate, how far one unit moves it, and what it releases."""
+    ) -> tuple[str, int, list[tuple[Any, ...]]]:
+        """What was checked of a measurement or an estimate, how many numbers one unit moves, and what it releases."""
         at, place = whole(node, "part", 0), whole(node, "moment", 0)
         if node["releases"] == "estimate":
-            return f"part {at}, moment {place}: {self.estimate(node, self.parts[at])}", None, [(at, "moment", place)]
-        refuse(at != 0, "the shared measurements must be named with the moments of the first part")
-        text, alone = self.measurement(node, events, moved[0, place])
-        return f"shared by all parts, moment {place}: {text}", alone, []
+            return f"part {at}, moment {place}: {self.estimate(node, self.parts[at])}", 0, [(at, "moment", place)]
+        refuse(at != 0, "the shared measurements must be named with the first part")
+        text, entries = self.measurement(node, events, moved[self.moments[place][1:]])
+        return f"shared by all parts, moment {place}: {text}", entries, []
 
-    def measurement(self, node: Node, events: Sequence[Node], moved: Sensitivity) -> tuple[str, Sensitivity]:
-        """What was checked of a measurement, in words, and how far one unit moves it."""
+    def measurement(self, node: Node, events: Sequence[Node], moved: Sensitivity) -> tuple[str, int]:
+        """What was checked of a measurement, in words, and how many numbers one unit moves."""
         only(node, f"{FIELDS} {BUDGETS.get(node['kind'], '')}")
         axes, centred = tuple(node["axes"]), node["centred"]
         listed = all(type(axis) is int and 0 <= axis < len(self.sizes) for axis in axes)
         if not listed or list(axes) != sorted(set(axes)) or type(centred) is not bool or node["kind"] not in BUDGETS:
             raise Wrong("a measurement is of the cells or the residuals of rising axes, with Laplace or Gaussian noise")
-        moment = self.parts[0].group["moments"][whole(node, "moment", 0)]
+        moment = self.moments[whole(node, "moment", 0)][0]
         refuse(moment["kind"] not in SUMMED or moment["together"] is not None, "shared measurements are of counts and sums")
-        change = "change-one" if self.reaches[0].change else "add-remove"
-        other = any(event["neighbours"] != f"{change} unit" for event in events)
-        refuse(other, f"an event counts for another relation than {change}")
+        price.recorded(node, events, self.reaches[0].change)
         alone = self._moved(axes, centred, moved)
         refuse(whole(node, "dimension", 1) != alone.entries, f"the measurement has {alone.entries} numbers")
         text = price.noise(node, events, alone.l1, alone.l2_squared)
         self.measured.setdefault(node["moment"], set()).add((axes, centred))
-        what = "residuals" if centred else "cells"
-        return f"{what} of the axes {list(axes)}: {text}", alone
+        return f"{'residuals' if centred else 'cells'} of the axes {list(axes)}: {text}", alone.entries
 
     def _moved(self, axes: Axes, centred: bool, moved: Sensitivity) -> Sensitivity:
         """How far one unit moves a measurement: residual.md, Lemma 2."""
@@ -102,7 +102,7 @@ class Margins:
         """Whether all residuals of a part are measured, of the moment that it has there."""
         only(node, "part releases moment kind axes from events")
         axes, source = self.axes_of(part), whole(node, "from", 0)
-        same = part.group["moments"][whole(node, "moment", 0)] == self.parts[0].group["moments"][source]
+        same = part.group["moments"][whole(node, "moment", 0)] == self.moments[source][0]
         refuse(tuple(node["axes"]) != axes or not same or bool(node["events"]), "an estimate is of its own axes and moment")
         refuse(2 ** len(axes) > MOST_SETS, "an estimate of so many axes is more than this program looks at")
         known = self.measured.get(source, set())
@@ -113,6 +113,16 @@ class Margins:
         return f"estimated from measurements of moment {source}, which determine all its residuals"
 
 
+def outputs_of(plan: Node, parts: Sequence[Part]) -> list[Node]:
+    """The columns of the answer: those of the first part; of a list, those of the first part of every question."""
+    shown = [*parts[:1], *parts[1 + plan["beside"] :]] if parts else []
+    listed = plan.get("listed", [len(shown)] if shown else [])
+    ends = list(accumulate(listed, initial=0))
+    if any(type(each) is not int or each < 1 for each in listed) or ends[-1] != len(shown):
+        raise Wrong("the parts of the questions of the list are not those of the plan")
+    return [output for first in ends[:-1] for output in shown[first].node["outputs"]]
+
+
 def _subsets(axes: Axes) -> Iterator[Axes]:
     return (some for size in range(len(axes) + 1) for some in combinations(axes, size))
 
@@ -120,3 +130,18 @@ def _subsets(axes: Axes) -> Iterator[Axes]:
 def _column(size: int) -> tuple[int, int, int, int]:
     """How far one row moves residuals along an axis: l1, squared l2, one number; and how many numbers there are."""
     return (1, 1, 1, 1) if size == 2 else (2 * (size - 1), size * (size - 1), size - 1, size)
+
+
+def added_up(parts: Sequence[Part], node: Node, at: int) -> str:
+    """A sum of released numbers: its groups are made of whole groups of another public part over the same rows."""
+    source, place = node["from"]
+    here, there = parts[at].group, parts[source].group
+    coarse, fine = [key["term"] for key in here["keys"]], [key["term"] for key in there["keys"]]
+    moment = here["moments"][node["moment"]]
+    rest = [size for key, size in zip(there["keys"], parts[source].sizes, strict=True) if key["term"] not in coarse]
+    same = here["child"] == there["child"] and there["moments"][place] == moment and all(term in fine for term in coarse)
+    if not same or parts[source].private or moment["kind"] not in ("rows", "sum", "centred", "squares", "products"):
+        raise Wrong("a margin is added up from groups that do not make up its own")
+    added = not node["events"] and whole(node, "count", 1) == math.prod(rest)
+    refuse(not added, "a margin has no event, and adds up as many numbers as groups of the other part make one of its own")
+    return f"added up from {node['count']} released numbers of part {source}"

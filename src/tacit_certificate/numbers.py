@@ -1,31 +1,45 @@
 """Real numbers between two rationals, and the laws of the two noises.
 
-Each function of a real number returns two `Fraction`s with the true value between them. Integers alone are computed with: a real x
-is a whole number of steps of 2^-BITS, rounded outwards. No float decides anything; floats look for a good order of a bound that
-holds for every order.
+Each function of a real number returns two `Fraction`s with the true value between them: Python's `decimal` rounds e^x, ln and the
+square root correctly, so that the next numbers of so many digits lie on both sides. No float decides anything; floats look for a
+good order of a bound that holds for every order.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-BITS = 256
-ONE = 1 << BITS
+from tacit_certificate.document import Wrong
+
+DOWN, UP = (Context(prec=80, rounding=rounding, Emin=-10_000, Emax=10_000) for rounding in (ROUND_FLOOR, ROUND_CEILING))
 LARGEST_EXPONENT = 1 << 14  # of e: beyond it a loss promises nothing, and takes long to compute
 DIRECT = 400  # scales of Gaussian noise whose tail is summed term by term
 FAR = 16  # scales beyond which a Gaussian tail weighs less than e^-128
+PI_DOWN = Fraction("3.14159265358979323846264338327950288419716939937510582097494459230781640628620899")
+PI_UP = PI_DOWN + Fraction(1, 10**80)
+SMALL = Decimal("1e-70")  # of a series what is left out
 
 Ends = tuple[Fraction, Fraction]
 
 
-class TooLarge(ValueError):
-    """A number is beyond what a check may cost."""
-
-
 # --- e^x, ln x, the square root ----------------------------------------------------------------------------------------------
+
+
+def _rounded(x: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def _ends(rising: Callable[[Decimal, Context], Decimal], x: Fraction) -> Ends:
+    """Around a rising function of x."""
+    try:
+        low, high = (rising(_rounded(x, context), context) for context in (DOWN, UP))
+        return Fraction(low.next_minus(DOWN)), Fraction(high.next_plus(UP))
+    except ArithmeticError:
+        raise Wrong("a number exceeds 10^10,000, which is more than this program computes with") from None
 
 
 @lru_cache(maxsize=4096)
@@ -37,27 +51,8 @@ def exp(x: Fraction) -> Ends:
     (2.718281828459045, True, True)
     """
     if abs(x) > LARGEST_EXPONENT:
-        raise TooLarge("an exponent exceeds 2^14")
-    if x < 0:
-        near, far = exp(-x)
-        return 1 / far, 1 / near
-    steps = math.floor(x * ONE)
-    halvings = max(0, steps.bit_length() - BITS + 8)
-    one = 1 << (BITS + halvings)  # in steps of which `steps` is x / 2^halvings, below 2^-8
-    low, high = _taylor(steps, one)[0], _taylor(steps + 1, one)[1]
-    for _ in range(halvings):
-        low, high = low * low // one, high * high // one + 1
-    return Fraction(low, one), Fraction(high, one)
-
-
-def _taylor(steps: int, one: int) -> tuple[int, int]:
-    """Around e^(steps / one) for an argument below 2^-7: every term is rounded down, by less than 4 steps with what it inherits."""
-    total, term, count = one, one, 1
-    while term:
-        term = term * steps // (one * count)
-        total += term
-        count += 1
-    return total, total + 4 * count
+        raise Wrong("an exponent exceeds 2^14, which is more than this program computes with")
+    return _ends(Decimal.exp, x)
 
 
 @lru_cache(maxsize=4096)
@@ -68,35 +63,7 @@ def log(x: Fraction) -> Ends:
     >>> low < Fraction(693147180559945309417, 10**21) + Fraction(1, 10**20) and high > Fraction(693147180559945309417, 10**21)
     True
     """
-    doublings = x.numerator.bit_length() - x.denominator.bit_length()
-    if doublings.bit_length() > 20:
-        raise TooLarge("a logarithm of a number of more than 2^20 bits")
-    reduced = x / (Fraction(2) ** doublings)  # above 1/2 and below 2
-    below, above = _twice_atanh((reduced - 1) / (reduced + 1))
-    if not doublings:
-        return below, above
-    two = _log_of_two()
-    ends = (doublings * two[0], doublings * two[1])
-    return below + min(ends), above + max(ends)
-
-
-@lru_cache(maxsize=1)
-def _log_of_two() -> Ends:
-    return _twice_atanh(Fraction(1, 3))
-
-
-def _twice_atanh(z: Fraction) -> Ends:
-    """Around ln((1 + z) / (1 - z)) for |z| <= 1/3, by z + z^3/3 + z^5/5 + ..."""
-    steps = math.floor(abs(z) * ONE)
-    square, power, total, count = steps * steps // ONE, steps, 0, 0
-    while power:
-        total += power // (2 * count + 1)
-        power = power * square // ONE
-        count += 1
-    low, high = Fraction(2 * total, ONE), Fraction(2 * (total + 4 * count + 4), ONE)
-    if not steps:
-        low, high = Fraction(0), Fraction(4, ONE) if z else Fraction(0)
-    return (low, high) if z >= 0 else (-high, -low)
+    return _ends(Decimal.ln, x)
 
 
 def sqrt(x: Fraction) -> Ends:
@@ -106,12 +73,7 @@ def sqrt(x: Fraction) -> Ends:
     (Fraction(3, 2), Fraction(3, 2))
     """
     root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
-    if root * root == x:
-        return root, root
-    extra = max(0, (x.denominator.bit_length() - x.numerator.bit_length()) // 2)
-    scale = ONE << extra
-    steps = math.isqrt(math.floor(x * scale * scale))
-    return Fraction(steps, scale), Fraction(steps + 1, scale)
+    return (root, root) if root * root == x else _ends(Decimal.sqrt, x)
 
 
 # --- discrete Laplace noise --------------------------------------------------------------------------------------------------
@@ -145,7 +107,7 @@ def gaussian_tail_up(scale: Fraction, width: int) -> Fraction:
     if scale == 0:
         return Fraction(0)
     if scale <= DIRECT:
-        return _summed_tail(scale, min(width, math.ceil(2 * FAR * scale)))[1]  # a nearer tail is larger
+        return summed_tail(scale, min(width, math.ceil(2 * FAR * scale)))[1]  # a nearer tail is larger
     start = (width + Fraction(1, 2)) / scale
     if start < 1:  # the midpoint rule needs a convex density
         return Fraction(1)
@@ -153,7 +115,7 @@ def gaussian_tail_up(scale: Fraction, width: int) -> Fraction:
 
 
 @lru_cache(maxsize=64)
-def _summed_tail(scale: Fraction, width: int) -> Ends:
+def summed_tail(scale: Fraction, width: int) -> Ends:
     """The weights one by one, each the one before times e^(-(2k + 1) / (2 scale^2)), which itself falls geometrically."""
     bits = 192
     half = exp(-1 / (2 * scale * scale))
@@ -182,41 +144,21 @@ def normal_tail(x: Fraction) -> Ends:
         low, high = normal_tail(-x)
         return 1 - high, 1 - low
     if x > 40:
-        return Fraction(0), exp(-x * x / 2 if x < 150 else Fraction(-LARGEST_EXPONENT))[1]
-    root = sqrt(2 * pi()[0])[0], sqrt(2 * pi()[1])[1]
-    steps, fall = math.floor(x * ONE), exp(-x * x / 2)
-    low = Fraction(_odd_series(steps, 0), ONE) * fall[0] / root[1]
-    high = Fraction(_odd_series(steps + 1, 1), ONE) * fall[1] / root[0]
+        return Fraction(0), exp(-min(x * x / 2, Fraction(LARGEST_EXPONENT)))[1]
+    fall = exp(-x * x / 2)
+    low = Fraction(_odd_series(x, DOWN)) * fall[0] / sqrt(2 * PI_UP)[1]
+    high = Fraction(_odd_series(x, UP)) * fall[1] / sqrt(2 * PI_DOWN)[0]
     return max(Fraction(0), Fraction(1, 2) - high), Fraction(1, 2) - low
 
 
-def _odd_series(steps: int, up: int) -> int:
-    """x + x^3/3 + x^5/15 + ..., rounded down or, with 1 for `up`, up; once terms halve, the rest is below two more."""
-    square, total, term, odd = steps * steps // ONE + up, steps, steps, 3
-    while term > 2 * up or square > odd * ONE // 2:
-        term = term * square // (ONE * odd) + up
-        total, odd = total + term, odd + 2
-    return total + 8 * up
-
-
-@lru_cache(maxsize=1)
-def pi() -> Ends:
-    """Two rationals around pi, by Machin: 16 arctan(1/5) - 4 arctan(1/239).
-
-    >>> float(pi()[0])
-    3.141592653589793
-    """
-
-    def arctan(one_over: int) -> tuple[int, int]:
-        power, total, count = ONE // one_over, 0, 0
-        while power:
-            total += power // (2 * count + 1) * (-1) ** count
-            power //= one_over * one_over
-            count += 1
-        return total - 4 * count, total + 4 * count
-
-    five, other = arctan(5), arctan(239)
-    return Fraction(16 * five[0] - 4 * other[1], ONE), Fraction(16 * five[1] - 4 * other[0], ONE)
+def _odd_series(x: Fraction, context: Context) -> Decimal:
+    """x + x^3/3 + x^5/15 + ..., rounded down or up; where terms halve, the last one is above the rest."""
+    term = total = _rounded(x, context)
+    square, odd = context.multiply(term, term), 3
+    while 2 * square > odd or term > SMALL:
+        term, odd = context.divide(context.multiply(term, square), Decimal(odd)), odd + 2
+        total = context.add(total, term)
+    return context.add(total, term) if context is UP else total
 
 
 # --- concentrated privacy ----------------------------------------------------------------------------------------------------
@@ -249,24 +191,17 @@ def largest_rho_down(epsilon: Fraction, delta: Fraction) -> Fraction:
         return Fraction(0)
     far = log(1 / delta)[1]
 
-    def admitted(above: float) -> float:
+    def admitted(logarithm: float) -> float:
+        above = math.exp(logarithm)
         return (float(epsilon) + math.log1p(1 / above) + (math.log1p(above) - float(far)) / above) / (1 + above)
 
-    above = Fraction(_top(admitted))
-    order = 1 + above
-    return max(Fraction(0), (epsilon + log(order / above)[0] + (log(order)[0] - far) / above) / order)
-
-
-def _top(merit: Callable[[float], float]) -> float:
-    """Where a function with one top is largest, over the positive numbers; any answer is sound for who asks."""
-    low, high = -40.0, 40.0
+    low, high = -40.0, 40.0  # any order between is sound: the one with the largest rho is looked for by thirds
     for _ in range(200):
         one, two = low + (high - low) * 0.382, low + (high - low) * 0.618
-        if merit(math.exp(one)) < merit(math.exp(two)):
-            low = one
-        else:
-            high = two
-    return math.exp((low + high) / 2)
+        low, high = (one, high) if admitted(one) < admitted(two) else (low, two)
+    above = Fraction(math.exp(low))
+    order = 1 + above
+    return max(Fraction(0), (epsilon + log(order / above)[0] + (log(order)[0] - far) / above) / order)
 
 
 def moved_up(delta: Fraction, rho: Fraction) -> Fraction:
@@ -278,69 +213,4 @@ def moved_up(delta: Fraction, rho: Fraction) -> Fraction:
     if delta == 0:
         return Fraction(0)
     gap = sqrt(max(Fraction(0), log(1 / delta)[0]))[0] - sqrt(rho)[1]
-    if gap <= 0:
-        return Fraction(1)
-    return exp(-min(gap * gap, Fraction(LARGEST_EXPONENT)))[1]
-
-
-# --- the curve of Gaussian noise ---------------------------------------------------------------------------------------------
-
-
-def normal_delta_up(distance: Fraction, epsilon: Fraction) -> Fraction:
-    """At or above the delta at epsilon of normal vectors `distance` deviations apart (Balle and Wang 2018, Theorem 8).
-
-    >>> round(float(normal_delta_up(Fraction(1, 2), Fraction(1))), 8)
-    0.00682959
-    """
-    if distance <= 0:
-        return Fraction(0)
-    start = epsilon / distance - distance / 2
-    start, further = _floor(start), _floor(start + distance) + Fraction(1, 2**120)
-    return max(Fraction(0), normal_tail(start)[1] - exp(epsilon)[0] * normal_tail(further)[0])
-
-
-def _floor(x: Fraction) -> Fraction:
-    return Fraction(math.floor(x * 2**120), 2**120)
-
-
-def rounded_delta_up(squares: list[Fraction], scales: list[Fraction], entries: int, epsilon: Fraction) -> Fraction:
-    """At or above the delta of discrete Gaussian vectors: a normal law of a little less variance, rounded at random.
-
-    Of each vector the squared l2 sensitivity and scale; `entries` is how many numbers move at most. gaussian_curve.md, section 3.
-    """
-    best = Fraction(1)
-    for eighths in (4, 5, 6, 7, 8, 10, 12, 16):
-        spread = Fraction(eighths, 8)
-        if min(scales) ** 2 <= 2 * spread**2:
-            continue
-        q = exp(-2 * pi()[0] ** 2 * spread**2)[1]
-        theta = 2 * q + 3 * q**4
-        slack = entries * (2 * log(1 + theta)[1] - log(1 - theta)[0])
-        distance = sqrt(sum((u / (s * s - spread**2) for u, s in zip(squares, scales, strict=True)), start=Fraction(0)))[1]
-        bound = exp(entries * log(1 + theta)[1])[1] * normal_delta_up(_floor(distance) + Fraction(1, 2**120), epsilon - slack)
-        best = min(best, bound)
-    return best
-
-
-def whole_shift_delta_up(shift: int, scale: Fraction, epsilon: Fraction) -> Fraction:
-    """At or above the delta of one number of Gaussian noise that moves by whole steps, at most `shift`: the largest is the worst.
-
-    P[X >= a] - e^epsilon P[X >= a + shift], a the least integer from epsilon scale^2 / shift - shift / 2 on.
-    """
-    if shift == 0:
-        return Fraction(0)
-    start = math.ceil(epsilon * scale * scale / shift - Fraction(shift, 2))
-    if scale > DIRECT:
-        return rounded_delta_up([Fraction(shift * shift)], [scale], 1, epsilon)
-    nearer = min(start, math.ceil(2 * FAR * scale))
-    second = _one_tail(scale, start + shift)[0] if nearer == start and shift <= FAR * scale else Fraction(0)
-    return max(Fraction(0), _one_tail(scale, nearer)[1] - exp(min(epsilon, Fraction(1000)))[0] * second)
-
-
-def _one_tail(scale: Fraction, start: int) -> Ends:
-    """Around P[X >= start]."""
-    if start <= 0:
-        low, high = _one_tail(scale, 1 - start)
-        return 1 - high, 1 - low
-    low, high = _summed_tail(scale, start - 1)
-    return low / 2, high / 2
+    return Fraction(1) if gap <= 0 else exp(-min(gap * gap, Fraction(LARGEST_EXPONENT)))[1]

@@ -6,21 +6,21 @@ not hold everything that the expression can be is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import product
 from math import isqrt
 from typing import Any
 
 from tacit_certificate import numbers
-from tacit_certificate.document import Wrong, rational, refuse, whole
+from tacit_certificate.document import Node, Wrong, rational, refuse, whole
 
-Node = Mapping[str, Any]
 Range = tuple[int, int] | None  # of the values that are not NULL; None where all are
 LARGEST = 1 << 53
 FAR = LARGEST**4  # beyond every product of two numbers
-MOST_WORK = 100_000  # expressions whose ranges are computed, again for each case in which they are narrower
-MOST_PIECEWORK = 3_000  # the same where the range of a column is halved: from there on a range is taken as stated
+MOST_WORK = 100_000  # ranges that are computed, again for each case in which they are narrower: then they are as stated
+PARTS = ("left", "right", "child")  # of an expression, other expressions
 STATED = ("low", "high", "nullable", "together")  # what an expression says of itself
 
 # --- ranges ------------------------------------------------------------------------------------------------------------------
@@ -88,19 +88,31 @@ class Ranges:
         number = self.names.of(node)
         if number not in self.known:
             self.names.work += 1
-            refuse(self.names.work > MOST_WORK, "the plan takes more work to check than this program does")
-            found = RANGES[node["is"]](self, node)
-            if self.sharp or not _holds(node, found):
-                found = self._closer(node, found)
-            if not self.sharp and not _holds(node, found):
-                found = self._piece_by_piece(node, found)
+            if self.names.work > MOST_WORK and "low" in node:
+                return self.as_stated(node)
+            found = self.rule(node)
+            if self.sharp or not holds(node, found):
+                from tacit_certificate import closer
+
+                found = closer.closer(self, node, found)
+                if not self.sharp and not holds(node, found):
+                    found = closer.piece_by_piece(self, node, found)
             if self.sharp and "low" in node:  # shown where it was met first
                 found = both(found, (whole(node, "low"), whole(node, "high")))
-            if not _holds(node, found):
+            if not holds(node, found):
                 ends = "NULL alone" if found is None else f"{found[0]} to {found[1]}"
                 raise Wrong(f"an expression of kind {node['is']} can be {ends}, and states {node['low']} to {node['high']}")
             self.known[number] = both(found, self.narrowed[number]) if number in self.narrowed else found
         return self.known[number]
+
+    def rule(self, node: Node) -> Range:
+        """The range of an expression by the rule of its kind."""
+        return RANGES[node["is"]](self, node)
+
+    def as_stated(self, node: Node) -> Range:
+        """The range that an expression states, where it takes too long to show it."""
+        self.names.unshown.append(f"the range {whole(node, 'low')} to {whole(node, 'high')} of a long expression")
+        return node["low"], node["high"]
 
     def stated(self, node: Node) -> Range:
         """The range that an expression states, once it is shown to hold everything that the expression can be."""
@@ -111,7 +123,7 @@ class Ranges:
 
     def given(self, condition: Node, true: bool) -> Ranges:
         """The ranges in rows in which a condition is true; or not true, which is false or unknown."""
-        inside = Ranges(self.columns, self.names, dict(self.narrowed), set(self.present), empty=self.empty, sharp=self.sharp)
+        inside = replace(self, narrowed=dict(self.narrowed), present=set(self.present), known={})
         match condition["is"]:
             case "All" if true:
                 for part in condition["parts"]:
@@ -130,29 +142,25 @@ class Ranges:
 
         Where the comparison is not true, one of its parts may be NULL, which says nothing of the others.
         """
-        left, right, operator = condition["left"], condition["right"], condition["operator"]
-        sides = [self.terms(left), self.terms(right)]
-        whole_sides = [
-            terms if set(terms) <= {-1} else {self.names.of(node): 1} for terms, node in zip(sides, (left, right), strict=True)
-        ]
-        for one, other in (whole_sides, sides) if whole_sides != sides else (sides,):
-            form, strict = _sum(one, other, -1), operator == "<"
+        sides, strict = [condition["left"], condition["right"]], condition["operator"] == "<"
+        parts = [self.terms(side) for side in sides]
+        undivided = [form if {*form} <= {-1} else {self.names.of(side): 1} for form, side in zip(parts, sides, strict=True)]
+        for one, other in (undivided, parts) if undivided != parts else (parts,):
+            form = added(one, other, -1)
             if true:
                 self.present |= {at for at in form if at >= 0}
-            elif operator == "=":
-                return
-            else:  # not l < r is -l <= -r, and not l <= r is -l < -r
-                form, strict = _sum({}, form, -1), not strict
-            self._at_most(form, -int(strict))
-            if operator == "=":
-                self._at_most(_sum({}, form, -1), 0)
+                self._at_most(form, -int(strict))
+            if condition["operator"] == "=" and true:
+                self._at_most(added({}, form, -1), 0)
+            elif condition["operator"] != "=" and not true:  # not l < r is -l <= -r, and not l <= r is -l < -r
+                self._at_most(added({}, form, -1), -int(not strict))
             self.known = {}
 
     def _at_most(self, form: Mapping[int, int], most: int) -> None:
         ranges = {at: self.of(self.names.nodes[at]) for at in form if at >= 0}
         self.empty |= not ranges and form.get(-1, 0) > most
         for at, one in ranges.items():
-            others = [_scaled(other, form[number]) for number, other in ranges.items() if number != at]
+            others = [scaled(other, form[number]) for number, other in ranges.items() if number != at]
             sure = all(other == at or other in self.present or not self.may_be_null(self.names.nodes[other]) for other in ranges)
             if sure and None not in others:
                 rest = most - form.get(-1, 0) - sum(part[0] for part in others if part is not None)
@@ -162,23 +170,16 @@ class Ranges:
 
     def may_be_null(self, node: Node) -> bool:
         """Whether an expression can be NULL, as far as its parts say."""
+        kind = node["is"]
         if self.names.of(node) in self.present:
             return False
-        match node["is"]:
-            case "Literal":
-                return node["value"] is None
-            case "Column":
-                return _column(self, node)[1]
-            case "Add" | "Multiply":
-                return self.may_be_null(node["left"]) or self.may_be_null(node["right"])
-            case "Quotient" | "Root" | "Logarithm":
-                return self.may_be_null(node["child"])
-            case "Lookup":
-                return self.may_be_null(node["child"]) or None in node["table"]
-            case "Choose":
-                return any(inside.may_be_null(value) for inside, value in self.cases(node))
-            case _:
-                return True
+        if kind in ("Literal", "Column"):
+            return node["value"] is None if kind == "Literal" else _column(self, node)[1]
+        if kind == "Choose":
+            return any(inside.may_be_null(value) for inside, value in self.cases(node))
+        if kind not in ("Add", "Multiply", "Quotient", "Root", "Logarithm", "Lookup"):
+            return True
+        return None in node.get("table", ()) or any(self.may_be_null(node[part]) for part in PARTS if part in node)
 
     def cases(self, node: Node) -> Iterator[tuple[Ranges, Node]]:
         """Every value of a CASE, with what is known where it is taken."""
@@ -191,107 +192,30 @@ class Ranges:
         if not rest.empty:
             yield rest, node["otherwise"]
 
-    # --- closer ranges, where an expression states one that its parts alone do not show ---
-
-    def _closer(self, node: Node, found: Range) -> Range:
-        if node["is"] == "Multiply" and found is not None:
-            factors = _factors(self, node)
-            even = all(factors.count(each) % 2 == 0 for each in factors)
-            return (max(0, found[0]), found[1]) if even else found
-        return self._as_sum(node, found) if node["is"] == "Add" else found
-
-    def _piece_by_piece(self, node: Node, found: Range) -> Range:
-        """The range of an expression of one column, over halves of its range, halved again where that shows too little."""
-        columns, number = {self.names.of(each) for each in _columns(node)}, self.names.of(node)
-        if len(columns) != 1 or number in columns:
-            return found
-        column = columns.pop()
-        if column in self.narrowed:
-            return self._halved(node, column)
-        if number not in self.names.shown:
-            self.names.shown[number] = self._halved(node, column)
-        return self.names.shown[number]
-
-    def _halved(self, node: Node, column: int) -> Range:
-        waiting: list[Range] = [self.of(self.names.nodes[column])]
-        shown: list[Range] = []
-        if self.may_be_null(self.names.nodes[column]):
-            shown.append(self._where(column, None, node))
-        while waiting:
-            piece = waiting.pop()
-            closer = self._where(column, piece, node)
-            if _holds(node, closer) or piece is None or piece[0] == piece[1]:
-                shown.append(closer)
-            elif self.names.work > MOST_PIECEWORK:
-                self.names.unshown.append(f"the range {node['low']} to {node['high']} of an expression of one column")
-                return whole(node, "low"), whole(node, "high")
-            else:
-                middle = (piece[0] + piece[1]) // 2
-                waiting += [(piece[0], middle), (middle + 1, piece[1])]
-        return hull(*shown)
-
-    def _where(self, column: int, piece: Range, node: Node) -> Range:
-        """The range of an expression where a column is NULL, or in a part of its range."""
-        present = self.present if piece is None else {*self.present, column}
-        inside = Ranges(self.columns, self.names, {**self.narrowed, column: piece}, set(present), sharp=True)
-        return inside._closer(node, RANGES[node["is"]](inside, node))
-
     def terms(self, node: Node) -> dict[int, int]:
         """An expression as a sum of others times factors, by their numbers; -1 stands for the constant."""
         if node["is"] == "Literal" and node["value"] is not None:
             return {-1: whole(node, "value")}
         if node["is"] == "Add":
-            return _sum(self.terms(node["left"]), self.terms(node["right"]), 1)
-        if node["is"] == "Multiply":
-            for one, other in (("left", "right"), ("right", "left")):
-                if node[one]["is"] == "Literal" and node[one]["value"] is not None:
-                    return _sum({}, self.terms(node[other]), whole(node[one], "value"))
+            return added(self.terms(node["left"]), self.terms(node["right"]), 1)
+        for one, other in (("left", "right"), ("right", "left")) if node["is"] == "Multiply" else ():
+            if node[one]["is"] == "Literal" and node[one]["value"] is not None:
+                return added({}, self.terms(node[other]), whole(node[one], "value"))
         return {self.names.of(node): 1}
 
-    def _as_sum(self, node: Node, found: Range) -> Range:
-        """A sum in which equal parts are put together, and a - d floor(a / d) is a remainder, from 0 to d - 1."""
-        form = self.terms(node)
-        found = both(found, self._sum_range(form, 0))
-        for at, factor in form.items():
-            floor: Node = self.names.nodes[at] if at >= 0 else {"is": ""}
-            if floor["is"] == "Quotient" and factor < 0 and factor % whole(floor, "divisor", 1) == 0:
-                times = -factor // whole(floor, "divisor", 1)
-                rest = _sum(_sum(form, {at: 1}, -factor), self.terms(floor["child"]), -times)
-                found = both(found, self._sum_range(rest, times * (whole(floor, "divisor", 1) - 1)))
-        return found
 
-    def _sum_range(self, form: Mapping[int, int], more: int) -> Range:
-        low = high = form.get(-1, 0)
-        for at, factor in form.items():
-            if at >= 0:
-                if (part := _scaled(self.of(self.names.nodes[at]), factor)) is None:
-                    return None
-                low, high = low + part[0], high + part[1]
-        return low, high + more
-
-
-def _columns(node: Any) -> Iterator[Node]:
-    """The columns in an expression."""
-    if isinstance(node, list):
-        for each in node:
-            yield from _columns(each)
-    elif isinstance(node, dict):
-        if node.get("is") in ("Column", "Code"):
-            yield node
-        else:
-            yield from _columns(list(node.values()))
-
-
-def _holds(node: Node, found: Range) -> bool:
+def holds(node: Node, found: Range) -> bool:
     """Whether the range that an expression states, if it states one, holds another one."""
     return found is None or "low" not in node or whole(node, "low") <= found[0] <= found[1] <= whole(node, "high")
 
 
-def _scaled(one: Range, factor: int) -> Range:
+def scaled(one: Range, factor: int) -> Range:
+    """The range of a multiple."""
     return None if one is None else (min(one[0] * factor, one[1] * factor), max(one[0] * factor, one[1] * factor))
 
 
-def _sum(one: Mapping[int, int], other: Mapping[int, int], factor: int) -> dict[int, int]:
+def added(one: Mapping[int, int], other: Mapping[int, int], factor: int) -> dict[int, int]:
+    """A sum, and another one times a factor: what their parts are multiplied by."""
     total = {at: one.get(at, 0) + factor * other.get(at, 0) for at in {**one, **other}}
     return {at: times for at, times in total.items() if times}
 
@@ -305,28 +229,15 @@ def _column(ranges: Ranges, node: Node) -> tuple[Range, bool]:
     return made
 
 
-def _multiply(ranges: Ranges, node: Node) -> Range:
-    one, other = ranges.of(node["left"]), ranges.of(node["right"])
-    if one is None or other is None:
-        return None
-    corners = [a * b for a in one for b in other]
-    return min(corners), max(corners)
+def _from_ends(compute: Callable[..., Iterable[int]]) -> Callable[[Ranges, Node], Range]:
+    """The rule of an expression that only rises, or only falls, with each part: at ends of its parts it has its own."""
 
+    def rule(ranges: Ranges, node: Node) -> Range:
+        parts = [ranges.of(node[part]) for part in PARTS if part in node]
+        ends = [] if None in parts else [end for corner in product(*parts) for end in compute(node, *corner)]  # type: ignore[arg-type]
+        return (min(ends), max(ends)) if ends else None
 
-def _factors(ranges: Ranges, node: Node) -> list[int]:
-    if node["is"] == "Multiply":
-        return _factors(ranges, node["left"]) + _factors(ranges, node["right"])
-    return [ranges.names.of(node)]
-
-
-def _add(ranges: Ranges, node: Node) -> Range:
-    one, other = ranges.of(node["left"]), ranges.of(node["right"])
-    return None if one is None or other is None else (one[0] + other[0], one[1] + other[1])
-
-
-def _quotient(ranges: Ranges, node: Node) -> Range:
-    child, divisor = ranges.of(node["child"]), whole(node, "divisor", 1)
-    return None if child is None else (child[0] // divisor, child[1] // divisor)
+    return rule
 
 
 def _ratio(ranges: Ranges, node: Node) -> Range:
@@ -347,33 +258,29 @@ def _lookup(ranges: Ranges, node: Node) -> Range:
     return (min(entries), max(entries)) if entries else None
 
 
-def _root(ranges: Ranges, node: Node) -> Range:
-    child = ranges.of(node["child"])
-    refuse(child is not None and child[0] < 0, "a square root of a number that can be negative")
-    return None if child is None else (isqrt(child[0]), isqrt(child[1]))
+def _root(node: Node, x: int) -> list[int]:
+    refuse(x < 0, "a square root of a number that can be negative")
+    return [isqrt(x)]
 
 
-def _logarithm(ranges: Ranges, node: Node) -> Range:
-    child, step, unit = ranges.of(node["child"]), rational(node["step"]), rational(node["unit"])
-    if child is None:
-        return None
-    refuse(child[0] < 1 or min(step, unit) <= 0, "a logarithm of a number that can be 0 or less")
-    ten = numbers.log(Fraction(10)) if node["base"] == "10" else (Fraction(1), Fraction(1))
-    ends = [end / base / unit for x in child for end in numbers.log(x * step) for base in ten]
+def _logarithm(node: Node, x: int) -> list[int]:
+    step, unit = rational(node["step"]), rational(node["unit"])
+    refuse(x < 1 or min(step, unit) <= 0, "a logarithm of a number that can be 0 or less")
+    ten = numbers.log(Fraction(10)) if node["base"] == "10" else (Fraction(1),)
     slack = Fraction(1, 1 << 200)  # of a whole power of ten the logarithm is whole
-    return (min(ends) + slack).__floor__(), (max(ends) + slack).__floor__()
+    return [(end / base / unit + slack).__floor__() for end in numbers.log(x * step) for base in ten]
 
 
 RANGES = {
     "Column": lambda ranges, node: _column(ranges, node)[0],
     "Code": lambda ranges, node: (0, LARGEST - 1),
     "Literal": lambda ranges, node: None if node["value"] is None else (whole(node, "value"), whole(node, "value")),
-    "Add": _add,
-    "Multiply": _multiply,
-    "Quotient": _quotient,
+    "Add": _from_ends(lambda node, one, other: [one + other]),
+    "Multiply": _from_ends(lambda node, one, other: [one * other]),
+    "Quotient": _from_ends(lambda node, x: [x // whole(node, "divisor", 1)]),
     "Ratio": _ratio,
     "Choose": _choose,
     "Lookup": _lookup,
-    "Root": _root,
-    "Logarithm": _logarithm,
+    "Root": _from_ends(_root),
+    "Logarithm": _from_ends(_logarithm),
 }

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any
+from collections.abc import Sequence
 
-from tacit_certificate import numbers
-from tacit_certificate.document import Wrong, rational, refuse, whole
+from tacit_certificate.document import Node, Wrong, refuse, whole
+from tacit_certificate.stability import Sensitivity
 
-Node = Mapping[str, Any]
 MOST_PERIODS, MOST_BITS = 400, 20
-NEAR = Fraction(1, 10**12)  # by which a scale may be above what is needed
 
 
 def weights(periods: int, bits: int) -> list[list[int]]:
@@ -49,21 +45,11 @@ def _product(longer: Sequence[int], shorter: Sequence[int]) -> int:
     return sum(map(int.__mul__, longer[len(longer) - len(shorter) :], shorter))
 
 
-def running(node: Node, events: Sequence[Node], sizes: Sequence[int], moved: tuple[int, int]) -> str:
-    """What was checked of a mechanism on running totals: it has the noise for how far a unit moves all periods together."""
-    if [event["kind"] for event in events] != ["gaussian"]:
-        raise Wrong("running totals are recorded as one gaussian event")
+def series_moved(node: Node, sizes: Sequence[int], moved: Sensitivity) -> int:
+    """At or above the squared length by which one unit moves the measurements of a series, over all its periods together."""
     shape, bits = [whole({"size": each}, "size", 1) for each in node["shape"]], whole(node, "bits", 1)
     refuse(len(shape) != 3 or not 1 <= shape[1] <= MOST_PERIODS or bits > MOST_BITS, "a series has at most 400 periods")
     refuse(math.prod(shape) != math.prod(sizes) or whole(node, "dimension", 1) != math.prod(shape), "a series for other cells")
-    if (whole(node, "total", 0), whole(node, "largest", 0)) != moved:
-        raise Wrong(f"one unit moves the periods by {moved[0]} together, one by {moved[1]}; the noise is for other moves")
-    square = square_moved(shape[1], *moved, bits)
-    sensitivity, scale, rho = (rational(node[name]) for name in ("sensitivity", "scale", "rho"))
-    if (sensitivity, scale) != (rational(events[0]["sensitivity"]), rational(events[0]["scale"])):
-        raise Wrong("a mechanism and its event have other numbers")
-    if not square <= sensitivity**2 or sensitivity > numbers.sqrt(Fraction(square))[1] * (1 + NEAR):
-        raise Wrong(f"one unit moves the measurements by the root of {square} in l2; the noise is for {float(sensitivity):.6g}")
-    if not sensitivity**2 <= 2 * rho * scale**2 <= sensitivity**2 * (1 + NEAR):
-        raise Wrong("the scale of the noise on running totals does not give its rho")
-    return f"measurements of {shape[1]} periods, l2 {float(sensitivity):.6g}, Gaussian noise of scale {float(scale):.6g}"
+    if (whole(node, "total", 0), whole(node, "largest", 0)) != (moved.l1, moved.largest):
+        raise Wrong(f"one unit moves the periods by {moved.l1} together, one by {moved.largest}; the noise is for other moves")
+    return square_moved(shape[1], moved.l1, moved.largest, bits)

@@ -6,14 +6,14 @@ of tables. query/price/stability.md proves the rules; this is computed from the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
 from typing import Any
 
-from tacit_certificate.document import Wrong, rational, refuse, whole
-from tacit_certificate.ranges import Node, PublicColumns, Range, Ranges, hull
+from tacit_certificate.document import Node, Wrong, rational, refuse, whole
+from tacit_certificate.ranges import Names, PublicColumns, Range, Ranges, hull
 
 Place = tuple[int, str]  # a column: the relation that makes it, and its name
 MOST_MEMBERS = 10  # of one tree of joins
@@ -53,30 +53,22 @@ class Tree:
         chosen = [each for each in self.members if each not in free]
         least = prod(each.rows for each in chosen)
         for subset in range(1 << len(chosen)):
-            some = [each for place, each in enumerate(chosen) if subset >> place & 1]
-            cost = prod(each.rows for each in some)
-            if cost < least and self.determined(free | {*some}, given) >= {*self.members}:
+            some = {each for place, each in enumerate(chosen) if subset >> place & 1}
+            if (cost := prod(each.rows for each in some)) < least and self.determined(free | some, given) >= {*self.members}:
                 least = cost
         return self.fan_out * least * prod(each.rows for each in self.members if each.beside and fixed not in each.sources)
 
     def determined(self, known: set[Member], given: frozenset[Place]) -> set[Member]:
         """The known members, and all that have at most one row of a unit beside given rows of these."""
-        known = set(known)
         while True:
             sources = frozenset(chain.from_iterable(each.sources for each in known))
-            classes = [group for group in self._classes(given) if any(one[0] in sources or one in given for one in group)]
-            fixed = set(chain.from_iterable(classes))
-            more = {each for each in self.members if each not in known and any(columns <= fixed for columns in each.unique)}
-            if not more:
+            fixed = {*given} | {place for pair in self.equal for place in pair if place[0] in sources}
+            while more := {place for pair in self.equal if fixed & {*pair} for place in pair} - fixed:
+                fixed |= more
+            reached = {each for each in self.members if any(columns <= fixed for columns in each.unique)}
+            if reached <= known:
                 return known
-            known |= more
-
-    def _classes(self, given: frozenset[Place]) -> list[set[Place]]:
-        classes: list[set[Place]] = [{place} for place in given]
-        for pair in self.equal:
-            meeting = [one for one in classes if one & {*pair}]
-            classes = [one for one in classes if not one & {*pair}] + [set(pair).union(*meeting)]
-        return classes
+            known = known | reached
 
 
 @dataclass
@@ -89,104 +81,95 @@ class Derived:
     public: set[str] = field(default_factory=set)
     per_unit: dict[int, tuple[Node, str]] = field(default_factory=dict)
     limits: dict[int, Node] = field(default_factory=dict)  # the facts of the table of each scan
+    sources: dict[str, frozenset[int]] = field(default_factory=dict)  # private relations whose rows are a part, by place
+    unshown: list[str] = field(default_factory=list)  # ranges that are taken as stated
 
-    def table(self, name: Any, public: bool) -> Node:
-        """The facts of a table."""
-        fact = self.facts.get(name) if isinstance(name, str) else None
-        if fact is None or fact["public"] is not public:
-            raise Wrong(f"the facts do not declare {str(name)[:60]!r} as a {'public' if public else 'private'} table")
-        return fact
+    def ranges(self) -> Ranges:
+        """The ranges of expressions of these columns, as they are so far."""
+        return Ranges(self.columns, Names(unshown=self.unshown))
 
     # --- columns, from the leaves upwards ---
 
     def look(self, node: Node, at: str) -> None:
         """Everything below a relation, then the relation: the columns that it makes, the limits that it must have."""
+        inside = [name for name in ("child", "other") if name in node and node["is"] != "Bound"]
+        for name in inside:
+            self.look(node[name], f"{at}/{name}")
+        sources = frozenset[int]().union(
+            *(self.sources[f"{at}/{name}"] for name in inside if node["is"] != "Semi" or name == "child")
+        )
         match node["is"]:
+            case "Where" | "Semi":
+                pass
             case "Bound":
-                self._bound(node)
-            case "PublicScan":
-                self._public(node, node)
-            case "Where":
-                self.look(node["child"], f"{at}/child")
-            case "Join":
-                self.look(node["child"], f"{at}/child")
-                whole(node, "fan_out", 1)
-                self._public(node, node)
-            case "UnitJoin" | "Semi":
-                self.look(node["child"], f"{at}/child")
-                self.look(node["other"], f"{at}/other")
-                if node["is"] == "UnitJoin":
-                    refuse(node["kind"] not in ("inner", "left"), "a join is inner or left")
-                    self._make(whole(node, "here"), {"here": ((1, 1), True)})
-                    if node["kind"] == "left":
-                        self._optional(node["other"])
+                sources = self._bound(node)
+            case "PublicScan" | "Join":
+                refuse(self._table(node["table"])["public"] is not True, f"{str(node['table'])[:60]} is not a public table")
+                self.public.add(node["table"])
+                self._make(whole(node, "source"), PublicColumns())
+            case "UnitJoin":
+                refuse(node["kind"] not in ("inner", "left"), "a join is inner or left")
+                self._make(whole(node, "here"), {"here": ((1, 1), True)})
+                for source in self.sources[f"{at}/other"] if node["kind"] == "left" else ():  # its columns may be NULL
+                    self.columns[source] = {name: (ends, True) for name, (ends, _) in self.columns[source].items()}
             case "PerUnit":
-                self.look(node["child"], f"{at}/child")
-                self._make(whole(node, "source"), self._totals(node, f"{at}/child"))
+                sources = self._make(whole(node, "source"), self._totals(node, f"{at}/child"))
                 self.per_unit[whole(node, "source")] = node, f"{at}/child"
             case "Union":
-                self._union(node, at)
+                sources = self._union(node, at)
             case kind:
                 raise Wrong("a table has no limit of rows" if kind == "Scan" else f"an unknown relation: {str(kind)[:40]}")
+        self.sources[at] = sources
 
-    def _make(self, source: int, columns: dict[str, tuple[Range, bool]]) -> None:
+    def _table(self, name: Any) -> Node:
+        refuse(name not in self.facts, f"the facts do not declare {str(name)[:60]!r}")
+        return self.facts[name]
+
+    def _make(self, source: int, columns: dict[str, tuple[Range, bool]]) -> frozenset[int]:
         refuse(source in self.columns, f"two relations have the number {source}")
         self.columns[source] = columns
+        return frozenset({source})
 
-    def _bound(self, node: Node) -> None:
-        scan = node["child"]
-        refuse(scan["is"] != "Scan", "a row limit stands above a table alone")
-        fact = self.table(scan["table"], public=False)
+    def _bound(self, node: Node) -> frozenset[int]:
+        scan, fact = node["child"], self._table(node["child"]["table"])
+        refuse(scan["is"] != "Scan" or fact["public"] is not False, "a row limit stands above a private table alone")
         if whole(node, "max_rows", 1) != whole(fact, "max_rows", 1):
             raise Wrong(f"{scan['table']} is limited to {node['max_rows']} rows of one unit; declared are {fact['max_rows']}")
-        self._make(whole(scan, "source"), {name: _declared(column) for name, column in fact["columns"].items()})
         self.limits[whole(scan, "source")] = fact
-
-    def _public(self, node: Node, scan: Node) -> None:
-        self.table(scan["table"], public=True)
-        self.public.add(scan["table"])
-        self._make(whole(node, "source"), PublicColumns())
-
-    def _optional(self, node: Node) -> None:
-        """The columns of the right side of a left join may be NULL."""
-        for source in sources_of(node):
-            columns = self.columns[source]
-            if not isinstance(columns, PublicColumns):
-                self.columns[source] = {name: (ends, True) for name, (ends, _) in columns.items()}
+        return self._make(scan["source"], {name: _declared(column) for name, column in fact["columns"].items()})
 
     def _totals(self, node: Node, child: str) -> dict[str, tuple[Range, bool]]:
-        ranges, rows = Ranges(self.columns), self.rows(node["child"], child)
+        ranges, rows = self.ranges(), self.rows(node["child"], child)
         made = {name: (ranges.stated(key), ranges.may_be_null(key)) for name, key in node["keys"]}
         for total in node["totals"]:
             value = total["value"]
-            ends = (0, 0) if value is None else ranges.stated(value) or (0, 0)
-            made[total["name"]] = _total_range(total, ends, rows), value is not None
+            low, high = (0, 0) if value is None else ranges.stated(value) or (0, 0)
+            refuse(total["kind"] not in TOTALS, f"an unknown total of a unit: {str(total['kind'])[:40]}")
+            made[total["name"]] = TOTALS[total["kind"]](total, low, high, rows), value is not None
         return made
 
-    def _union(self, node: Node, at: str) -> None:
+    def _union(self, node: Node, at: str) -> frozenset[int]:
         columns: list[list[tuple[Range, bool]]] = []
         for place, (part, values) in enumerate(node["parts"]):
             self.look(part, f"{at}/parts/{place}/0")
-            ranges = Ranges(self.columns)
+            ranges = self.ranges()
             columns.append([(ranges.stated(value), ranges.may_be_null(value)) for value in values])
         refuse(any(len(each) != len(node["names"]) for each in columns), "the parts of a union have different numbers of columns")
-        stacked = zip(*columns, strict=True)
-        made = [(hull(*(ends for ends, _ in each)), any(null for _, null in each)) for each in stacked]
-        self._make(whole(node, "source"), dict(zip(node["names"], made, strict=True)))
+        made = [(hull(*(ends for ends, _ in each)), any(null for _, null in each)) for each in zip(*columns, strict=True)]
+        return self._make(whole(node, "source"), dict(zip(node["names"], made, strict=True)))
 
     # --- rows ---
 
     def rows(self, node: Node, at: str) -> int:
         """The most rows of one unit at a relation."""
-        rule, found = "joined-rows", 0
+        rule = {"Bound": "row-limit", "PerUnit": "one-row-per-key", "Union": "stacked-rows"}.get(node["is"], "joined-rows")
         match node["is"]:
             case "Bound":
-                rule, found = "row-limit", whole(node, "max_rows", 1)
+                found = whole(node, "max_rows", 1)
             case "PerUnit":  # of each unit all groups, or the first ones alone
                 most = [] if node.get("most") is None else [whole(node, "most", 1)]
-                rule, found = "one-row-per-key", min(self.rows(node["child"], f"{at}/child"), self.combinations(node), *most)
+                found = min(self.rows(node["child"], f"{at}/child"), self.combinations(node), *most)
             case "Union":
-                rule = "stacked-rows"
                 found = sum(self.rows(part, f"{at}/parts/{place}/0") for place, (part, _) in enumerate(node["parts"]))
             case _:
                 found = self.tree(node, at).rows()
@@ -198,37 +181,32 @@ class Derived:
 
         In rows that agree in the keys of the names `told`, those of the others.
         """
-        ranges = Ranges(self.columns)
+        ranges = self.ranges()
         keys = [key for name, key in node["keys"] if name not in told]
         sizes = [(ranges.stated(key), key.get("nullable", True) or ranges.may_be_null(key)) for key in keys]
         return prod((0 if ends is None else ends[1] - ends[0] + 1) + bool(null) for ends, null in sizes)
 
     def tree(self, node: Node, at: str, present: int | None = None) -> Tree:
         """The tree of joins and filters at a relation. A left join that found a row of the source `present` is an inner one."""
-        match node["is"]:
-            case "Where":
-                inside = self.tree(node["child"], f"{at}/child", present)
-                inside.equal += _equal_columns(_demanded(node["condition"]))
-            case "Semi":
-                inside = self.tree(node["child"], f"{at}/child", present)
-            case "Join":
-                inside = self.tree(node["child"], f"{at}/child", present)
-                inside.fan_out *= whole(node, "fan_out", 1)
-            case "UnitJoin":
-                inside = self.tree(node["child"], f"{at}/child", present)
-                right, pairs = self.tree(node["other"], f"{at}/other", present), _equal_columns(node["pairs"])
-                if node["kind"] == "inner" or present in sources_of(node["other"]):
-                    inside.members += right.members
-                    inside.equal += [*right.equal, *pairs]
-                    inside.fan_out *= right.fan_out
-                else:
-                    rows = max(1, right.rows(frozenset(place for _, place in pairs)))
-                    self.gives["rows-beside", f"{at}/other"] = rows
-                    everything = frozenset(chain.from_iterable(each.sources for each in right.members))
-                    inside.members.append(Member(f"{at}/other", everything, rows, beside=True))
-            case _:
-                source = whole(node["child"] if node["is"] == "Bound" else node, "source")
-                inside = Tree([Member(at, frozenset({source}), self.rows(node, at), self._unique(node, source))])
+        if node["is"] not in ("Where", "Semi", "Join", "UnitJoin"):
+            source = whole(node["child"] if node["is"] == "Bound" else node, "source")
+            return Tree([Member(at, frozenset({source}), self.rows(node, at), self._unique(node, source))])
+        inside = self.tree(node["child"], f"{at}/child", present)
+        if node["is"] == "Where":
+            inside.equal += _equal_columns(_demanded(node["condition"]))
+        elif node["is"] == "Join":
+            inside.fan_out *= whole(node, "fan_out", 1)
+        elif node["is"] == "UnitJoin":
+            right, pairs = self.tree(node["other"], f"{at}/other", present), _equal_columns(node["pairs"])
+            if node["kind"] == "inner" or present in self.sources[f"{at}/other"]:
+                inside.members += right.members
+                inside.equal += [*right.equal, *pairs]
+                inside.fan_out *= right.fan_out
+            else:
+                rows = max(1, right.rows(frozenset(place for _, place in pairs)))
+                self.gives["rows-beside", f"{at}/other"] = rows
+                everything = frozenset(chain.from_iterable(each.sources for each in right.members))
+                inside.members.append(Member(f"{at}/other", everything, rows, beside=True))
         return inside
 
     def _unique(self, node: Node, source: int) -> tuple[frozenset[Place], ...]:
@@ -241,19 +219,6 @@ class Derived:
         """In how many rows of a relation one row of a source can be; None if it is not a part of them."""
         tree = self.tree(node, at, source)
         return tree.rows(fixed=source) if any(source in each.sources for each in tree.members) else None
-
-
-def sources_of(node: Node) -> frozenset[int]:
-    """The numbers of all private relations whose rows are a part of the rows of a relation."""
-    match node["is"]:
-        case "Where" | "Semi" | "Join":
-            return sources_of(node["child"])
-        case "UnitJoin":
-            return sources_of(node["child"]) | sources_of(node["other"])
-        case "Bound":
-            return frozenset({whole(node["child"], "source")})
-        case _:
-            return frozenset({whole(node, "source")})
 
 
 def _demanded(condition: Node) -> list[tuple[Node, Node]]:
@@ -280,23 +245,14 @@ def _declared(column: Node) -> tuple[Range, bool]:
     return (first, first + points - 1), column["nullable"]
 
 
-def _total_range(total: Node, ends: tuple[int, int], rows: int) -> Range:
-    """The range of one number about at least one and at most `rows` values between two ends."""
-    low, high = ends
-    match total["kind"]:
-        case "rows":
-            return (1 if total["value"] is None else 0), rows
-        case "sum":
-            return min(low, rows * low), max(high, rows * high)
-        case "least" | "largest":
-            return low, high
-        case "distinct":
-            return 0, min(rows, high - low + 1)
-        case "mean":
-            return 0, (high - low) * whole(total, "times", 1) // whole(total, "divisor", 1)
-        case kind:
-            raise Wrong(f"an unknown total of a unit: {str(kind)[:40]}")
-
+TOTALS: Mapping[str, Callable[[Node, int, int, int], Range]] = {  # of one to `rows` values from `low` to `high`
+    "rows": lambda total, low, high, rows: (1 if total["value"] is None else 0, rows),
+    "sum": lambda total, low, high, rows: (min(low, rows * low), max(high, rows * high)),
+    "least": lambda total, low, high, rows: (low, high),
+    "largest": lambda total, low, high, rows: (low, high),
+    "distinct": lambda total, low, high, rows: (0, min(rows, high - low + 1)),
+    "mean": lambda total, low, high, rows: (0, (high - low) * whole(total, "times", 1) // whole(total, "divisor", 1)),
+}
 
 # --- the groups of a part, and what one unit can do there --------------------------------------------------------------------
 
@@ -355,7 +311,7 @@ class Part:
         self.group, self.derived = self.node["group"], Derived(self.facts)
         self.derived.look(self.group["child"], f"{self.at}/group/child")
         self.derived.gives.clear()  # what ranges need is no step
-        self.ranges = Ranges(self.derived.columns)
+        self.ranges = self.derived.ranges()
 
     @property
     def private(self) -> bool:
@@ -374,10 +330,9 @@ class Part:
             return len(key["kept"])
         if node["is"] == "TextColumn":
             return 1
-        if node["is"] == "Literal":
-            return (len(points) if points else 1) + (node["value"] is None)
-        ends = self.ranges.stated(node)
-        return (len(points) if points else 0 if ends is None else ends[1] - ends[0] + 1) + bool(node["nullable"])
+        null = node["value"] is None if node["is"] == "Literal" else node["nullable"]
+        ends = (0, 0) if node["is"] == "Literal" else self.ranges.stated(node)
+        return (len(points) if points else 0 if ends is None else ends[1] - ends[0] + 1) + bool(null)
 
     def reach(self, change: bool, fixed: bool) -> Reach:
         """The rows and groups of one unit."""
@@ -405,9 +360,8 @@ class Part:
     def _limit(self) -> int:
         """The limit of rows in one group; it must be the declared one of the table by whose rank the rows are numbered."""
         limits, stated = self.derived.limits, whole(self.group, "per_group", 1)
-        source = self.group.get("limited", min(limits))
-        declared = limits.get(source, {}).get("max_rows_per_group")
-        refuse(declared != stated, f"rows in a group are limited to {stated}, which the table of source {source} does not declare")
+        declared = limits.get(self.group.get("limited", min(limits)), {}).get("max_rows_per_group")
+        refuse(declared != stated, f"rows in a group are limited to {stated}, which their table does not declare")
         return stated
 
     def may_have_public_rows(self) -> bool:

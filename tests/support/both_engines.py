@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 
 from equality import EQUAL
 from tacit.data.ownership import code_name, coded_keys
-from tacit.data.prepare import Prepared, prepare
+from tacit.data.prepare import prepare
 from tacit.data.prepare.ranking import KEY_FILE
+from tacit.data.prepare.verdict import Prepared
 from tacit.data.store import open_store, parquet_store, store_file
 from tacit.privacy.catalog import Catalog
 

@@ -38,8 +38,8 @@ def unsigned(quote: Quote, change: Change | None = None) -> dict[str, Any]:
         "cap": {"epsilon": "1000000", "delta": "1/2", "split": "1/2", "questions_at_most": 1},
         "asked": asked_json(quote.request),
         "entry": "0" * 64,
-        "released": {"text": None, "sha256": None, "names": [output.name for output in quote.question.outputs]},
-        "intervals": [{"column": place, "rule": "as-stated"} for place in range(len(quote.question.outputs))],
+        "released": {"text": None, "sha256": None, "names": [output.name for output in quote.question.headed]},
+        "intervals": [{"column": place, "rule": "as-stated"} for place in range(len(quote.question.headed))],
         "stated": [],
     }
 

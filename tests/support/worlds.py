@@ -21,7 +21,8 @@ from tacit.privacy.sealed import Sealed
 from tacit.query.engines.duckdb import DuckDBEngine
 from tacit.query.engines.engine import Limits, StoredFacts
 from tacit.query.engines.exact import Exact
-from tacit.query.language.sql import parse
+from tacit.query.language.sql import parse, read
+from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.question import Question
 
@@ -39,6 +40,12 @@ class World:
 
     def plan(self, question: str) -> Question:
         return rewrite(parse(question), self.catalog, self.facts)
+
+    def plan_of_list(self, *questions: str) -> Question:
+        """The plan of several questions at one price."""
+        select = read(";\n".join(questions), several=True).statement
+        assert isinstance(select, Select)
+        return rewrite(select, self.catalog, self.facts)
 
     def exact(self, question: Question) -> list[Any]:
         """The moments as the engine has them, opened, which only tests may do; private keys come last."""

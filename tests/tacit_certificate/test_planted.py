@@ -19,7 +19,7 @@ from tacit.accounting.composition import Cost
 from tacit.privacy.catalog import Column, Owner
 from tacit.query.price import price as prices
 from tacit.query.price import quote as quotes
-from tacit_certificate import check, price, stability
+from tacit_certificate import check, price, ranges, stability
 from tacit_certificate.check import Certificate
 
 VISITS = table(
@@ -140,6 +140,48 @@ def test_people_that_are_asked_for_are_counted() -> None:
     assert Certificate(document).contents().wrong == ["mechanisms: the threshold is below min_people, which is 300"]
     document["mechanisms"][0]["min_people"] = 1
     assert Certificate(document).contents().wrong
+
+
+def calibrated() -> dict[str, Any]:
+    return next(document for document in map(unsigned, QUESTIONS["gaussian"].quotes()) if "calibrated" in str(document["event"]))
+
+
+def curves(document: dict[str, Any]) -> list[str]:
+    return [text for text in Certificate(document).contents().stated if text.startswith("all Gaussian noise")]
+
+
+def test_noise_on_several_numbers_is_not_taken_for_noise_on_one() -> None:
+    """One number that moves by 5 has a smaller delta than four that a unit moves by 5 together."""
+    document = calibrated()
+    document["mechanisms"][0]["dimension"] = 1
+    assert curves(document) == curves(calibrated()) != []
+
+
+@pytest.mark.parametrize("below", [True, False], ids=["in a sub-query", "in a sum"])
+def test_ranges_that_take_too_long_are_listed_as_stated(below: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = "SELECT person, SUM(3 * cost + 7) AS s FROM visits GROUP BY person"
+    text = f"SELECT SUM(s) FROM ({inner}) AS x" if below else "SELECT SUM(3 * cost + 7) FROM visits"
+    (quote, *_) = asked(text).quotes()
+    assert not [stated for stated in report_on(quote).stated if "range" in stated]
+    monkeypatch.setattr(ranges, "MOST_WORK", 0)
+    assert "the range 7 to 157 of a long expression" in report_on(quote).stated
+
+
+def test_only_gaussian_noise_is_calibrated_by_its_curve() -> None:
+    document = calibrated()
+    (node,), (event,) = document["mechanisms"], document["event"]["events"][0]["events"]
+    budget = {"epsilon": str(Fraction(node["sensitivity"]) / Fraction(node["scale"]))}
+    for each in (node, event):
+        each["kind"] = "laplace"
+    del event["delta"], node["rho"]
+    node |= budget
+    assert "are Gaussian noise" in Certificate(document).contents().wrong[0]
+
+
+def test_a_calibrated_event_in_batches_of_batches_is_not_passed_in_silence() -> None:
+    document = calibrated()
+    document["event"] = {"kind": "batch", "events": [{"kind": "batch", "events": [document["event"]]}]}
+    assert curves(document) == curves(calibrated()) != []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
@@ -23,11 +23,12 @@ from urllib.parse import unquote, urlsplit
 
 import duckdb
 
-from tacit.data.dialect import text
+from tacit.data.dialect import name, text
 from tacit.errors import StoreUnusable
 from tacit.files import files_of_the_owner, opened, put_private, write
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Column, fingerprint, fingerprint_of_format_1, prepared_under
+from tacit.privacy.periods import Run, Runs, Versions, both, minus
 
 FILE_ROWS = 2**20  # of one file at most: the largest task of a question is known, however well the rows compress
 HIDDEN = ("_", ".")  # how names begin that Spark does not list
@@ -104,8 +105,9 @@ class StoreInfo:
     """A store's description of itself: nothing in it comes from private rows.
 
     `ledger` and `head` name the ledger, and its last entry, at the time of preparation. `limits` says for each private table how
-    many rows of a unit it holds at most; stores that were written before it was kept do not say it. `begun` are the first and the
-    last period that have begun, where the budget is one of each period.
+    many rows of a unit it holds at most; stores that were written before it was kept do not say it. Where the budget is one of
+    each period, `begun` are the first and the last that have begun, `closed` is the last that was closed, `versions` are those of
+    the periods' rows, and `added` says how often rows were added beside the first ones.
     """
 
     version: str
@@ -115,7 +117,10 @@ class StoreInfo:
     head: str | None = None
     public: PublicColumns = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
-    begun: tuple[int, int] | None = None
+    begun: Run | None = None
+    closed: int | None = None
+    versions: Versions = ()
+    added: int = 0
 
 
 def new_info(
@@ -127,8 +132,11 @@ def new_info(
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     limits = {name.lower(): table.max_rows for name, table in catalog.tables.items() if not table.public}
-    begun = None if catalog.per is None else catalog.per.begun
-    return StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public, limits, begun)
+    made = StoreInfo(version or bits.random_bytes(16).hex(), now, fingerprint(catalog), ledger, head, public, limits)
+    if catalog.per is None or catalog.per.begun is None:
+        return made
+    begun = catalog.per.begun
+    return replace(made, begun=begun, closed=catalog.per.closed, versions=((*begun, made.version),))
 
 
 def kept_version(catalog: Catalog) -> str:
@@ -148,13 +156,14 @@ def store_file(catalog: Catalog) -> Path:
 
 def read_files(catalog: Catalog) -> tuple[Path, ...]:
     """The files behind the prepared data: no output may overwrite them."""
-    return (store_file(catalog),)
+    return (*sorted(catalog.store_folder.glob(f"{ROWS}-*")), store_file(catalog))
 
 
 def copy_store(catalog: Catalog, copy: Catalog) -> None:
     """Copy the prepared store of a catalog to the place of another catalog's store, which only its owner can read."""
-    with store_file(catalog).open("rb") as real:
-        write(store_file(copy), partial(shutil.copyfileobj, real, length=LARGE), private=True)
+    for each in read_files(catalog):
+        with each.open("rb") as real:
+            write(copy.store_folder / each.name, partial(shutil.copyfileobj, real, length=LARGE), private=True)
 
 
 def store_info(catalog: Catalog) -> StoreInfo | None:
@@ -172,9 +181,8 @@ def store_info(catalog: Catalog) -> StoreInfo | None:
         public = {
             table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in document["public"].items()
         }
-        begun = None if (said := document.get("begun")) is None else (int(said[0]), int(said[1]))
         named = (document["catalog"], document["ledger"], document["head"])
-        return StoreInfo(version, prepared_at, *named, public, limits_of(document), begun)
+        return _with_periods(StoreInfo(version, prepared_at, *named, public, limits_of(document)), document)
     except (AttributeError, TypeError, KeyError, ValueError):
         raise _unreadable() from None
 
@@ -246,8 +254,27 @@ def details_of(info: StoreInfo) -> dict[str, Any]:
     """The description of a store beside its version, as JSON."""
     public = {table: {key: column_json(column) for key, column in columns.items()} for table, columns in info.public.items()}
     named = {"catalog": info.fingerprint, "ledger": info.ledger, "head": info.head}
-    begun = {} if info.begun is None else {"begun": list(info.begun)}
-    return {"format": FORMAT, **named, "public": public, "limits": dict(info.limits), **begun}
+    versions = [list(each) for each in info.versions]
+    told = (
+        {} if info.begun is None else {"begun": list(info.begun), "closed": info.closed, "versions": versions, "added": info.added}
+    )
+    return {"format": FORMAT, **named, "public": public, "limits": dict(info.limits), **told}
+
+
+def added_in(details: str) -> int:
+    """How often rows were added to the store of these details: above 0, it is in parts."""
+    document = json.loads(details)
+    return int(document.get("added", 0)) if isinstance(document, dict) else 0
+
+
+def _with_periods(info: StoreInfo, document: Mapping[str, Any]) -> StoreInfo:
+    """A description with the periods that its details name: those that have begun, the last closed one, versions, additions."""
+    if (said := document.get("begun")) is None:
+        return info
+    closed = document.get("closed")
+    versions = tuple((int(low), int(high), str(version)) for low, high, version in document.get("versions", ()))
+    told = replace(info, begun=(int(said[0]), int(said[1])), versions=versions, added=int(document.get("added", 0)))
+    return told if closed is None else replace(told, closed=int(closed))
 
 
 def limits_of(document: Mapping[str, Any]) -> Mapping[str, int]:
@@ -304,6 +331,8 @@ def new_store_folder(catalog: Catalog) -> Iterator[Path]:
         held.callback(_remove_from, beside)
         yield own
         with _writable(beside):
+            for made in sorted(each for kind in KINDS for each in own.glob(f"{kind}-*")):
+                put_private(made, beside / made.name)
             put_private(own / store_file(catalog).name, store_file(catalog))
 
 
@@ -330,6 +359,21 @@ def _remove_from(beside: Path) -> None:
     for left in beside.glob(f"{TABLES}*"):
         if str(left) != named:
             shutil.rmtree(left)
+    parts = [each for kind in KINDS for each in beside.glob(f"{kind}-*")]
+    used = _files_named(beside / NAMES["duckdb"]) if parts else frozenset[str]()
+    for left in (each for each in parts if used is not None and each.name not in used):
+        left.unlink()
+
+
+def _files_named(file: Path) -> frozenset[str] | None:
+    """The names of the files that a store consists of, beside its own; None if it cannot be read."""
+    if not file.exists():
+        return frozenset()
+    try:
+        with open_store(file) as engine:
+            return frozenset(each.file for each in stored_files(engine))
+    except duckdb.Error:
+        return None
 
 
 @contextmanager
@@ -365,3 +409,88 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise StoreUnusable("this catalog is being prepared by another process", remedy="wait for it to end") from None
+
+
+# --- a store in parts: rows that were added beside the first ones --------------------------------------------------------------
+
+
+ROWS, WAITING, UNITS = KINDS = ("rows", "waiting", "units")  # of files, and how their names begin
+PERIOD = "tacit_period"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The rows of a table in a file that count: of `runs` of periods, or all if it has none; `cut` if others are in the file."""
+
+    runs: Runs | None
+    cut: bool = False
+
+    def without(self, runs: Runs) -> Held | None:
+        """The same after these periods were written anew elsewhere; None if nothing is left."""
+        if self.runs is None:
+            return None
+        left = minus(self.runs, runs)
+        return None if not left else Held(left, self.cut or left != self.runs)
+
+    def within(self, runs: Runs, but: Runs) -> Held | None:
+        """The same of these periods alone, without others; None if nothing is left."""
+        left = minus(both(self.runs or (), runs), but)
+        return Held(left, self.cut or left != self.runs) if left else None
+
+    @property
+    def condition(self) -> str:
+        """SQL that is true for the rows that count."""
+        tests = [f"{PERIOD} BETWEEN {low} AND {high}" for low, high in self.runs or ()]
+        return f"({' OR '.join(tests)})" if self.cut else "TRUE"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file of a store in parts, never changed once it is written: its kind, and what of it counts, by table.
+
+    Questions read "rows". "units" and "waiting" are the owner's: the codes of units by their keys, and the rows of periods
+    that are not closed, as they were before limits. `weight` is the number of additions in it, 0 for the first ones.
+    """
+
+    file: str
+    kind: str
+    weight: int
+    holds: Mapping[str, Held] = field(default_factory=dict)
+
+
+def write_files(engine: duckdb.DuckDBPyConnection, database: str, files: Collection[StoredFile]) -> None:
+    """Put the list of its files into the database that describes a store."""
+    engine.execute(f"CREATE TABLE {database}.tacit_files (file VARCHAR, kind VARCHAR, weight BIGINT, holds VARCHAR)")
+    for each in files:
+        holds = {table: [held.cut, held.runs] for table, held in each.holds.items()}
+        engine.execute(
+            f"INSERT INTO {database}.tacit_files VALUES (?, ?, ?, ?)", [each.file, each.kind, each.weight, json.dumps(holds)]
+        )
+
+
+def stored_files(engine: duckdb.DuckDBPyConnection) -> tuple[StoredFile, ...]:
+    """The files of the store that an engine has attached, in the order in which they were written; empty if it is one file."""
+    known = engine.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = 'store' AND table_name = 'tacit_files'")
+    if known.fetchall() == [(0,)]:
+        return ()
+    found = engine.execute("SELECT file, kind, weight, holds FROM store.tacit_files ORDER BY rowid").fetchall()
+    return tuple(StoredFile(file, kind, weight, _held_in(json.loads(holds))) for file, kind, weight, holds in found)
+
+
+def _held_in(holds: Mapping[str, Any]) -> dict[str, Held]:
+    return {
+        table: Held(None if runs is None else tuple((int(low), int(high)) for low, high in runs), bool(cut))
+        for table, (cut, runs) in holds.items()
+    }
+
+
+def attach_parts(engine: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Let an engine that has a store in parts attached read its tables by their names."""
+    parts: dict[str, list[str]] = {}
+    for place, each in enumerate(file for file in stored_files(engine) if file.kind == ROWS):
+        engine.execute(f"ATTACH {text(str(folder / each.file))} AS part_{place} (READ_ONLY)")
+        for table, held in each.holds.items():
+            parts.setdefault(table, []).append(f"SELECT * FROM part_{place}.{name(table)} WHERE {held.condition}")
+    for table, selects in parts.items():
+        engine.execute(f"CREATE VIEW memory.main.{name(table)} AS {' UNION ALL '.join(selects)}")
+    engine.execute("USE memory.main")

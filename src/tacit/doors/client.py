@@ -10,7 +10,6 @@ is paid for once. A refusal is the same exception as that of a session on this m
 from __future__ import annotations
 
 import json
-import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit import errors
-from tacit.doors.exact_form import MEDIA, answer_from
+from tacit.doors.exact_form import MEDIA, answer_from, answers_from, check_answer, exact_number, is_list, is_plain, is_text
 from tacit.errors import InvalidInput, InvalidToken, Refused, StoreUnusable, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import truth_of
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
     from tacit.query.language.nodes import Parameters
     from tacit.query.price.explanation import AtBudget, Explanation
+    from tacit.release.answers import Answers
 
 Made = TypeVar("Made")
 MOST_REPLY = 80 * 2**20  # bytes: more than a server of tacit sends
@@ -47,10 +47,6 @@ ARGUMENTS = (*BUDGET, "groups", "simultaneous")  # that a refusal of the server 
 REFUSALS = {kind.code: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Refused)}
 NO_URL = "the server must be a URL such as https://stats.example.org"
 NOT_UNDERSTOOD = "check the URL; if the server has a newer version, update tacit here"
-MOST_PARTS = 100  # answers that a statement is made of
-MOST_COLUMNS, LONGEST_NAME = 10_000, 100_000  # of an answer: more than a server of tacit sends
-NUMBER = re.compile(r"-?[0-9]{1,2000}(?:[./][0-9]{1,2000})?")  # exact, without an exponent, which could stand for any size
-DECIMAL = re.compile(r"-?[0-9]{1,80}(?:\.[0-9]{1,80})?(?:E[+-]?[0-9]{1,3})?")
 LOCAL = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 
 
@@ -133,9 +129,20 @@ class Remote:
         answer = self._answer_from(self._send("POST", "/v1/questions", asked, {"Accept": MEDIA, "Idempotency-Key": key}))
         return answer.tidy() if truth_of(tidy, "tidy") else answer
 
+    def ask(self, questions: str | Sequence[str], *, params: Parameters = None, tidy: bool = False, **more: Any) -> Answers:
+        """The answers to several questions at one price: one entry of the ledger, all of them or none; sent under one key."""
+        groups = more.pop("groups", None)
+        asked = {
+            **_request([questions] if isinstance(questions, str) else questions, params, more),
+            **({} if groups is None else {"groups": groups}),
+        }
+        headers = {"Accept": MEDIA, "Idempotency-Key": bits.random_bytes(24).hex()}
+        answers = self._answers_from(self._send("POST", "/v1/questions", asked, headers))
+        return answers.tidy() if truth_of(tidy, "tidy") else answers
+
     def explain(
         self,
-        question: str,
+        question: str | Sequence[str],
         *,
         params: Parameters = None,
         epsilons: Sequence[Any] | None = None,
@@ -148,9 +155,10 @@ class Remote:
         asked |= {} if group_rows is None else {"group_rows": group_rows}
         return _explanation_from(_read(self._send("POST", "/v1/explain", asked)))
 
-    def answer(self, entry: int) -> Answer:
-        """An answer that was paid for, by its entry in the ledger."""
-        return self._answer_from(self._send("GET", f"/v1/answers/{exact(entry)}?form=exact"))
+    def answer(self, entry: int) -> Answer | Answers:
+        """An answer that was paid for, or the answers to a list, by the entry in the ledger."""
+        text = self._send("GET", f"/v1/answers/{exact(entry)}?form=exact")
+        return self._answers_from(text) if is_list(text) else self._answer_from(text)
 
     def certificate(self, entry: int) -> Certificate:
         """The certificate of an answer that was paid for, by its entry in the ledger."""
@@ -162,9 +170,18 @@ class Remote:
         """The answer of a reply; it asks the server for its certificate when that is wanted."""
         content = _read(text)
         with _in_words():
-            _check_answer(content["answer"], content["receipt"])
+            check_answer(content["answer"], content["receipt"])
             answer = answer_from(text)
         return answer if answer.receipt.entry is None else replace(answer, certified=Later(self.certificate))
+
+    def _answers_from(self, text: str) -> Answers:
+        """The answers of a reply to a list; their one certificate is asked for when that is wanted."""
+        content = _read(text)
+        with _in_words():
+            for answer in content["list"]["answers"]:
+                check_answer({**answer, "amounts": content["list"]["amounts"]}, content["receipt"])
+            answers = answers_from(text)
+        return answers.with_receipt(answers.receipt, Later(self.certificate))
 
     def budget(self) -> dict[str, Any]:
         """The analyst's caps, what was spent and what remains; budgets are exact texts."""
@@ -309,44 +326,6 @@ def _read(text: str) -> dict[str, Any]:
         return content
 
 
-def _check_answer(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
-    """Raises unless an answer is a table of plain values: columns of one length, and numbers that can be computed with."""
-    for number in (*answer["amounts"], answer["confidence"], *(receipt["left"] or ())):
-        _exact(number)
-    columns, rows = answer["columns"], {len(part) for _, _, *parts in answer["columns"] for part in parts[:3] if part is not None}
-    if len(columns) > MOST_COLUMNS or len(rows) > 1:
-        raise ValueError("not a table")
-    for name, kind, *parts in columns:
-        if not _is_text(name) or not _is_text(kind) or not all(_is_plain(value) for part in parts for value in part or ()):
-            raise TypeError("not a column")
-    if not all(map(_is_text, (*answer["notes"], *answer["limits"]))) or type(answer["simultaneous"]) is not bool:
-        raise TypeError("not an answer")
-    entry, version, again = (receipt[field] for field in ("entry", "data_version", "again"))
-    if not (entry is None or type(entry) is int) or not (version is None or _is_text(version)) or type(again) is not bool:
-        raise TypeError("not a receipt")
-    entries = receipt.get("entries", [])
-    if type(entries) is not list or len(entries) > MOST_PARTS or not all(type(each) is int for each in entries):
-        raise TypeError("not a receipt")
-
-
-def _exact(text: Any) -> Fraction:
-    """An exact number of a reply; one with an exponent could take any time and memory."""
-    if not isinstance(text, str) or not NUMBER.fullmatch(text):
-        raise ValueError("not a number")
-    return Fraction(text)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_NAME
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether a value of an answer is one: a text, a number, a truth, NULL, or the exact decimal of `record`."""
-    if isinstance(value, dict):
-        return len(value) == 1 and all(isinstance(part, str) and DECIMAL.fullmatch(part) for part in value.values())
-    return value is None or isinstance(value, str | int | float)
-
-
 def _known(kind: Callable[..., Made], told: Mapping[str, Any]) -> Made:
     """A value of a reply, without the fields that a newer server may add; its own are texts, truths and numbers."""
     fields = {name: told[name] for name in getattr(kind, "__slots__", ()) if name in told}
@@ -366,8 +345,8 @@ def _explanation_from(content: Mapping[str, Any]) -> Explanation:
             groups=content["groups"],
             noise=tuple(_known(Noise, each) for each in content["noise"]),
             errors=tuple(_known(Expected, each) for each in content["errors"]),
-            epsilon=_exact(content["price"]["epsilon"]),
-            delta=_exact(content["price"]["delta"]),
+            epsilon=exact_number(content["price"]["epsilon"]),
+            delta=exact_number(content["price"]["delta"]),
             confidence=Fraction(repr(content["confidence"])),
             left=content["left"],
             takes=tuple(content.get("takes", ())),
@@ -386,7 +365,7 @@ def _table(told: Mapping[str, Any]) -> dict[str, Any]:
     pairs = all(column["bounds"] is None or len(column["bounds"]) == 2 for column in columns)
     steps = [column["step"] for column in columns if column["step"] is not None]
     values = [value for column in columns for value in column["values"] or ()]
-    if not pairs or not all(map(_is_text, (*named, *bounds, *steps))) or not all(map(_is_plain, values)):
+    if not pairs or not all(map(is_text, (*named, *bounds, *steps))) or not all(map(is_plain, values)):
         raise TypeError("not a table")
     if unit is not None and unit["references"] is not None and len(unit["references"]) != 2:
         raise TypeError("not a unit")
@@ -397,7 +376,7 @@ def _at_budget(content: Mapping[str, Any]) -> AtBudget:
     from tacit.query.price.explanation import AtBudget, Expected
 
     price, errors = content["price"], tuple(_known(Expected, each) for each in content["errors"])
-    return AtBudget(_exact(price["epsilon"]), _exact(price["delta"]), errors)
+    return AtBudget(exact_number(price["epsilon"]), exact_number(price["delta"]), errors)
 
 
 def raised(status: int, text: str) -> TacitError:
@@ -435,12 +414,13 @@ def checked_url(url: str) -> str:
     return address
 
 
-def _request(question: str, params: Parameters, budget: Mapping[str, Any]) -> dict[str, Any]:
+def _request(question: str | Sequence[str], params: Parameters, budget: Mapping[str, Any]) -> dict[str, Any]:
     """A question as JSON; numbers of budgets are written as exact texts."""
     rest = dict(budget)
-    asked: dict[str, Any] = {"sql": question}
+    asked: dict[str, Any] = {"sql": question if isinstance(question, str) else list(question)}
     asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := rest.pop(name, None)) is not None}
     asked |= {"simultaneous": True} if rest.pop("simultaneous", None) else {}
+    asked |= {} if (loss := rest.pop("loss", None)) is None else {"loss": loss}
     asked |= {"interval": False} if rest.pop("interval", None) is False else {}
     if (weights := rest.pop("weights", None)) is not None:
         asked["weights"] = {name: decimal_text(weight) for name, weight in read_weights(weights)}

@@ -220,6 +220,7 @@ class Table:
     assumed_rows: int = ASSUMED_ROWS
     period: str | None = None  # the date column that says in which period a row is
     per: Per | None = None  # what a period is, if it has that column
+    never: tuple[str, ...] = ()  # conditions that no synthetic row meets; preparation and questions know nothing of them
 
     @property
     def most_rows(self) -> int:

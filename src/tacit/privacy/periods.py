@@ -6,6 +6,7 @@ periods have begun and which are closed: neither a clock nor a row has a part in
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ LONGEST_LIST = 3  # runs of periods that a sentence names
 
 Run = tuple[int, int]  # the first and the last of consecutive periods
 Runs = tuple[Run, ...]  # disjoint, in order, with a gap between two of them
+Versions = tuple[tuple[int, int, str], ...]  # runs of periods in order, each with the version of its rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,24 @@ def both(one: Runs, other: Runs) -> Runs:
     return merged((low, high) for low, high in pairs if low <= high)
 
 
+def contains(runs: Runs, number: int) -> bool:
+    """Whether a period is one of them."""
+    return any(low <= number <= high for low, high in runs)
+
+
+def minus(one: Runs, other: Runs) -> Runs:
+    """The periods of the one that are not of the other.
+
+    >>> minus(((1, 5), (8, 9)), ((2, 3), (9, 12)))
+    ((1, 1), (4, 5), (8, 8))
+    """
+    left = one
+    for low, high in other:
+        cut = ((a, min(b, low - 1)) for a, b in left), ((max(a, high + 1), b) for a, b in left)
+        left = merged((a, b) for each in cut for a, b in each if a <= b)
+    return left
+
+
 def merged(runs: Iterable[Run]) -> Runs:
     """The periods of any of the runs, in the one form.
 
@@ -224,9 +244,9 @@ def named(runs: Runs, calendar: Calendar) -> str:
 class Per:
     """The declaration of a budget for each period.
 
-    `begun` are the periods that have begun by the owner's word (None: nothing is prepared), `closed` the last one that is closed.
-    `lifetime` is the budget (epsilon, delta) of a whole person over all periods, if one is declared; `zone` is that in which
-    moments become days.
+    `begun` are the periods that have begun by the owner's word (None: nothing is prepared), `closed` the last one that is closed,
+    and `versions` those of the prepared rows, where periods can have different ones. `lifetime` is the budget (epsilon, delta) of a
+    whole person over all periods, if one is declared; `zone` is that in which moments become days.
     """
 
     calendar: Calendar
@@ -234,6 +254,7 @@ class Per:
     closed: int | None = None
     begun: Run | None = None
     zone: str | None = None
+    versions: Versions = ()
 
     @property
     def through(self) -> str | None:
@@ -253,11 +274,46 @@ class Period:
 
 
 def periods_of(per: Per | None, version: str) -> list[Period]:
-    """The periods that have begun, the oldest first; empty where the budget has none."""
+    """The periods that have begun, the oldest first, each with its version or the common one; empty without periods."""
     if per is None or per.begun is None:
         return []
     calendar, last = per.calendar, per.closed
+    known = {at: told for low, high, told in per.versions for at in range(low, high + 1)}
     return [
-        Period(calendar.name(at), calendar.first_day(at), calendar.last_day(at), last is not None and at <= last, version)
+        Period(
+            calendar.name(at),
+            calendar.first_day(at),
+            calendar.last_day(at),
+            last is not None and at <= last,
+            known.get(at, version),
+        )
         for at in range(per.begun[0], per.begun[1] + 1)
     ]
+
+
+def renewed(before: Versions, closed: int | None, begun: Run, version: str) -> Versions:
+    """The versions after an addition: a new one for every period that is not closed, whatever came, and for no closed one.
+
+    >>> renewed(((1, 6, "old"),), 4, (1, 7), "new")
+    ((1, 4, 'old'), (5, 7, 'new'))
+    """
+    kept = [] if closed is None else [(low, min(high, closed), told) for low, high, told in before if low <= closed]
+    first = begun[0] if closed is None else max(begun[0], closed + 1)
+    return (*kept, *(((first, begun[1], version),) if first <= begun[1] else ()))
+
+
+def version_read(versions: Versions, runs: Runs, version: str, beside: bool) -> str:
+    """The version of what a question reads: of the rows of its periods, and `version` of tables without, if it reads one `beside`.
+
+    Periods of one version have that one; of several, a hash of them. All of it is public: no row has a part in a version.
+
+    >>> version_read(((1, 4, "old"), (5, 7, "new")), ((2, 3),), "new", beside=False)
+    'old'
+    """
+    read = [(low, high, told) for low, high, told in versions if both(runs, ((low, high),))]
+    told = {version} if beside or not read else set()
+    told |= {each for _, _, each in read}
+    if len(told) == 1:
+        return told.pop()
+    where = [f"{first} {last} {each}" for low, high, each in read for first, last in both(runs, ((low, high),))]
+    return hashlib.sha256("\n".join([*where, version if beside else ""]).encode()).hexdigest()[:32]

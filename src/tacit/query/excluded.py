@@ -67,7 +67,7 @@ def excluded(question: Question) -> Question:
     if private(question):
         return question
     tests, made = _conditions_of(question.group.child)
-    most = MOST_STEPS // question.among  # the same in all parts, so that grouping sets agree on the values of a key
+    most = MOST_STEPS // (question.among * question.questions)  # the same in all parts, so that grouping sets agree on a key
     keys = tuple(_key_left(key, tests, made, most) for key in question.group.keys) if tests else question.group.keys
     return replace(question, group=replace(question.group, keys=keys))
 

@@ -22,7 +22,7 @@ from tacit.errors import InvalidInput, NotAllowed
 from tacit.mechanisms.residual_shares import read_loss
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
-from tacit.privacy.periods import Runs, named
+from tacit.privacy.periods import Runs, named, version_read
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.free import Facts, free_columns, may_select_from_answers
 from tacit.query.language.syntax import Select, Statement
@@ -90,9 +90,9 @@ class Remembered:
 class Offer:
     """A question with its quotes; `key` is that of its answer, and `tables` are the private ones that it reads.
 
-    `older` are keys under which an answer to it may have been kept, of the time when requests differed that now do not, or when
-    its plan was another. `charge` are its periods, where the budget is one of each. `without_rank` if it was asked without
-    intervals and has no quantile, which alone could do without.
+    `version` is that of the rows which it reads. `older` are keys under which an answer to it may have been kept, of the time when
+    requests differed that now do not, or when its plan was another. `charge` are its periods, where the budget is one of each.
+    `without_rank` if it was asked without intervals and has no quantile, which alone could do without.
     """
 
     question: Question
@@ -102,6 +102,7 @@ class Offer:
     older: tuple[str, ...] = ()
     without_rank: bool = False
     charge: Charge | None = None
+    version: str = ""
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -109,8 +110,8 @@ class Offer:
         return tuple(quote.event for quote in self.quotes)
 
 
-def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFacts, version: str) -> Offer:
-    """The quotes for a question within a request, on a version of the prepared data.
+def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFacts, version: str, renewed: bool = True) -> Offer:
+    """The quotes for a question within a request, on a version of the prepared data; without `renewed`, it is that of its rows.
 
     A question without quantiles is the same with and without intervals, which only quantiles can do without.
     """
@@ -121,13 +122,22 @@ def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFact
     wanted = replace(asked, interval=True) if without_rank else asked
     quotes = price(question, wanted, catalog.change, public_rows, catalog.cores) if without_rank else quotes
     tables = tuple(dict.fromkeys(table.name for part in question.parts for table in tables_of(part.group)))
+    version = _version_read(question, catalog, version) if renewed else version
     key = key_of(quotes[0], version)
     requests = dict.fromkeys((wanted, asked))
     plans = (question, *(() if not _was_another(question) else _earlier(select, catalog, public)))
     every = dict.fromkeys(each for plan in plans for each in (plan, _with_all_groups(plan)))
     keys = (key_of(replace(quotes[0], question=plan, request=each), version) for plan in every for each in requests)
     older = tuple(dict.fromkeys(each for each in keys if each != key))
-    return Offer(question, quotes, key, tables, older, without_rank, charge_of(quotes, catalog))
+    return Offer(question, quotes, key, tables, older, without_rank, charge_of(quotes, catalog), version)
+
+
+def _version_read(question: Question, catalog: Catalog, version: str) -> str:
+    """The version of the rows that a question reads: an answer about closed periods stays the same when others are renewed."""
+    if catalog.per is None or not catalog.per.versions:
+        return version
+    beside = any(table.period is None for part in question.parts for table in tables_of(part.group))
+    return version_read(catalog.per.versions, charged(question), version, beside)
 
 
 def charge_of(quotes: Sequence[Quote], catalog: Catalog) -> Charge | None:
@@ -269,8 +279,6 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
 
     With several `epsilons`, the explanation is that of the first, and `budgets` has the price and the errors at each.
     """
-    from tacit.query.price.explanation import AtBudget
-
     assumed = Assumed.of(budget)
     given = {name: value for name, value in budget.items() if name not in Assumed.__slots__}
     if (columns := free_columns(asked, asker.catalog, asker.public)) is not None:
@@ -281,7 +289,15 @@ def explained(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: C
         return _derivation_explained(derivation, asked, given, asker, seen, assumed)
     if asked.limit == 0:
         return _explained_without_rows(asked, asker, seen)
-    requests = requests_of(asked, given, assumed)
+    return price_explained(asked, requests_of(asked, given, assumed), asker, seen, assumed)
+
+
+def price_explained(
+    asked: Select, requests: Sequence[Request], asker: Asker, seen: Callable[[], Seen], assumed: Assumed
+) -> Explanation:
+    """The explanation at the first of several budgets, with the price and the errors at each."""
+    from tacit.query.price.explanation import AtBudget
+
     explanations = [_price_explained(asked, wanted, asker, seen, assumed.group_rows) for wanted in requests]
     if not assumed.epsilons:
         return explanations[0]

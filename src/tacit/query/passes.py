@@ -20,6 +20,7 @@ from tacit.privacy.catalog import Catalog
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.excluded import excluded
 from tacit.query.intervals.aggregates import MOST_QUANTILES, drawn_in_groups, moments_of
+from tacit.query.language.sql import in_question
 from tacit.query.language.syntax import Select
 from tacit.query.periods import in_periods
 from tacit.query.plan import (
@@ -194,11 +195,27 @@ def rewrite(select: Select, catalog: Catalog, public: PublicFacts, counting: Cou
     """The query as a plan; a function of the text, the catalog and the public tables alone. `counting` is today's by default."""
     counting = counting or Counting(rows_of, copies, limited, together)
     with one_question():
-        question = qualify(select, catalog, public, counting.rows_of)
-    beside = tuple(_through(part, counting) for part in question.beside)
-    below = tuple(replace(_through(part, counting), beside=beside) for part in question.below)
-    whole = replace(_through(question, counting), beside=beside, below=below)
+        return _of_list(select, catalog, public, counting) if select.also else _of_one(select, catalog, public, counting, 1)
+
+
+def _of_one(select: Select, catalog: Catalog, public: PublicFacts, counting: Counting, questions: int) -> Question:
+    """The plan of one question among several; what may be done for it is divided among them."""
+    question = qualify(select, catalog, public, counting.rows_of)
+    beside = tuple(_through(replace(part, questions=questions), counting) for part in question.beside)
+    below = tuple(replace(_through(replace(part, questions=questions), counting), beside=beside) for part in question.below)
+    whole = replace(_through(replace(question, questions=questions), counting), beside=beside, below=below)
     return whole if catalog.per is None else in_periods(whole, catalog.per)
+
+
+def _of_list(select: Select, catalog: Catalog, public: PublicFacts, counting: Counting) -> Question:
+    """The plan of a list of questions. Each is read by itself; a refusal names its question."""
+    from tacit.query.listed import joined, questions_of
+
+    plans, asked = [], questions_of(select)
+    for number, each in enumerate(asked, 1):
+        with in_question(number):
+            plans.append(_of_one(each, catalog, public, counting, len(asked)))
+    return joined(plans)
 
 
 def _through(question: Question, counting: Counting) -> Question:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_EVEN
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 from typing import Literal as Choice
@@ -270,6 +271,9 @@ class Question:
     A question may have several parts, each with a group and calls of its own. Those in `beside` have no keys and one output,
     which every part may use. The rows of those in `below` stand below its own: they have as many outputs and orders, and the
     limit of the first is that of all. `among` is the number of parts that have rows.
+
+    The plan of a list has the parts of all its questions, `listed` says how many of those with rows each question has, and
+    `questions` how many questions there are; then every part has an order, a limit and an `among` of its own question.
     """
 
     group: Group
@@ -283,11 +287,23 @@ class Question:
     beside: tuple[Question, ...] = field(default=(), metadata=UNSAID)
     below: tuple[Question, ...] = field(default=(), metadata=UNSAID)
     among: int = field(default=1, metadata=UNSAID)
+    listed: tuple[int, ...] = field(default=(), metadata=UNSAID)
+    questions: int = field(default=1, metadata=UNSAID)
 
     @property
     def shown(self) -> tuple[Question, ...]:
         """The parts that have rows in the answer, in order."""
         return self, *self.below
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Of each question of a list, the first of its parts among those with rows, and the end; of one by itself, all."""
+        return tuple(pairwise(accumulate(self.listed or (len(self.shown),), initial=0)))
+
+    @property
+    def headed(self) -> tuple[Output, ...]:
+        """The columns of the answer; of a list, those of all answers in their order."""
+        return tuple(output for start, _ in self.spans for output in self.shown[start].outputs)
 
     @property
     def parts(self) -> tuple[Question, ...]:

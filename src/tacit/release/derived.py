@@ -262,7 +262,7 @@ def together(sold: Sequence[tuple[Offer, Sale, Sold[Answer]]], version: str) -> 
     for offer, sale, each in sold:
         quote = offer.quotes[each.offer]
         parts = each.value.parts if sale.key == offer.key else None  # else its plan was another
-        released.append(Released(each.value, quote, parts_read(quote, parts, version)))
+        released.append(Released(each.value, quote, parts_read(quote, parts, offer.version)))
     epsilon, delta = sum((each.epsilon for each in receipts), Fraction(0)), sum((each.delta for each in receipts), Fraction(0))
     left, entries = sold[-1][2].left, tuple(each.entry for _, _, each in sold)
     again = all(each.repeated for _, _, each in sold)

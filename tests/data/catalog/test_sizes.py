@@ -20,7 +20,7 @@ import tacit
 from stored import catalog, number, table, write_csv
 from tacit.data.catalog import read_catalog
 from tacit.data.catalog.sizes import LADDER, rows_from, with_rows
-from tacit.data.prepare import _check_size, prepare
+from tacit.data.prepare import check_size, prepare
 from tacit.data.store import kept_version, prepared_for
 from tacit.doors.cli import app
 from tacit.errors import InvalidCatalog, InvalidInput, StoreUnusable, TooMuchWork
@@ -136,11 +136,11 @@ def test_a_store_of_before_stays_valid_and_is_priced_at_its_number(place: Path) 
 
 def test_a_larger_table_stops_with_a_ladder_and_never_with_what_was_counted(tmp_path: Path) -> None:
     (visits,) = catalog(tmp_path, table("visits", tmp_path / "v.csv", number("x", 0, 1))).tables.values()
-    _check_size(visits, ASSUMED_ROWS)
+    check_size(visits, ASSUMED_ROWS)
     texts = set()
     for counted in (ASSUMED_ROWS + 1, 3_141_592, 10**9 + 7):
         with pytest.raises(StoreUnusable) as caught:
-            _check_size(visits, counted)
+            check_size(visits, counted)
         texts.add(str(caught.value))
     (text,) = texts
     assert "[tables.visits]: rows_at_most = 10000000, 100000000 or 1000000000" in text

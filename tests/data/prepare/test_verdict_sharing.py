@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stored import catalog, number, table, write_csv
-from tacit.data.prepare import Prepared, prepare
-from tacit.data.prepare.verdict import NotAccepted, Sharing
+from tacit.data.prepare import prepare
+from tacit.data.prepare.verdict import NotAccepted, Prepared, Sharing
 from tacit.privacy.catalog import Column, Owner
 
 COST = number("cost", 0, 9)

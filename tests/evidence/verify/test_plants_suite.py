@@ -39,6 +39,7 @@ BREAKS = {
     "occupied": "purity",
     "counted": "loss",
     "tails": "loss",
+    "prior": "loss",
     "tree": "loss",
     "share": "loss",
     "rounds": "loss",

@@ -27,7 +27,7 @@ def test_the_weight_of_outputs_beyond_a_ratio():
 
 def test_sound_worlds_hold_and_planted_ones_do_not():
     assert all(not case.run(Effort()).broken for case in exhaustive())
-    assert {plant for plant, _ in plant_cases()} == {"fakes", "occupied", "counted", "tails"}
+    assert {plant for plant, _ in plant_cases()} == {"fakes", "occupied", "counted", "tails", "prior"}
     assert all(case.run(Effort(samples=16)).broken for _, (_, case) in plant_cases())
 
 

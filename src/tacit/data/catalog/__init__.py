@@ -323,9 +323,9 @@ Declared = Mapping[str, Any]
 Columns = dict[str, Column | LawViolated]
 
 OF_ROWS = ("max_rows", "max_rows_per_group")
-OF_UNITS = ("unit", "period", *OF_ROWS, "rows_at_most", "max_joined_rows", "no_unit", "min_people", "min_rows")
+OF_UNITS = ("unit", "period", *OF_ROWS, "rows_at_most", "max_joined_rows", "no_unit", "min_people", "min_rows", "never")
 OF_CSV = ("encoding", "separator")
-READ_APART = ("source", "columns", "unit", *OF_CSV, *KEYS)
+READ_APART = ("source", "columns", "unit", "never", *OF_CSV, *KEYS)
 EXAMPLES = {
     "csv": '{ csv = "visits.csv", multiline = true }',
     "parquet": '{ parquet = "visits" }',
@@ -356,6 +356,7 @@ def read_tables(declared: Declared, folder: Path | None, reading: Reading) -> di
             unit=units[name],
             line=reading.line(paths[name]),
             notation=notations[name],
+            never=tuple([never] if isinstance(never := body.get("never", ()), str) else never),
             **{key: value for key, value in body.items() if key not in READ_APART},
         )
         for name, body in bodies.items()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -46,7 +46,7 @@ from tacit.data.prepare.staging import (
     tally,
     with_examples,
 )
-from tacit.data.prepare.verdict import ColumnReport, NotAccepted, Sharing, alarms, units_in_common
+from tacit.data.prepare.verdict import NotAccepted, Prepared, Sharing, TableReport, alarms, units_in_common
 from tacit.data.store import StoreInfo, kept_version, ledger_mark, new_info, new_store_folder, store_file, write_info
 from tacit.errors import InvalidCatalog, StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
@@ -56,55 +56,6 @@ if TYPE_CHECKING:
 
 MEMORY = "60%"
 FACTORS = (2, 4)  # times max_rows: the report states how many rows these would keep
-
-
-@dataclass(frozen=True, slots=True)
-class TableReport:
-    """Counts of the rows of one table that were kept, dropped or shared. For the data owner alone.
-
-    `kept` rows are stored once for each owner, `copies` in total. Of the rows that no value drops, `shared` have several owners (at
-    most `most_owners`), and `unnamed` have none: these are dropped, or are units of their own, as declared. `dropped` counts rows
-    by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key). `left_out` names the
-    undeclared columns of a public table that cannot be read from the data, and why. If rows exceed a limit, `would_keep` is the
-    number of copies that a larger max_rows would keep. `alike` counts, for each key column, the keys that differ from another in
-    case, blanks or leading zeros only: the same people, perhaps, as two units. `alarms` are results that the catalog cannot intend.
-    """
-
-    name: str
-    public: bool
-    read: int
-    kept: int
-    dropped: Mapping[str, int]
-    columns: tuple[ColumnReport, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    unnamed: int = 0
-    copies: int = 0
-    shared: int = 0
-    most_owners: int = 1
-    would_keep: Mapping[int, int] = field(default_factory=dict)
-    alarms: tuple[str, ...] = ()
-    alike: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The result of preparation. Its counts are exact and private: they are for the data owner alone.
-
-    So is `unchanged`: whether sources and catalog are known to be those of the preparation before.
-    """
-
-    store: Path
-    version: str
-    tables: tuple[TableReport, ...]
-    sharing: tuple[Sharing, ...] = ()
-    notes: tuple[str, ...] = ()
-    unchanged: bool = False
-
-    @property
-    def alarms(self) -> tuple[str, ...]:
-        """Results that the catalog cannot intend, within tables and between them."""
-        own = [f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms]
-        return (*own, *(each.alarm for each in self.sharing if each.alarm))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,33 +84,39 @@ def prepare(
     unless `keep_version` declares that nothing has changed. `given` has the rows of tables whose source is memory.
     """
     version = kept_version(catalog) if keep_version else None
-    with new_store_folder(catalog) as folder, _in_our_words(memory):
+    with new_store_folder(catalog) as folder, in_our_words(memory):
         bench = Workshop(folder / "spill", memory, progress, _steps(catalog), words=DIALECTS["duckdb"])
         with closing(bench.engine), MAKING[catalog.store_engine](bench, catalog, folder) as making:
             read_from = making.near(place_given(catalog, given or {}, folder))
-            private, shared = _prepare_private(making.maker, read_from, tables_in_parquet(catalog), ranking_key(catalog.kept))
+            private, shared, finished = _prepare_private(
+                making.maker, read_from, tables_in_parquet(catalog), ranking_key(catalog.kept)
+            )
             public = {each.name: _prepare_public(bench, read_from, each) for each in read_from.tables.values() if each.public}
-            mark = mark or _old_mark(catalog)
+            mark = mark or old_mark(catalog)
             public_columns = {table: columns for table, (columns, _) in public.items()}
             info = new_info(catalog, mark.ledger, mark.head, public_columns, version)
             reports = {**private, **{table: report for table, (_, report) in public.items()}}
-            judged = tuple(_with_alarms(reports[key]) for key in catalog.tables)
+            judged = tuple(with_alarms(reports[key]) for key in catalog.tables)
             prepared = Prepared(store_file(catalog), info.version, judged, shared, making.notes)
             if prepared.alarms and not accept:
                 raise NotAccepted(prepared)
             making.describe(info)
+            if catalog.per is not None:
+                from tacit.data.prepare.keeping import keep_for_adding
+
+                keep_for_adding(bench, read_from, finished, folder)
     making.replaced()
     if progress is not None:
         progress("prepared", 1.0)
     return prepared
 
 
-def _with_alarms(report: TableReport) -> TableReport:
+def with_alarms(report: TableReport) -> TableReport:
     return replace(report, alarms=alarms(report.read, report.kept, report.columns))
 
 
 @contextmanager
-def _in_our_words(memory: str) -> Iterator[None]:
+def in_our_words(memory: str) -> Iterator[None]:
     """Replaces the engine's error message, which may quote cells."""
     try:
         yield
@@ -178,7 +135,7 @@ def _steps(catalog: Catalog) -> int:
     return 2 * len(catalog.tables) + len(keyed) + bool(keyed)
 
 
-def _old_mark(catalog: Catalog) -> LedgerMark:
+def old_mark(catalog: Catalog) -> LedgerMark:
     with suppress(StoreUnusable):  # preparation replaces a damaged store
         return LedgerMark(*ledger_mark(catalog))
     return LedgerMark()
@@ -186,8 +143,11 @@ def _old_mark(catalog: Catalog) -> LedgerMark:
 
 def _prepare_private(
     workshop: Maker, catalog: Catalog, reach: frozenset[str], key: str
-) -> tuple[dict[str, TableReport], tuple[Sharing, ...]]:
-    """Stage all private tables, rank those with named units, number the units, and write. Units are shared by all tables."""
+) -> tuple[dict[str, TableReport], tuple[Sharing, ...], tuple[Keys, int]]:
+    """Stage all private tables, rank those with named units, number the units, and write. Units are shared by all tables.
+
+    Returns the form of the keys, and how many codes of units there are, too.
+    """
     tables = [table for table in catalog.tables.values() if not table.public]
     held = stage_all(workshop, catalog, reach, key)
     key_type = held.type
@@ -195,18 +155,19 @@ def _prepare_private(
     keyed = [table for table in tables if own_key(table)]
     spaces, holders = coded_keys(catalog), dict[str, int | None]()
     for table in keyed:
-        ranking = _ranking_of(workshop, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
-        holders[table.name] = _rank(workshop, table, ranking, ways[table.name], key)
+        ranking = ranking_of(workshop, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
+        holders[table.name] = rank_rows(workshop, table, ranking, ways[table.name], key)
     codes = _codes(workshop, catalog, ways, key_type)
     units = _number_units(workshop, holders)
     reports = {}
     for table in tables:
         kept_codes = {column: codes[space] for column, space in spaces[table.name].items()}
-        workshop.write(table.name, _stored_table(workshop, table, units, kept_codes, key_type), f"writing {table.name}")
+        workshop.write(table.name, stored_rows(workshop, table, units, kept_codes, key_type), f"writing {table.name}")
         reports[table.name] = report = _report(workshop, catalog, table, ways[table.name], key_type)
-        _check_size(table, report.copies)
-        units = units.and_further(report.unnamed if _keeps_unnamed(table) else 0)
-    return reports, units_in_common(workshop, catalog, {table.name: _ranked_name(table) for table in keyed})
+        check_size(table, report.copies)
+        units = units.and_further(report.unnamed if keeps_unnamed(table) else 0)
+    shared = units_in_common(workshop, catalog, {table.name: ranked_name(table) for table in keyed})
+    return reports, shared, (held, units.most)
 
 
 def _look_ups(workshop: Maker, ways: Mapping[str, tuple[Link, ...]], key_type: str) -> dict[str, list[LookUp]]:
@@ -234,7 +195,7 @@ def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], 
     code_tables: dict[Reference, str] = {}
     for space, holders in held.items():
         led, *further = next(ways[table.name] for table, column in holders if column == own_key(table))
-        rows = (f"SELECT {key_sql(column, key_type)}, tacit_holder FROM {_ranked_name(table)}" for table, column in holders)
+        rows = (f"SELECT {key_sql(column, key_type)}, tacit_holder FROM {ranked_name(table)}" for table, column in holders)
         pairs = " UNION ".join(rows) if further else f"SELECT tacit_link, tacit_holder FROM {led.pairs}"
         codes = name(f"tacit_codes {'.'.join(space)}")
         named = f"SELECT * FROM ({pairs}) AS pairs (tacit_value, tacit_holder)"
@@ -243,7 +204,7 @@ def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], 
     return code_tables
 
 
-def _ranking_of(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> Ranking:
+def ranking_of(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp], coded: tuple[str, ...]) -> Ranking:
     """Of the rows up to the largest limit that the data owner's report considers; fewer are stored."""
     columns, most = stored_columns(table), table.max_rows * (FACTORS[-1] if table.unit else 1)
     names_rows = table.key is not None and (table.key != own_key(table) or bool(look_ups))  # otherwise the key names the unit
@@ -254,14 +215,14 @@ def _ranking_of(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp
     return Ranking(packing_of(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before, period)
 
 
-def _rank(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> int | None:
+def rank_rows(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> int | None:
     """Put the ranked rows into a table of the engine; returns how many units they have, if the engine has numbered these."""
-    staged, condition, words = staged_name(table), _kept(table), f"ranking {table.name}"
+    staged, condition, words = staged_name(table), kept_rows(table), f"ranking {table.name}"
     if workshop is workshop.bench and _alone(workshop, table, ranking, condition):
-        workshop.keep(_ranked_name(table), ranking.alone(staged, condition), step=words)
+        workshop.keep(ranked_name(table), ranking.alone(staged, condition), step=words)
         return None
     rows = ranking.ranked(staged, condition, look_ups)
-    return workshop.keep_by_holder(_ranked_name(table), rows, ranking.secrets(key), words)
+    return workshop.keep_by_holder(ranked_name(table), rows, ranking.secrets(key), words)
 
 
 def _alone(workshop: Maker, table: Table, ranking: Ranking, condition: str) -> bool:
@@ -281,7 +242,7 @@ class Units(NamedTuple):
 
     def rows(self, table: Table) -> str:
         """SQL for the ranked rows with `tacit_unit`."""
-        ranked = _ranked_name(table)
+        ranked = ranked_name(table)
         if self.numbered:
             return f"(SELECT *, tacit_number AS tacit_unit FROM {ranked}) AS held"
         return f"{ranked} AS held JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder"
@@ -299,7 +260,7 @@ def _number_units(workshop: Maker, holders: Mapping[str, int | None]) -> Units:
     return Units(workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units") if holders else 0, False)
 
 
-def _stored_table(workshop: Maker, table: Table, units: Units, codes: Mapping[str, str], key_type: str) -> str:
+def stored_rows(workshop: Maker, table: Table, units: Units, codes: Mapping[str, str], key_type: str) -> str:
     """The rows of named units by their codes, with the codes of their keys.
 
     Rows that are units of their own get the codes after those of the other units, and no key codes, because nothing refers to them.
@@ -316,18 +277,18 @@ def _stored_table(workshop: Maker, table: Table, units: Units, codes: Mapping[st
     named = f"SELECT tacit_unit, tacit_rank{values}{coded} FROM {units.rows(table)}{looked_up} WHERE tacit_rank < {table.max_rows}"
     none = "".join(f", CAST(NULL AS {words.types.whole}) AS {name(code_name(column))}" for column in codes)
     parts = [named] if own_key(table) is not None else []
-    if _keeps_unnamed(table):
-        rows = f"SELECT * FROM {staged_name(table)} WHERE {_kept(table)} AND {_without_key(table)}"
+    if keeps_unnamed(table):
+        rows = f"SELECT * FROM {staged_name(table)} WHERE {kept_rows(table)} AND {without_key(table)}"
         alone = f"SELECT tacit_unit, CAST(0 AS {words.types.whole}) AS tacit_rank{values}{none}"
         parts.append(f"{alone} FROM ({workshop.numbered(rows, 'tacit_unit', units.most)})")
     return " UNION ALL ".join(parts)
 
 
-def _keeps_unnamed(table: Table) -> bool:
+def keeps_unnamed(table: Table) -> bool:
     return own_key(table) is None or table.no_unit == "own"
 
 
-def _without_key(table: Table) -> str:
+def without_key(table: Table) -> str:
     """SQL that is true for staged rows whose own key is missing."""
     own = own_key(table)
     return "TRUE" if own is None else f"{key_name(own)} IS NULL"
@@ -338,18 +299,18 @@ def _report(workshop: Maker, catalog: Catalog, table: Table, way: list[LookUp], 
     counts = with_examples(workshop.bench, catalog, table, tally(workshop, staged_name(table), columns))
     unnamed, shared, most = _owner_counts(workshop, table, way, key_type)
     ((copies,),) = workshop.rows(f"SELECT count(*) FROM {workshop.stored(table.name)}")
-    used = f"SELECT count(DISTINCT tacit_row) FROM {_ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
+    used = f"SELECT count(DISTINCT tacit_row) FROM {ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
     rows = workshop.rows(used)[0][0] if shared else copies
-    without_unit = 0 if _keeps_unnamed(table) else unnamed
+    without_unit = 0 if keeps_unnamed(table) else unnamed
     later = _not_begun(workshop, table)
     limit = counts.read - counts.dropped - without_unit - rows - later
     dropped = {"value": counts.dropped, "no unit": without_unit, "limit": limit, **({"not begun": later} if table.per else {})}
     sharing = {"copies": copies, "shared": shared, "most_owners": most, "alike": _alike(workshop, catalog, table, key_type)}
-    larger = _would_keep(workshop, table, unnamed if _keeps_unnamed(table) else 0) if table.unit and dropped["limit"] else {}
+    larger = _would_keep(workshop, table, unnamed if keeps_unnamed(table) else 0) if table.unit and dropped["limit"] else {}
     return TableReport(table.name, False, counts.read, rows, dropped, counts.columns, unnamed=unnamed, would_keep=larger, **sharing)
 
 
-def _kept(table: Table) -> str:
+def kept_rows(table: Table) -> str:
     """SQL that is true for staged rows that are stored, except for limits."""
     return stored_condition(table) if table.per else kept_condition(stored_columns(table))
 
@@ -359,7 +320,7 @@ def _not_begun(workshop: Maker, table: Table) -> int:
     if table.per is None:
         return 0
     kept = kept_condition(stored_columns(table))
-    return int(workshop.rows(f"SELECT count(*) FROM {staged_name(table)} WHERE {kept} AND NOT ({_kept(table)})")[0][0])
+    return int(workshop.rows(f"SELECT count(*) FROM {staged_name(table)} WHERE {kept} AND NOT ({kept_rows(table)})")[0][0])
 
 
 def _alike(workshop: Maker, catalog: Catalog, table: Table, key_type: str) -> dict[str, dict[str, int]]:
@@ -374,16 +335,16 @@ def _would_keep(workshop: Maker, table: Table, unnamed: int) -> dict[int, int]:
     """How many copies would be stored with a larger max_rows."""
     limits = [factor * table.max_rows for factor in FACTORS]
     (counts,) = workshop.rows(
-        f"SELECT {', '.join(f'count(*) FILTER (WHERE tacit_rank < {limit})' for limit in limits)} FROM {_ranked_name(table)}"
+        f"SELECT {', '.join(f'count(*) FILTER (WHERE tacit_rank < {limit})' for limit in limits)} FROM {ranked_name(table)}"
     )
     return {limit: count + unnamed for limit, count in zip(limits, counts, strict=True)}
 
 
 def _owner_counts(workshop: Maker, table: Table, way: list[LookUp], key_type: str) -> tuple[int, int, int]:
     """Of the rows that no value drops: how many have no unit, how many have several, and the most that one row can have."""
-    rows = f"{staged_name(table)} WHERE {_kept(table)}"
+    rows = f"{staged_name(table)} WHERE {kept_rows(table)}"
     if not way:
-        return int(workshop.rows(f"SELECT count(*) FROM {rows} AND {_without_key(table)}")[0][0]), 0, 1
+        return int(workshop.rows(f"SELECT count(*) FROM {rows} AND {without_key(table)}")[0][0]), 0, 1
     own = f"SELECT {key_sql(own_key(table), key_type)} AS tacit_own FROM {rows}"
     several = "tacit_least <> tacit_largest"
     tests = (("count(*)", "tacit_least IS NULL"), ("count(*)", several), ("max(tacit_ways)", several))
@@ -394,7 +355,7 @@ def _owner_counts(workshop: Maker, table: Table, way: list[LookUp], key_type: st
     return unnamed, shared, max(most, 1)
 
 
-def _check_size(table: Table, stored: int) -> None:
+def check_size(table: Table, stored: int) -> None:
     """Refuse a table above its declared size: the bound on the work of a query depends on it. The old store stays."""
     if stored > table.most_rows:
         said = "is assumed where rows_at_most is missing" if table.rows_at_most is None else "is declared as rows_at_most"
@@ -411,12 +372,12 @@ def _check_size(table: Table, stored: int) -> None:
 def _prepare_public(workshop: Workshop, catalog: Catalog, table: Table) -> tuple[dict[str, Column], TableReport]:
     """Copy a public table, with its declared columns and those found in the data."""
     columns, left_out, rows = _public_columns(workshop, catalog, table)
-    workshop.keep(_ranked_name(table), cleaned_rows(workshop, columns, rows, {}))
+    workshop.keep(ranked_name(table), cleaned_rows(workshop, columns, rows, {}))
     values = ", ".join(f"{sql} AS {name(column)}" for column, sql in packing_of(columns, workshop.words).unpack().items())
     workshop.write(
-        table.name, f"SELECT {values} FROM {_ranked_name(table)} WHERE {kept_condition(columns)}", f"writing {table.name}"
+        table.name, f"SELECT {values} FROM {ranked_name(table)} WHERE {kept_condition(columns)}", f"writing {table.name}"
     )
-    counts = examples_in(workshop, columns, rows, tally(workshop, _ranked_name(table), columns))
+    counts = examples_in(workshop, columns, rows, tally(workshop, ranked_name(table), columns))
     dropped = {"value": counts.dropped, "no unit": 0, "limit": 0}
     stored = counts.read - counts.dropped
     return columns, TableReport(table.name, True, counts.read, stored, dropped, counts.columns, left_out, copies=stored)
@@ -443,7 +404,7 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
     return columns, left_out, Rows(staged_name(table), raws, seen[-1].typed)
 
 
-def _ranked_name(table: Table) -> str:
+def ranked_name(table: Table) -> str:
     return _ranked_relation(table.name)
 
 

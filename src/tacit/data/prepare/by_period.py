@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 
 from tacit.data.prepare.packing import packing_of
 from tacit.data.prepare.staging import kept_condition, stored_columns
+from tacit.data.store import PERIOD
 from tacit.privacy.catalog import Table
 from tacit.privacy.periods import Calendar
 
-PERIOD = "tacit_period"
+__all__ = ["PERIOD", "begun_condition", "number_sql", "period_sql", "stored_condition"]
 FAR = 10**6  # periods, by which numbers are shifted so that division rounds down: no day is so far from 1970
 
 

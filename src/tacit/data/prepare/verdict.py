@@ -9,16 +9,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tacit.data.declaration import whole_text
 from tacit.data.engine import Maker
 from tacit.data.ownership import own_key
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog, Column, Table
-
-if TYPE_CHECKING:
-    from tacit.data.prepare import Prepared
 
 TOLD = ("unreadable", "unknown", "rounded")  # the fates for which an example is shown
 LOST = ("unreadable", "unknown", "too long", "below", "above")
@@ -87,6 +84,55 @@ class Sharing:
             return None
         one, other = self.tables
         return f"{one} and {other} have no unit in common, though {self.because}: are the keys written in one way?"
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """Counts of the rows of one table that were kept, dropped or shared. For the data owner alone.
+
+    `kept` rows are stored once for each owner, `copies` in total. Of the rows that no value drops, `shared` have several owners (at
+    most `most_owners`), and `unnamed` have none: these are dropped, or are units of their own, as declared. `dropped` counts rows
+    by reason: "value" (a column says drop), "no unit", "limit" (beyond max_rows, or repeating a key). `left_out` names the
+    undeclared columns of a public table that cannot be read from the data, and why. If rows exceed a limit, `would_keep` is the
+    number of copies that a larger max_rows would keep. `alike` counts, for each key column, the keys that differ from another in
+    case, blanks or leading zeros only: the same people, perhaps, as two units. `alarms` are results that the catalog cannot intend.
+    """
+
+    name: str
+    public: bool
+    read: int
+    kept: int
+    dropped: Mapping[str, int]
+    columns: tuple[ColumnReport, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    unnamed: int = 0
+    copies: int = 0
+    shared: int = 0
+    most_owners: int = 1
+    would_keep: Mapping[int, int] = field(default_factory=dict)
+    alarms: tuple[str, ...] = ()
+    alike: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The result of preparation. Its counts are exact and private: they are for the data owner alone.
+
+    So is `unchanged`: whether sources and catalog are known to be those of the preparation before.
+    """
+
+    store: Path
+    version: str
+    tables: tuple[TableReport, ...]
+    sharing: tuple[Sharing, ...] = ()
+    notes: tuple[str, ...] = ()
+    unchanged: bool = False
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """Results that the catalog cannot intend, within tables and between them."""
+        own = [f"{table.name}: {alarm}" for table in self.tables for alarm in table.alarms]
+        return (*own, *(each.alarm for each in self.sharing if each.alarm))
 
 
 class NotAccepted(StoreUnusable):

@@ -17,8 +17,8 @@ from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.privacy.rounding import counted
 
 if TYPE_CHECKING:
+    from tacit.accounting.ledger.accounts import Account
     from tacit.accounting.ledger.entries import Entry
-    from tacit.data_set import Account
     from tacit.privacy.catalog import Catalog
 
 LONGEST_QUESTION = 48

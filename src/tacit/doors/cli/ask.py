@@ -89,7 +89,13 @@ Question = Annotated[
     str | None,
     typer.Argument(metavar="[SQL]", help="One SELECT over declared tables; - reads it from standard input.", show_default=False),
 ]
-QuestionFile = Annotated[Path | None, typer.Option("--file", help="File with the question; - is standard input.")]
+QuestionFile = Annotated[
+    Path | None, typer.Option("--file", help="File with a question, or with several at one price; - is standard input.")
+]
+Loss = Annotated[
+    str | None,
+    typer.Option("--loss", help="Error of several questions or grouping sets to make small: squares (of all numbers) or largest."),
+]
 Params = Annotated[
     list[str] | None, typer.Option("--param", metavar="NAME=VALUE", help="Value of :NAME, or of $1 and ? by number; repeatable.")
 ]
@@ -130,6 +136,7 @@ def sql(
     tidy: Tidy = False,
     no_interval: NoInterval = False,
     weight: Weights = None,
+    loss: Loss = None,
     groups: Annotated[
         int | None, typer.Option("--groups", min=1, help="Largest number of groups to answer; required above 10,000.")
     ] = None,
@@ -141,7 +148,7 @@ def sql(
     server: ServerOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Answer one question with differential privacy. The budget is spent before any data is read.
+    """Answer a question with differential privacy, or several at one price. The budget is spent before any data is read.
 
     Example: tacit sql "SELECT COUNT(*) FROM visits" --epsilon 0.1
     """
@@ -150,8 +157,14 @@ def sql(
         check(chart)
     elif title is not None:
         raise InvalidInput("--title names a chart; add for example --chart answer.svg")
-    budget = read_budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
+    budget = read_budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ()) | _loss(loss)
     text, params = text_of(question, file), parameters(param or ())
+    if is_list(text):
+        _refuse_forms(as_csv, chart)
+        with _respondent(catalog, analyst, server) as session:
+            answers = session.ask(text, params=params, **budget, groups=groups, tidy=tidy)
+        print_json(answers.to_dict()) if as_json else console().print(str(answers), soft_wrap=True, markup=False, highlight=False)
+        return
     with _respondent(catalog, analyst, server) as session:
         answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
     print_answer(answer, as_csv, as_json)
@@ -159,6 +172,26 @@ def sql(
         answer.chart(chart, title=title)
         if not (as_json or as_csv):
             console().print(f"chart: {chart}", soft_wrap=True)
+
+
+def is_list(text: str) -> bool:
+    """Whether a text has several questions; the reader of SQL is loaded only for one that may."""
+    if ";" not in text:
+        return False
+    from tacit.query.language.sql import is_list
+
+    return is_list(text)
+
+
+def _refuse_forms(as_csv: bool, chart: Path | None) -> None:
+    """Refuse what is made of one answer, before several are paid for."""
+    if as_csv or chart is not None:
+        named = "--csv" if as_csv else "--chart"
+        raise InvalidInput(f"{named} is for one question, and the file has several; use --json, or ask one by itself")
+
+
+def _loss(loss: str | None) -> dict[str, Any]:
+    return {} if loss is None else {"loss": loss}
 
 
 def print_answer(answer: Answer, as_csv: bool, as_json: bool) -> None:
@@ -181,6 +214,7 @@ def explain(
     simultaneous: Simultaneous = False,
     no_interval: NoInterval = False,
     weight: Weights = None,
+    loss: Loss = None,
     epsilons: Annotated[
         str | None, typer.Option("--epsilons", metavar="LIST", help="Epsilons to compare, at most 20, for example 0.1,0.5,1.")
     ] = None,
@@ -196,7 +230,7 @@ def explain(
 
     Example: tacit explain "SELECT AVG(cost) FROM visits" --epsilon 0.1
     """
-    budget = read_budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ())
+    budget = read_budget(epsilon, delta, error, confidence, simultaneous, no_interval) | _weights(weight or ()) | _loss(loss)
     budget |= {} if epsilons is None else {"epsilons": [each.strip() for each in epsilons.split(",")]}
     budget |= {} if group_rows is None else {"group_rows": group_rows}
     priced = {"epsilon", "error", "epsilons"} & set(budget)

@@ -10,7 +10,7 @@ from typing import Any
 from tacit.data.declaration import folded, key_text, nearest, value_text
 from tacit.data.files.kinds import Field
 from tacit.data.ownership import own_key
-from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, StoreUnusable
+from tacit.errors import InvalidCatalog, InvalidInput, NoLedger, Refused, StoreUnusable
 from tacit.privacy.catalog import ASSUMED_ROWS, Analyst, Budget, Catalog, Column, Kind, Source, Table, day_of, prepared_under
 from tacit.privacy.rounding import as_text, decimal_text
 from tacit.untrusted import without_password
@@ -28,7 +28,7 @@ LEAST_FOR_KEYS = Fraction(1, 10)  # of delta: below this share, `check` warns th
 
 def described(catalog: Catalog) -> dict[str, Any]:
     """The catalog as what JSON can hold."""
-    problems, ledger = list(_missing_files(catalog)), _ledger(catalog)
+    problems, ledger = [*_missing_files(catalog), *_never_met(catalog)], _ledger(catalog)
     notes = (_about_periods, _about_analysts, _about_units, _about_sizes, _about_sources)
     return {
         "catalog": str(catalog.path),
@@ -96,6 +96,7 @@ def _table(catalog: Catalog, table: Table) -> dict[str, Any]:
         "unit": None if table.public else _unit(table),
         "owner": None if table.public else _owner(catalog, table),
         **limits,
+        **({"never": list(table.never)} if table.never else {}),
         "columns": [_column(column) for column in table.columns.values()],
     }
 
@@ -184,6 +185,17 @@ def _about_units(catalog: Catalog) -> Iterator[str]:
             f"the rows of {', '.join(nameless)} have no key, so a person in several private tables is several units, and each is "
             f'protected by itself; if they have people in common with {rest}, declare the key: unit = {{ column = "person" }}'
         )
+
+
+def _never_met(catalog: Catalog) -> Iterator[str]:
+    """The problems of declared conditions, which are read as questions are: one of each table."""
+    from tacit.publish.synthetic.rows.never import conditions_of
+
+    for table in catalog.tables.values():
+        try:
+            conditions_of(table)
+        except Refused as refusal:
+            yield f"{refusal.message}; {refusal.remedy}" if refusal.remedy else refusal.message
 
 
 def _missing_files(catalog: Catalog) -> Iterator[str]:

@@ -12,12 +12,12 @@ import typer
 
 from tacit.doors.cli.output import bar, console, print_json, say
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
+from tacit.errors import InvalidInput
 from tacit.privacy.rounding import counted
 from tacit.untrusted import for_terminal
 
 if TYPE_CHECKING:
-    from tacit.data.prepare import Prepared, TableReport
-    from tacit.data.prepare.verdict import ColumnReport
+    from tacit.data.prepare.verdict import ColumnReport, Prepared, TableReport
 
 Reason = Annotated[str, typer.Option("--reason", help="Reason for a second budget over the same people; recorded.")]
 Through = Annotated[
@@ -35,6 +35,7 @@ REASONS = {
     "no unit": "no unit",
     "limit": "beyond max_rows or a repeated key",
     "not begun": "of a period that has not begun",
+    "closed": "of a period that is closed",
 }
 
 
@@ -55,6 +56,14 @@ def prepare(
         typer.Option("--declare", metavar="TABLE=ROWS", help="Write rows_at_most of a table into the catalog, then prepare."),
     ] = None,
     through: Through = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", metavar="[TABLE=]FILE", help="File of new rows, prepared beside the others; can be repeated."),
+    ] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[FILE]...", help="Further files of --add.")] = None,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Prepare the declared sources alone, without rows that --add brought.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Copy the declared columns into the store: cleaned, on their grids, with units and ranks. Budgets do not change.
@@ -66,16 +75,24 @@ def prepare(
     from tacit.data.prepare.verdict import NotAccepted
     from tacit.session import open as open_data
 
+    if more and not add:
+        raise InvalidInput("files are given without --add; write: tacit prepare --add FILE", argument="add")
     place = find_catalog(catalog)
     _declare_sizes(place, sizes or [], ask=not as_json and sys.stdin.isatty() and sys.stderr.isatty())
     with bar("preparing") as told, open_data(place) as data:
         options: dict[str, Any] = {"new_ledger": new_ledger, "reason": reason, "memory": memory}
-        options |= {"yes": yes, "keep_version": keep_version, "through": through}
+        options |= {"yes": yes, "keep_version": keep_version, "through": through, "afresh": afresh}
+        options |= {"add": [*add, *(more or [])]} if add else {}
         try:
             prepared, accepted = data.prepare(told, **options), True
         except NotAccepted as refused:
             prepared, accepted = refused.prepared, False
         has_ledger = data.has_ledger
+    _tell(prepared, accepted, has_ledger, as_json)
+
+
+def _tell(prepared: Prepared, accepted: bool, has_ledger: bool, as_json: bool) -> None:
+    """Show the counts to the owner; exits with 1 if the data was not accepted."""
     if as_json:
         print_json(_as_json(prepared, accepted))
     else:
@@ -106,7 +123,6 @@ def _declare_sizes(place: Path, given: list[str], ask: bool) -> None:
 def rows_at_most(table: str) -> int | None:
     """The most rows that a table can ever have, as the data owner answers on the terminal; None if they leave it open."""
     from tacit.data.catalog.sizes import QUESTION, rows_from
-    from tacit.errors import InvalidInput
 
     while True:
         said = str(typer.prompt(for_terminal(QUESTION.format(table), LONGEST_QUESTION), default="", show_default=False, err=True))

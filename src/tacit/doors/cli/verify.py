@@ -37,6 +37,7 @@ class Plant(StrEnum):
     occupied = "occupied"
     counted = "counted"
     tails = "tails"
+    prior = "prior"
     tree = "tree"
     share = "share"
     mode = "mode"

@@ -5,14 +5,18 @@ An analyst reads their own answers, budget and history, and the declarations of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import date
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.ledger.statement import amounts, history_page
-from tacit.doors.exact_form import MEDIA, answer_from, exact_text
+from tacit.doors.exact_form import MEDIA, answer_from, answers_from, exact_text
+from tacit.doors.exact_form import is_list as is_exact_list
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import STATUS, problem, words_for
 from tacit.doors.server.requests import (
@@ -27,11 +31,13 @@ from tacit.doors.server.requests import (
 )
 from tacit.errors import InvalidInput, Refused, TacitError, TimedOut
 from tacit.query.declared import declared_tables
+from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
 from tacit.query.passes import rewrite
 from tacit.query.question import pause
 from tacit.release.answer import Answer, Column, Receipt, plain_names, recorded, with_names
+from tacit.release.answers import Answers, is_list, named_answers, names_of, recorded_answers
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
@@ -53,10 +59,12 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
     session = office.session(account)
     if session is None:
         return problem("forbidden")
+    if not isinstance(asked.sql, str) and asked.form not in ("plain", "exact"):
+        raise InvalidInput("the answers to a list are JSON; ask with Accept: application/json")
     if not key:
         return _rendered(office, account, asked, _kept_reply(office, session, asked))
-    given, stored = asked.model_dump(exclude={"form"}), partial(_stored_text, office, account.name)
-    with office.requests.alone(account.name, key, given, office.data.ledger.head.number) as begun:
+    arguments, stored = asked.model_dump(exclude={"form"}), partial(_stored_text, office, account.name)
+    with office.requests.alone(account.name, key, arguments, office.data.ledger.head.number) as begun:
         if begun.finished is not None:
             return _rendered(office, account, asked, from_frame(begun.finished, stored))
         kept = _recover(office, session, begun) if begun.again else None
@@ -73,11 +81,12 @@ def _stored_text(office: Office, analyst: str, entry: int) -> str | None:
 
 def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
     """The reply to a question; a refusal is a reply like another. An error that is the data owner's alone is raised."""
-    fingerprint = fingerprint_of(session.analyst, asked.sql, asked.params)
+    fingerprint = fingerprint_of(session.analyst, _text_of(asked), asked.params)
+    respond: Callable[..., Any] = session.sql if isinstance(asked.sql, str) else session.ask
     try:
         with office.seats.seat(), office.suspects.at_work(fingerprint):
             office.suspects.require_few(fingerprint_once_paid(fingerprint))
-            answer = session.sql(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
+            answer = respond(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
     except TacitError as error:
         if isinstance(error, TimedOut):
             office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
@@ -90,7 +99,16 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
     if receipt.entry is not None:
         left = office.balance_of(session)
         receipt = replace(receipt, left_epsilon=left.epsilon, left_delta=left.delta)
-    return Kept(DONE, exact_text(replace(answer, receipt=receipt)), receipt.entry)
+    return Kept(DONE, exact_text(_with(answer, receipt)), receipt.entry)
+
+
+def _with(answer: Answer | Answers, receipt: Receipt) -> Answer | Answers:
+    return replace(answer, receipt=receipt) if isinstance(answer, Answer) else answer.with_receipt(receipt)
+
+
+def _text_of(asked: Budgeted) -> str:
+    """The text of a question, or those of a list in one."""
+    return asked.sql if isinstance(asked.sql, str) else json.dumps(asked.sql)
 
 
 def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
@@ -106,7 +124,7 @@ def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
         return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), row[0].number)
     left = office.balance_of(session)
     receipt = replace(answer.receipt, left_epsilon=left.epsilon, left_delta=left.delta)
-    return Kept(DONE, exact_text(replace(answer, receipt=receipt)), row[0].number)
+    return Kept(DONE, exact_text(_with(answer, receipt)), row[0].number)
 
 
 def _is_whole(office: Office, session: Session, begun: Begun, first: Entry) -> bool:
@@ -120,16 +138,31 @@ def _is_whole(office: Office, session: Session, begun: Begun, first: Entry) -> b
     return after >= first.number
 
 
-def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | None:
+def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | Answers | None:
     """The kept answer that an entry paid for, with the names of that analyst's own question; None if it is not kept."""
     if text is None:
         return None
+    if is_list(text):
+        return _answers_of(office, entry, text)
     answer = recorded(text)
     receipt = Receipt(answer.receipt.epsilon, answer.receipt.delta, None, None, entry.number, entry.data_version)
     names = _names(office, entry.question)
     if names is None or len(names) != len(answer.columns):  # of an older catalog; never the names that somebody else gave
         names = plain_names(len(answer.columns))
     return with_names(replace(answer, receipt=receipt), names)
+
+
+def _answers_of(office: Office, entry: Entry, text: str) -> Answers:
+    """The same of a list."""
+    answers = recorded_answers(text)
+    with suppress(Refused):  # by an older catalog, so that columns have no names
+        statement = read(entry.question, given(None, date.fromisoformat(entry.at[:10])), several=True).statement
+        assert isinstance(statement, Select)  # noqa: S101  # it was paid for
+        named = names_of(rewrite(statement, office.data.catalog, office.data.public), statement)
+        if [len(each) for each, *_ in named] == [len(each.columns) for each in answers]:
+            answers = named_answers(answers, named)
+    epsilon, delta = answers.receipt.epsilon, answers.receipt.delta
+    return answers.with_receipt(Receipt(epsilon, delta, None, None, entry.number, entry.data_version))
 
 
 def _names(office: Office, question: str) -> list[str] | None:
@@ -144,9 +177,9 @@ def _names(office: Office, question: str) -> list[str] | None:
 
 def budget_of(asked: Budgeted) -> dict[str, Any]:
     """The budget of a request as a session takes it."""
-    given = {name: getattr(asked, name) for name in ("epsilon", "delta", "error", "confidence", "weights")}
+    amounts = {name: getattr(asked, name) for name in ("epsilon", "delta", "error", "confidence", "weights", "loss")}
     more = {"simultaneous": asked.simultaneous or None, "interval": None if asked.interval else False}
-    return {**{name: value for name, value in given.items() if value is not None}, **more}
+    return {**{name: value for name, value in amounts.items() if value is not None}, **more}
 
 
 def _rendered(office: Office, account: Account, asked: Question, kept: Kept) -> Reply:
@@ -155,10 +188,12 @@ def _rendered(office: Office, account: Account, asked: Question, kept: Kept) -> 
         return Reply(kept.status, kept.text.encode())
     if asked.form == "exact":
         return Reply(DONE, kept.text.encode(), MEDIA)
+    if is_exact_list(kept.text):
+        return as_json(answers_from(kept.text).to_dict())
     answer = answer_from(kept.text)
     if asked.form == "plain":
         return as_json(answer.to_dict())
-    with office.seats.seat(), office.suspects.at_work(fingerprint_of(account.name, asked.sql, asked.params)):
+    with office.seats.seat(), office.suspects.at_work(fingerprint_of(account.name, _text_of(asked), asked.params)):
         return replace(FORMS[asked.form](answer), headers=((RECEIPT, _receipt_text(answer)),))
 
 
@@ -188,7 +223,7 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
     session = office.session(account)
     if session is None:
         return problem("forbidden")
-    with office.seats.seat(), office.suspects.at_work(fingerprint_of(session.analyst, asked.sql, asked.params)):
+    with office.seats.seat(), office.suspects.at_work(fingerprint_of(session.analyst, _text_of(asked), asked.params)):
         more = {"epsilons": asked.epsilons, "group_rows": asked.group_rows}
         return as_json(session.explain(asked.sql, params=asked.params, **budget_of(asked), **more).to_dict())
 
@@ -207,7 +242,11 @@ def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Re
         with office.seats.seat(), work:
             return _certificate(office, account, wanted.entry)
     with work:
-        return FORMS[wanted.form](kept)
+        if isinstance(kept, Answer):
+            return FORMS[wanted.form](kept)
+        if wanted.form not in ("json", "exact"):
+            raise InvalidInput("the entry has the answers to a list, which are JSON; ask for json")
+        return as_json(kept.to_dict()) if wanted.form == "json" else Reply(DONE, exact_text(kept).encode(), MEDIA)
 
 
 def _certificate(office: Office, account: Account, entry: int) -> Reply:

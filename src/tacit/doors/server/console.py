@@ -30,7 +30,7 @@ from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.statement import amounts
 from tacit.doors.server.analysts import answer_of, as_json, budget_of
 from tacit.doors.server.calls import Reply
-from tacit.doors.server.models import Amount, Budgeted, Entry, Strict
+from tacit.doors.server.models import Amount, Budgeted, Entry, Strict, Text
 from tacit.doors.server.narrow import Wanted, account_of, make
 from tacit.doors.server.problems import problem
 from tacit.doors.server.records import ANALYST, CODES, OFFERS, Account, Accounts, digest_of_token, moment, random_text
@@ -38,6 +38,8 @@ from tacit.doors.server.requests import fingerprint_of
 from tacit.errors import InvalidInput, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.rounding import decimal_text
+from tacit.release.answer import Answer
+from tacit.release.answers import Answers
 from tacit.release.certificates.certificate import sections_of
 from tacit.release.certificates.exports import head_of
 from tacit.release.certificates.keys import public_keys
@@ -60,6 +62,7 @@ PAGE = "text/html; charset=utf-8"
 class Previewed(Budgeted):
     """A question to be priced for a page, at a few epsilons: the first is the one that it would be asked with."""
 
+    sql: Text
     epsilons: Annotated[list[Amount], Field(min_length=1, max_length=5)] | None = None
 
 
@@ -234,11 +237,17 @@ def publish(office: Office, _: Account, wanted: Published, __: str) -> Reply:
         answer = None if row is None else answer_of(office, *row)
         if one is None or row is None or answer is None:
             return problem("not_found")
-        parts.append((one["analyst"], Part(one["title"], row[0].question, answer, entry)))
+        listed = [(one["title"], answer)] if isinstance(answer, Answer) else _numbered(one["title"], answer)
+        parts += [(one["analyst"], Part(title, each.asked or row[0].question, each, entry)) for title, each in listed]
     with office.seats.seat():
         shown = [replace(part, certificate=_certificate(office, part.entry, analyst)) for analyst, part in parts]
         text = page_of(wanted.title, wanted.words, shown, office.data.catalog.budget, office.data.catalog.change)
     return Reply(200, text.encode(), PAGE)
+
+
+def _numbered(title: str, answers: Answers) -> list[tuple[str, Answer]]:
+    """The answers to a list, each with the title of the list and its number."""
+    return [(f"{title} ({number} of {len(answers)})", each) for number, each in enumerate(answers, 1)]
 
 
 def _certificate(office: Office, entry: int, analyst: str) -> Certificate | None:

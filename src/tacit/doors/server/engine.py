@@ -82,7 +82,7 @@ FORMS: Mapping[str, Form] = {
 
 def derived(text: str, asked: Request, catalog: Catalog, public: PublicFacts) -> tuple[Quote, ...]:
     """The quotes for a question, from its text."""
-    statement = read_sql(text, given(None, datetime.now(UTC).date())).statement
+    statement = read_sql(text, given(None, datetime.now(UTC).date()), several=True).statement
     if not isinstance(statement, Select):
         raise Malformed("what was paid for is not a question")
     question = rewrite(statement, catalog, public)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
 from tacit.doors.server.gate import App, Gate
-from tacit.doors.server.problems import misfit, problem
+from tacit.doors.server.problems import STATUS, misfit, problem
 from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 
 EXACT = "application/vnd.tacit.answer+json"
@@ -104,18 +104,18 @@ def app(clerk: Clerk, settings: Settings, asking: Asking | None = None) -> App:
     api.add_exception_handler(Exception, _unavailable)
     ask = asking or Asking(clerk, settings.behind_proxy)
 
-    @api.get("/v1/health", operation_id="health", responses=of.replies(of.Health))
+    @api.get("/v1/health", operation_id="health", responses=_replies(of.Health))
     async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
         return await ask("health", None, {}, request)
 
-    @api.post("/v1/questions", operation_id="ask", responses=of.answer((CSV, ARROW)))
+    @api.post("/v1/questions", operation_id="ask", responses=_answer((CSV, ARROW), of.Answer | of.Answers))
     async def questions(asked: of.Asked, who: Bearer, request: Request, key: Key = "") -> Response:
         form = form_of(",".join(request.headers.getlist("accept")))
         if form is None:
             return await _refusal(clerk, request) or _response(problem("not_acceptable"))
         return await ask("ask", who, {**asked.model_dump(), "form": form}, request, key)
 
-    @api.get("/v1/answers/{entry}", operation_id="answer", responses=of.answer(FORMS))
+    @api.get("/v1/answers/{entry}", operation_id="answer", responses=_answer(FORMS, of.Answer | of.Answers))
     async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer, request: Request) -> Response:
         return await ask("answer", who, {"entry": entry, "form": wanted.form}, request)
 
@@ -142,6 +142,23 @@ class Asking:
             refused = problem("too_many_connections")
             return replace(refused, headers=(*refused.headers, ("connection", "close")))
         return reply
+
+
+def _replies(shape: type[BaseModel], closed: Iterable[str] = STATUS) -> dict[int | str, dict[str, Any]]:
+    """The replies of an operation: its own shape, and the problems of the closed list by their status."""
+    codes: dict[int | str, list[str]] = {}
+    for code in closed:
+        codes.setdefault(STATUS[code], []).append(code)
+    problems = {status: {"model": of.Problem, "description": ", ".join(sorted(names))} for status, names in sorted(codes.items())}
+    return {200: {"model": shape, "description": getattr(shape, "__doc__", "") or ""}, **problems}
+
+
+def _answer(forms: Iterable[str], shape: Any) -> dict[int | str, dict[str, Any]]:
+    """The replies of an operation that returns an answer, as JSON or in other forms."""
+    document = _replies(shape)
+    exact = {"application/vnd.tacit.answer+json": {"schema": {"type": "object"}}}
+    others = {media: {"schema": {"type": "string", "format": "binary"}} for media in forms}
+    return {**document, 200: {**document[200], "content": {**others, **exact}}}
 
 
 def form_of(accept: str) -> str | None:
@@ -184,7 +201,7 @@ def _add(api: FastAPI, route: Route, ask: Asking) -> None:
         return await ask(route.operation, who, given.model_dump(), request)
 
     run.__annotations__["given"] = Annotated[route.given, Query()] if route.method == "GET" else route.given
-    document: dict[str, Any] = {"operation_id": route.operation, "responses": of.replies(route.shape)}
+    document: dict[str, Any] = {"operation_id": route.operation, "responses": _replies(route.shape)}
     api.add_api_route(route.path, run, methods=[route.method], name=route.operation, summary=route.given.__doc__, **document)
 
 

@@ -6,7 +6,6 @@ no float decides what is spent. A reply has its own shape, or that of a problem 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
@@ -42,6 +41,8 @@ TokenNumber = Annotated[int, Field(ge=1, le=MOST_ENTRY)]
 Entry = Annotated[int, Field(ge=0, le=MOST_ENTRY)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Whole = Annotated[int, Field(ge=-(10**18), le=10**18)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=MOST_SQL), Field(examples=["SELECT COUNT(*) FROM visits"])]
+Listed = Text | Annotated[list[Text], Field(min_length=1, max_length=64)]  # several have one budget, one price and one entry
 Parameter = Annotated[str, StringConstraints(max_length=4096)] | bool | Whole | Number | None
 
 
@@ -58,7 +59,7 @@ class Nothing(Strict):
 class Budgeted(Strict):
     """A question with its budget: an epsilon (and delta), or an error with a confidence; or one written in the SQL."""
 
-    sql: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SQL), Field(examples=["SELECT COUNT(*) FROM visits"])]
+    sql: Listed
     params: Annotated[dict[Annotated[str, StringConstraints(max_length=64)], Parameter], Field(max_length=100)] | None = None
     epsilon: Budget | None = None
     delta: Budget | None = None
@@ -66,19 +67,20 @@ class Budgeted(Strict):
     confidence: Budget | None = None
     simultaneous: bool = False
     interval: bool = True
+    loss: Literal["squares", "largest"] | None = None
     weights: Annotated[dict[Annotated[str, StringConstraints(max_length=128)], Amount], Field(max_length=100)] | None = None
 
     @field_validator("sql")
     @classmethod
-    def short(cls, sql: str) -> str:
-        """At most 64 KiB."""
-        if len(sql.encode()) > MOST_SQL:
+    def short(cls, sql: str | list[str]) -> str | list[str]:
+        """At most 64 KiB together."""
+        if sum(len(each.encode()) + 3 for each in ([sql] if isinstance(sql, str) else sql)) > MOST_SQL + 3:
             raise ValueError("SQL is limited to 64 KiB")
         return sql
 
 
 class Asked(Budgeted):
-    """A question to be answered."""
+    """A question to be answered, or a list of them."""
 
     groups: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
@@ -90,7 +92,7 @@ class Question(Asked):
 
 
 class Explained(Budgeted):
-    """A question to be explained: with several epsilons, and with an assumed size of groups, if given."""
+    """A question, or a list, to be explained: with several epsilons, and with an assumed size of groups, if given."""
 
     epsilons: Annotated[list[Budget], Field(min_length=1, max_length=MOST_EPSILONS)] | None = None
     group_rows: Annotated[int, Field(ge=1, le=MOST_GROUP_ROWS)] | None = None
@@ -234,17 +236,33 @@ class AnswerColumn(Shape):
     kind: str
 
 
-class Answer(Shape):
-    """Released numbers with their intervals, their price and what remains."""
+class Table(Shape):
+    """Released numbers with their intervals."""
 
     columns: list[AnswerColumn]
     rows: list[dict[str, Cell]]
+    notes: list[str]
+
+
+class Priced(Shape):
+    """The price of what was released, and what remains."""
+
     confidence: float
     simultaneous: bool
     price: Amounts
     left: Amounts | None
     entry: int | None
     data_version: str | None
+
+
+class Answer(Priced, Table):
+    """Released numbers with their intervals, their price and what remains."""
+
+
+class Answers(Priced):
+    """The answers to a list of questions, with the price, the entry and the remainder of the list."""
+
+    answers: list[Table]
     notes: list[str]
 
 
@@ -479,20 +497,3 @@ class Health(Shape):
     """The clerk answers."""
 
     status: Literal["ready"]
-
-
-def replies(shape: type[BaseModel], closed: Iterable[str] = STATUS) -> dict[int | str, dict[str, Any]]:
-    """The replies of an operation: its own shape, and the problems of the closed list by their status."""
-    codes: dict[int | str, list[str]] = {}
-    for code in closed:
-        codes.setdefault(STATUS[code], []).append(code)
-    problems = {status: {"model": Problem, "description": ", ".join(sorted(names))} for status, names in sorted(codes.items())}
-    return {200: {"model": shape, "description": shape.__doc__ or ""}, **problems}
-
-
-def answer(forms: Iterable[str] = ()) -> dict[int | str, dict[str, Any]]:
-    """The replies of an operation that returns an answer, as JSON or in other forms."""
-    document = replies(Answer)
-    exact = {"application/vnd.tacit.answer+json": {"schema": {"type": "object"}}}
-    others = {media: {"schema": {"type": "string", "format": "binary"}} for media in forms}
-    return {**document, 200: {**document[200], "content": {**others, **exact}}}

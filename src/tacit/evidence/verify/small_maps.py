@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +11,9 @@ from tacit.accounting.events import Resampling
 from tacit.evidence.verify.case import Case, Contracted, Exhaustive
 from tacit.evidence.verify.contract import Check
 from tacit.evidence.verify.trial import Pair
-from tacit.mechanisms.dirichlet.calibration import PublicFacts, bad_weight_up, excess_up
+from tacit.mechanisms.dirichlet.calibration import PublicFacts, bad_weight_up, excess_up, pure_noise
 from tacit.mechanisms.dirichlet.dropping import dropping
-from tacit.mechanisms.dirichlet.law import Chances, listed, resampling_chances
+from tacit.mechanisms.dirichlet.law import Chances, listed, resampling_chances, urn_chances
 from tacit.mechanisms.dirichlet.resampling import DirichletResampling, ProbableDirichlet
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.law import Law
@@ -23,6 +23,7 @@ from tacit.privacy.universe import Universe
 
 PURE, DROPPED, PROBABLE = "Synthetic map", "Synthetic map, empty blocks dropped", "Synthetic map, probabilistic"
 TWO_BLOCKS, SPARSE = "Synthetic map, all neighbours at once", "Synthetic map, dropped, all neighbours at once"
+PRIOR = "Synthetic map with a prior"
 WHOLE = DirichletResampling(blocks=3, noise="0.7", draws=4)
 DROPPING = ProbableDirichlet(PublicFacts(2, 3, (BlockClass(1), BlockClass(2, "1/2"))), Fraction(3, 4), Fraction(5))
 Homes = tuple[int, ...]
@@ -51,6 +52,34 @@ class Claim:
 
     def __str__(self) -> str:
         return f"delta {float(self.delta):.4g} at ratio {float(self.ratio):.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Likely:
+    """A small map whose cells have `weights` times the noise, and its claim of a ratio for every neighbour."""
+
+    weights: tuple[int, ...]
+    noise: Fraction
+    within: Fraction
+    workers: int
+    draws: int
+
+    def check(self) -> Check:
+        """The largest ratio over all outputs and neighbours, and whether it is within the claim."""
+        masses = [weight * self.noise for weight in self.weights]
+        everybody = [homes.counts for homes in Universe(tuple(range(len(masses)))).databases(self.workers)]
+        law = {homes: urn_chances([n + mass for n, mass in zip(homes, masses, strict=True)], self.draws) for homes in everybody}
+        worst = max(
+            chance / law[other][output]
+            for homes in everybody
+            for other in neighbours_of(homes)
+            for output, chance in law[homes].items()
+        )
+        said = f"the largest ratio of two neighbours is {as_text(worst)}, where {as_text(self.within)} is claimed"
+        return Check("loss", worst <= self.within, said, float(worst), float(worst / self.within))
+
+    def __str__(self) -> str:
+        return f"ratio {float(self.within):.4g}"
 
 
 def laws(facts: PublicFacts, noise: Fraction) -> dict[Homes, Chances]:
@@ -104,7 +133,17 @@ def exhaustive() -> list[Exhaustive]:
     """The stronger claim: the bad outputs of all neighbours together weigh no more than delta."""
     two, sparse = _two_blocks(), _sparse()
     apart = "the claim assumes the worst tails of the counts and the worst price of dropping, and no output here has both"
-    return [Exhaustive(TWO_BLOCKS, str(two), two.check), Exhaustive(SPARSE, str(sparse), sparse.check, unreached=apart)]
+    likely = _likely()
+    return [
+        Exhaustive(TWO_BLOCKS, str(two), two.check),
+        Exhaustive(SPARSE, str(sparse), sparse.check, unreached=apart),
+        Exhaustive(PRIOR, str(likely), likely.check),
+    ]
+
+
+def _likely() -> Likely:
+    """Three cells of weights 1, 1 and 4, with the noise of the smallest."""
+    return Likely((1, 1, 4), pure_noise(4, 5), Fraction(5), workers=2, draws=4)
 
 
 def _two_blocks() -> Claim:
@@ -156,10 +195,12 @@ def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
     }.items():
         sound = next(case for case in contracted_cases() if case.name == spoiled)
         yield plant, (spoiled, Contracted(f"{spoiled}, {what} (planted)", wrong, sound.pairs))
-    for plant, (spoiled, what, claim) in {
+    claims: dict[str, tuple[str, str, Claim | Likely]] = {
         "counted": (SPARSE, "dropped noise counted on", _noise_counted_on()),
         "tails": (TWO_BLOCKS, "the first two tails only", _first_tails()),
-    }.items():
+        "prior": (PRIOR, "noise for the prior's mean", replace(_likely(), noise=_likely().noise / 2)),
+    }
+    for plant, (spoiled, what, claim) in claims.items():
         yield plant, (spoiled, Exhaustive(f"{spoiled}, {what} (planted)", str(claim), claim.check))
 
 

@@ -5,14 +5,18 @@ The map (`commuters/`)
     empty_cells.py   keep probabilities of empty blocks, public         model.py          the run over all destinations
     release.py       the whole process: offer, pay, read, draw, write   sources.py        a file or a declared table; the ledger
     utility.py       accuracy of a map, for the data owner              report.py         the owner's page, with pictures
-    example_state.py a simulated state to try everything on
+    prior.py         where fake workers are likely, from public files   example_state.py a simulated state to try on
 
 Any table of a catalog (`rows/`)
     release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
     rounds.py        the marginal that is most wrong, chosen and measured round after round, within one total
+    never.py         declared conditions that no synthetic row meets
     population.py    rows that settle on noisy marginals, whichever they are; steps.py has the compiled loop
     marginals.py     the split of the budget, its noise, and pairs of columns along a tree
     inference.py     one model of all noisy marginals, and rows from it, by secure randomness; for a tree by package mbi
+    margins.py       which margins were measured, with intervals, and which analyses they carry
+    copies.py        copies from varied counts, and one interval from an estimate on each
+    report.py        the public page of measured margins, from released numbers alone
     contingency.py   the joint table of few cells, by Dirichlet resampling
     utility.py       accuracy of the rows, for the data owner
 

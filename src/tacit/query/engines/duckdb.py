@@ -21,7 +21,7 @@ from typing import Any
 from tacit.data.deadline import stopped_after
 from tacit.data.dialect import name as quoted
 from tacit.data.dialect import text
-from tacit.data.store import limits_of
+from tacit.data.store import added_in, attach_parts, limits_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.sealed import Sealed
 from tacit.query.engines.engine import Limits, out_of_limits
@@ -211,9 +211,12 @@ def _attach(path: Path, limits: Limits, version: str | None) -> Any:
     try:
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
-        if version is not None and connection.execute("SELECT version FROM tacit_store").fetchall() != [(version,)]:
+        ((current, details),) = connection.execute("SELECT version, details FROM tacit_store").fetchall()
+        if version not in (None, current):
             raise StoreUnusable("the data was prepared again after it was opened", remedy="open it again")
-    except duckdb.Error:
+        if added_in(details):
+            attach_parts(connection, path.parent)
+    except (duckdb.Error, ValueError):
         raise StoreUnusable("the prepared store cannot be opened", remedy="run: tacit prepare") from None
     return connection
 
@@ -223,7 +226,7 @@ def _limits(connection: Any) -> Mapping[str, int]:
     import duckdb
 
     try:
-        ((details,),) = connection.execute("SELECT details FROM tacit_store").fetchall()
+        ((details,),) = connection.execute("SELECT details FROM store.tacit_store").fetchall()
         return limits_of(json.loads(details))
     except (duckdb.Error, ValueError, TypeError, AttributeError):
         return {}

@@ -6,18 +6,21 @@ harm: it has no store, no files, no network and no extensions, and limits of mem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.data.deadline import stopped_after
 from tacit.data.dialect import name as quoted
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.privacy.catalog import Column
 from tacit.query.trees import each_once
+
+if TYPE_CHECKING:
+    from tacit.query.plan import Condition
 
 Columns = list[tuple[str, tuple[Any, ...]]]  # names and values of an answer
 SECONDS, MEMORY = 10.0, "1GB"
@@ -114,3 +117,22 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.date().isoformat() if (value.hour, value.minute, value.second) == (0, 0, 0) else value.isoformat()
     return value.isoformat() if isinstance(value, date) else value
+
+
+def truths_of(conditions: Sequence[Condition], columns: Mapping[str, tuple[Any, Any]]) -> list[Any]:
+    """Where each bound condition is true, for stored offsets of its columns and where they are missing; of no table."""
+    import ibis
+    import numpy as np
+    import pyarrow as pa
+
+    from tacit.query.engines.rows import stored_name, value
+
+    arrays = {stored_name(0, name): pa.array(offsets, pa.int64(), mask=missing) for name, (offsets, missing) in columns.items()}
+    rows = ibis.memtable(pa.table({**arrays, "tacit_at": pa.array(np.arange(len(next(iter(arrays.values())))))}))
+    named = {f"t{at}": ibis.coalesce(value(each, rows), ibis.literal(False)) for at, each in enumerate(conditions)}
+    engine = ibis.duckdb.connect()
+    try:
+        told = engine.to_pyarrow(rows.select("tacit_at", **named).order_by("tacit_at"))
+    finally:
+        engine.disconnect()
+    return [told[name].to_numpy(zero_copy_only=False).astype(bool) for name in named]

@@ -326,11 +326,12 @@ def pieces(out: object, question: Question, groups: int, together: bool) -> int:
 def missed_by(out: Out, question: Question, asked: Asked, groups: int) -> Fraction:
     """The chance that each released number of an output may miss, so that the output misses with at most 1 - confidence.
 
-    Where released numbers choose the rows, or where it is asked for, all rows hold together; then also all columns.
+    Where released numbers choose the rows, or where it is asked for, all rows hold together; then also all columns, and of a list
+    all questions.
     """
     together = asked.simultaneous or chooses(question)
     columns = sum(1 for output in question.outputs if is_noisy(output.value)) if asked.simultaneous else 1
-    parts = question.among if together else 1
+    parts = question.among * (question.questions if asked.simultaneous else 1) if together else 1
     return (1 - asked.confidence) / (pieces(out, question, groups, together) * max(1, columns) * parts)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -152,19 +152,54 @@ def parse(text: str, given: Given | None = None) -> Select:
     return statement
 
 
-def read(text: str, given: Given | None = None) -> Written:
-    """The statement of `text`: a SELECT, DESCRIBE or SHOW TABLES."""
+def read(text: str, given: Given | None = None, several: bool = False) -> Written:
+    """The statement of `text`: a SELECT, DESCRIBE or SHOW TABLES; with `several`, also SELECTs one after the other, as one list."""
     text = check_text(text)
-    tree = _one_statement(text)
-    if not isinstance(tree, exp.Select | exp.Union):
-        return Written(_of_the_catalog(tree, text))
+    trees = _statements(text, several)
+    if len(trees) == 1 and not isinstance(trees[0], exp.Select | exp.Union):
+        return Written(_of_the_catalog(trees[0], text))
     reader = Reader(text, given)
-    marks = sorted((node for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None), key=_start)
-    reader.places = {id(node): place for place, node in enumerate(marks, 1)}
-    select = reader.questions(tree)
+    asked = (node for tree in trees for node in tree.find_all(exp.Placeholder) if node.args.get("this") is None)
+    reader.places = {id(node): place for place, node in enumerate(sorted(asked, key=_start), 1)}
+    select, *others = (_question(reader, tree, number, len(trees) > 1) for number, tree in enumerate(trees, 1))
+    select = replace(select, also=tuple(others))
     if unused := sorted(set(reader.given.parameters) - reader.filled):
         raise NotAllowed(f"the question has no parameter {unused[0][:60]!r}", remedy="leave its value out")
     return Written(select, bool(reader.filled))
+
+
+def _question(reader: Reader, tree: exp.Expr, number: int, several: bool) -> Select:
+    """The question of one statement among several."""
+    if not isinstance(tree, exp.Select | exp.Union):
+        raise NotAllowed(f"question {number} is not a SELECT", remedy="ask a list of SELECT ... FROM a declared table")
+    reader.named_queries = {}  # a name of WITH is one of its own question
+    with in_question(number) if several else nullcontext():
+        return reader.questions(tree)
+
+
+@contextmanager
+def in_question(number: int) -> Iterator[None]:
+    """Inside, a refusal names the question of a list that it is about."""
+    try:
+        yield
+    except Refused as refusal:
+        told = type(refusal)(f"question {number}: {refusal.message}", remedy=refusal.remedy, at=refusal.at)
+    else:
+        return
+    raise told
+
+
+def is_list(text: object) -> bool:
+    """Whether a text has several statements; a text that cannot be read has one.
+
+    >>> is_list("SELECT 1; SELECT 2;"), is_list("SELECT ';';"), is_list("SELECT 1; -- all")
+    (True, False, False)
+    """
+    if not isinstance(text, str) or ";" not in text or len(text) > LONGEST_TEXT:
+        return False
+    with suppress(Refused):
+        return len(_statements(check_text(text), several=True)) > 1
+    return False
 
 
 def _of_the_catalog(tree: exp.Expr, text: str) -> Describe | ShowTables:
@@ -293,7 +328,7 @@ _TOKEN = re.compile(  # a literal, a quoted name or a comment as one, also one t
 )
 
 
-def _one_statement(text: str) -> exp.Expr:
+def _statements(text: str, several: bool) -> list[exp.Expr]:
     try:
         statements = [tree for tree in sqlglot.parse(text, dialect=Ordinary) if tree is not None]
     except sqlglot.errors.ParseError as error:
@@ -306,10 +341,12 @@ def _one_statement(text: str) -> exp.Expr:
         raise NotAllowed("the question is nested too deeply", remedy="ask a simpler one") from None
     except Exception:  # the parser falls over some calls that lack an argument, in words of its own
         raise InvalidSQL("invalid SQL syntax", remedy="check the arguments of its functions") from None
-    if len(statements) != 1:
-        raise NotAllowed(f"expected one statement, not {len(statements)}", remedy="send them one by one")
-    _limit_size(statements[0])
-    return statements[0]
+    if len(statements) != 1 and not (several and statements):
+        remedy = "send them one by one, or ask them as a list at one price" if statements else "send one"
+        raise NotAllowed(f"expected one statement, not {len(statements)}", remedy=remedy)
+    for tree in statements:
+        _limit_size(tree)
+    return statements
 
 
 def _limit_size(tree: exp.Expr) -> None:

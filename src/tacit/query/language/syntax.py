@@ -133,6 +133,7 @@ class Select:
 
     `sets` are the grouping sets of ROLLUP, CUBE or GROUPING SETS; `group_by` has all their expressions. The rows of the questions
     in `below` stand below its own (UNION ALL); its order and limit are then those of all rows. Without FROM, `table` is None.
+    `also` are the questions after the first one of a list, which are asked with it at one price.
     """
 
     items: tuple[Item, ...]
@@ -150,6 +151,7 @@ class Select:
     below: tuple[Select, ...] = ()
     qualify: Expression | None = None
     limits: Limits = Limits()
+    also: tuple[Select, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,7 @@ def without_places(select: Select) -> Select:
         group_by=() if select.sets else tuple(map(_without_place, select.group_by)),
         sets=tuple(tuple(map(_without_place, keys)) for keys in select.sets),
         below=tuple(map(without_places, select.below)),
+        also=tuple(map(without_places, select.also)),
         having=_maybe(select.having),
         qualify=_maybe(select.qualify),
         limits=replace(select.limits, unit=select.limits.unit and replace(select.limits.unit, at=None)),

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Context, Decimal
 from fractions import Fraction
+from typing import cast
 
 from tacit.errors import NotAllowed
 from tacit.query.language.bounds import PER_GROUP, PER_ROW, bounded_text, options_text, row_bounded_text
 from tacit.query.language.expressions import window_text
 from tacit.query.language.margins import MOST_SETS
 from tacit.query.language.nodes import MOST_DIGITS
-from tacit.query.language.sql import parse, quoted_name
+from tacit.query.language.sql import quoted_name, read
 from tacit.query.language.syntax import (
     Apply,
     Constant,
@@ -57,11 +58,12 @@ CALLED = {
 def written(select: Select) -> str:
     """The question as SQL that is read as the same question; refused where it is larger than a question in SQL may be.
 
+    >>> from tacit.query.language.sql import parse
     >>> written(parse("select count(*) n from visits v where cost*2>10 or (ward='a' and not (a=b))"))
     "SELECT COUNT(*) AS n FROM visits AS v WHERE cost * 2 > 10 OR ward = 'a' AND NOT a = b"
     """
-    text = _select(select)
-    if without_places(parse(text)) != without_places(select):
+    text = ";\n".join(_select(each) for each in (select, *select.also))
+    if without_places(cast(Select, read(text, several=True).statement)) != without_places(select):
         raise NotAllowed("the question cannot be written as SQL, so it cannot be recorded", remedy="ask it with session.sql")
     return text
 

@@ -68,7 +68,7 @@ def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = (), group_r
     """The explanation of a quote; `takes` says what it takes from the data set. `group_rows` is assumed by the analyst."""
     parts = quote.parts
     uses = [_Uses.of(part.question) for part in parts]
-    words = [f"part {number}" for number in range(1, len(parts) + 1)] if len(parts) > 1 else [""]
+    words, names = _words(quote.question), _names(quote.question)
     shown = [(at, parts[at], words[at]) for at in (0, *range(1 + len(quote.beside), len(parts)))]
     return Explanation(
         tree=tuple(line for part, word in zip(parts, words, strict=True) for line in _tree(part, word)),
@@ -81,7 +81,7 @@ def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = (), group_r
         errors=tuple(
             replace(
                 _expected_error(output, part, uses[place], group_rows),
-                column=f"{quote.question.outputs[at].name}{f' ({word})' if word else ''}",
+                column=f"{names[place][at]}{f' ({word})' if word else ''}",
             )
             for place, part, word in shown
             for at, output in enumerate(part.question.outputs)
@@ -94,6 +94,25 @@ def explained(quote: Quote, left: str = "", takes: tuple[str, ...] = (), group_r
         takes=takes,
         columns=header_of(quote.question),
     )
+
+
+def _words(question: Question) -> list[str]:
+    """The name of every part: its number, and in a list that of its question."""
+    if not question.listed:
+        return [f"part {number}" for number in range(1, len(question.parts) + 1)] if len(question.parts) > 1 else [""]
+    shown = [
+        f"question {number}{f', part {part - start + 1}' if end - start > 1 else ''}"
+        for number, (start, end) in enumerate(question.spans, 1)
+        for part in range(start, end)
+    ]
+    return [shown[0], *(f"sub-query {number}" for number in range(1, len(question.beside) + 1)), *shown[1:]]
+
+
+def _names(question: Question) -> list[list[str]]:
+    """The names of the columns of every part: those of the first part of its question."""
+    firsts = [start for start, end in question.spans for _ in range(start, end)]
+    own = [[output.name for output in question.shown[first].outputs] for first in firsts]
+    return [own[0], *([output.name for output in part.outputs] for part in question.beside), *own[1:]]
 
 
 def _tree(quote: Quote, word: str) -> list[str]:

@@ -75,7 +75,7 @@ def _plain(value: Any) -> Any:
 def header_of(question: Question) -> tuple[Heading, ...]:
     """The columns of any answer to a question, without the ends of intervals."""
     parts = [[_heading(output, part) for output in part.outputs] for part in question.shown]
-    return tuple(reduce(_stacked, each) for each in zip(*parts, strict=True))
+    return tuple(reduce(_stacked, each) for start, end in question.spans for each in zip(*parts[start:end], strict=True))
 
 
 def _heading(output: Output, question: Question) -> Heading:

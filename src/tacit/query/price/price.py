@@ -169,9 +169,7 @@ def _depends(question: Question, touched: Reach) -> bool:
 
 def _check_groups(question: Question, asked: Request) -> None:
     """Refuses an answer of more groups than anybody reads, unless it is meant: a stray GROUP BY cost has 500,000."""
-    if question.limit is not None:
-        return
-    cells = sum(cells_of(part) for part in question.shown if not private(part))
+    cells = sum(cells_of(part) for part in question.shown if not private(part) and part.limit is None)
     if cells > max(MANY_GROUPS, asked.groups or 0):
         raise TooManyGroups(
             f"the answer would have {cells:,} groups, including empty ones; the default limit is {MANY_GROUPS:,}",

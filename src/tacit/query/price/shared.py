@@ -43,12 +43,13 @@ Important = Mapping[tuple[int, Moment], Fraction]
 
 @dataclass(frozen=True)
 class Sharing:
-    """The margins of a question: its keys as axes, with their sizes, and the axes of every part."""
+    """The margins of a question: its keys as axes, with their sizes, and the axes and sums (`measured`) of every part."""
 
     keys: tuple[Key, ...]
     sizes: tuple[int, ...]
     parts: tuple[Axes, ...]
     moments: tuple[Moment, ...]
+    measured: tuple[tuple[Moment, ...], ...]
 
     @classmethod
     def of(cls, question: Question, touched: Sequence[Reach]) -> Sharing | None:
@@ -62,8 +63,6 @@ class Sharing:
                     return None
         if any(part.group.child != question.group.child for part in question.parts):
             return None
-        if any(set(part.group.moments) != set(question.group.moments) for part in question.parts):
-            return None
         places = {term: at for at, term in enumerate(keys)}
         sizes = tuple(len(domain(key)) for key in keys.values())
         parts = tuple(tuple(sorted(places[key.term] for key in part.group.keys)) for part in question.parts)
@@ -74,7 +73,7 @@ class Sharing:
         for axes in set(parts):
             if 2 ** len(axes) > MOST_SETS or len(known := known | set(closure([axes]))) > MOST_SETS:
                 return None
-        return cls(tuple(keys.values()), sizes, parts, moments)
+        return cls(tuple(keys.values()), sizes, parts, moments, tuple(part.group.moments for part in question.parts))
 
     @cached_property
     def sources(self) -> tuple[Axes, ...]:
@@ -111,9 +110,10 @@ class Sharing:
         return replace(first, below=tuple(others))
 
     def wanted(self, moment: Moment, important: Important | None) -> tuple[Wanted, ...]:
-        """The cells of every part: all count alike, or those of each part together as much as is said."""
-        shares = {axes: Fraction(0) for axes in self.parts}
-        for at, axes in enumerate(self.parts):
+        """The cells of every part with this sum: all count alike, or those of each part together as much as is said."""
+        own = [(at, axes) for at, axes in enumerate(self.parts) if moment in self.measured[at]]
+        shares = {axes: Fraction(0) for _, axes in own}
+        for at, axes in own:
             shares[axes] += Fraction(1) if important is None else important[at, moment] / cells(axes, self.sizes)
         return tuple(Wanted.cells_of(axes, self.sizes, share) for axes, share in shares.items())
 
@@ -229,6 +229,7 @@ class Sharer:
         places = tuple(
             (at, part.group.moments.index(moment), self._order(part, axes))
             for at, (part, axes) in enumerate(zip(self.question.parts, self.sharing.parts, strict=True))
+            if moment in part.group.moments
         )
         return Workload(moment, strategy, places, self.sharing.sources)
 

@@ -22,7 +22,8 @@ from tacit.query.language.syntax import Select
 from tacit.query.offers import asked_from, offered
 from tacit.query.passes import rewrite
 from tacit.query.price.quote import Quote, Request
-from tacit.release.answer import Answer, recorded, with_names
+from tacit.release.answer import Answer, Column, recorded, with_names
+from tacit.release.answers import Answers, is_list, recorded_answers
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.keys import OF_CERTIFICATES, Signer
 from tacit.release.certificates.making import Basis, of_question, unsigned, without_names
@@ -61,6 +62,11 @@ class Paid:
     def answer(self) -> Answer:
         return recorded(self.text)
 
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers to a list, or the only one."""
+        return tuple(recorded_answers(self.text)) if is_list(self.text) else (self.answer,)
+
 
 def certified(data: Holds, number: int, analyst: str, quote: Quote | None = None, auditor: bool = False) -> Certificate:
     """The certificate of an entry of an analyst; `quote` is what was run, where it is known."""
@@ -86,11 +92,16 @@ def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: 
     return certify(basis, paid.entry, data.catalog, data.signer, before)
 
 
-def certified_at_once(data: Holds, kept: tuple[Entry, str], quote: Quote, answer: Answer) -> Certificate:
+def certified_at_once(data: Holds, kept: tuple[Entry, str], quote: Quote, answer: Answer | Answers) -> Certificate:
     """The same certificate of an answer that this process has just released under the quote, and `kept`: nothing is read again."""
     require_no_periods(data.catalog)
     entry, text = kept
-    return certify(of_question(quote, entry, text, answer), entry, data.catalog, data.signer)
+    return certify(of_question(quote, entry, text, _columns(answer)), entry, data.catalog, data.signer)
+
+
+def _columns(answers: Answer | Answers) -> list[Column]:
+    """The columns of an answer; of those to a list, all in their order."""
+    return [column for each in (answers if isinstance(answers, Answers) else (answers,)) for column in each.columns]
 
 
 def of_entry(data: Holds, number: int, auditor: bool) -> Certificate:
@@ -128,8 +139,12 @@ def basis_of(paid: Paid, quote: Quote) -> Basis | None:
     """The basis of an answer under the quote for its question; None if another event was paid for."""
     if paid.entry.event != quote.event:
         return None
+    if is_list(paid.text):
+        columns = [column for each in paid.answers for column in each.columns]
+        named = [replace(each, name=output.name) for each, output in zip(columns, quote.question.headed, strict=True)]
+        return of_question(quote, paid.entry, paid.text, named)
     names, kept = [output.name for output in quote.question.outputs], paid.answer
-    return of_question(quote, paid.entry, without_names(paid.text, kept), with_names(kept, names))
+    return of_question(quote, paid.entry, without_names(paid.text, kept), with_names(kept, names).columns)
 
 
 def basis_of_way(paid: Paid) -> Basis | None:
@@ -152,11 +167,11 @@ def basis_made_again(paid: Paid, catalog: Catalog, public: PublicFacts) -> Basis
 
 def _quotes(paid: Paid, catalog: Catalog, public: PublicFacts) -> Iterator[Quote]:
     """The quotes of the requests that may have been made, under the key of the entry."""
-    select = read(paid.entry.question, given(None, date.fromisoformat(paid.entry.at[:10]))).statement
+    select = read(paid.entry.question, given(None, date.fromisoformat(paid.entry.at[:10])), several=True).statement
     if not isinstance(select, Select):
         return
     for asked in _requests(paid, select, catalog, public):
-        offer = offered(select, asked, catalog, public, paid.entry.data_version)
+        offer = offered(select, asked, catalog, public, paid.entry.data_version, renewed=False)
         if offer.key == paid.entry.key:
             yield from offer.quotes
 
@@ -164,7 +179,10 @@ def _quotes(paid: Paid, catalog: Catalog, public: PublicFacts) -> Iterator[Quote
 def _requests(paid: Paid, select: Select, catalog: Catalog, public: PublicFacts) -> Iterator[Request]:
     """The request as it was recorded; of an answer from before requests were, those that its price and confidence leave."""
     kept = json.loads(paid.text)
-    if not isinstance(kept, dict) or "columns" not in kept:  # the result of another way, kept by an earlier version
+    if not isinstance(kept, dict) or not kept.keys() & {
+        "columns",
+        "answers",
+    }:  # the result of another way, kept by an earlier version
         return
     told: Mapping[str, Any] | None = kept.get("asked")
     if told is not None:

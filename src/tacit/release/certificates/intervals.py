@@ -15,15 +15,15 @@ from tacit.query.intervals.bands import Sum
 from tacit.query.intervals.misses import chooses, missed_by
 from tacit.query.price.quote import Quote
 from tacit.query.question import Output, Result, cells_of, private
-from tacit.release.answer import Answer, Column
+from tacit.release.answer import Column
 
 NEAR = Fraction(1, 2**40)  # of the largest number: what rounding to doubles may move
 EXACT, STATED, NONE, LAW = "exact", "as-stated", "none", "law-of-noise"
 
 
-def intervals_json(quote: Quote, answer: Answer, mechanisms: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One object for each column of the answer."""
-    pairs = zip(quote.question.outputs, answer.columns, strict=True)
+def intervals_json(quote: Quote, columns: Sequence[Column], mechanisms: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One object for each column of the answer, or of all answers to a list."""
+    pairs = zip(quote.question.headed, columns, strict=True)
     return [{"column": place, **_rule(output, column, quote, mechanisms)} for place, (output, column) in enumerate(pairs)]
 
 
@@ -38,9 +38,11 @@ def _rule(output: Output, column: Column, quote: Quote, mechanisms: Sequence[dic
 def _law(output: Output, column: Column, quote: Quote, mechanisms: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """The law of one noise; None where the ends follow from more than that."""
     question = quote.question
+    if len(question.parts) > 1:
+        return None
     together = quote.request.simultaneous or chooses(question)
     part, weight = _sum_of(output, quote) or (None, Fraction(0))
-    if part is None or isinstance(part.mechanism, Running) or len(question.parts) > 1 or (together and private(question)):
+    if part is None or isinstance(part.mechanism, Running) or (together and private(question)):
         return None
     missed = missed_by(output.value, question, quote.request, 1 if private(question) else cells_of(question))
     steps = gaussian_error if isinstance(part.mechanism, Gaussian) else discrete_laplace_error

@@ -21,7 +21,7 @@ from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote
 from tacit.query.trees import below
-from tacit.release.answer import Answer, plain_names
+from tacit.release.answer import Answer, Column, plain_names
 from tacit.release.certificates.certificate import ABOUT, FORMAT
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.intervals import STATED, intervals_json
@@ -124,13 +124,13 @@ def _fingerprint(page: str) -> str:
 # --- a question --------------------------------------------------------------------------------------------------------------
 
 
-def of_question(quote: Quote, entry: Entry, text: str, answer: Answer) -> Basis:
-    """The basis of an answer: `text` is what the ledger keeps of it without names, `answer` has the asker's."""
+def of_question(quote: Quote, entry: Entry, text: str, columns: Sequence[Column]) -> Basis:
+    """The basis of an answer, or of those to a list: `text` is kept without names, and `columns` have the asker's."""
     question = quote.question
     assert entry.event is not None  # noqa: S101  # it is the event of the quote, by which it was found
     mechanisms = mechanisms_json(quote, entry.event)
-    intervals = intervals_json(quote, answer, mechanisms)
-    names = [column.name for column in answer.columns]
+    intervals = intervals_json(quote, columns, mechanisms)
+    names = [column.name for column in columns]
     return Basis(
         way="question",
         asked={"question": entry.question, **asked_json(quote.request)},

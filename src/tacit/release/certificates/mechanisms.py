@@ -32,7 +32,8 @@ def mechanisms_json(quote: Quote, event: Event) -> list[dict[str, Any]]:
     """Every mechanism of every part, each with the numbers of its events among the leaves of `event`, which is the quote's."""
     waiting = list(enumerate(leaves(event)))
     listed = []
-    for made in (each for at, part in enumerate(quote.parts) for each in _of_part(at, part, quote.question.group.moments)):
+    moments = tuple(dict.fromkeys(moment for part in quote.parts for moment in part.question.group.moments))
+    for made in (each for at, part in enumerate(quote.parts) for each in _of_part(at, part, moments)):
         numbers = [] if made.event is None else [_taken(waiting, leaf) for leaf in leaves(made.event)]
         listed.append({**made.document, "events": numbers})
     assert not waiting  # noqa: S101  # every event of a quote is that of a mechanism
@@ -53,13 +54,13 @@ def leaves(event: Event) -> Iterator[Event]:
         yield event
 
 
-def _of_part(at: int, quote: Quote, first: tuple[Moment, ...]) -> Iterator[Made]:
-    """Those of one part; `first` are the moments of the first, by which shared measurements are named."""
+def _of_part(at: int, quote: Quote, every: tuple[Moment, ...]) -> Iterator[Made]:
+    """Those of one part; `every` are the moments of all parts, by which shared measurements are named."""
     calls = quote.question.calls
     for workload in quote.workloads:
         for measurement in workload.strategy.measurements:
             what = {"axes": list(measurement.axes), "centred": measurement.centred, **parameters(measurement.noise)}
-            yield Made({"part": at, "releases": "shared", "moment": first.index(workload.moment), **what}, measurement.noise.event)
+            yield Made({"part": at, "releases": "shared", "moment": every.index(workload.moment), **what}, measurement.noise.event)
     if quote.keys is not None:
         yield Made({"part": at, "releases": "keys", **parameters(quote.keys)}, quote.keys.event)
     for each in quote.sums:
@@ -68,7 +69,7 @@ def _of_part(at: int, quote: Quote, first: tuple[Moment, ...]) -> Iterator[Made]
         source = {"from": [margin.part, margin.of], "count": margin.mechanism.count}
         yield Made({"part": at, "releases": "margin", "moment": margin.place, "kind": "added", **source}, None)
     for shared in quote.shared:
-        told = {"kind": "estimated", "axes": list(shared.mechanism.axes), "from": first.index(shared.moment)}
+        told = {"kind": "estimated", "axes": list(shared.mechanism.axes), "from": every.index(shared.moment)}
         yield Made({"part": at, "releases": "estimate", "moment": shared.place, **told}, None)
     trees: dict[int, list[Rank]] = {}
     for rank in quote.ranks:

@@ -61,7 +61,8 @@ PARTS = ("group", "calls", "outputs", "having", "order", "limit", "offset", "qua
 def plan_json(question: Question) -> dict[str, Any]:
     """All parts of a question: the first, those beside it, and those whose rows stand below; each is measured and paid for."""
     parts = [{name: plain(getattr(part, name)) for name in PARTS} for part in question.parts]
-    return {"parts": parts, "beside": len(question.beside), "below": len(question.below)}
+    listed = {"listed": list(question.listed)} if question.listed else {}
+    return {"parts": parts, "beside": len(question.beside), "below": len(question.below), **listed}
 
 
 # --- catalog facts -----------------------------------------------------------------------------------------------------------

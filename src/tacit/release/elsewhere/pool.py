@@ -393,7 +393,7 @@ class PooledRunner:
 
 OPENED: Form = {
     "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
-    "limits": dict, "pricing": str, "begun": (list, type(None)),
+    "limits": dict, "pricing": str, "begun": (list, type(None)), "closed": (int, type(None)), "versions": list, "added": int,
 }  # fmt: skip
 
 
@@ -456,7 +456,10 @@ def description_in(content: bytes) -> tuple[StoreInfo, str]:
         raise Malformed("columns of another form") from None
     if not all(type(most) is int for most in told["limits"].values()):
         raise Malformed("limits of another form")
-    begun, pricing = told.pop("begun"), told.pop("pricing")
+    begun, versions, pricing = told.pop("begun"), told.pop("versions"), told.pop("pricing")
     if begun is not None and [type(each) for each in begun] != [int, int]:
         raise Malformed("periods of another form")
-    return StoreInfo(**(told | {"public": public, "begun": begun and (begun[0], begun[1])})), pricing
+    if not all(isinstance(each, list) and [type(part) for part in each] == [int, int, str] for each in versions):
+        raise Malformed("versions of another form")
+    in_periods = {"begun": begun and (begun[0], begun[1]), "versions": tuple(tuple(each) for each in versions)}
+    return StoreInfo(**(told | {"public": public} | in_periods)), pricing

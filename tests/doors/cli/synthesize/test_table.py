@@ -172,3 +172,34 @@ def test_refusals_are_json_where_json_is_asked_for() -> None:
     code, said = run("people", "--out", "x.csv", "--json")
     assert code == 3
     assert json.loads(said)["error"]["code"] == "no_budget"
+
+
+def test_copies_a_public_report_and_what_carries_an_analysis(folder: Path) -> None:
+    more = ("--copies", "2", "--public-report", "public.html")
+    code, said = run("people", "--epsilon", "2", "--workload", "sex+age", "--out", "rows.csv.gz", *more)
+    assert code == 0, said
+    assert "Copies: rows-1.csv.gz to rows-2.csv.gz" in said
+    assert "Public report: public.html, and public.json." in said
+    for name in ("rows", "rows-1", "rows-2"):
+        receipt = json.loads((folder / f"{name}.csv.gz.receipt.json").read_text())
+        assert receipt["entry"] == 1
+        assert receipt["copy"] == {"number": 0 if name == "rows" else int(name[-1]), "of": 2}
+    assert json.loads((folder / "public.json").read_text())["model_only"]["pairs"] == [["sex", "ill"], ["age", "ill"]]
+    check = ["synthesize", "check-analysis", "rows-1.csv.gz", "--columns"]
+    carried = CliRunner().invoke(app, [*check, "age,sex"])
+    assert (carried.exit_code, "were measured together" in carried.output) == (0, True)
+    alone = CliRunner().invoke(app, [*check, "age,ill", "--json"])
+    assert (alone.exit_code, json.loads(alone.output)["carried_by"]) == (1, "model")
+
+
+def test_copies_that_cannot_be_made_are_refused_before_the_budget_is_spent(folder: Path) -> None:
+    for words, expected in (
+        (("--copies", "1"), "invalid number of copies 1; expected a whole number from 2 to 100"),
+        (("--public-report", "page.txt"), "ends in .html"),
+        (("--copies", "2", "--method", "dirichlet", "--rows", "5", "--columns", "sex"), "does not support --copies"),
+    ):
+        code, said = run("people", "--epsilon", "2", "--out", "rows.csv", *words)
+        assert code != 0
+        assert expected in " ".join(said.split())
+    with open_data(folder / "tacit.toml") as data:
+        assert data.ledger.left("curator").epsilon == 5

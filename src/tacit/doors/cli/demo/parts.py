@@ -12,7 +12,7 @@ from tacit.accounting.ledger.caps import at_most
 from tacit.privacy.rounding import as_text, decimal_text
 
 if TYPE_CHECKING:
-    from tacit.data_set import Account
+    from tacit.accounting.ledger.accounts import Account
     from tacit.errors import Refused
     from tacit.evidence.attacks.reconstruction import Reconstruction
     from tacit.evidence.attacks.samplers import FloatingPoint

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import typer
 
 from tacit.doors.cli.synthesize.map import check_flows, commuter_map, noise_table, state
-from tacit.doors.cli.synthesize.table import table
+from tacit.doors.cli.synthesize.table import check_analysis, table
 
 synthesize = typer.Typer(no_args_is_help=True, help="Publish synthetic data: a commuter map, or rows of any table.")
 
@@ -15,6 +15,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check_flows,
     "map": commuter_map,
     "table": table,
+    "check-analysis": check_analysis,
     "state": state,
     "noise-table": noise_table,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.dirichlet.calibration import PublicFacts
     from tacit.publish.synthetic.commuters.model import Terms
     from tacit.publish.synthetic.commuters.noise_table import NoiseRow
+    from tacit.publish.synthetic.commuters.prior import Prior
     from tacit.publish.synthetic.commuters.release import Release
     from tacit.publish.synthetic.commuters.sources import Source
 
@@ -25,6 +27,22 @@ LEVELS = "block, blockgroup, tract, county"
 USUAL = "if omitted, tract where the map has it, else blockgroup, county or block"
 NO_SEED = "anyone who knows the seed can reproduce the noise and subtract it"
 SeedOption = Annotated[str | None, typer.Option("--seed", help="Not supported: noise that can be reproduced protects no one.")]
+WorkersOption = Annotated[
+    str,
+    typer.Option(metavar="RULE", help="Synthetic workers per destination: `same` (one per job), `each:N` or `share:FRACTION`."),
+]
+PriorOption = Annotated[
+    str, typer.Option(help="Public prior of fake workers: even, distance, or file:PRIOR.csv, such as a map of an earlier year.")
+]
+PriorMostOption = Annotated[int, typer.Option(help="Weight of the likeliest cell of the prior, where the least likely has 1.")]
+JoinOption = Annotated[
+    int | None, typer.Option("--join", help="Join destinations with fewer jobs than this with their neighbors, by public totals.")
+]
+
+ColumnsOption = Annotated[
+    str | None, typer.Option(help="Columns DESTINATION,ORIGIN[,JOBS] of the flows; w_geocode,h_geocode,S000 if omitted.")
+]
+ReportOption = Annotated[Path | None, typer.Option(help="HTML report for the data owner, from the true data; never next to --out.")]
 
 
 def commuter_map(
@@ -37,16 +55,12 @@ def commuter_map(
     delta: Annotated[str | None, typer.Option(help="Probability that the ratio bound is exceeded; 1e-5 if omitted.")] = None,
     pure: Annotated[bool, typer.Option("--pure", help="Pure differential privacy, without delta.")] = False,
     keep: Annotated[str, typer.Option(help="Empty cells to keep: all, uniform:0.1, distance:0.1 or file:CHANCES.csv.")] = "all",
-    synthetic_workers: Annotated[
-        str,
-        typer.Option(metavar="RULE", help="Synthetic workers per destination: `same` (one per job), `each:N` or `share:FRACTION`."),
-    ] = "same",
-    columns: Annotated[
-        str | None, typer.Option(help="Columns DESTINATION,ORIGIN[,JOBS] of the flows; w_geocode,h_geocode,S000 if omitted.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="HTML report for the data owner, from the true data; never next to --out.")
-    ] = None,
+    prior: PriorOption = "even",
+    prior_most: PriorMostOption = 10,
+    join: JoinOption = None,
+    synthetic_workers: WorkersOption = "same",
+    columns: ColumnsOption = None,
+    report: ReportOption = None,
     catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Catalog whose budget pays.")] = None,
     totals: Annotated[str | None, typer.Option(help="With --catalog: public table with the columns destination and jobs.")] = None,
     seed: SeedOption = None,
@@ -60,6 +74,7 @@ def commuter_map(
     """
     refuse_seed(seed)
     from tacit.publish.synthetic.commuters.geography import read_blocks
+    from tacit.publish.synthetic.commuters.prior import read_prior
     from tacit.publish.synthetic.commuters.release import publish_map
     from tacit.release.curators import check_report, curators_place
     from tacit.release.outputs import check_output
@@ -67,13 +82,15 @@ def commuter_map(
     check_output(out, [blocks])
     if report is not None:
         check_report(curators_place(report, out))
-    terms = _terms(ratio, delta, pure, keep, synthetic_workers)
+    terms = _terms(ratio, delta, pure, keep, synthetic_workers, read_prior(prior, prior_most))
     if catalog is None:
         _require_catalog_of(totals, analyst)
     source = _declared_source(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, out)
-    release = publish_map(
-        source, read_blocks(blocks), (origins, destinations), terms, out, lambda draws, many: progress(draws, many, "drawing")
-    )
+    chart = read_blocks(blocks)
+    if report is not None and not chart.located:
+        raise InvalidInput("--report needs coordinates; give the map the columns lat and lon, or remove --report")
+    levels, drawing = (origins, destinations), partial(progress, what="drawing")
+    release = publish_map(source, chart, levels, terms, out, drawing, join)
     written = _write_report(release, report, out)
     if as_json:
         print_json({"out": str(out), "report": None if written is None else str(written), "receipt": release.receipt})
@@ -81,12 +98,12 @@ def commuter_map(
         _show(release, out, report, written, verbose)
 
 
-def _terms(ratio: str, delta: str | None, pure: bool, keep: str, workers: str) -> Terms:
+def _terms(ratio: str, delta: str | None, pure: bool, keep: str, workers: str, prior: Prior) -> Terms:
     from tacit.publish.synthetic.commuters.model import Terms
 
     if pure and delta is not None:
         raise InvalidInput("--pure and --delta exclude each other; remove one of them")
-    return Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep, workers)
+    return Terms(ratio, 0 if pure else "1e-5" if delta is None else delta, keep, workers, prior)
 
 
 def state(

@@ -41,6 +41,22 @@ WorkloadOption = Annotated[
     typer.Option("--workload", help="Marginals to measure, and no others: columns joined by +, for example sex+age,sex+age+town."),
 ]
 StepsOption = Annotated[int | None, typer.Option("--steps", help="Number of rounds, at most; 6 for each column if omitted.")]
+CopiesOption = Annotated[
+    int | None,
+    typer.Option("--copies", help="Also write this many copies from varied counts, to combine estimates over; they cost nothing."),
+]
+PublicReportOption = Annotated[
+    Path | None,
+    typer.Option("--public-report", help="HTML page of the measured margins with their intervals, and a JSON file beside it."),
+]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
+]
+ColumnsOption = Annotated[str | None, typer.Option("--columns", help="Columns, comma-separated; all supported columns if omitted.")]
+BinsOption = Annotated[
+    int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
+]
 
 
 def table(
@@ -51,20 +67,15 @@ def table(
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="Epsilon to spend, for example 1.")] = None,
     delta: Annotated[str | None, typer.Option("--delta", help="Delta to spend; allows Gaussian noise.")] = None,
     rows: Annotated[int | None, typer.Option("--rows", help="Number of rows; the noisy total if omitted.")] = None,
-    columns: Annotated[
-        str | None, typer.Option("--columns", help="Columns, comma-separated; all supported columns if omitted.")
-    ] = None,
-    bins: Annotated[
-        int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
-    ] = None,
+    columns: ColumnsOption = None,
+    bins: BinsOption = None,
     method: MethodOption = Method.marginals,
     target: TargetOption = None,
     workload: WorkloadOption = None,
     steps: StepsOption = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
-    ] = None,
+    copies: CopiesOption = None,
+    public_report: PublicReportOption = None,
+    report: ReportOption = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
     catalog: CatalogOption = None,
@@ -83,6 +94,7 @@ def table(
         raise InvalidInput(f"--rows must be at least 1, not {rows}; give for example --rows 1000, or remove it")
     make = _maker(method, target, workload, steps)
     check_output(out)
+    _check_more(method, out, copies, public_report)
     if report is not None:
         check_report(curators_place(report, out))
     named = None if columns is None else [part.strip() for part in columns.split(",") if part.strip()]
@@ -92,7 +104,28 @@ def table(
         if method is Method.dirichlet:
             _resample(data, name, out, asked, report, as_json)
         else:
-            _from_marginals(data, name, partial(make, **asked), Written(out, report, as_json))
+            _from_marginals(data, name, partial(make, **asked), Written(out, report, as_json, copies or 0, public_report, rows))
+
+
+def _check_more(method: Method, out: Path, copies: int | None, public_report: Path | None) -> None:
+    """Refuse copies and a public report that cannot be made, before anything is spent."""
+    from tacit.publish.synthetic.rows.copies import read_copies
+    from tacit.publish.synthetic.rows.report import check_public_report
+    from tacit.release.outputs import check_output
+
+    if method is Method.dirichlet and (copies, public_report) != (None, None):
+        raise InvalidInput("--method dirichlet does not support --copies or --public-report; remove them")
+    if copies is not None:
+        for at in range(1, read_copies(copies) + 1):
+            check_output(_copy_place(out, at))
+    if public_report is not None:
+        check_public_report(public_report)
+
+
+def _copy_place(out: Path, at: int) -> Path:
+    """Where a copy is written: rows-1.csv.gz beside rows.csv.gz."""
+    stem, dot, ending = out.name.partition(".")
+    return out.with_name(f"{stem}-{at}{dot}{ending}")
 
 
 def _maker(method: Method, target: str | None, workload: str | None, steps: int | None) -> Callable[..., SyntheticTable]:
@@ -117,23 +150,28 @@ def _marginals(workload: str | None) -> tuple[tuple[str, ...], ...]:
 
 @dataclass(frozen=True)
 class Written:
-    """Where the rows and the data owner's report go, and whether the receipt is printed as JSON."""
+    """Where the rows, their copies and the reports go, and whether the receipt is printed as JSON."""
 
     out: Path
     report: Path | None
     as_json: bool
+    copies: int = 0
+    public: Path | None = None
+    rows: int | None = None
 
 
 def _from_marginals(data: DataSet, name: str, make: Callable[..., SyntheticTable], written_to: Written) -> None:
-    out, report, as_json = written_to.out, written_to.report, written_to.as_json
+    out, report, as_json, public = written_to.out, written_to.report, written_to.as_json, written_to.public
     with bar("synthesizing") as told:
         made = make(data, name, told=told)
         if told is not None:
             told("writing", 0.99)
+        made, copies = _with_copies(made, written_to)
         receipt = made.save(out)
         written = None if report is None else _write_report(data, made, report, out)
     if as_json:
-        print_json({"out": str(out), "receipt": str(receipt), "report": written and str(written), **made.to_dict()})
+        beside = {"copies": copies, "report": written and str(written), "public_report": public and str(public)}
+        print_json({"out": str(out), "receipt": str(receipt), **beside, **made.to_dict()})
         return
     _say(f"{made}.")
     noise = made.noise
@@ -143,9 +181,27 @@ def _from_marginals(data: DataSet, name: str, make: Callable[..., SyntheticTable
     for note in made.notes:
         _say(f"Note: {note}.")
     _say_paid(data, made, out)
+    if copies:
+        _say(f"Copies: {copies[0]} to {Path(copies[-1]).name}; estimate on each, and combine with tacit.synthesize.combine.")
+    if public is not None:
+        _say(f"Public report: {public}, and {public.with_suffix('.json').name}.")
     if written is not None:
         moved = "" if written == report else f" (instead of {report}, which is in the folder of the public output)"
         _say(f"For the data owner only: {written}{moved}.")
+
+
+def _with_copies(made: SyntheticTable, written_to: Written) -> tuple[SyntheticTable, list[str]]:
+    """The rows that are written, and the files of their copies; with copies, the rows are copy 0, made in the same way."""
+    from tacit.publish.synthetic.rows.report import write_public_report
+
+    places = [_copy_place(written_to.out, at) for at in range(1, written_to.copies + 1)]
+    if places:
+        made, *others = made.copies(len(places), written_to.rows)
+        for place, other in zip(places, others, strict=True):
+            other.save(place)
+    if written_to.public is not None:
+        write_public_report(made, written_to.public)
+    return made, [str(place) for place in places]
 
 
 def _resample(data: DataSet, name: str, out: Path, asked: dict[str, Any], report: Path | None, as_json: bool) -> None:
@@ -180,6 +236,33 @@ def _say_paid(data: DataSet, made: SyntheticTable | SyntheticContingency, out: P
     left = f". Remaining: epsilon {at_most(receipt.left_epsilon)}" if receipt.left_epsilon is not None else ""
     _say(f"Entry {receipt.entry} of the ledger, for '{data.catalog.neighbours}'{left}.")
     _say(f"Written: {out} and its receipt.")
+
+
+# --- `tacit synthesize check-analysis` -----------------------------------------------------------------------------------------
+
+
+def check_analysis(
+    rows: Annotated[Path, typer.Argument(metavar="ROWS", help="File of synthetic rows, with its receipt beside it.")],
+    columns: Annotated[str, typer.Option("--columns", help="Columns that the analysis uses together, comma-separated.")],
+    linear: Annotated[
+        bool, typer.Option("--linear", help="The analysis is a mean, a correlation or a linear regression without interactions.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check whether measured margins carry an analysis of synthetic rows. Exits with 1 if it rests on the model alone.
+
+    Example: tacit synthesize check-analysis patients-synthetic.csv --columns sex,diagnosis
+    """
+    from tacit.publish.synthetic.rows.margins import support_in
+
+    support = support_in(rows, [part for part in columns.split(",") if part.strip()])
+    if as_json:
+        print_json({**support.to_dict(), "carried": support.carries(linear)})
+    else:
+        for sentence in support.sentences:
+            _say(f"{sentence[0].upper()}{sentence[1:]}.")
+    if not support.carries(linear):
+        raise typer.Exit(1)
 
 
 def _say(text: str) -> None:

@@ -17,7 +17,7 @@ Every number here comes from the file without protection, so it is for the data 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -29,7 +29,7 @@ from tacit.data.files.columns import read_columns, require_columns, require_name
 from tacit.errors import InvalidInput
 from tacit.mechanisms.dirichlet.counts import Cells, Triples, by_cell, by_destination, places_among
 from tacit.privacy.sealed import Sealed
-from tacit.publish.synthetic.commuters.geography import Blocks, Codes, Domain, Zones
+from tacit.publish.synthetic.commuters.geography import Blocks, Codes, Domain, Zones, kilometres
 from tacit.release.curators import for_the_owner
 
 MOST_JOBS = 10**9  # of one row, and of one destination
@@ -134,6 +134,59 @@ def _sum_jobs(zone: Codes, jobs: Codes, destinations: Zones) -> Totals:
     if int(sums.max(initial=0)) > MOST_JOBS:
         raise InvalidInput(f"a destination has more than {MOST_JOBS:,} jobs; choose a finer level of destinations")
     return Totals(destinations, zones, sums[zones], int(jobs[~on_map].sum()))
+
+
+def joined_totals(totals: Totals, least: int) -> tuple[Totals, dict[str, list[str]]]:
+    """The totals with destinations of few jobs joined, and the members of each joined destination, by the name that it has.
+
+    Again and again, the destination with the fewest jobs is joined with the nearest one (or, without coordinates, with the next by
+    name), until each has at least `least`. Public totals and the public map decide that, and nothing else. A joined destination
+    has the name of its largest member.
+    """
+    zones, jobs = totals.zones.tolist(), totals.jobs.tolist()
+    groups = [[at] for at in range(len(zones))]
+    while len(groups) > 1 and (few := min(range(len(groups)), key=lambda at: (_sum_of(groups[at], jobs), at))) >= 0:
+        if _sum_of(groups[few], jobs) >= least:
+            break
+        nearest = _nearest(totals, groups, few)
+        groups[min(few, nearest)] += groups[max(few, nearest)]
+        del groups[max(few, nearest)]
+    return _regrouped(totals, groups)
+
+
+def _sum_of(group: list[int], jobs: list[int]) -> int:
+    return sum(jobs[at] for at in group)
+
+
+def _nearest(totals: Totals, groups: list[list[int]], few: int) -> int:
+    """The group whose center, weighted by jobs, is nearest to that of another one; the next or last one without coordinates."""
+    zones = totals.destinations
+    weights = [totals.jobs[group] for group in groups]
+    centers = [
+        np.array([np.average(axis[totals.zones[group]], weights=each) for group, each in zip(groups, weights, strict=True)])
+        for axis in (zones.latitudes, zones.longitudes)
+    ]
+    if np.isnan(centers[0]).any():
+        return few + 1 if few + 1 < len(groups) else few - 1
+    apart = kilometres(centers[0][few], centers[1][few], *centers)
+    apart[few] = np.inf
+    return int(np.argmin(apart))
+
+
+def _regrouped(totals: Totals, groups: list[list[int]]) -> tuple[Totals, dict[str, list[str]]]:
+    zones, names = totals.destinations, totals.names
+    first = [max(group, key=lambda at: int(totals.jobs[at])) for group in groups]
+    own_zone = np.arange(len(zones) + 1)
+    for group, largest in zip(groups, first, strict=True):
+        own_zone[totals.zones[group]] = totals.zones[largest]
+    joined = replace(zones, of_block=own_zone[zones.of_block])
+    order = np.argsort([int(totals.zones[largest]) for largest in first], kind="stable").tolist()
+    kept = np.array([int(totals.zones[first[at]]) for at in order], dtype=np.int64)
+    jobs = np.array([int(totals.jobs[groups[at]].sum()) for at in order], dtype=np.int64)
+    if jobs.size and int(jobs.max()) > MOST_JOBS:
+        raise InvalidInput(f"a joined destination has more than {MOST_JOBS:,} jobs; give a smaller --join")
+    members = {names[first[at]]: [names[each] for each in sorted(groups[at])] for at in order if len(groups[at]) > 1}
+    return replace(totals, destinations=joined, zones=kept, jobs=jobs), members
 
 
 def declared_totals(declared: Mapping[str, int], destinations: Zones) -> Totals:

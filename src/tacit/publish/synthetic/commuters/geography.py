@@ -101,6 +101,11 @@ class Blocks:
         return len(self.names)
 
     @property
+    def located(self) -> bool:
+        """Whether the blocks have coordinates."""
+        return not np.isnan(self.latitudes).any()
+
+    @property
     def usual(self) -> str:
         """The level that is taken where none is named: tracts if the map has them."""
         return next((level for level in USUAL if level in self.levels), "block")
@@ -127,16 +132,23 @@ class Blocks:
         kind, _, written = (level or "").partition(":")
         if kind != "rings":
             return self.zones(level)
+        if not self.located:
+            raise InvalidInput("rings need coordinates; give the map the columns lat and lon, or choose a level of zones")
         return Rings(_edges(written) if written else RINGS, self.latitudes, self.longitudes)
 
 
 def read_blocks(path: str | Path) -> Blocks:
-    """The map in a CSV or Parquet file: columns block, lat, lon, and any of blockgroup, tract and county."""
+    """The map in a CSV or Parquet file: column block, and any of lat and lon, blockgroup, tract and county."""
     there = {name.lower(): name for name in column_names(path)}
-    wanted = [name for name in ("block", "lat", "lon", *LEVELS[1:]) if name in there or name in ("block", "lat", "lon")]
+    needed = ("block", "lat", "lon") if {"lat", "lon"} & there.keys() else ("block",)
+    wanted = [name for name in ("block", "lat", "lon", *LEVELS[1:]) if name in there or name in needed]
     columns = dict(zip(wanted, read_columns(path, [there.get(name, name) for name in wanted]), strict=True))
     levels = {name: _texts(columns[name]) for name in LEVELS[1:] if name in columns}
-    return made_blocks(_texts(columns["block"]), _degrees(columns["lat"], 90), _degrees(columns["lon"], 180), levels)
+    names = _texts(columns["block"])
+    if "lat" not in columns:
+        nowhere = np.full(len(names), np.nan)
+        return made_blocks(names, nowhere, nowhere, levels)
+    return made_blocks(names, _degrees(columns["lat"], 90), _degrees(columns["lon"], 180), levels)
 
 
 def made_blocks(names: ArrayLike, latitudes: ArrayLike, longitudes: ArrayLike, levels: Mapping[str, ArrayLike]) -> Blocks:

@@ -40,9 +40,11 @@ from tacit.mechanisms.dirichlet.resampling import ProbableDirichlet
 from tacit.mechanisms.noise.urn import BlockClass
 from tacit.privacy.loss import Approximate, Neighbours, Pure, probability
 from tacit.privacy.rounding import Number, exact, log_up
+from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.commuters.empty_cells import All, ByName, Keeping, read_keeping
 from tacit.publish.synthetic.commuters.flows import MOST_JOBS, Homes, Totals
 from tacit.publish.synthetic.commuters.geography import Domain, Origins, Zones
+from tacit.publish.synthetic.commuters.prior import Even, Prior, read_prior
 from tacit.publish.synthetic.commuters.utility import Cells, fake_share
 
 MOST_SHARE = 1000
@@ -148,7 +150,7 @@ AND_DELTA = ", with delta times 1 + ratio + ... + ratio^(j-1)"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The terms of a release: the ratio of its resampling, delta (0 is pure), the empty cells it keeps, and its synthetic workers.
+    """The terms of a release: ratio of the resampling, delta (0 is pure), empty cells it keeps, synthetic workers, and a prior.
 
     >>> print(Terms(ratio=20, delta=1e-5))
     ratio 20 (epsilon 2.99574), delta 1e-05
@@ -160,20 +162,37 @@ class Terms:
     delta: Fraction
     keeping: Keeping
     workers: SyntheticWorkers
+    prior: Prior
 
     def __init__(
-        self, ratio: Number, delta: Number = 0, keep: str | Keeping = "all", workers: str | SyntheticWorkers = "same"
+        self,
+        ratio: Number,
+        delta: Number = 0,
+        keep: str | Keeping = "all",
+        workers: str | SyntheticWorkers = "same",
+        prior: str | Prior = "even",
     ) -> None:
         object.__setattr__(self, "ratio", allowed_ratio(ratio))
         require_promise(log_up(self.ratio))
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "keeping", read_keeping(keep) if isinstance(keep, str) else keep)
         object.__setattr__(self, "workers", read_workers(workers) if isinstance(workers, str) else workers)
+        object.__setattr__(self, "prior", read_prior(prior) if isinstance(prior, str) else prior)
+        if self.weighted and not isinstance(self.keeping, All):
+            raise InvalidInput(
+                "a prior is not supported with dropped cells; keep all of them, or remove the prior", argument="prior"
+            )
+
+    @property
+    def weighted(self) -> bool:
+        """Whether fake workers follow a prior."""
+        return not isinstance(self.prior, Even)
 
     def __str__(self) -> str:
         dropping = "" if isinstance(self.keeping, All) else f", empty cells kept by {self.keeping}"
         drawing = "" if isinstance(self.workers, Same) else f", synthetic workers {self.workers}"
-        return f"{ratio_text(self.ratio)}, delta {at_least(self.delta)}{dropping}{drawing}"
+        likely = f", prior {self.prior}" if self.weighted else ""
+        return f"{ratio_text(self.ratio)}, delta {at_least(self.delta)}{dropping}{drawing}{likely}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,6 +233,13 @@ class Offer:
         return tuple(mechanism.noise for mechanism in self.mechanisms)
 
     @property
+    def cells(self) -> list[int]:
+        """How many cells the map of each destination has."""
+        if self.terms.weighted:
+            return [len(domain) for domain in self.domains()]
+        return [mechanism.facts.blocks for mechanism in self.mechanisms]
+
+    @property
     def fake(self) -> float:
         """The expected share of synthetic jobs from noise; a cell that may be dropped counts as if it were empty."""
         shares = [
@@ -240,6 +266,8 @@ class Offer:
         """The limit on what the release may reveal, and about what."""
         kind = "Probabilistic differential privacy" if self.terms.delta else "Pure differential privacy"
         delta = f", exceeded with probability at most {at_least(self.terms.delta)}" if self.terms.delta else ""
+        if self.terms.weighted and self.terms.delta:
+            kind, delta = "(epsilon, delta)-differential privacy", f" and delta {at_least(self.terms.delta)}"
         said = [f"{kind}: {ratio_text(self.ratio)}{delta}.", f"The relation: {self.relation}."]
         if self.ratio != self.terms.ratio:
             extra = ratio_text(self.ratio / self.terms.ratio)
@@ -248,7 +276,7 @@ class Offer:
 
     def everywhere(self) -> list[str]:
         """Delta for the jobs of all destinations at once; empty without a delta, or with one destination."""
-        if not self.terms.delta or len(self.totals) == 1:
+        if not self.terms.delta or len(self.totals) == 1 or self.terms.weighted:
             return []
         together = at_least(min(self.terms.delta * len(self.totals), Fraction(1)))
         return [
@@ -282,9 +310,11 @@ def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
     if isinstance(terms.keeping, ByName):
         terms.keeping.require_known(plain.names())
     mechanisms = []
-    for domain, jobs in zip(plain.domains(), totals.jobs.tolist(), strict=True):
+    for domain, jobs, name in zip(plain.domains(), totals.jobs.tolist(), totals.names, strict=True):
         chances = terms.keeping.chances(domain)
         classes = tuple(BlockClass(size, chance) for size, chance in zip(chances.sizes, chances.classes, strict=True))
+        if terms.weighted:  # each cell is as many pieces as its weight: dirichlet.md, section 7
+            classes = (BlockClass(int(terms.prior.weights(domain, name).sum())),)
         facts = PublicFacts(jobs, draws_at(terms.workers, jobs), classes, count_noise=True)
         mechanisms.append(_mechanism(facts, terms.ratio, terms.delta))
     require_promise(max(mechanism.epsilon for mechanism in mechanisms))
@@ -294,13 +324,19 @@ def offered(totals: Totals, origins: Origins, terms: Terms) -> Offer:
 def undropped(offer: Offer) -> Offer:
     """The release that keeps all cells with the same total guarantee: the baseline for dropping cells."""
     ratio = Fraction(math.floor(offer.ratio * 1000), 1000)
-    return offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, workers=offer.terms.workers))
+    return offered(
+        offer.totals, offer.origins, Terms(ratio, offer.terms.delta, workers=offer.terms.workers, prior=offer.terms.prior)
+    )
 
 
 def draw_map(offer: Offer, homes: Homes) -> Iterator[Cells]:
     """The synthetic jobs of each destination in turn, drawn exactly and from the secure source; every run is another release."""
     domains, same = tee(offer.domains())
-    for domain, mechanism, counted in zip(domains, offer.mechanisms, homes.counts(same), strict=True):
+    names = offer.totals.names
+    for domain, name, mechanism, counted in zip(domains, names, offer.mechanisms, homes.counts(same), strict=True):
+        if offer.terms.weighted:
+            yield _in_pieces(mechanism, counted, offer.terms.prior.weights(domain, name))
+            continue
         order = offer.terms.keeping.chances(domain).order
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -308,6 +344,15 @@ def draw_map(offer: Offer, homes: Homes) -> Iterator[Cells]:
         cells = in_cells(blocks, order)
         sort = np.argsort(cells)
         yield cells[sort], draws[sort]
+
+
+def _in_pieces(mechanism: ProbableDirichlet, counted: Sealed[Cells], weights: NDArray[np.int64]) -> Cells:
+    """The draws where a cell of weight w is w pieces: real workers are in the first, and the pieces are added up afterwards."""
+    begins = np.cumsum(weights) - weights
+    pieces, draws = mechanism.resample(renumbered(counted, begins))
+    together = np.bincount(np.searchsorted(begins, pieces, side="right") - 1, draws, len(weights)).astype(np.int64)
+    cells = np.flatnonzero(together)
+    return cells, together[cells]
 
 
 def in_cells(blocks: NDArray[np.int64], order: NDArray[np.int64]) -> NDArray[np.int64]:

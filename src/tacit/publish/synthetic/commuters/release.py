@@ -9,10 +9,14 @@ from statistics import median
 from typing import Any
 
 from tacit.accounting.ledger.caps import at_least
+from tacit.errors import InvalidInput
+from tacit.privacy.arguments import whole_of
 from tacit.privacy.rounding import decimal_text, log_up
-from tacit.publish.synthetic.commuters.flows import Homes
+from tacit.publish.synthetic.commuters.empty_cells import ByDistance
+from tacit.publish.synthetic.commuters.flows import MOST_JOBS, Homes, joined_totals
 from tacit.publish.synthetic.commuters.geography import ELSEWHERE, Blocks, read_blocks
 from tacit.publish.synthetic.commuters.model import Offer, SyntheticMap, Terms, draw_map, offered
+from tacit.publish.synthetic.commuters.prior import Near
 from tacit.publish.synthetic.commuters.sources import FlowsFile, Paid, Source, event_of, require_undeclared
 from tacit.publish.synthetic.commuters.utility import Cells
 from tacit.release.certificates.ways import Way
@@ -42,8 +46,17 @@ class Release:
         return self.made.offer
 
 
-def synthesize_map(flows: str | Path, blocks: str | Path, out: str | Path, terms: Terms, levels: Levels = (None, None)) -> Release:
+def synthesize_map(
+    flows: str | Path,
+    blocks: str | Path,
+    out: str | Path,
+    terms: Terms,
+    levels: Levels = (None, None),
+    join: int | None = None,
+) -> Release:
     """Publish the map of a file of flows that no catalog declares; the ledger is kept next to `out`.
+
+    With `join`, destinations with fewer jobs than that are joined with their neighbors, by public totals.
 
     >>> from tempfile import TemporaryDirectory
     >>> from tacit.publish.synthetic.commuters.example_state import made_state
@@ -55,11 +68,17 @@ def synthesize_map(flows: str | Path, blocks: str | Path, out: str | Path, terms
     """
     place = check_output(Path(out), [Path(blocks)])
     require_undeclared(Path(flows))
-    return publish_map(FlowsFile(Path(flows), place), read_blocks(blocks), levels, terms, place)
+    return publish_map(FlowsFile(Path(flows), place), read_blocks(blocks), levels, terms, place, join=join)
 
 
 def publish_map(
-    source: Source, blocks: Blocks, levels: Levels, terms: Terms, out: Path, watch: Watch = lambda draws, _: draws
+    source: Source,
+    blocks: Blocks,
+    levels: Levels,
+    terms: Terms,
+    out: Path,
+    watch: Watch = lambda draws, _: draws,
+    join: int | None = None,
 ) -> Release:
     """Draw a synthetic map and write it, with its receipt, to `out`; the price is recorded before a home is read.
 
@@ -67,15 +86,18 @@ def publish_map(
     the map. `watch` receives each destination as it is drawn.
     """
     source.check(out)
+    _require_distances(blocks, terms)
     destinations = blocks.zones(levels[1])
-    totals = source.totals(blocks, destinations)
+    totals, joined = source.totals(blocks, destinations), dict[str, list[str]]()
+    if join is not None:
+        totals, joined = joined_totals(totals, whole_of(join, "join", 1, MOST_JOBS))
     origins = blocks.origins(levels[0])
     offer = offered(totals, origins, terms)
 
     def publish(paid: Paid) -> Release:
         homes = source.homes(blocks, totals)
         made = SyntheticMap(offer, tuple(watch(draw_map(offer, homes), len(totals))))
-        receipt = receipt_of(offer, paid, source.note)
+        receipt = receipt_of(offer, paid, source.note) | ({"joined destinations": joined} if join is not None else {})
         write_output(made.table(), receipt, out)
         if paid.seal is not None:
             paid.seal.beside(way_of(offer, paid), out)
@@ -86,6 +108,12 @@ def publish_map(
     )
 
 
+def _require_distances(blocks: Blocks, terms: Terms) -> None:
+    """Refuse rules by distance on a map without coordinates."""
+    if not blocks.located and (isinstance(terms.keeping, ByDistance) or isinstance(terms.prior, Near)):
+        raise InvalidInput("rules by distance need coordinates; give the map the columns lat and lon, or choose another rule")
+
+
 def way_of(offer: Offer, paid: Paid) -> Way:
     """The content of a map's certificate: its public parameters, and the price that the proof states."""
     terms, loss = offer.terms, paid.loss
@@ -93,6 +121,7 @@ def way_of(offer: Offer, paid: Paid) -> Way:
     plan = {"origins": offer.origins.level, "destinations": destinations, "terms": str(terms)}
     way = Way("commuter-map", "a synthetic map of commuters", plan, stated=[STATED])
     inputs = {"ratio": str(terms.ratio), "delta": str(terms.delta), "keep": str(terms.keeping), "workers": str(terms.workers)}
+    inputs |= {"prior": str(terms.prior)} if terms.weighted else {}
     step = way.step("resampled-map", inputs, epsilon=str(loss.epsilon), delta=str(loss.delta))
     event = event_of(loss, loss.neighbours)
     way.drawn("map", step, "resampling", event, epsilon=str(loss.epsilon), delta=str(loss.delta))
@@ -101,7 +130,7 @@ def way_of(offer: Offer, paid: Paid) -> Way:
 
 def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
     """The receipt of the table: the claim, the relation, the domain and the noise, the ledger. All of it is public."""
-    terms, cells = offer.terms, [mechanism.facts.blocks for mechanism in offer.mechanisms]
+    terms, cells = offer.terms, offer.cells
     dropping = offer.ratio / terms.ratio
     return {
         "what": "a synthetic map of commuters: origin, destination, jobs",
@@ -109,7 +138,8 @@ def receipt_of(offer: Offer, paid: Paid, totals: str) -> dict[str, Any]:
         "ratio": at_least(offer.ratio),
         "epsilon": at_least(offer.loss.epsilon),
         "delta": decimal_text(terms.delta),
-        "kind": "probabilistic" if terms.delta else "pure",
+        "kind": ("approximate" if terms.weighted else "probabilistic") if terms.delta else "pure",
+        "prior": {"rule": str(terms.prior), "pieces": max(mechanism.facts.blocks for mechanism in offer.mechanisms)},
         "resampling": {"ratio": at_least(terms.ratio), "epsilon": at_least(log_up(terms.ratio))},
         "dropping": {"keep": str(terms.keeping), "ratio": at_least(dropping), "epsilon": at_least(log_up(dropping))},
         "relation": offer.relation,

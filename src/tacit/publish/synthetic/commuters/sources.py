@@ -200,7 +200,9 @@ def affordable(
         if ratio <= 1:
             return None
         try:
-            tried = offered(offer.totals, offer.origins, Terms(ratio, offer.terms.delta, offer.terms.keeping, offer.terms.workers))
+            old = offer.terms
+            terms = Terms(ratio, old.delta, old.keeping, old.workers, old.prior)
+            tried = offered(offer.totals, offer.origins, terms)
             if admits(price(tried)):
                 return tried
         except InvalidBudget:  # with this much noise, the cost of dropping is too high

@@ -18,6 +18,7 @@ from tacit.errors import NoBounds, NotAllowed, TooManyGroups, UnknownName, Wrong
 from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
+from tacit.publish.synthetic.rows.never import rules_of, splits_of
 from tacit.query import plan
 
 MOST_POINTS = 100  # a number or a date with at most this many values needs no bins
@@ -46,11 +47,11 @@ class Axis:
     begins: tuple[int, ...]
 
     @classmethod
-    def of(cls, column: Column) -> Axis:
-        """The cells of a column: its values, or its declared bins."""
+    def of(cls, column: Column, splits: Sequence[int] = ()) -> Axis:
+        """The cells of a column: its values, or its declared bins; cells begin at `splits` too."""
         if not column.bins or column.bounds is None or column.step is None:
             return cls(column, tuple(range(column.points)))
-        return cls(column, tuple(int((begin - column.bounds[0]) / column.step) for begin in column.bins))
+        return cls(column, tuple(sorted({*(int((begin - column.bounds[0]) / column.step) for begin in column.bins), *splits})))
 
     @property
     def name(self) -> str:
@@ -166,8 +167,9 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
         number = whole_of(bins, "bins", 1, MOST_POINTS)
         kept = [replace(each, bins=even_bins(each, number)) if _lacks_bins(each) else each for each in kept]
     _check_bins(declared, kept)
-    axes = tuple(Axis.of(column) for column in kept)
+    axes = tuple(Axis.of(column, splits_of(declared, column)) for column in kept)
     _check_sizes(declared, axes)
+    rules_of(declared, axes)  # refuses what no row could meet
     return Chosen(declared, axes, left_out)
 
 

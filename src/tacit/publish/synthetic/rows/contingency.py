@@ -30,6 +30,7 @@ from tacit.publish.synthetic.rows.cells import Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.rows.certified import way_of_urn
 from tacit.publish.synthetic.rows.inference import random_order, read_rows
 from tacit.publish.synthetic.rows.marginals import count_marginal
+from tacit.publish.synthetic.rows.never import possible_codes, rules_of
 from tacit.publish.synthetic.rows.release import receipt_json, save_rows, values_of
 from tacit.query.price.work import afford_counts
 from tacit.release.answer import Later, Receipt
@@ -172,8 +173,10 @@ def _release_rows(
     chosen: Chosen, urn: DirichletResampling, counts: Codes, receipt: Receipt, relation: Neighbours
 ) -> SyntheticContingency:
     cells = random_order(np.repeat(np.arange(counts.size), counts))
-    codes = np.unravel_index(cells, tuple(axis.size for axis in chosen.axes))
-    columns = values_of(chosen, [np.asarray(code, dtype=np.int64) for code in codes])
+    sizes = tuple(axis.size for axis in chosen.axes)
+    drawn = [np.asarray(code, dtype=np.int64) for code in np.unravel_index(cells, sizes)]
+    shares = [np.bincount(each, minlength=size) for each, size in zip(drawn, sizes, strict=True)]
+    columns = values_of(chosen, possible_codes(rules_of(chosen.table, chosen.axes), drawn, shares))
     return SyntheticContingency(chosen, urn, counts, columns, receipt, relation)
 
 

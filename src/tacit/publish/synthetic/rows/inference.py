@@ -27,7 +27,8 @@ from tacit.errors import InvalidInput
 from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.uniform import distinct_integers
 from tacit.publish.synthetic.rows.marginals import Counts, Measured, Pair
-from tacit.publish.synthetic.rows.population import AT_MOST, LEARNING, Population
+from tacit.publish.synthetic.rows.never import possible_codes, rules_of
+from tacit.publish.synthetic.rows.population import AT_MOST, LEARNING, TEMPERATURE, Population
 from tacit.publish.synthetic.rows.rounds import settled
 
 Floats = NDArray[np.float64]
@@ -58,10 +59,11 @@ def require_mbi() -> None:
         pass
 
 
-def fit(measured: Measured, rows: int = LEARNING) -> Model | Population:
+def fit(measured: Measured, rows: int = LEARNING, temperature: float = TEMPERATURE) -> Model | Population:
     """The model of released marginals; it exists whatever the noise. `rows` is how many will be drawn first."""
     if measured.design.rounds is not None:
         model = settled(measured, max(LEARNING, min(AT_MOST, rows)))
+        model.temperature = temperature
         model.settle(LAST)
         return model
     estimates = _estimate(measured) if measured.pairs else _alone(measured)
@@ -194,12 +196,13 @@ def usual_rows(measured: Measured) -> int:
 
 
 def drawn_codes(measured: Measured, model: Model | Population, rows: int) -> tuple[Counts, ...]:
-    """For every column, the cell of each of `rows` rows."""
+    """For every column, the cell of each of `rows` rows; none meets a declared condition (never.py), whichever the model is."""
     groups = _of_population(model, rows) if isinstance(model, Population) else _along_tree(model, rows)
-    return tuple(
+    codes = [
         _apart(groups[place], merged, single)
         for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.singles, strict=True))
-    )
+    ]
+    return possible_codes(rules_of(measured.design.table, measured.design.axes), codes, measured.singles)
 
 
 def _of_population(model: Population, rows: int) -> dict[int, Counts]:

@@ -134,13 +134,15 @@ class Design:
 class Measured:
     """Released numbers only: the noisy marginal of every column and of the chosen pairs.
 
-    Pairs are counted in the groups of `merged`: for each column, the group of each of its cells.
+    Pairs are counted in the groups of `merged`: for each column, the group of each of its cells. `groups` are given where they do
+    not follow from these numbers, because the numbers are a variation of others (copies.py).
     """
 
     design: Design
     singles: tuple[Counts, ...]
     pairs: Mapping[Pair, Counts]
     rounds: tuple[Round, ...] = ()
+    groups: tuple[Counts, ...] | None = None
 
     @property
     def total(self) -> float:
@@ -151,6 +153,8 @@ class Measured:
     @property
     def merged_groups(self) -> tuple[Counts, ...]:
         """Groups of cells: cells that are hardly more than noise share the last group; none do in a design without pairs."""
+        if self.groups is not None:
+            return self.groups
         if self.design.pair is None and self.design.rounds is None:
             return tuple(np.arange(axis.size) for axis in self.design.axes)
         return tuple(groups_of(single, RARE * self.design.single.deviation) for single in self.singles)

@@ -27,7 +27,9 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 TEMPERATURE = 0.3  # times the median noise: a cell is off by about this share of its noise where rows have a reason to be elsewhere
 AT_MOST = 100_000  # rows of a population; more rows are drawn from it
+CLOSE = 0.05  # the same for copies: nearer to the counts, so that relations are less attenuated, and less mixed
 LEARNING = 8_000  # rows while marginals are being chosen
+WALL, WALL_PULL = 1e12, 1e-9  # a cell that no row may enter: a loss of 1000 in log-weight, beside which rows count nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,8 +41,16 @@ class Target:
     deviation: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Barrier:
+    """Columns, rising, and which of their joint cells, flat, a row may be in."""
+
+    places: tuple[int, ...]
+    possible: NDArray[np.bool_]
+
+
 class Population:
-    """Rows of groups of cells, and the targets that they settle on."""
+    """Rows of groups of cells, the targets that they settle on, and the cells that none of them enters."""
 
     def __init__(self, columns: Sequence[Floats], number: int, seed: int | None = None) -> None:
         """`number` rows whose columns are independent and have the given shares."""
@@ -48,6 +58,8 @@ class Population:
         self.sizes = np.array([shares.size for shares in columns], dtype=np.int64)
         self.rows = np.stack([spread_evenly(shares, number) for shares in columns], axis=1)
         self.targets: list[Target] = []
+        self.barriers: tuple[Barrier, ...] = ()
+        self.temperature = TEMPERATURE
         self._state = np.array([first], dtype=np.uint64)
 
     @property
@@ -62,36 +74,63 @@ class Population:
             flat = flat * self.sizes[place] + self.rows[:, place]
         return np.bincount(flat, minlength=int(np.prod(self.sizes[list(places)]))) / self.number
 
+    def keep_out(self, barriers: Sequence[Barrier], columns: Sequence[Floats]) -> None:
+        """From now on no row is in an impossible cell; those that are get possible ones, by the shares of independent columns."""
+        self.barriers = tuple(barriers)
+        for barrier in barriers:
+            sizes = [int(self.sizes[place]) for place in barrier.places]
+            flat = np.ravel_multi_index(tuple(self.rows[:, place] for place in barrier.places), sizes)
+            wrong = np.flatnonzero(~barrier.possible[flat])
+            allowed = np.flatnonzero(barrier.possible)
+            cells = np.unravel_index(allowed, sizes)
+            weights = np.ones(allowed.size)
+            for place, cell in zip(barrier.places, cells, strict=True):
+                weights *= (columns[place].clip(min=0) / max(columns[place].clip(min=0).sum(), 1e-9) + 1e-12)[cell]
+            drawn = spread_evenly(weights, wrong.size)
+            for place, cell in zip(barrier.places, cells, strict=True):
+                self.rows[wrong, place] = cell[drawn]
+
     def settle(self, sweeps: int) -> None:
-        """Draw every value `sweeps` times, towards all targets."""
-        from tacit.publish.synthetic.rows.steps import sweep
+        """Draw every value `sweeps` times, towards all targets; columns that barriers tie together also change together."""
+        from tacit.publish.synthetic.rows.steps import exchange, sweep
 
         if not self.targets:
             return
-        begins = np.cumsum([0, *(target.shares.size for target in self.targets[:-1])])
-        steps = np.zeros((len(self.targets), self.sizes.size), dtype=np.int64)
-        for at, target in enumerate(self.targets):
-            steps[at, list(target.places)] = strides([int(self.sizes[place]) for place in target.places])
-        excess = np.concatenate([(self.histogram(target.places) - target.shares) * self.number for target in self.targets])
-        members, touching, pull = padded([target.places for target in self.targets]), self._touching(), self._pull()
+        listed: list[tuple[int, ...]] = [
+            *(target.places for target in self.targets),
+            *(barrier.places for barrier in self.barriers),
+        ]
+        excess = [(self.histogram(target.places) - target.shares) * self.number for target in self.targets]
+        excess += [np.where(barrier.possible, 0.0, WALL) for barrier in self.barriers]
+        begins = np.cumsum([0, *(each.size for each in excess[:-1])])
+        steps = np.zeros((len(listed), self.sizes.size), dtype=np.int64)
+        for at, places in enumerate(listed):
+            steps[at, list(places)] = strides([int(self.sizes[place]) for place in places])
+        touching = padded([[at for at, places in enumerate(listed) if place in places] for place in range(self.sizes.size)])
+        pull, flat, members = (
+            np.append(self._pull(), np.full(len(self.barriers), WALL_PULL)),
+            np.concatenate(excess),
+            padded(listed),
+        )
+        blocks = [np.array(barrier.places) for barrier in self.barriers if len(barrier.places) > 1]
+        met = [np.array([at for at, places in enumerate(listed) if set(places) & set(block.tolist())]) for block in blocks]
         for _ in range(sweeps):
-            sweep(self.rows, self.sizes, excess, pull, begins, members, steps, touching, self._state)
+            sweep(self.rows, self.sizes, flat, pull, begins, members, steps, touching, self._state)
+            for block, marginals in zip(blocks, met, strict=True):
+                exchange(self.rows, block, marginals, flat, pull, begins, members, steps, self._state)
 
     def _pull(self) -> Floats:
         """The loss of log-weight for one row too many in a cell, for each target: by the square of its noise."""
         deviations = np.array([max(target.deviation * self.number, 0.25) for target in self.targets])
         several = [at for at, target in enumerate(self.targets) if len(target.places) > 1]
         typical = float(np.median(deviations[several] if several else deviations))
-        return np.asarray(typical / (TEMPERATURE * deviations**2))
-
-    def _touching(self) -> Counts:
-        columns = range(self.sizes.size)
-        return padded([[at for at, target in enumerate(self.targets) if place in target.places] for place in columns])
+        return np.asarray(typical / (self.temperature * deviations**2))
 
     def resized(self, number: int) -> Population:
         """The same with another number of rows: copies of all of them, and of a random selection."""
         other = Population.__new__(Population)
-        other.sizes, other.targets, other._state = self.sizes, self.targets, self._state
+        other.sizes, other.targets, other.barriers, other._state = self.sizes, self.targets, self.barriers, self._state
+        other.temperature = self.temperature
         other.rows = self.rows[repeated(self.number, number)]
         return other
 

@@ -24,6 +24,7 @@ from tacit.privacy.loss import Change
 from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.rows.certified import way_of
+from tacit.publish.synthetic.rows.copies import read_copies, varied
 from tacit.publish.synthetic.rows.inference import Model, drawn_codes, fit, read_rows, require_mbi, usual_rows
 from tacit.publish.synthetic.rows.marginals import (
     COLUMNS_TOGETHER,
@@ -36,7 +37,9 @@ from tacit.publish.synthetic.rows.marginals import (
     measure,
     tree_designs,
 )
-from tacit.publish.synthetic.rows.population import Population, require_numba
+from tacit.publish.synthetic.rows.margins import Margin, Support, margins_of, support_of
+from tacit.publish.synthetic.rows.never import left_out
+from tacit.publish.synthetic.rows.population import CLOSE, Population, require_numba
 from tacit.publish.synthetic.rows.rounds import Aim, measure_rounds, rounds_designs
 from tacit.query.engines.engine import Engine
 from tacit.query.price.price import Request, request
@@ -50,6 +53,7 @@ from tacit.session import DataSet, Session
 
 Designer = Callable[[Any, Sequence[Axis], Request, Change], tuple[Design, ...]]
 SHOWN = 14  # pairs in the line that is printed
+COPY = "copy {} of {}, from counts with fresh noise: estimate on each copy, and combine the estimates (tacit.synthesize.combine)"
 ALONE = "rows are drawn one by one: the synthetic data does not keep which rows belong to one person"
 
 
@@ -67,6 +71,7 @@ class SyntheticTable:
     columns: Mapping[str, Any] = field(repr=False)
     receipt: Receipt
     certified: Callable[[], Certificate] | None = field(default=None, repr=False)
+    copy: tuple[int, int] | None = None
 
     @property
     def certificate(self) -> Certificate:
@@ -107,6 +112,31 @@ class SyntheticTable:
         codes = drawn_codes(self.measured, self.model, number)
         return replace(self, codes=codes, columns=values_of(self.chosen, codes))
 
+    def copies(self, number: int = 5, rows: int | None = None) -> tuple[SyntheticTable, ...]:
+        """Copy 0 from the released marginals, and `number` copies from these with fresh noise: `combine` makes intervals of them.
+
+        Post-processing, which costs nothing. Without `rows`, the number of rows varies too. The rule and its proof: copies.md.
+        """
+        number, rows = read_copies(number), read_rows(rows)
+        return tuple(replace(self._copy(at > 0, rows), copy=(at, number)) for at in range(number + 1))
+
+    def _copy(self, anew: bool, rows: int | None) -> SyntheticTable:
+        """One copy, whose relations are as near to the marginals as rows come."""
+        measured = varied(self.measured) if anew else self.measured
+        number = usual_rows(measured) if rows is None else rows
+        model = fit(measured, number, CLOSE)
+        codes = drawn_codes(measured, model, number)
+        return replace(self, model=model, codes=codes, columns=values_of(self.chosen, codes))
+
+    @property
+    def margins(self) -> tuple[Margin, ...]:
+        """Every measured margin, with the interval of its noise; what is not in one of them follows from the model alone."""
+        return margins_of(self.measured)
+
+    def support(self, columns: Sequence[str]) -> Support:
+        """The support of an analysis of some columns together: a measured margin, pairs, or the model alone."""
+        return support_of([margin.to_dict() for margin in self.margins], columns, self.chosen.table.name)
+
     def to_arrow(self) -> Any:
         """The rows as an Arrow table."""
         import pyarrow as pa
@@ -131,6 +161,8 @@ class SyntheticTable:
             "left_out": dict(self.chosen.left_out),
             "pairs": [list(pair) for pair in self.pairs],
             "noise": self.noise,
+            "margins": [margin.to_dict() for margin in self.margins],
+            **({} if self.copy is None else {"copy": {"number": self.copy[0], "of": self.copy[1]}}),
             **receipt_json(receipt),
             "max_rows": self.chosen.table.max_rows,
             "events": event_json(design.event),
@@ -142,6 +174,9 @@ class SyntheticTable:
         """Facts that a reader must know about the rows, in sentences."""
         words = [f"{name} is left out: {reason}" for name, reason in self.chosen.left_out.items()]
         words += [ALONE] if self.chosen.table.max_rows > 1 else []
+        kept = left_out(self.chosen.table, [axis.name for axis in self.chosen.axes])
+        words += [f"never = {text!r} is not applied: a column of it is left out" for text in kept]
+        words += [COPY.format(*self.copy)] if self.copy and self.copy[0] else []
         return [*words, "measured before: nothing was spent"] if self.recalled else words
 
     def __str__(self) -> str:

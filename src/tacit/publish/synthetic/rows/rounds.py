@@ -42,7 +42,8 @@ from tacit.publish.synthetic.rows.marginals import (
     count_pairs,
     independent_designs,
 )
-from tacit.publish.synthetic.rows.population import LEARNING, Population, Target
+from tacit.publish.synthetic.rows.never import barrier, rules_of
+from tacit.publish.synthetic.rows.population import LEARNING, Barrier, Population, Target
 from tacit.query.engines.engine import Engine
 from tacit.query.price.price import UNIT, Request
 
@@ -248,12 +249,20 @@ def begun(measured: Measured, most: int) -> Population:
         for single, groups in zip(measured.singles, measured.merged_groups, strict=True)
     ]
     rows = Population(together, max(1, min(most, round(measured.total))))
+    rows.keep_out(barriers_of(measured), together)
     deviation = measured.design.single.deviation
     for place, (single, counts) in enumerate(zip(measured.singles, together, strict=True)):
         spread = deviation * sqrt(single.size / counts.size)
         rows.targets.append(Target((place,), counts / measured.total, spread / measured.total))
     rows.settle(BETWEEN)
     return rows
+
+
+def barriers_of(measured: Measured) -> list[Barrier]:
+    """Which joint groups of cells the declared conditions leave possible (never.py): from the catalog and released groups."""
+    merged = measured.merged_groups
+    flat = [(rule.places, barrier(rule, merged)) for rule in rules_of(measured.design.table, measured.design.axes)]
+    return [Barrier(places, possible) for places, possible in flat if possible is not None]
 
 
 def settled(measured: Measured, number: int) -> Population:

@@ -118,3 +118,35 @@ def sweep(rows: Any, sizes: Any, excess: Any, pull: Any, begins: Any, members: A
             rows[row, column] = new
             for at in range(count):
                 excess[base[at] + new * steps[touching[column, at], column]] += 1.0
+
+
+@_compiled
+def exchange(
+    rows: Any, block: Any, marginals: Any, excess: Any, pull: Any, begins: Any, members: Any, steps: Any, state: Any
+) -> None:
+    """Offers each row the values that another row has in some columns, all at once (Metropolis); `marginals` have one of them.
+
+    Columns that conditions tie together can then change where no single one of them could.
+    """
+    old, new = np.empty(marginals.size, np.int64), np.empty(marginals.size, np.int64)
+    for row in range(rows.shape[0]):
+        other = int(uniform(state) * rows.shape[0])
+        loss = 0.0
+        for at in range(marginals.size):
+            marginal = marginals[at]
+            old[at] = new[at] = begins[marginal]
+            for part in range(members.shape[1]):
+                column = members[marginal, part]
+                if column >= 0:
+                    old[at] += rows[row, column] * steps[marginal, column]
+                    taken = other if (block == column).any() else row
+                    new[at] += rows[taken, column] * steps[marginal, column]
+            if new[at] != old[at]:
+                loss += pull[marginal] * (excess[new[at]] - excess[old[at]] + 1.0)
+        if loss > 0.0 and uniform(state) >= np.exp(-loss):
+            continue
+        for column in block:
+            rows[row, column] = rows[other, column]
+        for at in range(marginals.size):
+            excess[old[at]] -= 1.0
+            excess[new[at]] += 1.0

@@ -18,11 +18,12 @@ import numpy as np
 from tacit.chart import charting, svg
 from tacit.privacy.catalog import Catalog
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes
+from tacit.publish.synthetic.rows.margins import Margin
 from tacit.publish.synthetic.rows.release import SyntheticTable
 from tacit.query.engines import check_tallies, engine_for
 from tacit.query.engines.engine import TALLY
 from tacit.query.plan import Bound, Scan
-from tacit.release.curators import curators_page, for_the_owner, write_for_curator
+from tacit.release.curators import curators_page, for_the_owner, paragraph, table, write_for_curator
 from tacit.untrusted import distinct, for_chart, for_html, in_columns
 
 MOST_MARGINALS = 500  # of three columns; if there are more, an evenly spaced selection is taken
@@ -130,7 +131,7 @@ def _joint_codes(axes: Sequence[Axis], places: Sequence[int], codes: Sequence[Co
 def write_report(errors: Workload, made: SyntheticTable, place: Path) -> Path:
     """Write the self-contained page with numbers and charts; `curators_place` decides where."""
     title = f"Synthetic rows of {errors.table}: distance from the real data"
-    parts = [_summary(errors, made), _charts(errors, made)]
+    parts = [_summary(errors, made), _margins(errors, made), _charts(errors, made)]
     return write_for_curator(curators_page(title, "\n".join(parts)), place)
 
 
@@ -148,6 +149,37 @@ def _summary(errors: Workload, made: SyntheticTable) -> str:
         "between the synthetic rows and the real rows that answers use."
     )
     return f"<p>{for_html(str(made))}.</p><p>{meaning}</p><table>{head}{rows}</table>{skipped}"
+
+
+def _margins(errors: Workload, made: SyntheticTable) -> str:
+    """Every measured margin with its interval, and how many of the real counts are inside; then all pairs, by what carries them."""
+    listed = []
+    for margin in made.margins:
+        inside = float(np.mean(np.abs(_real_counts(errors, made, margin) - margin.counts) <= margin.half_width))
+        error = next(
+            (f"{each.variation:.4f}" for each in errors.errors if set(each.columns) == set(margin.columns)), "not computed"
+        )
+        listed.append((" x ".join(margin.columns), f"{margin.counts.size:,}", f"{margin.half_width:,}", f"{inside:.0%}", error))
+    apart = {True: list[float](), False: list[float]()}
+    for each in errors.of(2):
+        apart[made.support(each.columns).together is not None].append(each.variation)
+    pairs = [
+        (name, f"{len(apart[carried]):,}", f"{np.mean(apart[carried]):.4f}", f"{max(apart[carried]):.4f}")
+        for name, carried in (("measured", True), ("model only", False))
+        if apart[carried]
+    ]
+    heads = ("measured margin", "cells", "± rows at 95 %", "real counts inside", "error of the rows")
+    words = "The interval of a measured margin is that of its noise. What is not listed rests on the model alone."
+    return f"{paragraph(words)}{table(heads, listed)}{table(('pairs', 'number', 'mean error', 'worst error'), pairs)}"
+
+
+def _real_counts(errors: Workload, made: SyntheticTable, margin: Margin) -> np.ndarray[Any, Any]:
+    """The exact counts of a margin, in the cells in which it was measured."""
+    merged, flat, size = made.measured.merged_groups, np.zeros(errors.real[0].size, dtype=np.int64), 1
+    for place in margin.places:
+        groups = merged[place] if len(margin.places) > 1 else np.arange(made.chosen.axes[place].size)
+        flat, size = flat * (int(groups.max()) + 1) + groups[errors.real[place]], size * (int(groups.max()) + 1)
+    return np.bincount(flat, errors.many, size)
 
 
 def _charts(errors: Workload, made: SyntheticTable) -> str:
