@@ -81,6 +81,18 @@ def test_shares_that_were_raised_take_from_those_that_gained_most():
     assert rounded_shares([Fraction(1, 10**9), Fraction(1)]) == [Fraction(1, 10**4), Fraction(9999, 10**4)]
 
 
+def test_units_are_taken_in_turn_from_those_that_lost_least():
+    """Eight raised shares and three large ones that lost 0.65, 0.35 and nothing: seven units, the least loss first."""
+    large = [Fraction(500_009, 10), Fraction(300_005, 10), Fraction(199_991, 10)]
+    counts = [share * 10**5 for share in rounded_shares([*large, *[Fraction(1, 10**9)] * 8])]
+    assert counts == [50_000 - 2, 30_000 - 2, 19_999 - 3, *[1] * 8]
+
+
+def test_a_share_of_two_units_may_fall_to_one():
+    counts = [share * 10**5 for share in rounded_shares([*[Fraction(1, 10**9)] * 9, Fraction(5, 2), Fraction(10**5)])]
+    assert counts[:10] == [1] * 10
+
+
 @pytest.mark.parametrize("number", [Fraction(0), Fraction(1), Fraction(2), Fraction(1, 3), Fraction(10**9, 7), Fraction(3, 10**20)])
 def test_roots_have_twelve_digits(number):
     root, digit = _root(number), Fraction(1, number.denominator * 10**12)
