@@ -1,4 +1,4 @@
-"""The console: bytes of the first page, processor time of a price while typing, the front's memory, and when a page is drawn.
+"""The console: bytes and drawing of the first page, a price while typing, the front's memory, pages of a ledger of 10^6 entries.
 
 `python -m benchmarks console`. `tacit serve` runs over a million rows with one engine. A price of a new shape is asked for as the
 script of the page does, one at a time; processor time is read from /proc for each process. The page is drawn by a headless
@@ -10,13 +10,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import sqlite3
 import statistics
 import subprocess
 import sys
 import time
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from fractions import Fraction
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,8 +29,11 @@ from typing import Any
 
 from benchmarks.server import KINDS, SETTLED, Server, prepared, processor_seconds, serving
 from benchmarks.tables import machine, markdown, write_table
+from tacit.accounting.ledger.entries import canonical_json, hash_of
+from tacit.doors.server.pages.offices import PAGE
+from tacit.doors.server.records import FILE, Accounts, Records
 
-TIMES, PRICES = 9, 60
+TIMES, PRICES, ENTRIES = 9, 60, 10**6
 NUMBERS = ("COUNT(*) AS n", "AVG(cost) AS a", "SUM(cost) AS b", "AVG(age) AS c", "SUM(age) AS d")
 ALONE = """
 import sys
@@ -114,6 +122,48 @@ def drawn(session: Session) -> tuple[float, float]:
     return statistics.median(found["/"]), statistics.median(found["/v1/health"])
 
 
+def lengthen(folder: Path) -> None:
+    """Makes the ledger `ENTRIES` long: its last spend again and again, with the links and sums that such a chain has."""
+    (file,) = folder.glob(".tacit/*ledger*.sqlite")
+    with closing(sqlite3.connect(file)) as ledger, ledger:
+        number, previous, text = ledger.execute("SELECT number, hash, text FROM tacit_entries ORDER BY number DESC").fetchone()
+        spends = (json.loads(each) for (each,) in ledger.execute("SELECT text FROM tacit_entries ORDER BY number DESC"))
+        entry, last = next(each for each in spends if each["kind"] == "spend"), json.loads(text)
+        sums = {name: Fraction(last["spent"][name]) for name in ("epsilon", "rho", "delta")}
+        price = {name: Fraction(entry["price"][name]) for name in sums}
+
+        def chain() -> Iterator[tuple[int, str, str]]:
+            nonlocal number, previous
+            while number < ENTRIES - 1:
+                number += 1
+                for name in sums:
+                    sums[name] += price[name]
+                spent = {name: str(total) for name, total in sums.items()}
+                entry.update(number=number, previous=previous, questions=entry["questions"] + 1, spent=spent, analyst_spent=spent)
+                written = canonical_json(entry)
+                previous = hash_of(written)
+                yield number, previous, written
+
+        ledger.executemany("INSERT INTO tacit_entries VALUES (?, ?, ?)", chain())
+        ledger.execute("UPDATE tacit_books SET number = ?, hash = ?", (number, previous))
+
+
+def ledger_pages(server: Server, session: Session) -> tuple[float, float, float]:
+    """Milliseconds of a page of 100 entries, the last ones and those from the middle on: medians; and of processor time."""
+    parts, found = server.parts(), []
+    before = sum(processor_seconds(parts[kind]) for kind in ("front", "clerk"))
+    for path in ("/auditor", f"/auditor?first={ENTRIES // 2}"):
+        times = []
+        for _ in range(TIMES):
+            begun = time.perf_counter()
+            page = session.get(path).decode()
+            times.append((time.perf_counter() - begun) * 1e3)
+            assert page.count("<details>") == PAGE, page[:2000]
+        found.append(statistics.median(times))
+    spent = sum(processor_seconds(parts[kind]) for kind in ("front", "clerk")) - before
+    return found[0], found[1], spent / (2 * TIMES) * 1e3
+
+
 def run() -> None:
     """Measures, and writes the table."""
     with TemporaryDirectory(prefix="tacit-benchmark-") as name:
@@ -127,6 +177,13 @@ def run() -> None:
             session.get("/price", {"sql": "SELECT COUNT(*) FROM visits", "kind": "epsilon", "epsilon": "0.1"})
             spent = prices(server, session)
             first, empty = drawn(session)
+        records = Records(folder / ".tacit" / FILE)
+        auditor = Accounts(records).add("auditor", "auditor").token
+        records.close()
+        lengthen(folder)
+        with serving(folder, tokens) as server:
+            server.back()
+            newest, middle, processor = ledger_pages(server, Session(server.port, auditor))
     api, whole = memory_of("api"), memory_of("console")
     lines = [
         ["first page drawn, later than an empty one", "200 ms", f"{first - empty:.0f} ms ({first:.0f} and {empty:.0f})"],
@@ -137,6 +194,9 @@ def run() -> None:
             "35 ms",
             f"{sum(spent.values()):.1f} ms (clerk {spent['clerk']:.1f}, front {spent['front']:.1f})",
         ],
+        ["processor time of a page of 100 of 10^6 ledger entries", "100 ms", f"{processor:.0f} ms"],
+        ["the same by the clock", "-", f"{newest:.0f} ms (from the middle on {middle:.0f})"],
         ["memory that the console adds to the front", "20 MB", f"{whole - api:.1f} MiB"],
     ]
-    write_table("console", "\n\n".join([machine("fastapi", "uvicorn"), markdown(["measure", "goal", "tacit"], lines)]))
+    load = f"{machine('fastapi', 'uvicorn')} Load average {os.getloadavg()[0]:.0f}."
+    write_table("console", "\n\n".join([load, markdown(["measure", "goal", "tacit"], lines)]))

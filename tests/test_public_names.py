@@ -164,8 +164,8 @@ FACES = {
     "show": "Example Laws Sensitivity Totals audit colours commutes compare_totals counties difference neighbouring_laws quiz "
     "sensitivity_of thresholds urn weeding",
     "survey": "Form Request Store Survey chart compare estimate load page parse to_csv",
-    "synthesize": "Aim Terms check_analysis combine contingency fake_share independent made_state map offered table tree undropped "
-    "workload write_public_report",
+    "synthesize": "Aim Terms check_analysis combine contingency fake_share independent made_state map offered table tables tree "
+    "undropped workload write_public_report",
     "tables": "AlphaK Anonymized AtLeast Blind ClassI ClassII ClassIII ClassIV Closeness DeltaDisclosure DistinctDiversity "
     "EntropyDiversity FrequencyDiversity Hierarchy KAnonymity Normal Pareto PersonalizedPrivacy Poisson Prior "
     "RecursiveDiversity Release Requirements Table Tree anonymize cell_bounds consistent count_tables dates "

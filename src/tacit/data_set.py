@@ -87,7 +87,7 @@ def add_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Prepar
         register.record(ledger.identity)
         if reason:
             ledger.note(CURATOR, reason)
-    return replace(prepared, notes=(register.word,) if register.word else ())
+    return replace(prepared, notes=(*prepared.notes, *((register.word,) if register.word else ())))
 
 
 def prepare_data(catalog: Catalog, begun: Callable[[], Ledger | None], asked: Preparing, replaced: Callable[[], None]) -> Prepared:
@@ -151,11 +151,10 @@ def begun_in(catalog: Catalog) -> Run | None:
     return None
 
 
-def _as_recorded(catalog: Catalog, info: StoreInfo) -> Catalog:
+def as_recorded(catalog: Catalog, info: StoreInfo) -> Catalog:
     """The catalog with the periods that have begun, and the versions of their rows, by the record of the store."""
-    if catalog.per is None:
-        return catalog
-    return having_begun(catalog, replace(catalog.per, begun=info.begun, versions=info.versions))
+    per = catalog.per
+    return catalog if per is None else having_begun(catalog, replace(per, begun=info.begun, versions=info.versions))
 
 
 def _has_version(catalog: Catalog) -> bool:
@@ -392,7 +391,7 @@ class Opened:
         if (catalog := prepared_under(self.catalog, info.fingerprint)) is None:
             raise StoreUnusable("the catalog changed after the data was prepared", remedy="run: tacit prepare")
         self._check_cores(catalog)
-        self.catalog = _as_recorded(catalog, info)
+        self.catalog = as_recorded(catalog, info)
         return info
 
     def periods(self) -> list[Period]:
@@ -475,6 +474,10 @@ class Opened:
         self.refresh()
         if self.catalog.per is not None and self.catalog.per.begun is None:
             _ = self.as_prepared  # the store says which periods have begun
+        return self.open_ledger()
+
+    def open_ledger(self) -> Ledger:
+        """The ledger as far as the catalog is known: a clerk opens it before an engine has told which periods have begun."""
         self._opened = ledger = (self._opened or own_ledger(self.catalog)).under(self.door.policy(self.catalog))
         return ledger
 

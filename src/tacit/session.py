@@ -360,7 +360,7 @@ class Session:
         left = self.within_tokens(door.balance(standing))
         within = (lambda runs: self._seen(now.within(runs))) if isinstance(now, StandingInPeriods) else None
         words = f"remaining: epsilon {at_most(left.epsilon)}, delta {at_most(left.delta)}"
-        return Seen(standing.admitted, door.remaining(), words, within)
+        return Seen(standing.admitted, door.remaining(), words, within, left)
 
     def within_tokens(self, left: Left) -> Left:
         """The remaining budget, under the limits of the narrow tokens too."""
@@ -377,9 +377,9 @@ class Session:
 
         ledger, door = self.data.ledger, self.data.door
         seen = door.seen(ledger.standing(self.analyst))
-        return budget_statement(
-            ledger, self.analyst, Shown(self.within_tokens(door.balance(seen)), door.shared(seen), door.shown()), self._bearer
-        )
+        periods = seen.each(door.balance) if isinstance(seen, StandingInPeriods) else None
+        shown = Shown(self.within_tokens(door.balance(seen)), door.shared(seen), door.shown(), periods)
+        return budget_statement(ledger, self.analyst, shown, self._bearer)
 
     def history(self, last: int = 20) -> list[dict[str, Any]]:
         """The latest entries of this analyst, the newest first."""

@@ -17,6 +17,7 @@ from tacit.publish.synthetic.commuters.release import synthesize_map as map  # n
 from tacit.publish.synthetic.commuters.utility import fake_share
 from tacit.publish.synthetic.rows.contingency import synthesize_contingency as contingency
 from tacit.publish.synthetic.rows.copies import combine
+from tacit.publish.synthetic.rows.family import synthesize_family as tables
 from tacit.publish.synthetic.rows.margins import support_in as check_analysis
 from tacit.publish.synthetic.rows.release import synthesize_independent as independent
 from tacit.publish.synthetic.rows.release import synthesize_table as table
@@ -37,6 +38,7 @@ __all__ = [
     "map",
     "offered",
     "table",
+    "tables",
     "tree",
     "undropped",
     "workload",

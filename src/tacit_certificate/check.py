@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from tacit_certificate import numbers, price
+from tacit_certificate import numbers, orders, price
 from tacit_certificate.curve import calibrated
 from tacit_certificate.document import Keys, Node, Report, Wrong, digest, only, optional, rational, read, refuse, verify, whole
 from tacit_certificate.margins import Margins, added_up, outputs_of
@@ -206,11 +206,12 @@ class Certificate:
     def cap(self) -> None:
         """The cap admits the price; in the auditor's form, the filter admitted the sums."""
         node = self.node["cap"]
-        only(node, "epsilon delta split questions_at_most")
+        only(node, "epsilon delta split questions_at_most" + " order" * ("order" in node))
         cap, split = (rational(node["epsilon"]), rational(node["delta"])), rational(node["split"])
         refuse(not (cap[0] > 0 and 0 <= cap[1] < 1 and 0 <= split <= 1), "the cap is not a budget")
-        stated = price.sums(self.node["price"])
-        refuse(not price.within((cap[0], cap[1]), split, stated.rounded), "the cap does not admit the price alone")
+        stated, order = price.sums(self.node["price"]), orders.of(node.get("order"))
+        alone = orders.counted(self.node["event"], self.node["relation"], order)
+        refuse(not orders.within(cap, split, alone.rounded, order), "the cap does not admit the price alone")
         self.report.checked.append(f"within the cap of the data set: epsilon {price.brief(cap[0])}, delta {price.brief(cap[1])}")
         if self.node["form"] == "auditor":
             self._ledger(cap, split, stated)
@@ -224,19 +225,14 @@ class Certificate:
         refuse(digest(ledger["text"]) != self.node["entry"], "the text of the entry has another hash")
         entry, before, after = read(ledger["text"].encode()), price.sums(ledger["before"]), price.sums(ledger["after"])
         recalled, said = entry["kind"] == "recall", entry["cap"]
-        told = [
-            entry["ledger"],
-            entry["number"],
-            price.sums(entry["spent"]),
-            price.sums(entry["price"]),
-            1 - rational(entry["split"]),
-        ]
+        told = [entry["ledger"], entry["number"], *map(price.sums, (entry["spent"], entry["price"])), 1 - rational(entry["split"])]
         same = told == [ledger["id"], ledger["number"], after, stated, split] and (recalled or entry["event"] == self.node["event"])
         same &= entry["kind"] in ("spend", "recall") and (rational(said["epsilon"]), rational(said["delta"])) == cap
         refuse(not same, "the entry has another place, event, price, cap or split, or other sums")
-        right = after == (before if recalled else before + stated.rounded)
+        order, counts = orders.charged(entry, self.node["relation"])
+        right = order == orders.of(self.node["cap"].get("order")) and after == (before if recalled else before + counts.rounded)
         refuse(not right, "the sums after the entry are not those before it and its price")
-        refuse(not recalled and not price.within(cap, split, after), "the filter does not admit the sums after the entry")
+        refuse(not recalled and not orders.within(cap, split, after, order), "the filter does not admit the sums after the entry")
         self.report.checked.append(f"entry {ledger['number']}: the filter admits its sums, {after} (accounting/filter.md)")
 
     # --- released values and intervals ---

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 
+from tacit_certificate import orders
 from tacit_certificate.check import Certificate
 from tacit_certificate.document import (
     Keys,
@@ -20,10 +22,10 @@ from tacit_certificate.document import (
     verify,
     whole,
 )
-from tacit_certificate.price import NOTHING, Cost, cost, sums, within
+from tacit_certificate.price import NOTHING, Cost, cost, sums
 
 SPENDING = ("spend", "recall", "adopt")
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", *SPENDING)
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", *SPENDING)
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Chain:
     analysts: dict[str, Cost] = field(default_factory=dict)
     split: str = ""
     relation: str = ""
+    order: Fraction | None = None
     counts: tuple[int, int] = (0, 0)
     owed: set[int] = field(default_factory=set)  # entries by which something was paid for, without their certificate so far
     valid: int = 0
@@ -93,9 +96,17 @@ class Chain:
     def _sums(self, number: int, entry: Node, kind: str, price: Cost) -> None:
         """The price is at least what the event costs, the sums are those before and the price, and the cap holds."""
         spent, own = sums(entry["spent"]), None if entry["analyst_spent"] is None else sums(entry["analyst_spent"])
+        order, counts = orders.charged(entry, self.relation)
+        if order != self.order:
+            fresh = self.order is None and (kind == "order" or (self.spent, self.counts[0]) == (NOTHING, 0))
+            refuse(not fresh, f"entry {number} counts at another Renyi order than those before it")
+            self.order = order
+        if kind == "order" and order is not None:
+            self.spent = orders.restated(entry, order, self.spent, self.texts[:-1])
         if kind == "units":
             steps = int(rational(entry["details"]["steps"]))
-            least = Cost(self.spent.epsilon and self.spent.epsilon * steps, self.spent.rho * steps**2, self.spent.delta)
+            rho = self.spent.rho * (steps**2 if order is None else steps)
+            least = Cost(self.spent.epsilon and self.spent.epsilon * steps, rho, self.spent.delta)
             refuse(steps < 1 or not _covers(spent, least), f"entry {number} restates the sums for other units, and they are less")
             self.report.stated.append(f"entry {number} restates all sums for other units: {steps} steps")
             self.spent, self.analysts = spent, {}
@@ -110,13 +121,13 @@ class Chain:
             self.report.stated.append(f"entry {number} takes over the sums of another ledger: {price}")
         else:
             refuse(price != NOTHING, f"entry {number} is not paid for, and has a price")
-        right = spent == (self.spent if kind == "recall" else self.spent + price.rounded)
+        right = spent == (self.spent if kind == "recall" else self.spent + counts.rounded)
         refuse(not right, f"the sums after entry {number} are not those before it and its price")
         self.spent, conversion, cap = spent, 1 - rational(self.split), entry["cap"]
         if cap != self.cap:
             self.report.checked.append(f"the cap from entry {number} on: epsilon {cap['epsilon']}, delta {cap['delta']}")
             self.cap = cap
-        admitted = kind != "spend" or within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent)
+        admitted = kind != "spend" or orders.within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent, order)
         refuse(not admitted, f"entry {number} was admitted beyond the cap")
         if own is not None:
             before = self.analysts.get(entry["analyst"])

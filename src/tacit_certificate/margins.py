@@ -34,26 +34,30 @@ class Margins:
     sizes: list[int] = field(default_factory=list)
     measured: dict[int, set[tuple[Axes, bool]]] = field(default_factory=dict)
     moments: list[tuple[Any, int, int]] = field(default_factory=list)
+    axes: list[Axes] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """The axes are the keys of all parts, and the moments theirs, in the order in which they come; one of each."""
-        first = self.parts[0]
+        """The axes are the keys and conditions of all parts, and the moments theirs, each once, in the order in which they come."""
+        split = [_condition(part.group["child"]) for part in self.parts]
+        one = all(part.group["child"] == self.parts[0].group["child"] for part in self.parts)
+        alike = one or all(rows["is"] == "Bound" and rows == split[0][0] for rows, _ in split)
+        common = [test for test in split[0][1] if one or all(test in tests for _, tests in split)]
         for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
             for place, moment in enumerate(part.group["moments"]):
                 if all(moment != known for known, *_ in self.moments):
                     self.moments.append((moment, at, place))
-            alike = part.group["child"] == first.group["child"] and reach.rows == self.reaches[0].rows
-            if not alike or part.private or part.group["per_group"] is not None or reach.fixed:
+            same = alike and reach.rows == self.reaches[0].rows
+            if not same or part.private or part.group["per_group"] is not None or reach.fixed:
                 raise Wrong("parts that share measurements have the same rows, public groups and no limit of rows in a group")
-            for key, size in zip(part.group["keys"], part.sizes, strict=True):
-                if key["term"] not in self.terms:
-                    self.terms.append(key["term"])
+            tests = [test for test in split[at][1] if test not in common]
+            own = [(key["term"], size) for key, size in zip(part.group["keys"], part.sizes, strict=True)]
+            own += [({"where": tests}, 2)] if tests else []  # whether all of these are true
+            for term, size in own:
+                if term not in self.terms:
+                    self.terms.append(term)
                     self.sizes.append(size)
-                refuse(self.sizes[self.terms.index(key["term"])] != size, "a key has two numbers of values")
-
-    def axes_of(self, part: Part) -> Axes:
-        """The axes of a part, rising."""
-        return tuple(sorted(self.terms.index(key["term"]) for key in part.group["keys"]))
+                refuse(self.sizes[self.terms.index(term)] != size, "a key has two numbers of values")
+            self.axes.append(tuple(sorted(self.terms.index(term) for term, _ in own)))
 
     def released(
         self, node: Node, events: Sequence[Node], moved: Mapping[tuple[int, int], Sensitivity]
@@ -61,7 +65,7 @@ class Margins:
         """What was checked of a measurement or an estimate, how many numbers one unit moves, and what it releases."""
         at, place = whole(node, "part", 0), whole(node, "moment", 0)
         if node["releases"] == "estimate":
-            return f"part {at}, moment {place}: {self.estimate(node, self.parts[at])}", 0, [(at, "moment", place)]
+            return f"part {at}, moment {place}: {self.estimate(node, at)}", 0, [(at, "moment", place)]
         refuse(at != 0, "the shared measurements must be named with the first part")
         text, entries = self.measurement(node, events, moved[self.moments[place][1:]])
         return f"shared by all parts, moment {place}: {text}", entries, []
@@ -98,10 +102,10 @@ class Margins:
             times, square = 2 * largest, max(2 * largest**2 * (1 + turned), Fraction((high - low) ** 2))
         return Sensitivity((low, high), rows * one * times, rows**2 * squared * square, numbers, rows * farthest * times)
 
-    def estimate(self, node: Node, part: Part) -> str:
+    def estimate(self, node: Node, at: int) -> str:
         """Whether all residuals of a part are measured, of the moment that it has there."""
         only(node, "part releases moment kind axes from events")
-        axes, source = self.axes_of(part), whole(node, "from", 0)
+        part, axes, source = self.parts[at], self.axes[at], whole(node, "from", 0)
         same = part.group["moments"][whole(node, "moment", 0)] == self.moments[source][0]
         refuse(tuple(node["axes"]) != axes or not same or bool(node["events"]), "an estimate is of its own axes and moment")
         refuse(2 ** len(axes) > MOST_SETS, "an estimate of so many axes is more than this program looks at")
@@ -118,9 +122,15 @@ def outputs_of(plan: Node, parts: Sequence[Part]) -> list[Node]:
     shown = [*parts[:1], *parts[1 + plan["beside"] :]] if parts else []
     listed = plan.get("listed", [len(shown)] if shown else [])
     ends = list(accumulate(listed, initial=0))
-    if any(type(each) is not int or each < 1 for each in listed) or ends[-1] != len(shown):
-        raise Wrong("the parts of the questions of the list are not those of the plan")
+    whole_list = all(type(each) is int and each > 0 for each in listed) and ends[-1] == len(shown)
+    refuse(not whole_list, "the parts of the questions of the list are not those of the plan")
     return [output for first in ends[:-1] for output in shown[first].node["outputs"]]
+
+
+def _condition(rows: Node) -> tuple[Node, list[Node]]:
+    """The rows below a condition, and its parts."""
+    test: Any = rows.get("condition") if rows["is"] == "Where" else {"is": "All", "parts": []}
+    return rows["child"] if rows["is"] == "Where" else rows, test["parts"] if test["is"] == "All" else [test]
 
 
 def _subsets(axes: Axes) -> Iterator[Axes]:

@@ -274,13 +274,3 @@ def _drawn(released: Released) -> str:
             refuse(prices[0].delta != released.of("delta"), "the event has another delta than the draws")
     refuse(stated < least, f"{rows} rows of one unit need {brief(least)}; the {kind} is for {brief(stated)}")
     return f"{rows} rows of one unit, {len(events)} draws or levels of a {kind} at epsilon {brief(total)}"
-
-
-# --- the filter --------------------------------------------------------------------------------------------------------------
-
-
-def within(cap: tuple[Fraction, Fraction], conversion: Fraction, after: Cost) -> bool:
-    """Whether sums are within a cap (epsilon, delta): filter.md. `conversion` is the share of delta for the conversion of rho."""
-    epsilon, delta = cap
-    pure = after.epsilon is not None and after.epsilon <= epsilon
-    return after.delta <= (1 - conversion) * delta and (pure or after.rho <= numbers.largest_rho_down(epsilon, conversion * delta))

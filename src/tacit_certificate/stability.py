@@ -133,8 +133,8 @@ class Derived:
     def _bound(self, node: Node) -> frozenset[int]:
         scan, fact = node["child"], self._table(node["child"]["table"])
         refuse(scan["is"] != "Scan" or fact["public"] is not False, "a row limit stands above a private table alone")
-        if whole(node, "max_rows", 1) != whole(fact, "max_rows", 1):
-            raise Wrong(f"{scan['table']} is limited to {node['max_rows']} rows of one unit; declared are {fact['max_rows']}")
+        most, declared = whole(node, "max_rows", 1), whole(fact, "max_rows", 1)  # a question may ask for fewer
+        refuse(most > declared, f"{scan['table']} is limited to {most} rows of one unit; declared are {declared}")
         self.limits[whole(scan, "source")] = fact
         return self._make(scan["source"], {name: _declared(column) for name, column in fact["columns"].items()})
 

@@ -12,11 +12,15 @@ from stored import catalog, category, number, table
 from tacit.accounting.composition import cost
 from tacit.errors import NotAllowed, Refused, TooMuchWork
 from tacit.privacy.catalog import Column, Owner
+from tacit.query.intervals.bands import ends_of
 from tacit.query.intervals.misses import missed_by
 from tacit.query.language.sql import is_list, parse, read
 from tacit.query.language.writer import written
 from tacit.query.listed import members, members_of, questions_of, read_list, text_of_list
+from tacit.query.price import shared
 from tacit.query.price.price import price, request
+from tacit.query.price.shared import Sharing
+from tacit.query.price.stability import reach
 from tacit.query.question import canonical_plan
 from tacit.release.answer import Receipt
 from tacit.release.answers import answers_of, record_answers, recorded_answers
@@ -31,6 +35,7 @@ COLUMNS = (
     category("a", "p", "q", "r", nulls="drop", unknown="drop"),
     category("b", *"stuvw", nulls="drop", unknown="drop"),
     number("cost", -2, 5, nulls="drop"),
+    number("age", 0, 9),
 )
 OF_A = "SELECT a, COUNT(*) AS n FROM visits GROUP BY a"
 OF_B = "SELECT b, SUM(cost) AS c, COUNT(*) AS n FROM visits GROUP BY b"
@@ -39,7 +44,17 @@ TOTAL = "SELECT SUM(cost) AS c FROM visits"
 SHARE = "SELECT a, COUNT(*) / (SELECT COUNT(*) FROM visits) AS s FROM visits GROUP BY a"
 MEDIAN = "SELECT MEDIAN(cost) AS m, AVG(cost) AS mean FROM visits WHERE a = 'p'"
 CUBE = "SELECT a, b, COUNT(*) AS n FROM visits GROUP BY CUBE (a, b)"
-LISTS = [(OF_A, OF_B), (OF_A, OF_BOTH, OF_B, TOTAL), (TOTAL, SHARE, SHARE), (MEDIAN, OF_A, CUBE), (SHARE, MEDIAN, SHARE)]
+CHEAP, OLD = "SELECT COUNT(*) AS n FROM visits WHERE cost < 2", "SELECT COUNT(*) AS n FROM visits WHERE age > 4"
+OVERLAP = (
+    CHEAP,
+    OLD,
+    "SELECT a, COUNT(*) AS n, SUM(cost) AS c FROM visits WHERE age > 4 AND cost < 2 GROUP BY a",
+    "SELECT COUNT(*) AS n FROM visits WHERE NOT age > 4",
+    "SELECT COUNT(*) AS n FROM visits WHERE age IN (1, 2, 7) OR cost = 3",
+    "SELECT SUM(cost) AS c FROM visits",
+    "SELECT b, COUNT(*) AS n FROM visits WHERE cost < 2 GROUP BY b",
+)
+LISTS = [OVERLAP, (OF_A, OF_B), (OF_A, OF_BOTH, OF_B, TOTAL), (TOTAL, SHARE, SHARE), (MEDIAN, OF_A, CUBE), (SHARE, MEDIAN, SHARE)]
 PURE, BOTH = request(epsilon=1), request(epsilon=1, delta=Fraction(1, 10**6))
 
 
@@ -49,7 +64,11 @@ def visits(most=1000):
 
 def rows():
     rng = np.random.default_rng(5)
-    row = lambda: {"a": int(rng.integers(3)), "b": int(rng.integers(5)), "cost": int(rng.integers(8))}  # noqa: E731
+
+    def row():
+        age = int(rng.integers(10)) if rng.random() < 0.8 else None
+        return {"a": int(rng.integers(3)), "b": int(rng.integers(5)), "cost": int(rng.integers(8)), "age": age}
+
     return ranked([[row() for _ in range(int(rng.integers(1, 3)))] for _ in range(40)])
 
 
@@ -186,31 +205,108 @@ def exact_numbers(world, quote):
     """What gets noise, for every measurement of every workload."""
     shared = ran(quote, world.engine.run)[len(quote.parts) :]
     for workload in quote.workloads:
-        places = [group.moments.index(workload.moment) for group in quote.sources]
-        given = dict(zip(workload.sources, [one.moments[at] for one, at in zip(shared, places, strict=True)], strict=True))
+        given = {
+            axes: one.moments[group.moments.index(workload.moment)]
+            for axes, group, one in zip(workload.sources, quote.sources, shared, strict=True)
+            if workload.moment in group.moments
+        }
         for each in workload.strategy.measurements:
             yield each.noise, workload.strategy._exact(each, given)
 
 
-def test_no_unit_moves_a_list_by_more_than_its_price(world):
-    quote = next(each for each in price(world.plan_of_list(OF_A, OF_BOTH, OF_B, TOTAL), BOTH) if each.workloads)
+def greatest_loss(world, quote):
+    """The largest loss between the data and its neighbours without one unit, and the price: both epsilon, or both rho."""
     everyone, losses = world.tables["visits"], []
+    concentrated = quote.workloads[0].strategy.measurements[0].noise.concentrated
     before = list(exact_numbers(world, quote))
-    for unit in range(6):
+    for unit in range(8):
         after = exact_numbers(world.with_rows("visits", without(everyone, unit)), quote)
-        pairs = ((noise, one - other) for (noise, one), (_, other) in zip(before, after, strict=True))
-        concentrated = quote.workloads[0].strategy.measurements[0].noise.concentrated
-        losses.append(
-            sum(
-                float(sum(int(each) ** 2 for each in moved) / (2 * noise.scale**2))
-                if concentrated
-                else float(sum(abs(int(each)) for each in moved) / noise.scale)
-                for noise, moved in pairs
-            )
-        )
+        total = Fraction(0)
+        for (noise, one), (_, other) in zip(before, after, strict=True):
+            change = [int(each) for each in one - other]
+            squares = sum(each**2 for each in change) / (2 * noise.scale**2)
+            total += squares if concentrated else sum(map(abs, change)) / noise.scale
+        losses.append(total)
     world.with_rows("visits", everyone)
     priced = cost(quote.event)
-    assert 0 < max(losses) <= float(priced.rho if concentrated else priced.epsilon) * (1 + 1e-9)
+    return max(losses), priced.rho if concentrated else priced.epsilon
+
+
+def sharing(world, texts, asked, change="add-remove"):
+    return [quote for quote in price(world.plan_of_list(*texts), replace(asked, loss="squares"), change) if quote.workloads]
+
+
+@pytest.mark.parametrize("texts", [(OF_A, OF_BOTH, OF_B, TOTAL), OVERLAP])
+@pytest.mark.parametrize("asked", [PURE, BOTH])
+def test_no_unit_moves_a_list_by_more_than_its_price(world, texts, asked):
+    """Through the engine, on tables without one unit, for every quote that shares measurements."""
+    for quote in sharing(world, texts, asked):
+        most, priced = greatest_loss(world, quote)
+        assert priced / 8 < most <= priced * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.usefixtures("disagreeing")
+def test_a_price_for_one_row_of_a_unit_is_caught(world, monkeypatch):
+    """Planted: the sensitivity of one row where a unit has two."""
+    usual = shared.contribution
+    monkeypatch.setattr(shared, "contribution", lambda moment, touched: replace(usual(moment, touched), rows=1))
+    most, priced = greatest_loss(world, sharing(world, (CHEAP, OLD), PURE)[0])
+    assert most > priced
+
+
+@pytest.mark.usefixtures("disagreeing")
+def test_a_question_that_overlaps_and_is_not_counted_is_caught(world):
+    """Planted: a measurement that no event pays for."""
+    quote = sharing(world, OVERLAP, PURE)[0]
+    workload = quote.workloads[0]
+    paid = replace(workload.strategy, measurements=workload.strategy.measurements[1:])
+    lacking = replace(quote, workloads=(replace(workload, strategy=paid), *quote.workloads[1:]))
+    assert cost(lacking.event).epsilon < cost(quote.event).epsilon
+    document = unsigned(quote)
+    document["event"] = unsigned(lacking)["event"]
+    assert checked(document).wrong
+
+
+@pytest.mark.parametrize("change", ["add-remove", "change-one"])
+def test_the_checker_agrees_on_lists_with_conditions(world, change):
+    for texts in [OVERLAP, (CHEAP, OLD), (CHEAP, f"{OLD} AND cost < 2"), (OLD, "SELECT a, COUNT(*) AS n FROM visits GROUP BY a")]:
+        for asked in (PURE, BOTH):
+            for quote in sharing(world, texts, asked, change):
+                assert not report_on(quote, change).wrong
+
+
+def test_conditions_that_all_have_are_those_of_the_rows(world):
+    """COUNT(*) of rows that every question takes is a margin of them, and no condition."""
+    whole = world.plan_of_list(f"{OLD} AND cost < 2", CHEAP)
+    found = Sharing.of(whole, [reach(part) for part in whole.parts])
+    assert [condition is None for condition in found.conditions] == [False, True]
+    assert found.rows == whole.below[0].group.child
+    apart = world.plan_of_list(
+        OLD, "SELECT COUNT(*) FROM (SELECT person, COUNT(*) AS k FROM visits GROUP BY person) AS t WHERE k > 1"
+    )
+    assert Sharing.of(apart, [reach(part) for part in apart.parts]) is None
+
+
+def test_overlapping_counts_miss_by_less_than_one_by_one(world):
+    texts = [f"SELECT COUNT(*) AS n FROM visits WHERE cost > {low}" for low in range(-1, 5)] + [OLD, CHEAP]
+    together = sharing(world, texts, PURE)[0]
+    alone = price(world.plan(texts[0]), replace(PURE, epsilon=Fraction(1, len(texts))))[0]
+    widths = [float(each.mechanism.interval(Fraction(95, 100)).above) for part in together.parts for each in part.shared]
+    assert len(widths) == len(texts)
+    assert max(widths) < 0.8 * float(alone.sums[0].mechanism.interval(Fraction(95, 100)).above)
+
+
+def test_intervals_of_overlapping_counts_hold(world):
+    """At 1 - 1e-9 for each of the numbers: a miss by chance is less likely than 1e-6."""
+    for asked in (PURE, BOTH):
+        quote = sharing(world, OVERLAP, replace(asked, confidence=1 - Fraction(1, 10**9)))[0]
+        noisy = released(quote, ran(quote, world.engine.run))
+        for part, numbers in zip(quote.parts, noisy.parts, strict=True):
+            exact = world.exact(part.question)
+            for each in part.shared:
+                low, high = ends_of(numbers, each.place, Fraction(1, 10**9))
+                assert (low <= np.asarray(exact[each.place])).all()
+                assert (np.asarray(exact[each.place]) <= high).all()
 
 
 # --- answers -----------------------------------------------------------------------------------------------------------------

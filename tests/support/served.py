@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import asyncio.constants
+import json
 import shutil
 import socket
 import tempfile
@@ -124,3 +125,27 @@ def self_signed(folder: Path) -> tuple[Path, Path]:
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     files[1].write_bytes(key.private_bytes(*form))
     return files
+
+
+def masked(value: Any, inside: bool = False) -> Any:
+    """JSON without released digits, the random version of the data and moments; rows of private keys are themselves released.
+
+    That a number is unknown is read off its released interval.
+    """
+    if isinstance(value, dict):
+        return {
+            name: "#" if name in ("data_version", "at") else masked(each, inside or name == "rows")
+            for name, each in value.items()
+            if not (inside and name == "unknown")
+        }
+    if isinstance(value, list):
+        return [masked(each, inside) for each in value]
+    return "#" if inside and isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def seen(reply: Reply, size: bool = True) -> tuple[Any, ...]:
+    """All that a client sees of a reply, but for released digits."""
+    if reply.media != "application/json":
+        return reply.status, reply.media, reply.headers
+    text = json.dumps(masked(json.loads(reply.body)), sort_keys=True)
+    return reply.status, reply.media, reply.headers, text, len(text) if size else 0

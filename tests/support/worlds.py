@@ -76,6 +76,7 @@ def world(folder: Path, catalog: Catalog, rows: Mapping[str, Stored], limits: Li
     file = folder / "store.duckdb"
     file.unlink(missing_ok=True)
     with duckdb.connect(str(file)) as connection:
+        connection.execute("CREATE TABLE tacit_store AS SELECT 'a test' AS version, '{}' AS details")
         _fill(connection, catalog, rows)
     engine = DuckDBEngine(file, limits)
     try:

@@ -20,7 +20,14 @@ from tacit_certificate.check import Certificate
 
 FOLDER = ROOT / "src" / "tacit_certificate"
 MODULES = sorted(FOLDER.glob("*.py"))
-EXTENSIONS = ("closer", "curve", "margins", "series", "ways")  # read by whoever holds a certificate that needs one of them
+EXTENSIONS = (
+    "closer",
+    "curve",
+    "margins",
+    "orders",
+    "series",
+    "ways",
+)  # read by whoever holds a certificate that needs one of them
 MOST_LINES = 1_500  # of code, without blank lines, comments and docstrings: of all that every certificate is checked with
 MOST_OF_AN_EXTENSION = 120
 LONGEST_FILE = 500

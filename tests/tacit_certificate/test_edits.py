@@ -101,7 +101,6 @@ def test_what_follows_is_derived_again_and_not_believed(made: Certified, number:
 
 HARMLESS = {("price", "rho")}  # its last digit is less than what it may be rounded by
 LOOSER = [  # of the plan and the facts: what would make the true price higher
-    (("facts", "tables", "visits", "max_rows"), 0),
     (("plan", "parts", 0, "group", "child", "max_rows"), 0),
     (("facts", "tables", "visits", "columns", "cost", "points"), 0),
 ]
@@ -110,6 +109,12 @@ LOOSER = [  # of the plan and the facts: what would make the true price higher
 @pytest.mark.parametrize(("path", "number"), LOOSER)
 def test_another_plan_has_another_price(made: Certified, path: tuple[Any, ...], number: int) -> None:
     assert Certificate(made.signed(edited(made.public[number], path))).check(made.keys).wrong
+
+
+def test_a_limit_of_rows_is_at_most_the_declared_one(made: Certified) -> None:
+    document = copy.deepcopy(made.public[0])
+    document["facts"]["tables"]["visits"]["max_rows"] -= 1
+    assert "rows of one unit; declared are 2" in Certificate(made.signed(document)).check(made.keys).wrong[0]
 
 
 def test_an_unknown_key_is_refused(made: Certified) -> None:

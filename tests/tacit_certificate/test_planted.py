@@ -28,6 +28,7 @@ VISITS = table(
     unit=Owner("person"), max_rows=5, rows_at_most=1000,
 )  # fmt: skip
 CLINIC, SHOP = catalog(Path(), VISITS), shop({"customers": 1, "orders": 4, "lines": 6, "returns": 2, "cards": 3})
+SPREAD = catalog(Path(), replace(VISITS, max_rows_per_group=2))
 CHANGED = catalog(Path(), VISITS, change="change-one")
 
 
@@ -46,6 +47,8 @@ QUESTIONS = {
 LIMITED = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS"
 QUESTIONS |= {
     "few groups": asked(f"{LIMITED} (max_groups_contributed = 2) ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward"),
+    "few rows": asked(f"{LIMITED} (max_rows_contributed = 2) ward, COUNT(*), SUM(cost) FROM visits GROUP BY ward"),
+    "few rows in a group": asked(f"{LIMITED} (max_rows_contributed = 1) ward, SUM(cost) FROM visits GROUP BY ward", SPREAD),
     "more people": asked(
         f"{LIMITED} (min_privacy_units_per_group = 300) note, COUNT(*) FROM visits GROUP BY note", delta=Fraction(1, 10**6)
     ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import reduce, singledispatch
 from operator import add
@@ -34,7 +34,7 @@ from tacit.accounting.events import (
     ThresholdedKeys,
 )
 from tacit.errors import InvalidBudget, InvalidInput, UnknownEvent, WrongRelation
-from tacit.privacy.conversion import pure_rho_up
+from tacit.privacy.conversion import laplace_rho_at_up, pure_rho_at_up, pure_rho_up
 from tacit.privacy.loss import ADD_REMOVE, Approximate, Concentrated, Loss, Neighbours, Probabilistic, Pure, weakened
 from tacit.privacy.rounding import exp_up, log_down, sqrt_down, sqrt_up
 
@@ -48,7 +48,8 @@ LONGEST, PLACES = 3_000, 10**30  # bits of a denominator that is kept, and the g
 class Cost:
     """The triple that the filter sums: outside a part of weight `delta`, ratios up to e^epsilon and Renyi divergences up to rho a.
 
-    `epsilon` is None where the ratio has no bound. composition.md, section 1.
+    `epsilon` is None where the ratio has no bound. `counted` is the Renyi divergence at the one order of a ledger, divided by the
+    order (section 7); None: `rho` counts. composition.md, section 1.
 
     >>> Cost(Fraction(1, 2), Fraction(1, 8), Fraction(0)) + Cost(None, Fraction(1, 8), Fraction(1, 10**6))
     Cost(epsilon=None, rho=Fraction(1, 4), delta=Fraction(1, 1000000), neighbours=Neighbours(change='add-remove', of='row'))
@@ -58,11 +59,18 @@ class Cost:
     rho: Fraction
     delta: Fraction
     neighbours: Neighbours = ADD_REMOVE
+    counted: Fraction | None = field(default=None, repr=False, compare=False)
 
     def __add__(self, other: Cost) -> Cost:
         _one_relation((self, other))
         epsilon = None if self.epsilon is None or other.epsilon is None else self.epsilon + other.epsilon
-        return Cost(epsilon, _short_up(self.rho + other.rho), self.delta + other.delta, self.neighbours)
+        counted = None if self.counted is None and other.counted is None else _short_up(self.at_order + other.at_order)
+        return Cost(epsilon, _short_up(self.rho + other.rho), self.delta + other.delta, self.neighbours, counted)
+
+    @property
+    def at_order(self) -> Fraction:
+        """The number that counts at the order of a ledger."""
+        return self.rho if self.counted is None else self.counted
 
 
 def _short_up(rho: Fraction) -> Fraction:
@@ -234,11 +242,35 @@ def cost_under(event: Event, relation: Neighbours) -> Cost:
     return reduce(add, costs_under(event, relation))
 
 
-def costs_under(event: Event, relation: Neighbours) -> tuple[Cost, ...]:
-    """The costs of the parts of a batch, each under `relation`; of any other event its own cost."""
+def costs_under(event: Event, relation: Neighbours, order: Fraction | None = None) -> tuple[Cost, ...]:
+    """The costs of the parts of a batch, each under `relation`; of any other event its own cost. `order` is that of a ledger.
+
+    >>> (part,) = costs_under(ExponentialChoice(Fraction(1, 20)), ADD_REMOVE, Fraction(22))
+    >>> round(float(22 * part.rho), 4), round(float(22 * part.at_order), 4)
+    (0.0275, 0.0234)
+    """
     if isinstance(event, Batch):
-        return tuple(part for each in _some(event.events) for part in costs_under(each, relation))
-    return (restated(cost(event), relation),)
+        return tuple(part for each in _some(event.events) for part in costs_under(each, relation, order))
+    price = restated(cost(event), relation)
+    return (price if order is None else counted_at(price, order, event),)
+
+
+SCALED_PAIRS = (GaussianNoiseOne, ThresholdedKeys, SmoothNoise, Resampling)  # their parts are a pure pair times 1 - delta
+
+
+def counted_at(price: Cost, order: Fraction, event: Event | None = None) -> Cost:
+    """A price with what counts of it at one Renyi order: less than its rho for pure ratios, and for the law of a known event.
+
+    composition.md, section 7.
+    """
+    counted = price.rho
+    if price.epsilon is not None:
+        alike = not price.delta or (isinstance(event, SCALED_PAIRS) and event.neighbours == price.neighbours)
+        counted = min(counted, pure_rho_at_up(price.epsilon, order) if alike else price.epsilon / order)
+    if isinstance(event, LaplaceNoise) and event.scale:
+        moved = event.sensitivity * (1 if event.neighbours == price.neighbours else 2)
+        counted = min(counted, laplace_rho_at_up(moved, event.scale, order))
+    return replace(price, counted=counted)
 
 
 def sequential(losses: Iterable[Loss]) -> Loss:
@@ -313,7 +345,7 @@ def _as_concentrated(stated: Pure | Approximate | Probabilistic) -> Concentrated
 
 def _largest(losses: Sequence[Loss], relation: Neighbours, count: int) -> Loss:
     """For each number of one kind of loss, the sum of its `count` largest."""
-    names = [field.name for field in fields(losses[0]) if field.name != "neighbours"]
+    names = [each.name for each in fields(losses[0]) if each.name != "neighbours"]
     largest = {name: sum(sorted((getattr(each, name) for each in losses), reverse=True)[:count]) for name in names}
     return replace(losses[0], neighbours=relation, **largest)
 

@@ -5,7 +5,9 @@ split once into a part for the events and a part for the conversion, a spend is 
 
     D <= delta_events   and   (E <= epsilon   or   R <= R*),
 
-R* the largest rho that is (epsilon, delta_conversion) by the tight conversion: a number of the cap alone, computed once.
+R* the largest rho that is (epsilon, delta_conversion) by the tight conversion: a number of the cap alone, computed once. With an
+`order`, which a ledger keeps for ever, R is the sum of the events' Renyi divergences at that one order, divided by the order, and
+R* what the conversion admits at it.
 
 filter.md proves that whatever was admitted is (epsilon, delta) in total. Everything here is a value or a function of its
 arguments; the durable ledger calls it inside a transaction.
@@ -20,7 +22,15 @@ from functools import lru_cache
 
 from tacit.accounting.composition import Cost
 from tacit.errors import InvalidBudget, WrongRelation
-from tacit.privacy.conversion import PLACES, largest_rho_down, pure_epsilon_near, pure_rho_up
+from tacit.privacy.conversion import (
+    PLACES,
+    admitted_rho_down,
+    largest_rho_down,
+    pure_epsilon_at_near,
+    pure_epsilon_near,
+    pure_rho_at_up,
+    pure_rho_up,
+)
 from tacit.privacy.loss import ADD_REMOVE, Neighbours, positive_budget, probability
 from tacit.privacy.rounding import Number, brief, exact
 
@@ -31,7 +41,10 @@ down to thirty-seconds, are exact; anything else is rounded up as it enters, by 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The sums of all spends: of epsilons (None once an event had none), of rhos and of deltas, on the grid."""
+    """The sums of all spends: of epsilons (None once an event had none), of rhos and of deltas, on the grid.
+
+    Under a filter with an order, `rho` is the sum of what counts at that order.
+    """
 
     epsilon: Fraction | None = Fraction(0)
     rho: Fraction = Fraction(0)
@@ -54,7 +67,7 @@ class Left:
 class Filter:
     """A cap on everything together; `for_events` is the share of delta that the deltas of events may use.
 
-    The rest of delta is for the conversion. A catalog declares that rest, as `split`.
+    The rest of delta is for the conversion. A catalog declares that rest, as `split`. `order` is above 1, or None: rhos are summed.
 
     >>> cap = Filter(epsilon=1, delta=1e-6)
     >>> half = Cost(Fraction(1, 2), pure_rho_up(Fraction(1, 2)), Fraction(0))
@@ -67,17 +80,25 @@ class Filter:
     delta: Fraction = Fraction(0)
     for_events: Fraction = Fraction(1, 2)
     neighbours: Neighbours = ADD_REMOVE
+    order: Fraction | None = None
     delta_events: Fraction = field(init=False, repr=False, compare=False)
     largest_rho: Fraction = field(init=False, repr=False, compare=False)
 
     def __init__(
-        self, epsilon: Number, delta: Number = 0, for_events: Number = Fraction(1, 2), neighbours: Neighbours = ADD_REMOVE
+        self,
+        epsilon: Number,
+        delta: Number = 0,
+        for_events: Number = Fraction(1, 2),
+        neighbours: Neighbours = ADD_REMOVE,
+        order: Fraction | None = None,
     ) -> None:
         cap, total, share = positive_budget(epsilon), probability(delta), exact(for_events, "for_events", InvalidBudget)
         if not 0 <= share <= 1:
             raise InvalidBudget(
                 f"for_events, a share of delta, must be from 0 to 1, not {brief(for_events)}; give for example for_events=0.5"
             )
+        if order is not None and order <= 1:
+            raise InvalidBudget(f"the order of Renyi divergences must be above 1, not {brief(order)}; omit it to sum rhos")
         rest = total - share * total
         values = {
             "epsilon": cap,
@@ -85,7 +106,8 @@ class Filter:
             "for_events": share,
             "neighbours": neighbours,
             "delta_events": share * total,
-            "largest_rho": on_grid_down(largest_rho_down(cap, rest)) if rest else Fraction(0),
+            "order": order,
+            "largest_rho": on_grid_down(_admitted(cap, rest, order)) if rest else Fraction(0),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -121,7 +143,8 @@ class Filter:
                 f"the cap is for '{self.neighbours}', the spend is priced for '{cost.neighbours}'; call restated(...) first"
             )
         epsilon = None if state.epsilon is None or cost.epsilon is None else state.epsilon + on_grid_up(cost.epsilon)
-        return State(epsilon, state.rho + on_grid_up(cost.rho), state.delta + on_grid_up(cost.delta))
+        counted = cost.rho if self.order is None else cost.at_order
+        return State(epsilon, state.rho + on_grid_up(counted), state.delta + on_grid_up(cost.delta))
 
     def room(self, state: State, cost: Cost) -> int | None:
         """How many further events of that cost are admitted, one after the other; None if any number is.
@@ -150,7 +173,13 @@ class Filter:
             return Left(Fraction(0), Fraction(0), Fraction(0))
         rho = max(Fraction(0), self.largest_rho - state.rho)
         by_sum = on_grid_down(self.epsilon - state.epsilon) if state.epsilon is not None else Fraction(0)
-        return Left(max(largest_pure_down(rho), by_sum), rho, on_grid_down(self.delta_events - state.delta))
+        pure = largest_pure_down(rho) if self.order is None else largest_pure_at_down(rho, self.order)
+        return Left(max(pure, by_sum), rho, on_grid_down(self.delta_events - state.delta))
+
+
+def _admitted(epsilon: Fraction, delta: Fraction, order: Fraction | None) -> Fraction:
+    """The largest rho of a cap, at the best order or at the given one."""
+    return largest_rho_down(epsilon, delta) if order is None else admitted_rho_down(epsilon, delta, order - 1)
 
 
 def _times(rest: Fraction, each: Fraction) -> int | None:
@@ -175,6 +204,28 @@ def largest_pure_down(rho: Fraction) -> Fraction:
     while pure_rho_up(Fraction(step + 1, GRID)) <= rho:
         step += 1
     return Fraction(step, GRID)
+
+
+@lru_cache(maxsize=256)
+def largest_pure_at_down(rho: Fraction, order: Fraction) -> Fraction:
+    """The largest epsilon on the grid whose pure event counts at most `rho` at the order.
+
+    >>> round(float(largest_pure_at_down(Fraction(1, 8), Fraction(4))), 6)          # 0.505268 where rhos are summed
+    0.540459
+    """
+
+    def counts(step: int) -> bool:
+        return pure_rho_at_up(Fraction(step, GRID), order) <= rho
+
+    low, width = math.floor(pure_epsilon_at_near(rho, order) * GRID), 1
+    while low > 0 and not counts(low):
+        low, width = max(0, low - width), 4 * width
+    while counts(low + width):
+        low, width = low + width, 4 * width
+    while width > 1:  # `low` counts, and `low + width` does not
+        width = (width + 1) // 2
+        low += width if counts(low + width) else 0
+    return Fraction(low, GRID)
 
 
 def on_grid_up(number: Fraction) -> Fraction:

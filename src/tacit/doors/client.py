@@ -336,7 +336,7 @@ def _known(kind: Callable[..., Made], told: Mapping[str, Any]) -> Made:
 
 def _explanation_from(content: Mapping[str, Any]) -> Explanation:
     """The explanation of a reply; a server of an earlier version leaves newer fields out."""
-    from tacit.query.price.explanation import Expected, Explanation, Noise
+    from tacit.query.price.explanation import Charged, Expected, Explanation, Noise
     from tacit.query.price.header import Heading
 
     with _in_words():
@@ -353,6 +353,7 @@ def _explanation_from(content: Mapping[str, Any]) -> Explanation:
             columns=tuple(_known(Heading, each) for each in content.get("columns", ())),
             parameters=tuple((each["name"], each["type"]) for each in content.get("parameters", ())),
             budgets=tuple(_at_budget(each) for each in content.get("budgets", ())),
+            charged=tuple(_known(Charged, each) for each in content.get("charged", ())),
         )
 
 

@@ -35,6 +35,7 @@ def exact_text(answer: Answer | Answers) -> str:
 def _receipt_text(receipt: Receipt) -> str:
     left = None if receipt.left_epsilon is None else [str(receipt.left_epsilon), str(receipt.left_delta or Fraction(0))]
     written: dict[str, Any] = {"left": left, "entry": receipt.entry, "data_version": receipt.data_version, "again": receipt.again}
+    written |= {"periods": receipt.periods} if receipt.periods else {}
     return for_json(written | ({"entries": list(receipt.entries)} if receipt.entries else {}))
 
 
@@ -65,7 +66,8 @@ def _receipt(told: dict[str, Any], paid: Receipt) -> Receipt:
     epsilon, delta = (None if part is None else Fraction(part) for part in told["left"] or (None, None))
     receipt = Receipt(paid.epsilon, paid.delta, epsilon, delta)
     entries = tuple(told.get("entries", ()))  # of a statement made of several answers
-    return replace(receipt, entry=told["entry"], data_version=told["data_version"], again=told["again"], entries=entries)
+    receipt = replace(receipt, entry=told["entry"], data_version=told["data_version"], again=told["again"], entries=entries)
+    return replace(receipt, periods=told.get("periods", ""))
 
 
 # --- the form of a reply, for a client that trusts no server ---
@@ -81,7 +83,8 @@ def check_answer(answer: Mapping[str, Any], receipt: Mapping[str, Any]) -> None:
     for name, kind, *parts in columns:
         if not is_text(name) or not is_text(kind) or not all(is_plain(value) for part in parts for value in part or ()):
             raise TypeError("not a column")
-    if not all(map(is_text, (*answer["notes"], *answer["limits"]))) or type(answer["simultaneous"]) is not bool:
+    texts = (*answer["notes"], *answer["limits"], receipt.get("periods", ""))
+    if not all(map(is_text, texts)) or type(answer["simultaneous"]) is not bool:
         raise TypeError("not an answer")
     entry, version, again = (receipt[field] for field in ("entry", "data_version", "again"))
     if not (entry is None or type(entry) is int) or not (version is None or is_text(version)) or type(again) is not bool:

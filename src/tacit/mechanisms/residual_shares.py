@@ -27,6 +27,7 @@ LOSSES: tuple[Loss, ...] = ("squares", "largest")
 STEPS_LARGEST = 200  # of moving weight to the margins that miss by most
 STEPS_LAPLACE = 300  # of moving epsilon to the measurements that help most
 STEPS_BOTH = 20  # of the same inside each step of the largest variance
+AGAINST = 1e-3  # of the share of another measurement, with which steps may begin
 FEWEST = 1e-3  # of an equal share: a measurement with less has none
 DIGITS = 4  # of a share
 MOST_SETS = 4_000  # of axes
@@ -210,12 +211,28 @@ def laplace_shares(
 
     weighted = wanted if loss == "squares" else _levelled(wanted, sizes, needs, variances)
     total = needed(weighted, sizes)
-    shares = _by_steps(np.array([float(total[part]) for part in needs.parts]), informs, STEPS_LAPLACE)
+    wishes = np.array([float(total[part]) for part in needs.parts])
+    found = [_by_steps(wishes, informs, STEPS_LAPLACE, start) for start in _starts(candidates)]
+    shares = min(found, key=lambda each: _missed(each, wishes, informs, needs, loss))
     kept = [
         (candidate, share) for candidate, share in zip(candidates, shares.tolist(), strict=True) if share > FEWEST / len(shares)
     ]
     whole = rounded_shares([Fraction(share) for _, share in kept])
     return tuple((axes, centred, share) for ((axes, centred), _), share in zip(kept, whole, strict=True))
+
+
+def _starts(candidates: Sequence[Candidate]) -> list[Floats]:
+    """Shares to begin with: all alike, mostly cells, mostly residuals. Steps end near their beginning, so the best is kept."""
+    centred = np.array([is_centred for _, is_centred in candidates])
+    residuals = np.array([is_centred or not axes for axes, is_centred in candidates])
+    favoured = [np.ones(len(candidates), dtype=np.bool_), *([~centred, residuals] if centred.any() else [])]
+    return [np.where(each, 1.0, AGAINST) / np.where(each, 1.0, AGAINST).sum() for each in favoured]
+
+
+def _missed(shares: Floats, wishes: Floats, informs: Floats, needs: _Needs, loss: Loss) -> float:
+    """The error by which shares are compared: of all numbers together, or the largest."""
+    variances = 1 / (informs @ shares**2)
+    return float(wishes @ variances if loss == "squares" else (needs.table @ variances).max())
 
 
 def _candidates(parts: Sequence[Axes], sets: Sequence[Axes], sizes: Sequence[int]) -> list[Candidate]:
@@ -224,9 +241,9 @@ def _candidates(parts: Sequence[Axes], sets: Sequence[Axes], sizes: Sequence[int
     return told + ([(axes, True) for axes in parts if axes] if len(sets) <= MOST_LAPLACE else [])
 
 
-def _by_steps(needs: Floats, informs: Floats, steps: int) -> Floats:
+def _by_steps(needs: Floats, informs: Floats, steps: int, start: Floats | None = None) -> Floats:
     """Shares of epsilon that make the needed variances small: each step moves them to where the next bit helps most."""
-    shares = np.full(informs.shape[1], 1 / informs.shape[1])
+    shares = np.full(informs.shape[1], 1 / informs.shape[1]) if start is None else start
     for _ in range(steps):
         variance = 1 / (informs @ shares**2)
         gained = shares**2 * (informs.T @ (needs * variance**2))

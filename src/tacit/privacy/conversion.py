@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit.privacy.rounding import exp_up, log_down, log_up, sqrt_up
+from tacit.privacy.rounding import exp_down, exp_up, log_down, log_up, sqrt_up
 
 PLACES = 10**24  # a rho that is not rational is rounded up to 24 places, which the ledger's grid holds exactly
 FLAT = 200  # from here on tanh(epsilon / 2) is taken as 1, which it is up to 10^-86
@@ -32,6 +32,50 @@ def pure_rho_up(epsilon: Fraction) -> Fraction:
     return min(epsilon**2 / 2, Fraction(math.ceil(rho * PLACES), PLACES))
 
 
+@lru_cache(maxsize=1024)
+def pure_rho_at_up(epsilon: Fraction, order: Fraction) -> Fraction:
+    """The Renyi divergence of pure events at one order, divided by the order, rounded up: at most `pure_rho_up`.
+
+    Randomized response has ln((e^(a epsilon) + e^((1-a) epsilon)) / (1 + e^epsilon)) / (a - 1), and no pure event has more
+    (composition.md, section 7).
+
+    >>> round(float(22 * pure_rho_at_up(Fraction(1, 20), Fraction(22))), 5)          # 22 times `pure_rho_up` is 0.02749
+    0.02342
+    """
+    if order * epsilon >= 10 * FLAT:  # no divergence is above epsilon
+        return min(pure_rho_up(epsilon), epsilon / order)
+    total = (exp_up(order * epsilon) + exp_up((1 - order) * epsilon)) / (1 + exp_down(epsilon))
+    return min(pure_rho_up(epsilon), _per_order_up(total, order))
+
+
+@lru_cache(maxsize=1024)
+def laplace_rho_at_up(sensitivity: Fraction, scale: Fraction, order: Fraction) -> Fraction:
+    """The same of discrete Laplace noise of a scale above 0 on whole numbers that move by `sensitivity` in l1.
+
+    With r = e^(-1/scale), s = r^(2a-1): A e^((a-1) t) + B e^(-a t), t = sensitivity / scale, A = (1 + (1-r) s/(1-s)) / (1+r) and
+    B = 1 - A, in the place of the sum in `pure_rho_at_up`: the largest over all whole shifts (composition.md, section 7).
+
+    >>> one, order = pure_rho_at_up(Fraction(1, 2), Fraction(4)), Fraction(4)
+    >>> abs(laplace_rho_at_up(Fraction(1), Fraction(2), order) - one) < Fraction(1, 10**20)          # a count: the same law
+    True
+    >>> round(float(laplace_rho_at_up(Fraction(100), Fraction(200), order) / one), 3)
+    0.912
+    """
+    moved, pure = sensitivity / scale, pure_rho_at_up(sensitivity / scale, order)
+    more, less = (1 - exp_down(-1 / scale), 1 - exp_up(-1 / scale)), 1 - exp_up((1 - 2 * order) / scale)
+    if order * moved >= 10 * FLAT or less <= 0:
+        return pure
+    faster = exp_up((1 - 2 * order) / scale), exp_down((1 - 2 * order) / scale)
+    grows = (1 + more[0] * faster[0] / less) / (2 - more[0])
+    falls = (1 - more[1] - faster[1]) / less / (2 - more[0])
+    return min(pure, _per_order_up(grows * exp_up((order - 1) * moved) + max(Fraction(0), falls) * exp_up(-order * moved), order))
+
+
+def _per_order_up(moment: Fraction, order: Fraction) -> Fraction:
+    """ln(moment) / (a (a - 1)), rounded up to 24 places."""
+    return Fraction(math.ceil(max(Fraction(0), log_up(moment)) / (order * (order - 1)) * PLACES), PLACES)
+
+
 def pure_epsilon_near(rho: Fraction) -> Fraction:
     """About the epsilon whose pure rho is `rho` > 0, to 30 digits or more: who relies on it checks it with `pure_rho_up`.
 
@@ -51,6 +95,30 @@ def pure_epsilon_near(rho: Fraction) -> Fraction:
     return epsilon
 
 
+def pure_epsilon_at_near(rho: Fraction, order: Fraction) -> Fraction:
+    """About the epsilon that counts `rho` at the order: who relies on it checks it with `pure_rho_at_up`.
+
+    >>> near = pure_epsilon_at_near(pure_rho_at_up(Fraction(1, 100), Fraction(22)), Fraction(22))
+    >>> abs(near - Fraction(1, 100)) < Fraction(1, 10**20)
+    True
+    """
+    rho = Fraction(math.floor(rho * PLACES), PLACES)  # the largest that `pure_rho_at_up` rounds to
+    epsilon = pure_epsilon_near(rho) if rho else Fraction(0)
+    for _ in range(12):  # Newton's steps, from below, where a convex function has its root above
+        if not epsilon or order * epsilon >= 10 * FLAT:
+            return max(epsilon, order * rho if epsilon else epsilon)
+        up, down = exp_up(order * epsilon), exp_up((1 - order) * epsilon)
+        value = log_up((up + down) / (1 + exp_down(epsilon))) / (order * (order - 1))
+        share = float(up / (up + down))
+        odds = 1 / (1 + math.exp(-min(float(epsilon), LARGEST_EXPONENT)))
+        slope = (float(order) * share + (1 - float(order)) * (1 - share) - odds) / float(order * (order - 1))
+        step = (rho - value) / Fraction(slope) if slope > 0 else Fraction(0)
+        epsilon = max(Fraction(0), epsilon + step)
+        if abs(step) * 10**40 < epsilon:
+            break
+    return epsilon
+
+
 @lru_cache(maxsize=1024)
 def largest_rho_down(epsilon: Fraction, delta: Fraction) -> Fraction:
     """At or below the largest rho that is (epsilon, delta) by the tight conversion, by at most 10^-12 of it; delta > 0.
@@ -62,12 +130,22 @@ def largest_rho_down(epsilon: Fraction, delta: Fraction) -> Fraction:
     >>> round(float(largest_rho_down(Fraction(1), Fraction(1, 10**6))), 6)          # the closed form has 0.017469
     0.024356
     """
+    return admitted_rho_down(epsilon, delta, largest_order(epsilon, delta) - 1)
+
+
+@lru_cache(maxsize=1024)
+def largest_order(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The order at which the largest rho is admitted, near enough: `largest_rho_down` is what this order admits; delta > 0.
+
+    >>> round(float(largest_order(Fraction(1), Fraction(99, 10**8))), 1)
+    22.0
+    """
     log = log_up(1 / delta)
     root = epsilon / (sqrt_up(log + epsilon) + sqrt_up(log))  # sqrt(L + epsilon) - sqrt L
     beyond = [(epsilon - root**2) / (2 * root**2)]
     if epsilon < LARGE and 1 / LARGE < log < LARGE:
         beyond.append(_best_order(lambda above: _rho(float(epsilon), float(log), above)))
-    return max(admitted_rho_down(epsilon, delta, above) for above in beyond)
+    return 1 + max(beyond, key=lambda above: admitted_rho_down(epsilon, delta, above))
 
 
 def admitted_rho_down(epsilon: Fraction, delta: Fraction, above: Fraction) -> Fraction:

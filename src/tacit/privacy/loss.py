@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal, TypeVar
 
 from tacit.errors import InvalidBudget, InvalidInput, WrongRelation
@@ -51,6 +52,22 @@ class Neighbours:
     def __str__(self) -> str:
         verb = "add or remove" if self.change == "add-remove" else "change"
         return f"{verb} one {self.of}"
+
+
+def relation_text(relation: Neighbours) -> str:
+    """A relation as the ledger writes it, for example `add-remove row`."""
+    return f"{relation.change} {relation.of}"
+
+
+@lru_cache(maxsize=64)
+def relation_from(text: str) -> Neighbours:
+    """The relation of a text.
+
+    >>> relation_from("change-one unit") == Neighbours("change-one", "unit")
+    True
+    """
+    change, _, of = text.partition(" ")
+    return Neighbours(change, of)  # type: ignore[arg-type]  # checked by Neighbours itself
 
 
 ADD_REMOVE = Neighbours("add-remove", "row")

@@ -7,7 +7,7 @@ The text and the catalog alone decide whether each can be a question of a list; 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -21,8 +21,11 @@ from tacit.query.language.nodes import Given
 from tacit.query.language.sql import Written, check_text, excerpt, in_question, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.offers import Asker, Assumed, Seen, price_explained, requests_of
-from tacit.query.price.explanation import Explanation
-from tacit.query.price.quote import Quote, Request, request_of
+from tacit.query.passes import rewrite
+from tacit.query.price.explain import explained
+from tacit.query.price.explanation import Expected, Explanation
+from tacit.query.price.price import price
+from tacit.query.price.quote import LEAST_EPSILON, Quote, Request, request_of
 from tacit.query.question import Beside, Question
 from tacit.query.trees import fields_of
 
@@ -176,4 +179,24 @@ def explained_list(asked: Statement, budget: Mapping[str, Any], asker: Asker, se
     select, assumed = checked(asked, asker.catalog, asker.public), Assumed.of(budget)
     plain = {name: value for name, value in budget.items() if name not in Assumed.__slots__}
     _refuse_weights(plain)
-    return price_explained(select, requests_of(select, plain, assumed), asker, seen, assumed)
+    requests = requests_of(select, plain, assumed)
+    whole = price_explained(select, requests, asker, seen, assumed)
+    return replace(whole, errors=tuple(map(_beside, whole.errors, _one_by_one(select, requests[0], asker, whole.errors))))
+
+
+def _one_by_one(select: Select, asked: Request, asker: Asker, errors: Sequence[Expected]) -> list[str | None]:
+    """The half widths that all numbers would have if every question was asked by itself for an equal part of the price."""
+    questions, found = questions_of(select), list[str | None]()
+    if asked.epsilon is None or asked.epsilon / len(questions) < LEAST_EPSILON or len(questions) < 2:
+        return [None] * len(errors)
+    part = replace(asked, epsilon=asked.epsilon / len(questions), delta=asked.delta / len(questions))
+    with suppress(Refused):  # of a question that can only be asked with others
+        for each in questions:
+            plan = rewrite(each, asker.catalog, asker.public())
+            best = price(plan, part, asker.catalog.change, False, asker.catalog.cores)[0]
+            found += [error.half_width for error in explained(best).errors]
+    return found if len(found) == len(errors) else [None] * len(errors)
+
+
+def _beside(error: Expected, alone: str | None) -> Expected:
+    return error if alone is None else replace(error, error=f"{error.error} (asked one by one: ± {float(alone):.6g})")

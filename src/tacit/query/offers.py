@@ -23,6 +23,7 @@ from tacit.mechanisms.residual_shares import read_loss
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog
 from tacit.privacy.periods import Runs, named, version_read
+from tacit.privacy.rounding import decimal_text
 from tacit.query.binding.scope import PublicFacts
 from tacit.query.free import Facts, free_columns, may_select_from_answers
 from tacit.query.language.syntax import Select, Statement
@@ -38,6 +39,7 @@ from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import below, canonical_text
 
 if TYPE_CHECKING:
+    from tacit.accounting.filter import Left
     from tacit.query.answers.plan import Derivation
     from tacit.query.price.explanation import Explanation
 
@@ -242,13 +244,15 @@ class Asker:
 class Seen:
     """The ledger as the asker may see it: which events it admits first, its name in a sentence, and the balance in words.
 
-    `within` is the same in some periods, where the budget is one of each: there events come with their charge.
+    `within` is the same in some periods, where the budget is one of each: there events come with their charge, and `balance` is
+    what remains in them.
     """
 
     admitted: Callable[..., int | None]
     name: str
     left: str
     within: Callable[[Runs], Seen] | None = None
+    balance: Left | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,6 +369,7 @@ def _price_explained(
     select: Select, wanted: Request, asker: Asker, seen: Callable[[], Seen], group_rows: int | None
 ) -> Explanation:
     """The ledger is looked at after everything that the question alone decides."""
+    from tacit.query.price.explanation import Charged
     from tacit.query.price.shape import Shaped, events_of, shape_of
     from tacit.query.price.takes import Balance, taken
 
@@ -388,10 +393,8 @@ def _price_explained(
     quote, takes = taken(offer.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
     explanation = offer.explained(quote, ledger.left, tuple(takes), group_rows)
     charge = charge_of((quote,), catalog)
-    return explanation if charge is None else replace(explanation, tree=(*explanation.tree, _charge_words(charge, catalog)))
-
-
-def _charge_words(charge: Charge, catalog: Catalog) -> str:
-    """The periods that a question is charged to, and its price for a person who is in all of them."""
-    where = named(charge.runs, catalog.per.calendar) if catalog.per is not None and charge.runs else "no period"
-    return f"charged to each of {where}; for a person in all of them: {words(charge.whole[0])}"
+    if charge is None or catalog.per is None:
+        return explanation
+    left = None if ledger.balance is None else decimal_text(ledger.balance.epsilon)
+    told = Charged(named(charge.runs, catalog.per.calendar), words(charge.whole[0]), left)
+    return replace(explanation, tree=(*explanation.tree, str(told)), charged=(told,))

@@ -127,9 +127,12 @@ def released(quote: Quote, exact: Sequence[Exact], observers: Sequence[Observer]
 
 def _measured(workload: Workload, quote: Quote, exact: Sequence[Exact]) -> tuple[Integers, ...]:
     """The numbers of measurements that parts share, from the exact cells of the sources."""
-    places = [group.moments.index(workload.moment) for group in quote.sources]
-    cells = [each.moments[place] for each, place in zip(exact, places, strict=True)]
-    return workload.strategy.release(dict(zip(workload.sources, cells, strict=True)))
+    given = {
+        axes: each.moments[group.moments.index(workload.moment)]
+        for axes, group, each in zip(workload.sources, quote.sources, exact, strict=True)
+        if workload.moment in group.moments
+    }
+    return workload.strategy.release(given)
 
 
 def _axes(workload: Workload, quote: Quote, at: int) -> tuple[int, ...]:
@@ -172,9 +175,15 @@ def _estimated(quote: Quote, measured: Sequence[Sequence[Integers]]) -> list[Est
             part = next(each for each in quote.parts[at].shared if each.place == place)
             back = [order.index(key) for key in range(len(order))]
             centre = estimate(workload.strategy, found, axes)
-            whole, exact = (np.transpose(each, back).reshape(-1) for each in (margins[axes], centre))
+            keys = len(quote.parts[at].question.group.keys)
+            whole, exact = (_shown(np.transpose(each, back), keys).reshape(-1) for each in (margins[axes], centre))
             estimates[at][place] = part, whole, exact
     return estimates
+
+
+def _shown(cells: Any, keys: int) -> Any:
+    """The cells of a part by its keys: of one with a condition, which is the last axis, those where it is true."""
+    return cells[..., 1] if cells.ndim > keys else cells
 
 
 def _margin(margin: Margin, part: Quote, quote: Quote, parts: Sequence[Noisy]) -> Integers:

@@ -10,9 +10,11 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib.resources import files
 
 from tacit.privacy.catalog import Budget
+from tacit.privacy.periods import Per
 from tacit.privacy.rounding import decimal_text
 from tacit.release.answer import Answer, Column, cell_text, heading
 from tacit.release.certificates.certificate import Certificate
@@ -24,7 +26,12 @@ MOST_DRAWN = 60  # rows of a chart on the page
 PROMISE = (
     "The numbers on this page were made noisy before they left the data. {whether}, every outcome of all answers ever released "
     "from this data set together has the same probability, up to a factor of e to the power {epsilon}{delta}. That limits what "
-    "anybody can learn from them about any one person (differential privacy with epsilon {epsilon}{and_delta})."
+    "anybody can learn from them about any one person{where} (differential privacy with epsilon {epsilon}{and_delta})."
+)
+IN_PERIODS = (
+    "Whether or not the rows of any one person in any one {per} are in the data",
+    "A person who is in several of these periods is protected in each of them, and less over all of them together.",
+    "Over all of them together, the same holds for all rows of any one person, with epsilon {epsilon}{and_delta}.",
 )
 WHETHER = {
     "add-remove": "Whether or not any one person is in the data",
@@ -52,7 +59,9 @@ class Part:
     certificate: Certificate | None = None
 
 
-def page_of(title: str, words: str, parts: Sequence[Part], budget: Budget, change: str = "add-remove") -> str:
+def page_of(
+    title: str, words: str, parts: Sequence[Part], budget: Budget, change: str = "add-remove", per: Per | None = None
+) -> str:
     """The page as text.
 
     >>> "&lt;b&gt;" in page_of("<b>", "", [], Budget(1, 0)) and "<b>" not in page_of("<b>", "", [], Budget(1, 0))
@@ -60,7 +69,7 @@ def page_of(title: str, words: str, parts: Sequence[Part], budget: Budget, chang
     """
     confidence = {round(100 * float(part.answer.confidence)) for part in parts} or {95}
     opening = "".join(f"<p>{prose_for_html(each)}</p>" for each in words.split("\n\n") if each.strip())
-    promised = promise_of(budget, change, confidence)
+    promised = promise_of(budget, change, confidence, per)
     sections = "".join(map(_section, parts))
     method = f'<section class="card"><h2>How the numbers were made</h2><p>{for_html(METHOD)}</p></section>'
     body = f"<header><h1>{for_html(title)}</h1>{opening}</header><main>{promised}{sections}{method}</main>"
@@ -78,14 +87,23 @@ def whole_page(title: str, body: str, language: str = "en", head: str = "", styl
     return f'<!doctype html>\n<html lang="{for_html(language)}" dir="ltr">\n<head>{start}</head>\n<body>{body}</body>\n</html>\n'
 
 
-def promise_of(budget: Budget, change: str, confidence: Collection[int], more: str = "") -> str:
-    """The promise of a budget, and the meaning of intervals, as a section; `more` is a sentence on what else holds."""
-    small = decimal_text(budget.delta) if budget.delta else ""
-    delta = {"delta": f", plus {small}" if small else "", "and_delta": f" and delta {small}" if small else ""}
-    promise = PROMISE.format(whether=WHETHER[change], epsilon=decimal_text(budget.epsilon), **delta)
+def promise_of(budget: Budget, change: str, confidence: Collection[int], per: Per | None = None) -> str:
+    """The promise of a budget, and the meaning of intervals, as a section; `per` are its periods, if it has any."""
+    whether, many, life = IN_PERIODS
+    where, more = "", ""
+    if per is not None:
+        whether, where = whether.format(per=per.calendar.word), f" in any one {per.calendar.word}"
+        more = " ".join([many, *([life.format(**_amounts(*per.lifetime))] if per.lifetime else [])])
+    promise = PROMISE.format(whether=whether if per else WHETHER[change], where=where, **_amounts(budget.epsilon, budget.delta))
     intervals = INTERVALS.format(percent=" or ".join(map(str, sorted(confidence))))
     paragraphs = "".join(f"<p>{for_html(each)}</p>" for each in (promise, more, intervals) if each)
     return f'<section class="promise"><h2>What is promised</h2>{paragraphs}</section>'
+
+
+def _amounts(epsilon: Fraction, delta: Fraction) -> dict[str, str]:
+    small = decimal_text(delta) if delta else ""
+    words = {"delta": f", plus {small}" if small else "", "and_delta": f" and delta {small}" if small else ""}
+    return {"epsilon": decimal_text(epsilon), **words}
 
 
 def _section(part: Part) -> str:

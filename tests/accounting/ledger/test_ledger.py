@@ -4,6 +4,8 @@ import json
 import sqlite3
 from contextlib import closing
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgers import IDENTITY, OTHER_IDENTITY, UNIT, events, opened, policy, pure, spend
-from tacit.accounting.composition import cost_under, costs_under
+from tacit.accounting.composition import costs_under
 from tacit.accounting.events import GaussianNoise, GaussianNoiseOne, LaplaceNoise, RandomizedAnswer
 from tacit.accounting.filter import NOTHING_SPENT, Filter
 from tacit.accounting.ledger.caps import Admission, Sums, at_most, require_for_one
@@ -20,7 +22,7 @@ from tacit.accounting.ledger.entries import entry_from, hash_of
 from tacit.accounting.ledger.selling import Recalled, Sale
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, UnitsChanged, WrongRelation
 from tacit.privacy.catalog import Analyst, Budget
-from tacit.privacy.conversion import pure_rho_up
+from tacit.privacy.conversion import largest_order, pure_rho_up
 
 ANA = Analyst("ana", Budget(Fraction(1), Fraction(1, 10**7)), epsilon_per_query=Fraction(2, 5))
 BEN = Analyst("ben")
@@ -42,10 +44,12 @@ def test_the_ledger_is_the_filter(spends, change):
         declared = policy(2, "1e-7", ANA, BEN, change=change)
         relation = declared.neighbours
         ledger = opened(f"{folder}/ledger.sqlite", declared, IDENTITY)
-        whole, own = Filter(2, Fraction(1, 10**7), neighbours=relation), Filter(1, Fraction(1, 10**7), neighbours=relation)
+        order = largest_order(Fraction(2), Fraction(1, 2 * 10**7))
+        own, plain = Filter(1, Fraction(1, 10**7), neighbours=relation), Filter(2, Fraction(1, 10**7), neighbours=relation)
+        whole = Filter(2, Fraction(1, 10**7), neighbours=relation, order=order)
         states, admitted = {"": NOTHING_SPENT, "ana": NOTHING_SPENT, "ben": NOTHING_SPENT}, []
         for event, analyst in spends:
-            price = cost_under(event, relation)
+            price = reduce(add, costs_under(event, relation, order))
             expected = whole.admits(states[""], price)
             if analyst == "ana":
                 expected = (
@@ -54,7 +58,7 @@ def test_the_ledger_is_the_filter(spends, change):
             assert ledger.admits(event, analyst) == expected
             if expected:
                 admitted.append(spend(ledger, event, analyst))
-                states |= {name: whole.after(states[name], price) for name in ("", analyst)}
+                states |= {"": whole.after(states[""], price), analyst: plain.after(states[analyst], price)}
                 assert (admitted[-1].price, admitted[-1].event) == (price, event)
             else:
                 with pytest.raises(BudgetExceeded):

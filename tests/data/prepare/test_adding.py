@@ -9,13 +9,14 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from by_month import HEADERS, KEY, Clinic, declared
+from by_month import CATALOG, HEADERS, KEY, Clinic, declared
 from stored import write_csv
 from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.periods import begun_through
@@ -56,13 +57,13 @@ def added(catalog: Catalog, through: str | None = None, closed: str | None = Non
     return catalog
 
 
-def held(catalog: Catalog) -> dict[int, dict[str, Counter]]:
+def held(catalog: Catalog, tables: Sequence[str] = TABLES) -> dict[int, dict[str, Counter]]:
     """The stored rows of each unit's code, by table, as a question reads them."""
     units: dict[int, dict[str, Counter]] = {}
     with closing(open_store(store_file(catalog))) as engine:
         if store_info(catalog).added:
             attach_parts(engine, catalog.store_folder)
-        for table in TABLES:
+        for table in tables:
             for unit, *row in engine.execute(f"SELECT tacit_unit, * EXCLUDE (tacit_unit) FROM {table}").fetchall():
                 units.setdefault(unit, {}).setdefault(table, Counter())[tuple(row)] += 1
     return units
@@ -117,11 +118,40 @@ def test_joined_files_hold_the_same_rows(tmp_path, monkeypatch):
     assert len([each for each in names if each.endswith(".duckdb")]) == 1 + sum(kinds.values()), "what is replaced is removed"
 
 
+def test_the_only_table_grows_too(tmp_path):
+    """A person in several periods has one code, also where no other table has units."""
+    text = CATALOG.format(budget="", visits="")
+    alone = text[: text.index("[tables.patients]")] + text[text.index("[tables.visits]") : text.index("[tables.labs]")]
+    alone = alone.replace(', references = "patients.id"', "")
+    write_csv(tmp_path / "visits.csv", HEADERS["visits"], [(7, "2025-01-02", 1), (7, "2025-02-02", 1), (8, "2025-02-02", 1)])
+    made = begun_through(parse_catalog(alone, tmp_path / "tacit.toml"), "2025-04", None)
+    prepare(made)
+    file = write_csv(tmp_path / "more.csv", HEADERS["visits"], [(8, f"2025-0{month}-03", 2) for month in (2, 3, 4)])
+    add(made, given_files(made, [file]))
+    assert sorted(sum(rows["visits"].values()) for rows in held(made, ["visits"]).values()) == [2, 4]
+
+
 def test_a_table_without_periods_is_replaced(tmp_path):
     grown = first(tmp_path / "grown", Clinic(((1, 3), (2, 4)), ((1, "2025-01-02", 3),)))
     grown = added(grown, patients=[(2, 4), (3, 9)])
     whole = first(tmp_path / "whole", Clinic(((2, 4), (3, 9)), ((1, "2025-01-02", 3),)))
     assert shape(grown) == shape(whole)
+
+
+def test_an_addition_can_be_repeated(tmp_path):
+    """The rows are there once; the version is renewed all the same, or it would tell that nothing new came."""
+    grown = first(tmp_path / "grown", Clinic(((1, 3),), ((1, "2025-01-02", 3),)))
+    more = given_files(grown, [f"visits={write_csv(tmp_path / 'more.csv', HEADERS['visits'], [(1, '2025-01-09', 1)])}"])
+    add(grown, more)
+    before, version = held(grown), store_info(grown).version
+    again = add(grown, more)
+    assert again.notes == ("skipped, since they were added before: more.csv",)
+    assert again.tables == ()
+    assert held(grown) == before
+    assert store_info(grown).version != version
+    write_csv(tmp_path / "more.csv", HEADERS["visits"], [(2, "2025-01-09", 1)])
+    assert not add(grown, more).notes
+    assert held(grown) != before
 
 
 def test_rows_of_periods_that_are_closed_or_have_not_begun_are_left_out_and_counted(tmp_path):

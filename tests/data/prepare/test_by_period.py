@@ -7,9 +7,10 @@ import duckdb
 import pytest
 
 from by_month import Clinic, prepared
-from stored import stored
+from stored import stored, write_csv
 from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.periods import begun_through
+from tacit.data.prepare import prepare
 from tacit.data.prepare.by_period import number_sql
 from tacit.errors import InvalidCatalog, InvalidInput
 from tacit.privacy.periods import Calendar
@@ -62,6 +63,31 @@ def test_ranks_over_all_periods_are_caught(tmp_path, monkeypatch):
     monkeypatch.setattr(Ranking, "_first", planted)
     with pytest.raises(AssertionError):
         test_a_person_keeps_max_rows_in_each_period_and_another_period_has_no_say(tmp_path)
+
+
+ALONE = """[budget]
+epsilon = 1
+per = "month"
+[tables.visits]
+source = "visits.csv"
+unit = { column = "patient" }
+period = "day"
+max_rows = 2
+[tables.visits.columns]
+day = { type = "date", bounds = ["2025-01-01", "2025-12-31"], outside = "drop", nulls = "drop" }
+"""
+
+
+def test_a_person_in_several_periods_of_the_only_table_has_one_code(tmp_path, monkeypatch):
+    """A unit has a first row in each period, and is counted once; else its rows would be stored as often."""
+    write_csv(tmp_path / "visits.csv", ["patient", "day"], [(who, f"2025-{month:02}-01") for who in (7, 8) for month in (1, 2, 3)])
+    made = begun_through(parse_catalog(ALONE, tmp_path / "tacit.toml"), "2025-03", None)
+    wanted = {(unit, rank, period) for unit in (0, 1) for rank in (0,) for period in (24300, 24301, 24302)}
+    prepare(made)
+    assert sorted(stored(made, "visits", "tacit_unit", "tacit_rank", "tacit_period")) == sorted(wanted)
+    monkeypatch.setattr("tacit.data.prepare.holder_of", lambda table: "tacit_holder")
+    prepare(made)
+    assert len(stored(made, "visits", "tacit_unit")) > len(wanted), "the planted bug is seen"
 
 
 def test_what_has_not_begun_is_left_out(tmp_path):

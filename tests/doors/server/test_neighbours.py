@@ -6,13 +6,13 @@ Status, code, text, headers, size and charge are compared, with hostile cells an
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from served import seen
 from tacit import session
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import Desk, desk
@@ -90,30 +90,6 @@ def world(folder: Path, rows: list[Any]) -> Desk:
 def worlds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Desk]:
     folder = tmp_path_factory.mktemp("worlds")
     return world(folder / "one", OTHERS), world(folder / "two", [*OTHERS, *VICTIM])
-
-
-def masked(value: Any, inside: bool = False) -> Any:
-    """JSON without released digits, the random version of the data and moments; rows of private keys are themselves released.
-
-    That a number is unknown is read off its released interval.
-    """
-    if isinstance(value, dict):
-        return {
-            name: "#" if name in ("data_version", "at") else masked(each, inside or name == "rows")
-            for name, each in value.items()
-            if not (inside and name == "unknown")
-        }
-    if isinstance(value, list):
-        return [masked(each, inside) for each in value]
-    return "#" if inside and isinstance(value, int | float) and not isinstance(value, bool) else value
-
-
-def seen(reply: Reply, size: bool = True) -> tuple[Any, ...]:
-    """All that a client sees of a reply, but for released digits."""
-    if reply.media != "application/json":
-        return reply.status, reply.media, reply.headers
-    text = json.dumps(masked(json.loads(reply.body)), sort_keys=True)
-    return reply.status, reply.media, reply.headers, text, len(text) if size else 0
 
 
 def asked(place: Desk, who: str, operation: str, **given: Any) -> Reply:

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, replace_functions
+from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, driven_by_strings, replace_functions
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.noise import bits, choice
+from tacit.mechanisms.noise import bits, choice, coins
 from tacit.privacy.law import Law
 
 COUNT = Laplace(1, 1, step=1, on_grid=True)
@@ -41,6 +41,21 @@ def test_planted_a_coin_that_is_compared_with_too_much_is_seen():
     found = driven_by_bits(lambda: bool(choice.bernoulli(Fraction(1001, 3000), 1)[0]))
     third = Law({True: 1 / Decimal(3), False: 2 / Decimal(3)}, Decimal("1e-27"))
     assert distance(found, third) > 100 * UNDECIDED
+
+
+def test_strings_of_a_small_source_give_packed_coins():
+    """All strings of 30 bits; a coin that forgets what is left after ten digits is off by 2^-10 / 3."""
+    third = Law({1: 1 / Decimal(3), 0: 2 / Decimal(3)}, Decimal("1e-27"))
+    found = driven_by_strings(lambda: int(coins.packed_coins(Fraction(1, 3), 1)[0]) & 1)
+    assert found.missing < UNDECIDED
+    assert distance(found, third) < UNDECIDED
+    short = driven_by_strings(lambda: int(coins.packed_coins(Fraction(341, 1024), 1)[0]) & 1)
+    assert distance(short, third) > 100 * UNDECIDED
+
+
+def test_strings_that_do_not_suffice_are_missing():
+    found = driven_by_strings(lambda: int(coins.packed_coins(Fraction(1, 3), 1)[0]) & 1, most=10)
+    assert found.missing == Decimal("0.5") ** 10
 
 
 def test_a_draw_beside_the_samplers_is_an_error():

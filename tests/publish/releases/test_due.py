@@ -58,7 +58,7 @@ def test_closed_periods_of_the_budget_decide_where_it_has_periods() -> None:
 
     complete = Complete.of(Releases((), ""), [period(1, True), period(2, True), period(3, False)], ())
     assert complete == Complete(date(2024, 1, 1), date(2024, 2, 28))
-    assert Complete.of(Releases((), ""), [period(1, False)], ()) == Complete(None, None)
+    assert Complete.of(Releases((), ""), [period(1, False)], ()) == Complete(date(2024, 1, 1), None), "nothing is due yet"
     with pytest.raises(InvalidInput, match="remove through"):
         Complete.of(Releases((), "", through="2024-03"), [], ())
 

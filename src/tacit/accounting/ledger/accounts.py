@@ -46,7 +46,7 @@ def _in_periods(ledger: Ledger, name: str, cap: Budget) -> list[Account]:
 def _lifetime(ledger: Ledger) -> list[Account]:
     """The account of a person's lifetime, if it has a budget."""
     cap = ledger.policy.lifetime
-    within = ledger.caps.lifetime
+    within = ledger.standing("").caps.lifetime
     return [] if cap is None or within is None else [Account("a lifetime", cap, ledger.spent(), within.filter.left(ledger.spent()))]
 
 

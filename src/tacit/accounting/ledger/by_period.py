@@ -30,7 +30,7 @@ from tacit.accounting.ledger.caps import (
 from tacit.accounting.ledger.caps import (
     Sums as Totals,
 )
-from tacit.accounting.ledger.entries import PERIODS, Entry, InPeriods, hash_of
+from tacit.accounting.ledger.entries import ORDERS, PERIODS, AtOrders, Entry, InPeriods, hash_of
 from tacit.accounting.ledger.units import Policy
 from tacit.errors import BudgetExceeded, NotAllowed, UnitsChanged
 from tacit.privacy.catalog import Analyst
@@ -89,10 +89,10 @@ def pages_of(runs: Runs) -> list[int]:
     return list(dict.fromkeys(page for low, high in runs for page in range(low // PAGE, high // PAGE + 1)))
 
 
-def on_grid(price: Cost) -> PeriodSums:
-    """A price as whole numbers on the grid, rounded up, with the one question that it is."""
+def on_grid(price: Cost, at_order: bool = False) -> PeriodSums:
+    """A price as whole numbers on the grid, rounded up, with the one question that it is; its rho, or what counts at an order."""
     epsilon = None if price.epsilon is None else int(on_grid_up(price.epsilon) * GRID)
-    return epsilon, int(on_grid_up(price.rho) * GRID), int(on_grid_up(price.delta) * GRID), 1
+    return epsilon, int(on_grid_up(price.at_order if at_order else price.rho) * GRID), int(on_grid_up(price.delta) * GRID), 1
 
 
 def plus(sums: PeriodSums, price: PeriodSums) -> PeriodSums:
@@ -174,7 +174,7 @@ class Account:
 
     def after(self, price: Cost, runs: Runs, calendar: Calendar) -> dict[int, Rows]:
         """The pages with the price in every period of the runs; refused if one of them has too little."""
-        more = on_grid(price)
+        more = on_grid(price, self.cap is not None and self.cap.filter.order is not None)
         if self.cap is None:
             return {page: rows_after(spans(self.pages.get(page, EMPTY), page, runs), more) for page in pages_of(runs)}
         limits = Limits.of(self.cap.filter, self.questions)
@@ -283,16 +283,16 @@ class Held:
 
     def _after(self, place: int, parts: Sequence[Cost], charge: Charge, sums: Totals, shared: bool) -> tuple[Admitted, Cost]:
         """The analyst's own caps come first: a refusal by them says nothing of what others have spent."""
-        price, whole, calendar = reduce(add, parts), charge.whole[place], calendar_of(self.caps.policy)
+        price, whole, calendar = reduce(add, parts), self.caps.of_a_person(charge.whole[place]), calendar_of(self.caps.policy)
         require_for_one(self.analyst, parts, self.caps.policy.budget)
         everybody, own = self.accounts
         pages = {(self.analyst.name, page): rows for page, rows in own.after(price, charge.runs, calendar).items()}
-        mine = self.caps.whole.filter.after(sums.own, whole)
+        mine = self.caps.counting.after(sums.own, whole)
         if not shared:
             return Admitted(place, whole, Totals(sums.whole, mine), pages), price
         pages |= {(EVERYBODY, page): rows for page, rows in everybody.after(price, charge.runs, calendar).items()}
         lifetime = self.caps.lifetime
-        after = self.caps.whole.filter.after(sums.whole, whole) if lifetime is None else lifetime.require(sums.whole, whole)
+        after = self.caps.persons.after(sums.whole, whole) if lifetime is None else lifetime.require(sums.whole, whole)
         return Admitted(place, whole, Totals(after, mine), pages), price
 
     def left(self, runs: Runs, sums: Totals, alone: bool = False) -> Left:
@@ -316,24 +316,48 @@ class StandingInPeriods(Standing):
         """The standing in some of the periods."""
         return replace(self, runs=runs)
 
-    def each(self, alone: bool = False) -> list[tuple[str, PeriodSums, Left]]:
-        """The periods in words, with the sums of the data set and the remaining budget; neighbours that are equal are one."""
-        known: list[tuple[Run, PeriodSums, Left]] = []
-        for page in pages_of(self.runs):
-            for run, sums, mine in spans(self.held.everybody.get(page, EMPTY), page, self.runs):
-                left = self.held.left((run,), self.sums, alone) if mine else None
-                if left is not None and known and known[-1][1:] == (sums, left):
-                    known[-1] = ((known[-1][0][0], run[1]), sums, left)
-                elif left is not None:
-                    known.append((run, sums, left))
+    def rounded(self, up: Callable[[State, Filter], State]) -> StandingInPeriods:
+        """The same with the sums of all analysts together, in periods and in a lifetime, rounded `up` to what a filter admits.
+
+        The number of questions is left out: a balance does not show it.
+        """
+        cap, lifetime = self.caps.whole.filter, self.caps.lifetime
+
+        def visible(sums: PeriodSums) -> PeriodSums:
+            shown = up(state_of(sums), cap)
+            return (*on_grid(Cost(shown.epsilon, shown.rho, shown.delta, cap.neighbours))[:3], 0)
+
+        everybody = {page: tuple((many, visible(sums)) for many, sums in rows) for page, rows in self.held.everybody.items()}
+        whole = up(self.sums.whole, cap if lifetime is None else lifetime.filter)
+        return replace(self, sums=replace(self.sums, whole=whole), held=replace(self.held, everybody=everybody))
+
+    def each(
+        self, balance: Callable[[StandingInPeriods], Left] = lambda standing: standing.left, alone: bool = False
+    ) -> list[tuple[str, PeriodSums, Left]]:
+        """The periods in words, with the sums of the analyst (`alone`: of the data set) and a balance; equal neighbours are one."""
+        listed: list[tuple[Run, PeriodSums, Left]] = []
+        for run, sums, own in self._together():
+            shown, left = sums if alone else own, balance(self.within((run,)))
+            if listed and listed[-1][1:] == (shown, left) and listed[-1][0][1] + 1 == run[0]:
+                listed[-1] = ((listed[-1][0][0], run[1]), shown, left)
+            else:
+                listed.append((run, shown, left))
         calendar = calendar_of(self.caps.policy)
-        return [(named((run,), calendar), sums, left) for run, sums, left in known]
+        return [(named((run,), calendar), sums, left) for run, sums, left in listed]
+
+    def _together(self) -> Iterator[tuple[Run, PeriodSums, PeriodSums]]:
+        """The runs of periods in which neither the sums of the data set nor those of the analyst change."""
+        for page in pages_of(self.runs):
+            whole, mine = (rows.get(page, EMPTY) for rows in (self.held.everybody, self.held.own))
+            for run, sums, inside in spans(whole, page, self.runs):
+                if inside:
+                    yield from ((part, sums, own) for part, own, among in spans(mine, page, (run,)) if among)
 
     def room(self, price: Cost) -> int:
         """How many further questions of that price are admitted, each in all of the periods and once in the lifetime."""
         lifetime, (everybody, own) = self.caps.lifetime, self.held.accounts
         rooms = [everybody.room(price, self.runs), own.room(price, self.runs)]
-        rooms.append(None if lifetime is None else lifetime.filter.room(self.sums.whole, price))
+        rooms.append(None if lifetime is None else lifetime.filter.room(self.sums.whole, self.caps.of_a_person(price)))
         return min((room for room in rooms if room is not None), default=0)
 
     def admitted(self, offers: Sequence[Event], charge: Charge | None = None) -> int | None:
@@ -417,9 +441,11 @@ def charged_pages(entry: Entry, pages: Pages) -> dict[Key, Rows]:
     if charged is None:
         return {}
     accounts = [entry.analyst, *([EVERYBODY] if entry.kind == "spend" else [])]
-    more = on_grid(charged.price)
+    at: AtOrders | None = entry.more.get(ORDERS)
+    counted = None if at is None else at.in_period
+    more = {account: on_grid(replace(charged.price, counted=counted), account == EVERYBODY) for account in accounts}
     return {
-        (account, page): rows_after(spans(pages.get((account, page), EMPTY), page, charged.runs), more)
+        (account, page): rows_after(spans(pages.get((account, page), EMPTY), page, charged.runs), more[account])
         for account in accounts
         for page in pages_of(charged.runs)
     }

@@ -8,31 +8,39 @@ the data.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add
 from typing import Any
 
-from tacit.accounting.composition import Cost, costs_under
+from tacit.accounting.composition import Cost, costs_under, counted_at
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Filter, Left, State
-from tacit.accounting.ledger.entries import HALF, Account, Entry
+from tacit.accounting.ledger.entries import HALF, NO_ORDERS, Account, Entry, Orders
 from tacit.accounting.ledger.units import FAILURES_OF_ANALYST, FAILURES_OF_DATA_SET, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, TooManyFailures
 from tacit.privacy.catalog import Analyst, Budget, analyst_name
-from tacit.privacy.conversion import largest_rho_down
+from tacit.privacy.conversion import largest_order, largest_rho_down
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.rounding import as_text
 
+Capped = tuple[Iterable[Budget], Iterable[Budget]]  # caps on the sums of a ledger, and on those of each period
 LEAST_WRITTEN = Fraction(1, 10**300)  # what floats can hold
 
 
 @lru_cache(maxsize=256)
-def filter_for(budget: Budget, neighbours: Neighbours, for_events: Fraction = HALF) -> Filter:
+def filter_for(budget: Budget, neighbours: Neighbours, for_events: Fraction = HALF, order: Fraction | None = None) -> Filter:
     """The filter of a cap; it is computed once."""
-    return Filter(budget.epsilon, budget.delta, for_events, neighbours=neighbours)
+    return Filter(budget.epsilon, budget.delta, for_events, neighbours, order)
+
+
+def order_of(budgets: Iterable[Budget], for_events: Fraction) -> Fraction | None:
+    """The order at which the largest rho of the largest of some caps is admitted; None where none of them converts a rho."""
+    rests = [(cap.epsilon, cap.delta * (1 - for_events)) for cap in budgets]
+    converting = [(epsilon, rest) for epsilon, rest in rests if rest > 0]
+    return largest_order(*max(converting, key=lambda pair: largest_rho_down(*pair))) if converting else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +192,53 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The caps of a policy, with the share of delta that the ledger has kept for events since its first entry."""
+    """The caps of a policy, with the share of delta that the ledger has kept for events since its first entry, and its orders.
+
+    Only the guarantee counts at an order. The caps of analysts are policies inside it, and sum rhos.
+    """
 
     policy: Policy
     for_events: Fraction = HALF
+    orders: Orders = NO_ORDERS
+
+    def at(self, last: Entry) -> Admission:
+        """The same as the ledger stands after an entry; before anything is spent, with the orders that the first spend takes."""
+        orders = last.orders if last.orders != NO_ORDERS or last.is_spent else self.new_orders()
+        return replace(self, for_events=last.for_events, orders=orders)
+
+    def new_orders(self, before: Orders = NO_ORDERS, largest: Capped = ((), ())) -> Orders:
+        """The orders of before; those still missing are of the largest of the caps so far, today's among them."""
+        policy, (sums, periods) = self.policy, largest
+        own = () if policy.lifetime is None else (policy.lifetime,)
+        now = ((policy.budget,), ()) if policy.per is None else (own, (policy.budget,))
+        return Orders(
+            before.sums or (order_of((*sums, *now[0]), self.for_events) if now[0] else None),
+            before.periods or (order_of((*periods, *now[1]), self.for_events) if now[1] else None),
+        )
+
+    @property
+    def counting(self) -> Filter:
+        """A filter that sums rhos, for those who are counted and have no cap."""
+        return filter_for(self.policy.budget, self.policy.neighbours, self.for_events)
+
+    @property
+    def persons(self) -> Filter:
+        """A filter that sums as the ledger's own sums do: those of whole persons, where the budget is one of each period."""
+        return filter_for(self.policy.budget, self.policy.neighbours, self.for_events, self.orders.sums)
+
+    def of_a_person(self, price: Cost) -> Cost:
+        """The price of a whole person over all periods, at the order of the lifetime."""
+        return price if self.orders.sums is None else counted_at(price, self.orders.sums)
+
+    @property
+    def order(self) -> Fraction | None:
+        """The order of the data set's cap, which is one of each period where the policy says so."""
+        return self.orders.sums if self.policy.per is None else self.orders.periods
 
     @property
     def whole(self) -> Cap:
         """The guarantee, over all analysts together."""
-        within = filter_for(self.policy.budget, self.policy.neighbours, self.for_events)
+        within = filter_for(self.policy.budget, self.policy.neighbours, self.for_events, self.order)
         return Cap(within, "the budget of the data set", "[budget]")
 
     @property
@@ -201,7 +247,7 @@ class Admission:
         budget = self.policy.lifetime
         if budget is None:
             return None
-        within = filter_for(budget, self.policy.neighbours, self.for_events)
+        within = filter_for(budget, self.policy.neighbours, self.for_events, self.orders.sums)
         return Cap(within, "the budget of a person's lifetime", "lifetime of [budget]")
 
     def analyst(self, name: str) -> Analyst:
@@ -224,7 +270,7 @@ class Admission:
 
     def parts(self, event: Event) -> tuple[Cost, ...]:
         """The prices of the parts of an event; they add up to its price."""
-        return costs_under(event, self.policy.neighbours)
+        return costs_under(event, self.policy.neighbours, self.order)
 
     def affords(self, event: Event) -> bool:
         """Whether the whole budget pays for the event alone: decided by the policy, without a look at the sums.
@@ -248,7 +294,7 @@ class Admission:
 
     def _own_after(self, sums: Sums, analyst: Analyst, price: Cost) -> State:
         own = self.own(analyst)
-        after = self.whole.filter.after if own is None else own.require
+        after = self.counting.after if own is None else own.require
         return after(sums.own, price)
 
     def first(self, offers: Sequence[Event], sums: Sums, analyst: Analyst, shared: bool = True) -> Admitted:
@@ -265,6 +311,7 @@ class Admission:
 
     def room(self, sums: Sums, price: Cost, analyst: Analyst | None = None) -> int | None:
         """How many further events of that price the caps admit, one after the other; None where they have no end."""
+        price = price if self.order is None or price.counted is not None else counted_at(price, self.order)
         rooms = [self.whole.filter.room(sums.whole, price)]
         if analyst is not None:
             try:

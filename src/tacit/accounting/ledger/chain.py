@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
-from tacit.accounting.composition import Cost
+from tacit.accounting.composition import Cost, costs_under, counted_at
 from tacit.accounting.events import Event
-from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.filter import NOTHING_SPENT, State, on_grid_up
 from tacit.accounting.ledger.by_period import (
     EVERYBODY,
     NO_END,
@@ -24,12 +26,14 @@ from tacit.accounting.ledger.by_period import (
 from tacit.accounting.ledger.caps import filter_for
 from tacit.accounting.ledger.entries import (
     NEW_ACCOUNT,
+    NO_ORDERS,
     NOTHING_BEFORE,
     TOKEN,
     Account,
     Charged,
     Entry,
     InPeriods,
+    Orders,
     account_text,
     digest_of_texts,
     entry_from,
@@ -38,14 +42,15 @@ from tacit.accounting.ledger.entries import (
 )
 from tacit.accounting.ledger.units import restated_price, under
 from tacit.errors import StoreUnusable, TacitError
-from tacit.privacy.catalog import analyst_name
-from tacit.privacy.loss import Neighbours
+from tacit.privacy.catalog import Budget, analyst_name
+from tacit.privacy.loss import ADD_REMOVE, Neighbours
 from tacit.privacy.periods import merged
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Asker, Kept, Line, Marks
 
-FREE = ("begin", "answer", "failure", "units", "resume", "note", "format")  # kinds of entries that add nothing to any sum
+FREE = ("begin", "answer", "failure", "units", "resume", "note", "format", "order")  # kinds of entries that add nothing to any sum
+NEAR = Fraction(1, 10**12)  # by which the order of another machine may be less good
 KINDS = (*FREE, "spend", "recall", "adopt")
 
 
@@ -76,10 +81,16 @@ class Paid:
     price: Cost
     shared: bool
     steps: int = 1
+    of_a_person: bool = False  # over several periods, so that it is not the price of the event
 
-    def today(self, relation: Neighbours) -> Cost:
-        """The cost of the entry under the units declared now."""
-        return under(restated_price(self.event, self.price, self.steps), relation)
+    def today(self, relation: Neighbours, order: Fraction | None = None) -> Cost:
+        """The cost of the entry under the units declared now, and what counts of it at the order of the ledger."""
+        price = under(restated_price(self.event, self.price, self.steps), relation)
+        if order is None or (self.steps == 1 and self.price.counted is not None):
+            return price
+        if self.event is None or self.steps > 1 or self.of_a_person:
+            return counted_at(price, order)
+        return replace(price, counted=min(price.rho, reduce(add, costs_under(self.event, self.price.neighbours, order)).at_order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,11 @@ class Reader:
         self.questions = self.failures = 0
         self.relation: Neighbours | None = None
         self.for_events: Fraction | None = None
+        self.orders = NO_ORDERS
+        self.capped: tuple[set[Budget], set[Budget]] = (
+            set(),
+            set(),
+        )  # the caps of spends: on the sums, and on those of each period
         self.units = ""
         self.paid: list[Paid] = []
         self.keys: dict[int, str] = {}
@@ -139,6 +155,7 @@ class Reader:
             yield "an entry of its kind does not belong here"
         if self.for_events not in (None, entry.for_events):
             yield "it splits delta differently than the entries before it"
+        yield from self._wrong_orders(entry)
         if entry.kind == "units":
             yield from self._wrong_units(entry)
             return
@@ -149,6 +166,32 @@ class Reader:
             yield from self._wrong_counts(entry)
         if entry.charged is not None:
             yield from self._wrong_tokens(entry, entry.charged)
+
+    def _wrong_orders(self, entry: Entry) -> Iterator[str]:
+        """A Renyi order is taken once and kept; where anything was paid for before, by an entry that restates it."""
+        taken = entry.kind == "order" or not (self.questions or self.spent != NOTHING_SPENT)
+        for before, now in zip(astuple(self.orders), astuple(entry.orders), strict=True):
+            if now != before and not (before is None and taken and now is not None and now > 1):
+                yield "it counts at another Renyi order than the entries before it"
+        if entry.kind == "order" and not self._is_restated(entry):
+            yield "the restated sums after it are wrong"
+
+    def _is_restated(self, entry: Entry) -> bool:
+        """Whether nothing but the sum at the order was restated, to no less than it is, and at the order of the largest cap."""
+        least = self.at_orders(entry.orders, entry)
+        same = (entry.spent.epsilon, entry.spent.delta) == (self.spent.epsilon, self.spent.delta)
+        caps = self.capped[0] | ({entry.cap} if entry.orders.periods is None else set())
+        rho, kept = [largest_at(caps, entry.for_events, order) for order in (None, entry.orders.sums)]
+        attained = self.orders.sums is not None or entry.orders.sums is None or rho <= kept * (1 + NEAR)
+        return same and attained and least.rho <= entry.spent.rho <= self.spent.rho
+
+    def at_orders(self, orders: Orders, entry: Entry) -> State:
+        """The sums of everything that was ever paid, as it counts at the order; an order that was taken before has counted it."""
+        if orders.sums is None or self.orders.sums is not None:
+            return self.spent
+        relation = entry.price.neighbours
+        counted = (on_grid_up(one.today(relation, orders.sums).at_order) for one in self.paid if one.shared)
+        return replace(self.spent, rho=sum(counted, start=Fraction(0)))
 
     def _wrong_tokens(self, entry: Entry, charged: Charged) -> Iterator[str]:
         """Every token of the path counts what was asked for, once, and none exceeds its limit."""
@@ -162,13 +205,15 @@ class Reader:
                 yield f"it was admitted beyond the limit of token {one.number} of {entry.analyst}"
 
     def _wrong_sums(self, entry: Entry) -> Iterator[str]:
-        whole = filter_for(entry.cap, entry.price.neighbours, entry.for_events)
+        own = filter_for(entry.cap, entry.price.neighbours, entry.for_events)
+        whole = filter_for(entry.cap, entry.price.neighbours, entry.for_events, entry.orders.sums)
         after = self.spent if entry.kind == "recall" else whole.after(self.spent, entry.price)
+        after = entry.spent if entry.kind == "order" else after
         if after != entry.spent or (entry.kind in FREE and entry.price != nothing(entry.price.neighbours)):
             yield "the sums after it are wrong"
         if entry.analyst_spent is not None:
             before = self._account(entry).spent
-            if whole.after(before, entry.price) != entry.analyst_spent:
+            if own.after(before, entry.price) != entry.analyst_spent:
                 yield f"the sums of {entry.analyst} after it are wrong"
         if entry.in_periods is not None:
             yield from self._wrong_periods(entry, entry.in_periods)
@@ -181,7 +226,8 @@ class Reader:
         if entry.kind not in ("spend", "recall") or merged(charged.runs) != charged.runs:
             yield "it is charged to periods, which does not belong here"
             return
-        lifetime = None if charged.lifetime is None else filter_for(charged.lifetime, relation, entry.for_events)
+        orders = entry.orders
+        lifetime = None if charged.lifetime is None else filter_for(charged.lifetime, relation, entry.for_events, orders.sums)
         if entry.kind == "spend" and lifetime is not None and not lifetime.holds(entry.spent):
             yield "it was admitted beyond the cap of a lifetime"
         caps = {
@@ -190,7 +236,8 @@ class Reader:
         }
         for (account, page), rows in charged_pages(entry, self.pages).items():
             cap, most = caps.get(account, (None, NO_END))
-            held = None if cap is None else Limits.of(filter_for(cap, relation, entry.for_events), most)
+            order = orders.periods if account == EVERYBODY else None
+            held = None if cap is None else Limits.of(filter_for(cap, relation, entry.for_events, order), most)
             if held and not all(held.hold(sums) for _, sums, mine in spans(rows, page, charged.runs) if mine):
                 yield "it was admitted beyond the cap of a period"
 
@@ -230,13 +277,14 @@ class Reader:
 
     def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
         """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
-        whole = filter_for(under.cap, relation, under.for_events)
+        order = self.orders.sums
+        own, whole = (filter_for(under.cap, relation, under.for_events, each) for each in (None, order))
         spent, analysts = NOTHING_SPENT, dict[str, State]()
         for one in self.paid:
-            price = replace(one, steps=one.steps * steps).today(relation)
+            price = replace(one, steps=one.steps * steps).today(relation, order)
             spent = whole.after(spent, price) if one.shared else spent
             if one.analyst:
-                analysts[one.analyst] = whole.after(analysts.get(one.analyst, NOTHING_SPENT), price)
+                analysts[one.analyst] = own.after(analysts.get(one.analyst, NOTHING_SPENT), price)
         return Sums(spent, analysts)
 
     def accounts_after(self, entry: Entry) -> dict[str, Account]:
@@ -265,10 +313,14 @@ class Reader:
         self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
         self.failures, self.units, self.format, self.for_events = entry.failures, entry.units, entry.format, entry.for_events
+        self.orders = entry.orders
         if entry.kind in ("spend", "recall", "adopt"):
-            payer = "" if entry.analyst_spent is None else analyst_name(entry.analyst)
-            self.paid.append(Paid(payer, entry.event, entry.price, shared=entry.kind != "recall"))
+            payer, shared = "" if entry.analyst_spent is None else analyst_name(entry.analyst), entry.kind != "recall"
+            self.paid.append(Paid(payer, entry.event, entry.price, shared, of_a_person=entry.in_periods is not None))
         if entry.kind == "spend":
+            charged = entry.in_periods
+            self.capped[charged is not None].add(entry.cap)
+            self.capped[0].update(() if charged is None or charged.lifetime is None else (charged.lifetime,))
             self.keys[entry.number] = entry.key
         if entry.kind == "recall":
             self.recalls[entry.number] = entry.key, entry.about or 0
@@ -287,6 +339,11 @@ class Reader:
         sums = self.restated(steps, entry.price.neighbours, entry)
         self.accounts = {name: replace(one, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, one in self.accounts.items()}
         self.paid = [replace(one, steps=one.steps * steps) for one in self.paid]
+
+
+def largest_at(caps: Iterable[Budget], for_events: Fraction, order: Fraction | None) -> Fraction:
+    """The largest rho that one of some caps admits, at the best order of each, or at the given one."""
+    return max((filter_for(cap, ADD_REMOVE, for_events, order).largest_rho for cap in caps), default=Fraction(0))
 
 
 def nothing(relation: Neighbours) -> Cost:

@@ -7,8 +7,8 @@ and fields are part of the format, whatever the classes come to be called; the t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
@@ -36,8 +36,9 @@ from tacit.accounting.events import (
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
 from tacit.privacy.catalog import Budget
-from tacit.privacy.loss import Neighbours
+from tacit.privacy.loss import Neighbours, relation_from, relation_text
 from tacit.privacy.periods import Runs
+from tacit.privacy.rounding import exact_from
 
 KINDS: dict[str, type[Event]] = {
     "laplace": LaplaceNoise,
@@ -72,11 +73,7 @@ def canonical_json(value: Any) -> str:
 
 
 def event_text(event: Event) -> str:
-    """The text of an event.
-
-    >>> event_text(ExponentialChoice(Fraction(1, 3), Neighbours("add-remove", "unit")))
-    '{"epsilon":"1/3","kind":"exponential","neighbours":"add-remove unit"}'
-    """
+    """The text of an event; `event_from` has an example."""
     return canonical_json(event_json(event))
 
 
@@ -107,32 +104,6 @@ def event_of(document: Any) -> Event:
             f"an event of kind {document['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
         )
     return KINDS[document["kind"]](**{name: form.read(document[name]) for name, form in forms.items()})
-
-
-def relation_text(relation: Neighbours) -> str:
-    """A relation as the ledger writes it, for example `add-remove row`."""
-    return f"{relation.change} {relation.of}"
-
-
-@lru_cache(maxsize=64)
-def relation_from(text: str) -> Neighbours:
-    """The relation of a text.
-
-    >>> relation_from("change-one unit") == Neighbours("change-one", "unit")
-    True
-    """
-    change, _, of = text.partition(" ")
-    return Neighbours(change, of)  # type: ignore[arg-type]  # checked by Neighbours itself
-
-
-@lru_cache(maxsize=4096)
-def exact_from(text: str) -> Fraction:
-    """The number of a text. Most entries repeat those of the entry before: reading one costs more than looking it up.
-
-    >>> exact_from("1/3")
-    Fraction(1, 3)
-    """
-    return Fraction(text)
 
 
 def _exact_text(value: Any) -> str:
@@ -169,7 +140,6 @@ FIELDS = {name: {at.name: FORMS[str(at.type)] for at in fields(kind)} for name, 
 
 
 FORMAT = 3
-HEADS = 2  # the format of remembered heads, which hold nothing that format 3 added
 PLAIN = ("ledger", "number", "previous", "kind", "at", "analyst", "question", "data_version")  # texts and whole numbers
 PLAIN_SINCE_2 = ("units", "key", "about", "answer", "questions", "failures", "accounts")
 NOTHING_BEFORE = "0" * 64
@@ -189,6 +159,7 @@ class Head:
     questions: int = 0
     failures: int = 0
     for_events: Fraction = HALF
+    order: Fraction | None = None
 
     def __str__(self) -> str:
         return f"entry {self.number} of ledger {self.ledger[:8]}"
@@ -243,6 +214,7 @@ class Entry:
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
+            order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
             format   entries before it are of an older format
     """
 
@@ -283,6 +255,17 @@ class Entry:
         return self.more.get(PERIODS)
 
     @property
+    def is_spent(self) -> bool:
+        """Whether anything was ever paid for in the ledger, up to this entry."""
+        return self.questions > 0 or self.spent != NOTHING_SPENT
+
+    @property
+    def orders(self) -> Orders:
+        """The Renyi orders at which the ledger counts from this entry on."""
+        at: AtOrders | None = self.more.get(ORDERS)
+        return NO_ORDERS if at is None else at.orders
+
+    @property
     def text(self) -> str:
         """The canonical text of the entry, over which its hash is taken."""
         plain = {name: getattr(self, name) for name in PLAIN}
@@ -312,7 +295,8 @@ class Entry:
     def head(self) -> Head:
         """The name of the ledger at this entry, with its sums, to be kept elsewhere."""
         counts = (self.questions, self.failures)
-        return Head(self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units, *counts, self.for_events)
+        named = (self.ledger, self.number, self.hash, self.price.neighbours, self.spent, self.units)
+        return Head(*named, *counts, self.for_events, self.orders.sums)
 
 
 def hash_of(text: str) -> str:
@@ -340,6 +324,8 @@ def entry_from(text: str) -> Entry:
         counted |= {"for_events": exact_from(document["split"]), "details": dict(document["details"])}
     if document["format"] > 2:
         counted |= {"more": {name: MORE[name].read(value) for name, value in document["more"].items()}}
+        if (at := counted["more"].get(ORDERS)) is not None:
+            counted["price"] = replace(counted["price"], counted=at.counted)
     return Entry(**{name: document[name] for name in PLAIN}, **counted, format=document["format"])
 
 
@@ -386,7 +372,44 @@ def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
     return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
 
 
-MORE: Mapping[str, Form] = {TOKENS: Form(_charged_json, _charged_from), PERIODS: Form(_in_periods_json, _in_periods_from)}
+ORDERS = "orders"
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """The Renyi orders of a ledger, each kept for ever: of its sums, and of the sums of each period. None: rhos are summed."""
+
+    sums: Fraction | None = None
+    periods: Fraction | None = None
+
+
+NO_ORDERS = Orders()
+
+
+@dataclass(frozen=True, slots=True)
+class AtOrders:
+    """The orders of an entry, and what its prices count at them: that of the entry, and that in each period."""
+
+    orders: Orders
+    counted: Fraction | None
+    in_period: Fraction | None
+
+
+def _at_orders_json(at: AtOrders) -> dict[str, Any]:
+    said = {"sums": (at.orders.sums, at.counted), "periods": (at.orders.periods, at.in_period)}
+    return {name: [str(order), str(counted)] for name, (order, counted) in said.items() if order is not None}
+
+
+def _at_orders_from(document: Mapping[str, Any]) -> AtOrders:
+    sums, periods = (tuple(map(exact_from, document.get(name, ()))) or (None, None) for name in ("sums", "periods"))
+    return AtOrders(Orders(sums[0], periods[0]), sums[1], periods[1])
+
+
+MORE: Mapping[str, Form] = {
+    TOKENS: Form(_charged_json, _charged_from),
+    PERIODS: Form(_in_periods_json, _in_periods_from),
+    ORDERS: Form(_at_orders_json, _at_orders_from),
+}
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
 TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal
@@ -441,28 +464,6 @@ def account_text(account: Account) -> str:
 @lru_cache(maxsize=4096)
 def _name_text(name: str) -> str:
     return canonical_json(name)
-
-
-def heads_text(heads: Sequence[Head]) -> str:
-    """Heads as a text, and back with `heads_from`."""
-    documents = [
-        {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
-        | {"neighbours": relation_text(head.neighbours), "spent": _sums_json(head.spent), "split": str(head.for_events)}
-        for head in heads
-    ]
-    return canonical_json({"format": HEADS, "heads": documents})
-
-
-def heads_from(text: str) -> tuple[Head, ...]:
-    """The heads of a text."""
-    return tuple(_head(at) for at in json.loads(text)["heads"])
-
-
-def _head(at: Mapping[str, Any]) -> Head:
-    relation, spent = relation_from(at["neighbours"]), State(*_sums(at["spent"]))
-    counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
-    named = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
-    return Head(*named, *counts, exact_from(at.get("split", str(HALF))))  # heads of earlier versions have none: it was a half
 
 
 def state_text(state: State) -> str:

@@ -31,8 +31,16 @@ from tacit.accounting.ledger import selling
 from tacit.accounting.ledger.by_period import EVERYBODY, Charge, Held, PeriodSums, StandingInPeriods, begun_of, held_of
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, check_chain, nothing
-from tacit.accounting.ledger.entries import NOTHING_BEFORE, Entry, Head, accounts_digest, entry_from
-from tacit.accounting.ledger.pages import entry_after, now
+from tacit.accounting.ledger.entries import (
+    NOTHING_BEFORE,
+    ORDERS,
+    Entry,
+    Head,
+    Orders,
+    accounts_digest,
+    entry_from,
+)
+from tacit.accounting.ledger.pages import at_orders, entry_after, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
@@ -80,15 +88,16 @@ class Awaited(Exception):
 def decide_sales(page: Page, sales: Sequence[Sale], caps: Admission) -> list[Granted | Recalled] | int:
     """The outcome of several sales as the ledger stands, each after those before it; a refusal of one undoes all.
 
-    A number if lost questions were counted: then nothing else is decided in this transaction, since a refusal would undo it.
-    Raises Awaited while another process is answering the same question.
+    A number if lost questions were counted, or the ledger took its orders: then nothing else is decided in this transaction, since
+    a refusal would undo it. Raises Awaited while another process is answering the same question.
     """
-    for_events = replace(caps, for_events=page.books.last.for_events)
-    if len(sales) > 1 and (counted := sum(selling.count_lost(page, for_events, sale.key) for sale in sales)):
+    if take_orders(page, caps):
+        return 1
+    if len(sales) > 1 and (counted := sum(selling.count_lost(page, caps.at(page.books.last), sale.key) for sale in sales)):
         return counted
     decided: list[Granted | Recalled] = []
     for sale in sales:
-        outcome = selling.decide_sale(page, sale, replace(caps, for_events=page.books.last.for_events))
+        outcome = selling.decide_sale(page, sale, caps.at(page.books.last))
         if isinstance(outcome, int):
             return outcome
         if outcome is None:
@@ -195,11 +204,19 @@ class Ledger:
 
     # --- the data owner's acts -----------------------------------------------------------------------------------------------
 
-    def adopt(self, carried: Cost, by: str, why: str, units_known: bool = True, counts: tuple[int, int] = (0, 0)) -> Entry:
+    def adopt(
+        self,
+        carried: Cost,
+        by: str,
+        why: str,
+        units_known: bool = True,
+        counts: tuple[int, int] = (0, 0),
+        order: Fraction | None = None,
+    ) -> Entry:
         """The entry by which this ledger takes the place of another one, and counts what that one had spent; see rollback.py.
 
-        `counts` are the questions and failures that it had counted. If the units that it counted for are unknown, nothing more is
-        admitted until the data owner declares them.
+        `counts` are the questions and failures that it had counted, `order` the one at which it counted.
+        If the units that it counted for are unknown, nothing more is admitted until the data owner declares them.
         """
         if self.policy.per is not None and carried != nothing(carried.neighbours):
             raise StoreUnusable(
@@ -208,9 +225,11 @@ class Ledger:
             )
 
         def work(page: Page) -> Entry:
-            spent = self.caps.whole.filter.after(page.books.last.spent, carried)
+            take_orders(page, self.caps)
+            orders = orders_carried_over(page.books.last, order)
+            spent = replace(self.caps, orders=orders).persons.after(page.books.last.spent, carried)
             units = page.books.last.units if units_known else UNKNOWN
-            said = {"analyst": by, "question": why, "price": carried, "spent": spent, "units": units}
+            said = {"analyst": by, "question": why, "price": carried, "spent": spent, "units": units, "orders": orders}
             said |= {"questions": page.books.last.questions + counts[0], "failures": page.books.last.failures + counts[1]}
             return page.append(entry_after(page.books, self.policy.budget, "adopt", {}, **said))
 
@@ -256,7 +275,8 @@ class Ledger:
     def admits(self, event: Event, analyst: str) -> bool:
         """Whether all caps would admit the event now; another spend may come first."""
         try:
-            self.caps.after(self._sums(analyst), self.caps.analyst(analyst), self.caps.parts(event))
+            standing = self.standing(analyst)
+            standing.caps.after(standing.sums, standing.analyst, standing.caps.parts(event))
         except BudgetExceeded:
             return False
         return True
@@ -269,13 +289,16 @@ class Ledger:
         if self.policy.per is not None:
             standing = self._in_periods(analyst or "", charge)
             return standing.shared if analyst is None else standing.left
-        return self.caps.left(self._sums(analyst or ""), None if analyst is None else self.caps.analyst(analyst))
+        books = self._look()
+        sums, who = selling.sums_of(books, analyst_name(analyst or "")), None if analyst is None else self.caps.analyst(analyst)
+        return self.caps.at(books.last).left(sums, who)
 
     def standing(self, analyst: str) -> Standing:
         """The caps and sums of an analyst at this moment: which events are admitted, and how much remains."""
         if self.policy.per is not None:
             return self._in_periods(analyst)
-        return Standing(self.caps, self._sums(analyst), self.caps.analyst(analyst))
+        books = self._look()
+        return Standing(self.caps.at(books.last), selling.sums_of(books, analyst_name(analyst)), self.caps.analyst(analyst))
 
     def _in_periods(self, analyst: str, charge: Charge | None = None) -> StandingInPeriods:
         """The standing of an analyst, or of the data set, in the periods of a charge, else in those that have begun."""
@@ -283,15 +306,17 @@ class Ledger:
         runs = charge.runs if charge is not None else begun_of(self.policy)
 
         def look(page: Page) -> StandingInPeriods:
+            caps = self.caps.at(page.books.last)
             read = (page.all_pages_of(EVERYBODY), page.all_pages_of(who.name)) if charge is None else None
-            held = held_of(page.pages_of, self.caps, who, runs) if read is None else Held(self.caps, who, *read)
-            return StandingInPeriods(self.caps, selling.sums_of(page.books, who.name), who, held, runs)
+            held = held_of(page.pages_of, caps, who, runs) if read is None else Held(caps, who, *read)
+            return StandingInPeriods(caps, selling.sums_of(page.books, who.name), who, held, runs)
 
         return self._store.look(look)
 
     def by_period(self, analyst: str | None = None) -> list[tuple[str, PeriodSums, Left]]:
-        """The periods that have begun, in words, with their sums and the remaining budget; neighbours with equal sums are one."""
-        return self._in_periods(analyst or "").each(alone=analyst is None)
+        """The periods that have begun, in words, with the sums of the data set or of an analyst, and the remaining budget."""
+        now = self._in_periods(analyst or "")
+        return now.each() if analyst is not None else now.each(lambda standing: standing.shared, alone=True)
 
     def room(self, price: Cost, analyst: str | None = None) -> int:
         """How many further questions of that price are admitted, under the data set's cap and the analyst's where one is named.
@@ -300,7 +325,8 @@ class Ledger:
         """
         if self.policy.per is not None:
             return self._in_periods(analyst or "").room(price)
-        return selling.room(self._look(), self.caps, price, None if analyst is None else self.caps.analyst(analyst))
+        books = self._look()
+        return selling.room(books, self.caps.at(books.last), price, None if analyst is None else self.caps.analyst(analyst))
 
     def spent(self, analyst: str | None = None) -> State:
         """The sums of the whole data set, or of one analyst."""
@@ -353,9 +379,9 @@ class Ledger:
         """The hash of one entry, None where there is no such entry."""
         return _hash(self._store.lines(number - 1, 1), number)
 
-    def seen_at(self, number: int) -> tuple[str | None, State]:
+    def seen_at(self, number: int) -> tuple[str | None, Head]:
         """The hash of one entry, and the sums after the last one, both as the ledger stands now."""
-        return self._store.look(lambda page: (_hash(page.lines(number - 1, 1), number), page.books.last.spent))
+        return self._store.look(lambda page: (_hash(page.lines(number - 1, 1), number), page.books.last.head))
 
     def verify(self) -> Chain:
         """Everything computed again from the texts of the entries; only rollback.py detects entries cut off at the end."""
@@ -406,6 +432,8 @@ def _first_entry(identity: str, policy: Policy, reason: str) -> Entry:
         "for_events": 1 - policy.split,
         "details": {"data_set": policy.data_set, "catalog": policy.catalog},
     }
+    if policy.order is not None:  # of a lost ledger
+        said["more"] = {ORDERS: at_orders(Orders(policy.order), nothing(policy.neighbours), None)}
     return Entry(identity, 0, NOTHING_BEFORE, now(), "begin", **free, **said)  # type: ignore[arg-type]
 
 

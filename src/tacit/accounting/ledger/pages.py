@@ -14,20 +14,27 @@ tacit_askers     who has paid for which of them; and, under the name of a narrow
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from tacit.accounting.composition import Cost
 from tacit.accounting.ledger.by_period import EMPTY, Key, Pages, Rows, digests_of, page_name, rows_from, rows_text
-from tacit.accounting.ledger.chain import nothing
+from tacit.accounting.ledger.caps import Admission
+from tacit.accounting.ledger.chain import Reader, nothing, read_chain
 from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
     FORMAT,
+    NO_ORDERS,
+    ORDERS,
     TOKEN,
     Account,
+    AtOrders,
     Entry,
+    InPeriods,
+    Orders,
     account_text,
     digest_of_texts,
     entry_from,
@@ -36,6 +43,7 @@ from tacit.accounting.ledger.entries import (
     state_text,
     token_key,
 )
+from tacit.accounting.ledger.entries import PERIODS as CHARGED
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Budget
 
@@ -163,6 +171,12 @@ class Asker:
     entry: int
 
 
+def at_orders(orders: Orders, price: Cost, charged: InPeriods | None) -> AtOrders:
+    """The field of an entry with the orders that it counts at."""
+    each = Fraction(0) if charged is None else charged.price.at_order
+    return AtOrders(orders, None if orders.sums is None else price.at_order, None if orders.periods is None else each)
+
+
 def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Account], **what: Any) -> Entry:
     """The entry that follows what is in the books; `changed` are the accounts that it changes, and the rest is as it was.
 
@@ -173,7 +187,11 @@ def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Acco
     same = {"price": nothing(last.price.neighbours), "spent": last.spent, "units": last.units, "for_events": last.for_events}
     counts = {"questions": last.questions, "failures": last.failures}
     digest = digest_of_texts(books.texts_with(changed, pages))
+    orders = what.pop("orders", last.orders)
     told: dict[str, Any] = {**same, **counts, "accounts": digest, "cap": cap, **what}
+    if orders != NO_ORDERS:
+        more = told.get("more", {})
+        told["more"] = {**more, ORDERS: at_orders(orders, told["price"], more.get(CHARGED))}
     return Entry(last.ledger, last.number + 1, books.hash, now(), kind, **told)
 
 
@@ -294,6 +312,49 @@ class Page:
     def all_lines(self) -> Iterator[Line]:
         """Every entry, in order."""
         return every_line(self.lines)
+
+
+# --- the orders of a ledger --------------------------------------------------------------------------------------------------
+
+
+def take_orders(page: Page, caps: Admission) -> bool:
+    """Whether the ledger took a Renyi order here: one of an earlier version, in which something was paid for, does so once.
+
+    Everything before is restated event by event (filter.md). A ledger in which nothing was paid for takes its orders with the
+    first spend.
+    """
+    last = page.books.last
+    now = replace(caps, for_events=last.for_events)
+    if not last.is_spent or now.new_orders(last.orders) == last.orders:
+        return False
+    reader = whole_chain(page)
+    orders = now.new_orders(last.orders, reader.capped)
+    spent = reader.at_orders(orders, last)
+    page.append(entry_after(page.books, caps.policy.budget, "order", {}, spent=spent, orders=orders))
+    return True
+
+
+def orders_carried_over(last: Entry, order: Fraction | None) -> Orders:
+    """The orders of a ledger that takes the place of one which counted at `order`; refused if it counts at another itself."""
+    if order in (None, last.orders.sums):
+        return last.orders
+    if last.is_spent:
+        raise StoreUnusable(
+            "the known spending was counted at another Renyi order than this ledger keeps, and cannot be carried over",
+            remedy="declare another place in [ledger] url and run `tacit ledger begin`, which takes over the order",
+        )
+    return replace(last.orders, sums=order)
+
+
+def whole_chain(page: Page) -> Reader:
+    """Everything before, read and computed again; raises if it is damaged."""
+    reader, problems = read_chain(page.all_lines())
+    if problems:
+        raise StoreUnusable(f"the chain is broken: {problems[0]}", remedy="run: tacit history")
+    return reader
+
+
+# --- tables and rows ---------------------------------------------------------------------------------------------------------
 
 
 def create_tables(connection: Connection, last: Entry, digest: str, units: str) -> bool:

@@ -8,26 +8,60 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tacit.accounting.composition import Cost
-from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.filter import NOTHING_SPENT
 from tacit.accounting.ledger.chain import nothing
-from tacit.accounting.ledger.entries import Entry, Head, heads_from, heads_text
+from tacit.accounting.ledger.entries import HALF, Entry, Head, canonical_json, state_from, state_text
 from tacit.accounting.ledger.group_commit import turn_of
 from tacit.errors import StoreUnusable
 from tacit.files import make_private_folder, replace_file, sync_folder
+from tacit.privacy.loss import relation_from, relation_text
+from tacit.privacy.rounding import exact_from
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.ledger import Ledger
     from tacit.accounting.ledger.units import Policy
 
 FILE = "ledger.json"
+HEADS = 2  # the format of remembered heads, which hold nothing that format 3 of entries added
 REMEDY = "restore the ledger at the place declared in tacit.toml; if it is lost, ask the data owner to run: tacit ledger adopt"
+
+
+# --- heads as a text ---------------------------------------------------------------------------------------------------------
+
+
+def heads_text(heads: Sequence[Head]) -> str:
+    """Heads as a text, and back with `heads_from`."""
+    documents = [
+        {name: getattr(head, name) for name in ("ledger", "number", "hash", "units", "questions", "failures")}
+        | {"neighbours": relation_text(head.neighbours), "spent": json.loads(state_text(head.spent)), "split": str(head.for_events)}
+        | ({} if head.order is None else {"order": str(head.order)})
+        for head in heads
+    ]
+    return canonical_json({"format": HEADS, "heads": documents})
+
+
+def heads_from(text: str) -> tuple[Head, ...]:
+    """The heads of a text."""
+    return tuple(_head(at) for at in json.loads(text)["heads"])
+
+
+def _head(at: Mapping[str, Any]) -> Head:
+    relation, spent = relation_from(at["neighbours"]), state_from(canonical_json(at["spent"]))
+    counts = (int(at.get("questions", 0)), int(at.get("failures", 0)))
+    named = (str(at["ledger"]), int(at["number"]), str(at["hash"]), relation, spent, str(at.get("units", "")))
+    order = exact_from(at["order"]) if "order" in at else None
+    return Head(*named, *counts, exact_from(at.get("split", str(HALF))), order)  # heads of earlier versions: a half, and none
+
+
+# --- what a folder remembers -------------------------------------------------------------------------------------------------
 
 
 def remembered_heads(folder: Path) -> tuple[Head, ...]:
@@ -97,21 +131,26 @@ def check_head(folder: Path, ledger: Ledger, named: str | None = None) -> None:
         raise StoreUnusable(f"this store belongs to ledger {identity[:8]}, but found {ledger.identity[:8]}", remedy=REMEDY)
     if not heads:
         return
-    digest, spent = ledger.seen_at(heads[0].number)
+    digest, now = ledger.seen_at(heads[0].number)
     if digest != heads[0].hash:
         what = "is older than" if digest is None else "has another history than"
         raise StoreUnusable(f"the ledger {what} the one that this store saw: {heads[0]} is not in it", remedy=REMEDY)
-    if not _counts(spent, heads[0].spent):
+    if not _counts(now, heads[0]):
         raise StoreUnusable(
             f"the ledger records less than was spent at {heads[0]}: its last entries were changed",
             remedy="restore the ledger from a backup; `tacit history` lists what is wrong",
         )
 
 
-def _counts(spent: State, remembered: State) -> bool:
-    """Whether sums include known ones: sums only ever grow, also when they are restated. Entries after a head may be forged."""
+def _counts(now: Head, before: Head) -> bool:
+    """Whether sums include known ones: sums only ever grow, also when they are restated. Entries after a head may be forged.
+
+    Only the sum of rhos becomes less, once: when the ledger takes the order at which it counts from then on.
+    """
+    spent, remembered = now.spent, before.spent
     pure = spent.epsilon is None or (remembered.epsilon is not None and spent.epsilon >= remembered.epsilon)
-    return pure and spent.rho >= remembered.rho and spent.delta >= remembered.delta
+    kept = spent.rho >= remembered.rho or (before.order is None and now.order is not None)
+    return pure and kept and spent.delta >= remembered.delta
 
 
 def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
@@ -132,17 +171,18 @@ def adopt(folder: Path, ledger: Ledger, by: str, reason: str) -> Entry | None:
         place = f"{heads[0]}, {heads[0].hash}" if heads else "nothing known"
         carried = _cost_carried_over(ledger, heads)
         units_known = not heads or bool(heads[0].units) or carried == nothing(carried.neighbours)
-        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, _counts_carried_over(ledger, heads))
+        counts, order = _counts_carried_over(ledger, heads), heads[0].order if heads and heads[0].spent != NOTHING_SPENT else None
+        entry = ledger.adopt(carried, by, f"{reason} (in the place of {place})", units_known, counts, order)
         replace_file(folder / FILE, heads_text([entry.head]))
         return entry
 
 
 def with_the_split_of(folder: Path, policy: Policy) -> Policy:
-    """The policy, with the split of delta under which the remembered ledger has spent anything: there is one over both."""
+    """The policy, with the split of delta and the order under which the remembered ledger has spent: there is one over both."""
     with suppress(StoreUnusable):  # of a memory that cannot be read nothing is carried over
         heads = remembered_heads(folder)
         if heads and heads[0].spent != NOTHING_SPENT:
-            return replace(policy, split=1 - heads[0].for_events)
+            return replace(policy, split=1 - heads[0].for_events, order=heads[0].order)
     return policy
 
 

@@ -24,9 +24,9 @@ from tacit.accounting.ledger.caps import (
     require_few_failures,
     require_to_go_on,
 )
-from tacit.accounting.ledger.chain import nothing, read_chain
+from tacit.accounting.ledger.chain import nothing
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, TOKENS, Charged, Counted, Entry, entry_from, hash_of
-from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after
+from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after, whole_chain
 from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
@@ -177,7 +177,7 @@ def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Gr
     }
     counted = {"event": sale.offers[admitted.offer], "questions": page.books.last.questions + 1}
     changed = {analyst.name: replace(account, spent=admitted.sums.own)}
-    told = {**asked, **sums, **counted, "details": sale.details, "more": charged, "pages": admitted.pages}
+    told = {**asked, **sums, **counted, "details": sale.details, "more": charged, "pages": admitted.pages, "orders": caps.orders}
     entry = entry_after(page.books, caps.policy.budget, "spend", changed, **told)
     page.append(entry, changed, admitted.pages)
     page.note_tokens(entry)
@@ -472,10 +472,7 @@ def accept_units(page: Page, policy: Policy, steps: int, by: str, why: str) -> E
 
 def _turn(page: Page, policy: Policy, units: Units, steps: int, by: str, why: str) -> Entry:
     last, relation = page.books.last, policy.neighbours
-    reader, problems = read_chain(page.all_lines())
-    if problems:
-        raise StoreUnusable(f"the chain is broken: {problems[0]}", remedy="run: tacit history")
-    sums = reader.restated(steps, relation, replace(last, cap=policy.budget))
+    sums = whole_chain(page).restated(steps, relation, replace(last, cap=policy.budget))
     changed = {name: replace(one, spent=sums.analysts.get(name, one.spent)) for name, one in page.books.accounts.items()}
     said = {"analyst": by, "question": why, "details": {"steps": str(steps)}}
     now = {"price": nothing(relation), "spent": sums.spent, "units": units.fingerprint}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from tacit.accounting.filter import Left
+    from tacit.accounting.ledger.by_period import PeriodSums
     from tacit.accounting.ledger.entries import Entry
     from tacit.accounting.ledger.ledger import Ledger
     from tacit.accounting.ledger.selling import Bearer
@@ -23,11 +24,15 @@ PAID = ("spend", "recall", "failure")
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The remaining budgets that an analyst may see: their own and the data set's; `how` is exact or tenths."""
+    """The remaining budgets that an analyst may see: their own and the data set's; `how` is exact or tenths.
+
+    `periods` are those that have begun, in words, with the analyst's own sums and the remaining budget of each.
+    """
 
     own: Left
     shared: Left
     how: str
+    periods: Sequence[tuple[str, PeriodSums, Left]] | None = None
 
 
 def budget_statement(ledger: Ledger, analyst: str, shown: Shown, bearer: Bearer | None = None) -> dict[str, Any]:
@@ -54,7 +59,7 @@ def budget_statement(ledger: Ledger, analyst: str, shown: Shown, bearer: Bearer 
             "left": amounts(shown.shared.epsilon, shown.shared.delta),
             "shown": shown.how,
         },
-        **({} if ledger.policy.per is None else {"periods": periods_statement(ledger, analyst)}),
+        **({} if shown.periods is None else {"periods": periods_statement(shown.periods)}),
         **({} if bearer is None or not bearer.path else {"token": _token(ledger, analyst, bearer)}),
     }
 
@@ -124,9 +129,6 @@ def _in_periods(entry: Entry) -> dict[str, Any]:
     return {"periods": entry.in_periods.named, "price_in_each": each}
 
 
-def periods_statement(ledger: Ledger, analyst: str | None = None) -> list[dict[str, Any]]:
+def periods_statement(periods: Sequence[tuple[str, PeriodSums, Left]]) -> list[dict[str, Any]]:
     """The remaining budget of each period that has begun, the oldest first; neighbours that are equal are one line."""
-    return [
-        {"periods": words, "questions": sums[3], "left": amounts(left.epsilon, left.delta)}
-        for words, sums, left in ledger.by_period(analyst)
-    ]
+    return [{"periods": words, "questions": sums[3], "left": amounts(left.epsilon, left.delta)} for words, sums, left in periods]

@@ -225,6 +225,7 @@ class Policy:
     units: Units = NO_UNITS
     questions_at_most: int = QUESTIONS_AT_MOST
     split: Fraction = HALF
+    order: Fraction | None = None  # of a lost ledger, which a new one in its place takes over
     data_set: str = ""
     catalog: str = ""
     per: Per | None = None

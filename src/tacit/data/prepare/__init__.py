@@ -158,7 +158,7 @@ def _prepare_private(
         ranking = ranking_of(workshop, table, held, ways[table.name], tuple(map(key_name, spaces[table.name])))
         holders[table.name] = rank_rows(workshop, table, ranking, ways[table.name], key)
     codes = _codes(workshop, catalog, ways, key_type)
-    units = _number_units(workshop, holders)
+    units = _number_units(workshop, catalog, holders)
     reports = {}
     for table in tables:
         kept_codes = {column: codes[space] for column, space in spaces[table.name].items()}
@@ -248,15 +248,17 @@ class Units(NamedTuple):
         return f"{ranked} AS held JOIN tacit_units AS units ON held.tacit_holder = units.tacit_holder"
 
 
-def _number_units(workshop: Maker, holders: Mapping[str, int | None]) -> Units:
+def _number_units(workshop: Maker, catalog: Catalog, holders: Mapping[str, int | None]) -> Units:
     """Give every unit of any table a code. The codes are dense, and their order means nothing.
 
-    `holders` are the numbers of units by table. The units of one table alone may have their codes from being ranked.
+    `holders` are the numbers of units by table. The units of one table alone may have their codes from being ranked. A unit has
+    one first row in a table, or one in each period: then the same unit comes several times.
     """
+    first = {table: holder_of(catalog.tables[table]) for table in holders}
     if len(holders) == 1 and (count := next(iter(holders.values()))) is not None:
         workshop.bench.done += 1
         return Units(count, True)
-    units = " UNION ".join(f"SELECT tacit_holder FROM {_ranked_relation(table)} WHERE tacit_rank = 0" for table in holders)
+    units = " UNION ".join(f"SELECT {each} FROM {_ranked_relation(table)} WHERE tacit_rank = 0" for table, each in first.items())
     return Units(workshop.keep_numbered("tacit_units", units, "tacit_unit", step="numbering units") if holders else 0, False)
 
 
@@ -402,6 +404,11 @@ def _public_columns(workshop: Workshop, catalog: Catalog, table: Table) -> tuple
         raise InvalidCatalog(f"the public table {table.name} has no column that can be read; declare one")
     left_out = {key: reason for key, reason in readings.items() if isinstance(reason, str)}
     return columns, left_out, Rows(staged_name(table), raws, seen[-1].typed)
+
+
+def holder_of(table: Table) -> str:
+    """SQL for the holders of first rows of a table, each once."""
+    return "DISTINCT tacit_holder" if table.per is not None else "tacit_holder"
 
 
 def ranked_name(table: Table) -> str:

@@ -8,6 +8,7 @@ Which periods got rows is not told: every period that is not closed gets a new v
 
 from __future__ import annotations
 
+import hmac
 import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
@@ -22,6 +23,7 @@ from tacit.data.ownership import carried_keys, links, own_key, staged_name
 from tacit.data.prepare import (
     Units,
     check_size,
+    holder_of,
     in_our_words,
     keeps_unnamed,
     kept_rows,
@@ -42,7 +44,9 @@ from tacit.data.prepare.keeping import (
     named_anew,
     number_of,
     open_runs,
+    read_arrivals,
     read_sizes,
+    write_arrivals,
     write_codes,
     write_sizes,
     write_waiting,
@@ -53,6 +57,7 @@ from tacit.data.prepare.ranking import ranking_key
 from tacit.data.prepare.staging import Tally, kept_condition, stage, stored_columns, tally, with_examples
 from tacit.data.prepare.verdict import NotAccepted, Prepared, TableReport
 from tacit.data.store import (
+    LARGE,
     NAMES,
     ROWS,
     UNITS,
@@ -76,6 +81,7 @@ from tacit.privacy.periods import Per, Runs, both, contains, merged, renewed, ru
 Given = Mapping[str, Sequence[Path]]
 NEW = "tacit_new_units"
 NONE = (1, 0)  # a run of no periods
+MOST_NAMED = 5  # files in a note
 ONLY_WITH_PERIODS = 'add needs per in [budget], for example per = "month"; without periods, prepare everything again'
 
 
@@ -181,9 +187,10 @@ def add(catalog: Catalog, given: Given, progress: Progress | None = None, *, mem
         bench = Workshop(folder / "spill", memory, progress, 3 * len(given), words=DIALECTS["duckdb"])
         with closing(bench.engine):
             before = _attached(bench, catalog, info)
-            opened = having_begun(catalog, replace(per, begun=(*open_runs(per), NONE)[0]))
-            files, reports = _added(bench, _sources(opened, given, folder), before, folder, ranking_key(catalog.kept))
-            prepared = Prepared(store_file(catalog), told.version, tuple(map(with_alarms, reports)))
+            opened, key = having_begun(catalog, replace(per, begun=(*open_runs(per), NONE)[0])), ranking_key(catalog.kept)
+            arrived = Arrived.of(catalog, given, read_arrivals(bench, before.units[-1]), key)
+            files, reports = _added(bench, _sources(opened, arrived, folder), before, folder, arrived)
+            prepared = Prepared(store_file(catalog), told.version, tuple(map(with_alarms, reports)), notes=arrived.notes)
             if prepared.alarms and not accept:
                 raise NotAccepted(prepared)
             with bench.store(folder / store_file(catalog).name):
@@ -194,9 +201,43 @@ def add(catalog: Catalog, given: Given, progress: Progress | None = None, *, mem
     return prepared
 
 
-def _sources(catalog: Catalog, given: Given, folder: Path) -> Catalog:
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The files of an addition that are new, by table, and the ranking key; `seen` are the marks of all files that were ever added.
+
+    A file that has the name and the content of one that was added to the same table is left out, so that an addition can be
+    repeated whose end the owner did not see. Versions do not follow from that: they are renewed in any case.
+    """
+
+    files: Given
+    key: str
+    seen: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, catalog: Catalog, given: Given, seen: Collection[str], key: str) -> Arrived:
+        """The files that are new."""
+        marks = {(table, file): _mark(key, table, file) for table, files in given.items() for file in files}
+        before = {place for place, mark in marks.items() if catalog.tables[place[0]].per is not None and mark in seen}
+        files = {table: [file for file in each if (table, file) not in before] for table, each in given.items()}
+        names = ", ".join(sorted({file.name for _, file in before})[:MOST_NAMED])
+        notes = (f"skipped, since they were added before: {names}{', ...' if len(before) > MOST_NAMED else ''}",) if before else ()
+        new = {table: each for table, each in files.items() if each}
+        return cls(new, key, tuple(sorted({*seen, *marks.values()})), notes)
+
+
+def _mark(key: str, table: str, file: Path) -> str:
+    """A keyed mark of a file's name and content, for the files that only the owner can read."""
+    mark = hmac.new(key.encode(), f"{table}\n{file.name}\n".encode(), "sha256")
+    with file.open("rb") as content:
+        while block := content.read(LARGE):
+            mark.update(block)
+    return mark.hexdigest()
+
+
+def _sources(catalog: Catalog, arrived: Arrived, folder: Path) -> Catalog:
     """The catalog of the named tables alone, in which no unit is looked up; their sources are the files, gathered in a folder."""
-    tables = dict[str, Table]()
+    tables, given = dict[str, Table](), arrived.files
     for table in (catalog.tables[each] for each in given):
         place = folder / f"given-{len(tables)}"
         place.mkdir()
@@ -224,7 +265,9 @@ def _attached(bench: Workshop, catalog: Catalog, info: StoreInfo) -> Before:
     return Before(files, tuple(f"units_{place}" for place in range(len(units))))
 
 
-def _added(bench: Workshop, catalog: Catalog, before: Before, folder: Path, key: str) -> tuple[list[StoredFile], list[TableReport]]:
+def _added(
+    bench: Workshop, catalog: Catalog, before: Before, folder: Path, arrived: Arrived
+) -> tuple[list[StoredFile], list[TableReport]]:
     """Stage the new rows, bring the waiting ones of their periods back, rank them together, and write the files of an addition."""
     tables, forms, came = list(catalog.tables.values()), dict[str, dict[str, KeyForm]](), dict[str, Came]()
     for table in tables:
@@ -234,7 +277,7 @@ def _added(bench: Workshop, catalog: Catalog, before: Before, folder: Path, key:
     waiting = _bring_back(bench, catalog, before, forms, touched, folder.parent)
     keys = settle_keys(bench, catalog.tables, forms)
     for table in (each for each in tables if own_key(each)):
-        rank_rows(bench, table, ranking_of(bench, table, keys, [], ()), [], key)
+        rank_rows(bench, table, ranking_of(bench, table, keys, [], ()), [], arrived.key)
     units = _number(bench, [table for table in tables if own_key(table)], keys, before)
     sizes = read_sizes(bench, before.units[-1])
     part, new_units, new_waiting = named_anew(ROWS), named_anew(UNITS), named_anew(WAITING)
@@ -250,6 +293,7 @@ def _added(bench: Workshop, catalog: Catalog, before: Before, folder: Path, key:
             write_codes(bench, NEW, keys.type, units.most, before.units[len(before.units) - taken :])
             others = {place: size for place, size in sizes.items() if not _is_new(place, catalog, touched)}
             sizes = write_sizes(bench, catalog, others)
+            write_arrivals(bench, arrived.seen)
         for table in tables:
             check_size(table, sum(size for (of, _), size in sizes.items() if of == table.name))
     with written(bench, folder / new_waiting):
@@ -314,7 +358,7 @@ def _number(bench: Workshop, tables: Sequence[Table], keys: Keys, before: Before
         bench.keep(NEW, f"SELECT CAST(NULL AS {keys.type}) AS tacit_holder, 0 AS tacit_unit LIMIT 0")
         return Units(codes, numbered=False)
     types = bench.words.types
-    holders = " UNION ".join(f"SELECT tacit_holder FROM {ranked_name(table)} WHERE tacit_rank = 0" for table in tables)
+    holders = " UNION ".join(f"SELECT {holder_of(table)} FROM {ranked_name(table)} WHERE tacit_rank = 0" for table in tables)
     whole, other = (" UNION ALL ".join(f"SELECT * FROM {each}.{codes_of}" for each in before.units) for codes_of in (WHOLE, TEXT))
     if keys.type == types.whole:
         known = f"SELECT held.*, known.tacit_unit FROM ({holders}) AS held LEFT JOIN ({whole}) AS known ON tacit_holder = tacit_key"
@@ -384,7 +428,7 @@ def _rows_files(bench: Workshop, catalog: Catalog, before: Before, part: StoredF
     first = next((each for each in left if not each.weight), None)
     if first is not None and not (folder.parent / first.file).exists():
         _link(folder.parent / NAMES["duckdb"], folder / first.file)
-    return [*kept, replace(part, weight=weight, holds=holds)]
+    return [*kept, *([replace(part, weight=weight, holds=holds)] if holds else [])]
 
 
 def _link(store: Path, part: Path) -> None:

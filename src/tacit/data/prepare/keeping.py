@@ -1,6 +1,6 @@
 """The files beside the rows of questions, in a store with periods: for its owner alone, so that rows can be added later.
 
-    units-*      the code of every unit by its key, how many codes there are, and how many rows each period has
+    units-*      the code of every unit by its key, how many codes there are, how many rows each period has, which files came
     waiting-*    the rows of periods that are not closed, clean and with their keys, as they were before limits
 
 Questions never open these files. A row that comes late can displace another of its unit within its period, so the rows of a
@@ -55,6 +55,7 @@ def keep_for_adding(bench: Workshop, catalog: Catalog, finished: tuple[Keys, int
     with written(bench, folder / units):
         write_codes(bench, "tacit_units", keys.type, codes, ())
         write_sizes(bench, catalog, {})
+        write_arrivals(bench, ())
     with written(bench, folder / waiting):
         held = write_waiting(bench, catalog, {table.name: open_runs(table.per) for table in dated(catalog)})
     write_files(bench.engine, "store", [StoredFile(units, UNITS, 0), StoredFile(waiting, WAITING, 0, held)])
@@ -111,6 +112,18 @@ def read_sizes(bench: Workshop, database: str) -> dict[tuple[str, int | None], i
     """The number of rows of each table and period."""
     found = bench.rows(f"SELECT table_name, {PERIOD}, held FROM {database}.tacit_sizes")
     return {(table, at): count for table, at, count in found}
+
+
+def write_arrivals(bench: Workshop, marks: Iterable[str]) -> None:
+    """Put the marks of all files that were added into `kept`."""
+    bench.run("CREATE TABLE kept.tacit_arrivals (mark VARCHAR)")
+    if values := ", ".join(f"({text(mark)})" for mark in marks):
+        bench.run(f"INSERT INTO kept.tacit_arrivals VALUES {values}")
+
+
+def read_arrivals(bench: Workshop, database: str) -> frozenset[str]:
+    """The marks of all files that were added."""
+    return frozenset(mark for (mark,) in bench.rows(f"SELECT mark FROM {database}.tacit_arrivals"))
 
 
 def write_waiting(bench: Workshop, catalog: Catalog, runs: Mapping[str, Runs]) -> dict[str, Held]:

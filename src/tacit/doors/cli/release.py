@@ -62,7 +62,7 @@ def plan(
 def _print_plan(made: Plan) -> None:
     from rich.table import Table
 
-    from tacit.privacy.rounding import as_text
+    from tacit.privacy.rounding import as_text, counted
 
     grid = Table(
         "release", "each", "epsilon", "waiting", "in a year", "expected errors", box=None, header_style="bold", padding=(0, 2)
@@ -81,6 +81,13 @@ def _print_plan(made: Plan) -> None:
         screen.print('Lower their epsilons, release less often, or declare a budget for each period: [budget] per = "month".')
     else:
         screen.print(f"The releases need epsilon {as_text(made.needed)}. Left for analysts: {as_text(made.for_analysts)}.")
+    if made.lifetime is not None:
+        life, enough = made.lifetime, made.lifetime.years
+        screen.print(
+            f"Budget of a person's lifetime: epsilon {as_text(life.cap)}; remaining now: {as_text(life.left)}. "
+            f"A year of the releases takes {as_text(life.needed)}"
+            + ("." if enough is None else f": enough for {counted(enough, 'such year')}.")
+        )
     screen.print(READS_NOTHING, style="dim")
 
 

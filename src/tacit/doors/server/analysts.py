@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tacit.doors.server.models import AnswerWanted, Budgeted, Explained, HistoryWanted, Nothing, Question
     from tacit.doors.server.office import Office
     from tacit.doors.server.records import Account
+    from tacit.privacy.catalog import Catalog
     from tacit.session import Session
 
 # --- questions ---------------------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
         return Kept(reply.status, reply.body.decode(), None if entry is None else entry.number)
     receipt = answer.receipt
     if receipt.entry is not None:
-        left = office.balance_of(session)
+        left = office.balance_of(session, receipt.entries or (receipt.entry,))
         receipt = replace(receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(_with(answer, receipt)), receipt.entry)
 
@@ -122,7 +123,7 @@ def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
         return None  # all that it is made of was answered: it is made again, and nothing is paid
     if answer is None or entry.details.get("among"):
         return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), row[0].number)
-    left = office.balance_of(session)
+    left = office.balance_of(session, (row[0].number,))
     receipt = replace(answer.receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(_with(answer, receipt)), row[0].number)
 
@@ -146,6 +147,7 @@ def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | Answer
         return _answers_of(office, entry, text)
     answer = recorded(text)
     receipt = Receipt(answer.receipt.epsilon, answer.receipt.delta, None, None, entry.number, entry.data_version)
+    receipt = replace(receipt, periods="" if entry.in_periods is None else entry.in_periods.named)
     names = _names(office, entry.question)
     if names is None or len(names) != len(answer.columns):  # of an older catalog; never the names that somebody else gave
         names = plain_names(len(answer.columns))
@@ -321,4 +323,14 @@ def catalog(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     declared = office.data.catalog
     tables = declared_tables(declared, office.data.public)
     facts = {"budget": amounts(declared.budget.epsilon, declared.budget.delta), "neighbours": declared.change, "tables": tables}
-    return as_json({**facts, "questions_at_most": declared.questions_at_most})
+    return as_json({**facts, "questions_at_most": declared.questions_at_most, **_periods(declared)})
+
+
+def _periods(declared: Catalog) -> dict[str, Any]:
+    """The periods of the budget: their kind, the first and the last that have begun, and the budget of a lifetime."""
+    per = declared.per
+    if per is None:
+        return {}
+    begun = [None, None] if per.begun is None else [per.calendar.name(each) for each in per.begun]
+    lifetime = None if per.lifetime is None else amounts(*per.lifetime)
+    return {"periods": {"per": per.calendar.text, "first": begun[0], "last": begun[1], "lifetime": lifetime}}

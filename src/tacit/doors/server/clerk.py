@@ -112,7 +112,7 @@ def _closed(data: DataSet, profile: Profile) -> list[sqlite3.Connection]:
     file = address.removeprefix("sqlite:///")
     local = file != address
     alone = local or settled(address, os.environ)
-    _ = data.ledger  # opened while the register of ledgers can be read
+    data.open_ledger()  # while the register of ledgers can be read
     with suppress(TacitError, OSError):  # without the key that signs, everything but certificates is served
         _ = data.signer
     changes = (catalog.heads_folder, (catalog.kept / LOG).parent)  # where it makes, renames and removes files

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import sqlalchemy as sql
 from pydantic import Field, StringConstraints
 
+from tacit.accounting.ledger.by_period import state_of
 from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.statement import amounts
 from tacit.doors.server.analysts import answer_of, as_json, budget_of
@@ -46,6 +47,7 @@ from tacit.release.certificates.keys import public_keys
 from tacit.release.published import Part, page_of
 
 if TYPE_CHECKING:
+    from tacit.accounting.ledger.ledger import Ledger
     from tacit.doors.server.models import Nothing
     from tacit.doors.server.office import Office
     from tacit.release.certificates.certificate import Certificate
@@ -241,7 +243,8 @@ def publish(office: Office, _: Account, wanted: Published, __: str) -> Reply:
         parts += [(one["analyst"], Part(title, each.asked or row[0].question, each, entry)) for title, each in listed]
     with office.seats.seat():
         shown = [replace(part, certificate=_certificate(office, part.entry, analyst)) for analyst, part in parts]
-        text = page_of(wanted.title, wanted.words, shown, office.data.catalog.budget, office.data.catalog.change)
+        catalog = office.data.catalog
+        text = page_of(wanted.title, wanted.words, shown, catalog.budget, catalog.change, catalog.per)
     return Reply(200, text.encode(), PAGE)
 
 
@@ -280,20 +283,38 @@ def overview(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
     ]
     facts = {"cap": amounts(whole.epsilon, whole.delta), "spent": _epsilon(spent.epsilon), "questions": head.questions}
     facts |= {"left": decimal_text(left.epsilon), "failures": head.failures, "number": head.number}
+    facts |= _in_periods(ledger)
     return as_json({**facts, "analysts": analysts, "entries": listed, "now": moment(office.accounts.now())})
+
+
+def _in_periods(ledger: Ledger) -> dict[str, Any]:
+    """The remaining budget of every period, and of a lifetime, where the budget is one of each period."""
+    if ledger.policy.per is None:
+        return {}
+    listed = [{"periods": words, "left": decimal_text(left.epsilon)} for words, _, left in ledger.by_period()]
+    cap, within = ledger.policy.lifetime, ledger.caps.lifetime
+    left = None if within is None else within.filter.left(ledger.spent()).epsilon
+    lifetime = None if cap is None or left is None else {"cap": decimal_text(cap.epsilon), "left": decimal_text(left)}
+    return {"periods": listed, "lifetime": lifetime}
 
 
 def _standing(office: Office, name: str) -> dict[str, Any]:
     ledger = office.data.ledger
     own = ledger.caps.analyst(name)
     cap = own.budget or office.data.catalog.budget
-    spent = ledger.spent(name).epsilon
+    spent = ledger.spent(name).epsilon if ledger.policy.per is None else _largest(ledger, name)
     return {
         "name": name,
         "cap": decimal_text(cap.epsilon),
         "spent": _epsilon(spent),
         "left": decimal_text(ledger.left(name).epsilon),
     }
+
+
+def _largest(ledger: Ledger, name: str) -> Fraction | None:
+    """The sum of an analyst in the period where it is largest; None where one has more than an epsilon says."""
+    sums = [state_of(sums).epsilon for _, sums, _ in ledger.by_period(name)]
+    return None if None in sums else max((each for each in sums if each is not None), default=Fraction(0))
 
 
 def _epsilon(epsilon: Fraction | None) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tacit.accounting.ledger.entries import heads_text
+from tacit.accounting.ledger.rollback import heads_text
 from tacit.doors.server.analysts import as_json
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.problems import problem

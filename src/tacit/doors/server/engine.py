@@ -28,6 +28,7 @@ from tacit.accounting.ledger.units import policy_of
 from tacit.data.catalog import read_catalog
 from tacit.data.spark.connect import ROOTS, Address, end_sessions, located
 from tacit.data.store import StoreInfo, column_json, require_small_files, store_info
+from tacit.data_set import as_recorded
 from tacit.doors.server.calls import AWAY
 from tacit.doors.server.sandbox.profiles import (
     ENGINE,
@@ -51,6 +52,7 @@ from tacit.query.language.nodes import given
 from tacit.query.language.sql import read as read_sql
 from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written as sql_of
+from tacit.query.offers import charge_of
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price
 from tacit.query.price.stability import rows_are_public
@@ -172,7 +174,9 @@ class Answering:
 
         A clerk that is broken into may not care. The stated epsilon and delta of a question decide nothing: its price does.
         """
-        return Admission(policy_of(self.catalog)).affords(quote.event)
+        caps = Admission(policy_of(self.catalog))
+        charge, lifetime = charge_of((quote,), self.catalog), caps.lifetime
+        return caps.affords(quote.event) and (charge is None or lifetime is None or all(map(lifetime.filter.affords, charge.whole)))
 
 
 def _kind_of(refusal: Refused) -> str:
@@ -237,7 +241,8 @@ def _open(catalog: Catalog, wanted: Opening, before: str) -> Answering:
     require_small_files(catalog)
     engine = engine_at(replace(wanted, version=info.version))
     engine.open()
-    return Answering(prepared_under(catalog, info.fingerprint) or catalog, engine, info)
+    declared = prepared_under(catalog, info.fingerprint) or catalog
+    return Answering(as_recorded(declared, info), engine, info)
 
 
 def _end_work_of(before: str, wanted: Opening) -> None:

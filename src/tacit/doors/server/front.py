@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, Header, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -41,6 +41,12 @@ Key = Annotated[
 ]
 EntryPath = Annotated[int, Path(ge=0, le=of.MOST_ENTRY)]
 Credential = HTTPAuthorizationCredentials | None
+
+
+class Health(of.Shape):
+    """The clerk answers."""
+
+    status: Literal["ready"]
 
 
 class HistoryQuery(of.HistoryWanted, strict=False):
@@ -104,7 +110,7 @@ def app(clerk: Clerk, settings: Settings, asking: Asking | None = None) -> App:
     api.add_exception_handler(Exception, _unavailable)
     ask = asking or Asking(clerk, settings.behind_proxy)
 
-    @api.get("/v1/health", operation_id="health", responses=_replies(of.Health))
+    @api.get("/v1/health", operation_id="health", responses=_replies(Health))
     async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
         return await ask("health", None, {}, request)
 

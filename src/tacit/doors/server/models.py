@@ -252,6 +252,7 @@ class Priced(Shape):
     price: Amounts
     left: Amounts | None
     entry: int | None
+    periods: str | None = None
     data_version: str | None
 
 
@@ -325,6 +326,7 @@ class Explanation(Shape):
     columns: list[Heading]
     parameters: list[KnownParameter]
     budgets: list[AtBudget]
+    charged: list[dict[Literal["periods", "lifetime", "left"], str | None]] | None = None
 
 
 class OwnBudget(Shape):
@@ -346,10 +348,11 @@ class SharedBudget(Shape):
 
 
 class Budgets(Shape):
-    """The largest cost of a further question; of a narrow token, its limit, what was asked for, and what remains."""
+    """The largest cost of a further question (in all periods, and in each); of a narrow token, its limit, and what remains."""
 
     analyst: OwnBudget
     data_set: SharedBudget
+    periods: list[dict[Literal["periods", "questions", "left"], Any]] | None = None
     token: dict[Literal["number", "most", "asked", "left"], str | int | None] | None = None
 
 
@@ -364,6 +367,8 @@ class HistoryEntry(Shape):
     data_version: str
     about: int | None
     token: int | None
+    periods: str | None = None
+    price_in_each: Spent | None = None
 
 
 class History(Shape):
@@ -380,6 +385,7 @@ class Catalog(Shape):
     neighbours: str
     questions_at_most: int
     tables: list[dict[str, Any]]
+    periods: dict[Literal["per", "first", "last", "lifetime"], Any] | None = None
 
 
 class Issued(Shape):
@@ -491,9 +497,3 @@ class Head(BaseModel):
     ledger: str
     number: int
     hash: Annotated[str, Field(min_length=64, max_length=64)]
-
-
-class Health(Shape):
-    """The clerk answers."""
-
-    status: Literal["ready"]

@@ -5,7 +5,7 @@ Rules on top of the catalog's are caps of analysts, the seconds of a question, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -15,7 +15,8 @@ from typing import Any
 
 import sqlalchemy as sql
 
-from tacit.accounting.filter import Left, State
+from tacit.accounting.filter import Filter, Left, State
+from tacit.accounting.ledger.by_period import StandingInPeriods
 from tacit.accounting.ledger.caps import Standing
 from tacit.accounting.ledger.selling import Bearer, Token
 from tacit.accounting.ledger.units import Policy, policy_of
@@ -25,6 +26,7 @@ from tacit.doors.server.requests import Requests, Suspects
 from tacit.doors.server.turns import Seats
 from tacit.errors import InvalidInput
 from tacit.privacy.catalog import Analyst, Budget, Catalog
+from tacit.privacy.periods import merged
 from tacit.privacy.rounding import exact
 from tacit.session import DataSet, Session
 
@@ -59,9 +61,18 @@ class Office:
 
     # --- what analysts see of the budget -------------------------------------------------------------------------------------
 
-    def balance_of(self, session: Session) -> Left:
-        """The largest cost of a further question: exact under the caps of the analyst and of tokens, else rounded down."""
-        return session.within_tokens(self.balance(self.seen(self.data.ledger.standing(session.analyst))))
+    def balance_of(self, session: Session, entries: Iterable[int]) -> Left:
+        """The largest cost of a further question: exact under the caps of the analyst and of tokens, else rounded down.
+
+        Where the budget is one of each period, in those of the entries.
+        """
+        ledger = self.data.ledger
+        now = ledger.standing(session.analyst)
+        if isinstance(now, StandingInPeriods):
+            paid = (ledger.paid_by(entry, session.analyst) for entry in entries)
+            charged = [row[0].in_periods for row in paid if row is not None]
+            now = now.within(merged(run for each in charged if each is not None for run in each.runs))
+        return session.within_tokens(self.balance(self.seen(now)))
 
     def seen(self, standing: Standing) -> Standing:
         """The ledger as analysts may see it: sums over all analysts in tenths of the budget, rounded up, unless declared exact.
@@ -70,10 +81,9 @@ class Office:
         """
         if self._is_exact:
             return standing
-        cap, sums = standing.caps.whole.filter, standing.sums.whole
-        epsilon = None if sums.epsilon is None else _tenths_up(sums.epsilon, cap.epsilon)
-        whole = State(epsilon, _tenths_up(sums.rho, cap.largest_rho), _tenths_up(sums.delta, cap.delta_events))
-        return replace(standing, sums=replace(standing.sums, whole=whole))
+        if isinstance(standing, StandingInPeriods):
+            return standing.rounded(_in_tenths)
+        return replace(standing, sums=replace(standing.sums, whole=_in_tenths(standing.sums.whole, standing.caps.whole.filter)))
 
     def balance(self, seen: Standing) -> Left:
         """The largest cost of a further question, from the visible part of the ledger."""
@@ -157,6 +167,12 @@ class Office:
         """Change the seconds that a question may take."""
         self.records.set(SECONDS, str(seconds))
         self.limit(seconds)
+
+
+def _in_tenths(sums: State, cap: Filter) -> State:
+    """Sums rounded up to tenths of what their filter admits."""
+    epsilon = None if sums.epsilon is None else _tenths_up(sums.epsilon, cap.epsilon)
+    return State(epsilon, _tenths_up(sums.rho, cap.largest_rho), _tenths_up(sums.delta, cap.delta_events))
 
 
 def _tenths(left: Fraction, cap: Fraction) -> Fraction:

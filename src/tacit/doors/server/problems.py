@@ -27,7 +27,7 @@ from tacit.untrusted import for_json
 
 REFUSED = 422  # a question that its analyst can change
 CONFLICT = 409  # the state of the ledger or of the accounts does not allow it now
-DATA_SET = "the budget of the data set"  # how a refusal by the cap over everybody begins
+SHARED = ("the budget of the data set", "the budget of a person's lifetime")  # how refusals by caps over everybody begin
 
 TEXTS: Mapping[str, tuple[int, str, str]] = {
     "bad_request": (400, "the request is not valid HTTP, or its body is not JSON", "see /v1/openapi.json"),
@@ -137,8 +137,12 @@ def misfit(error: Mapping[str, Any]) -> str:
 
 def words_for(error: TacitError) -> Reply | None:
     """The reply to an error in words for an analyst; None for one that is the data owner's alone."""
-    if isinstance(error, BudgetExceeded) and error.message.startswith(DATA_SET):
-        return problem(error.code, f"{DATA_SET} does not admit this question", "ask for a smaller epsilon, or ask the data owner")
+    if isinstance(error, BudgetExceeded):
+        for cap in SHARED:  # what remains there is told in tenths alone
+            if error.message.startswith(cap):
+                return problem(
+                    error.code, f"{cap} does not admit this question", "ask for a smaller epsilon, or ask the data owner"
+                )
     if isinstance(error, Refused):
         return problem(error.code, error.message, error.remedy, error.at)
     if isinstance(error, InvalidBudget):

@@ -82,12 +82,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_exposure(settings: Settings, catalog: Catalog) -> None:
-    """Refuse to serve other machines without TLS, without names, or with a table whose size is not declared.
-
-    A budget of each period is not served: its console and its shown balances count for the whole data set.
-    """
-    if catalog.per is not None:
-        raise InvalidInput("a server is not supported where the budget is one of each period; ask with tacit sql, or in Python")
+    """Refuse to serve other machines without TLS, without names, or with a table whose size is not declared."""
     if (settings.certificate is None) != (settings.key is None):
         raise InvalidInput("--cert and --key belong together; give both")
     if settings.forwarded_by and not settings.behind_proxy:

@@ -55,21 +55,37 @@ def people_data(bits: ArrayLike, epsilon: Number) -> Iterator[DataSet]:
 
 
 @contextmanager
-def made_data(catalog: str, files: Mapping[str, bytes]) -> Iterator[DataSet]:
-    """Made-up files, prepared as a catalog declares them; gone afterwards."""
-    from tacit.data.prepare import prepare
-
+def made_data(catalog: str, files: Mapping[str, bytes], through: str | None = None) -> Iterator[DataSet]:
+    """Made-up files, prepared as a catalog declares them, with periods begun `through` a named one; gone afterwards."""
     with TemporaryDirectory(prefix="tacit-attack-") as name:
         folder = Path(name)
         for file, content in files.items():
             write(folder / file, content)
         data = open_data(write(folder / "tacit.toml", catalog))
-        prepare(data.catalog)
+        _prepare(data, through)
         data.begin_scratch("simulated people for an attack")
         try:
             yield data
         finally:
             data.close()
+
+
+@contextmanager
+def prepared_again(data: DataSet, files: Mapping[str, bytes], through: str | None = None) -> Iterator[DataSet]:
+    """Made-up data with other files, prepared again beside the same ledger."""
+    for file, content in files.items():
+        write(data.catalog.kept.parent / file, content)
+    data.close()
+    _prepare(data, through)
+    with open_data(data.catalog.kept.parent / "tacit.toml") as later:
+        yield later
+
+
+def _prepare(data: DataSet, through: str | None) -> None:
+    from tacit.data.catalog.periods import begun_through
+    from tacit.data.prepare import prepare
+
+    prepare(begun_through(data.catalog, through, None))
 
 
 @contextmanager

@@ -352,6 +352,44 @@ def driven_by_bits(run: Run, depth: int = 27, words: int = 16) -> Law:
     return _law(law)
 
 
+class Exhausted(Exception):
+    """A string has no more bits."""
+
+
+def driven_by_strings(run: Run, width: int = 1, most: int = 30) -> Law:
+    """The law of the result of `run` for every bit string of a small source, exactly: each weighs 2^-length.
+
+    A word of the source has `width` bits, again and again over all 64: so words are ordered as their bits are, and with one bit
+    all 64 lanes are alike. A string that does not suffice is tried with one word more, up to `most` bits; what is undecided then
+    is missing.
+
+    >>> from tacit.mechanisms.noise.coins import packed_coins
+    >>> law = driven_by_strings(lambda: int(packed_coins(Fraction(1, 3), 1)[0]) & 1)
+    >>> law.missing < UNDECIDED, round(law.probabilities[1], 6)
+    (True, Decimal('0.333333'))
+    """
+    law, waiting = defaultdict[Hashable, Decimal](Decimal), [tuple[int, ...]()]
+    repeated, left = (2**WORD - 1) // (2**width - 1), list[int]()
+
+    def words(count: int) -> Any:
+        if len(left) < count:
+            raise Exhausted
+        return np.array([left.pop(0) * repeated for _ in range(count)], dtype=np.uint64)
+
+    with replace_functions({bits.random_words: words, bits.random_bytes: _refuse}):
+        while waiting:
+            given = waiting.pop()
+            left[:] = given
+            try:
+                outcome = label_of(run())
+            except Exhausted:
+                if (len(given) + 1) * width <= most:
+                    waiting += [(*given, word) for word in range(2**width)]
+            else:
+                law[outcome] = ARITHMETIC.add(law[outcome], ARITHMETIC.power(Decimal("0.5"), width * len(given)))
+    return _law(law)
+
+
 def _telling_bit(
     outcome: Callable[[Fill], tuple[Hashable, int]], fixed: Fixed, fills: Sequence[Fill]
 ) -> tuple[Hashable, tuple[int, int] | None]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from itertools import chain, product, repeat
+from itertools import chain, permutations, product, repeat
 from math import log2, prod
 from typing import Any
 
@@ -20,7 +20,16 @@ from tacit.evidence.verify import hard_pairs, local_answers
 from tacit.evidence.verify.case import Case, Exhaustive
 from tacit.evidence.verify.claims import as_decimal
 from tacit.evidence.verify.contract import Check
-from tacit.evidence.verify.driving import UNDECIDED, distance, driven, driven_by_bits, replace_functions, run_spoiled, weights_of
+from tacit.evidence.verify.driving import (
+    UNDECIDED,
+    distance,
+    driven,
+    driven_by_bits,
+    driven_by_strings,
+    replace_functions,
+    run_spoiled,
+    weights_of,
+)
 from tacit.evidence.verify.survey import SurveyedShare
 from tacit.mechanisms import additive
 from tacit.mechanisms.dirichlet.calibration import PublicFacts
@@ -31,6 +40,7 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.mechanism import Listed
 from tacit.mechanisms.noise import bits, choice, discrete, envelope, heavy, sampler, uniform, urn
+from tacit.mechanisms.noise.coins import packed_coins
 from tacit.mechanisms.noise.costs import MixedCosts
 from tacit.mechanisms.noise.discrete_law import DiscreteLaplaceLaw
 from tacit.mechanisms.noise.urn import BlockClass
@@ -111,7 +121,18 @@ def _integers() -> Laws:
         "uniform_below": (lambda: uniform.uniform_below(word)[0], _even(6)),
     }
     by_bits = {name: partial(_by_bits, *each) for name, each in runs.items()}
-    return by_bits | {"distinct_integers": lambda: (driven(lambda: uniform._first_seen(5, 2)), orders)}
+    all_orders = Law(dict.fromkeys(permutations(range(3)), as_decimal(Fraction(1, 6))))
+    return by_bits | {
+        "distinct_integers": lambda: (driven(lambda: uniform._first_seen(5, 2)), orders),
+        "packed coins without a last digit": lambda: (driven_by_strings(lambda: packed_coins(third, 1)[0] & 1 > 0), _coin(third)),
+        "shuffles": lambda: (_begun_anew(driven_by_strings(lambda: uniform._shuffle(3), width=5, most=15)), all_orders),
+    }
+
+
+def _begun_anew(law: Law) -> Law:
+    """The law of a draw that begins anew, with all words of its own, where a first round of words does not decide it."""
+    decided = ARITHMETIC.subtract(1, law.missing)
+    return Law({outcome: ARITHMETIC.divide(weight, decided) for outcome, weight in law.probabilities.items()}, Decimal("1e-40"))
 
 
 def _by_bits(run: Callable[[], Any], listed: Law) -> tuple[Law, Law]:

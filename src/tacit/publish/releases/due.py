@@ -45,8 +45,9 @@ class Complete:
                 "the budget of the catalog has periods, which say what is complete; remove through from releases.toml, "
                 "and close periods in the catalog"
             )
-        done = [each for each in periods if each.closed]
-        return cls(done[0].first, done[-1].last) if done else cls(None, None)
+        begun = list(periods)
+        done = [each for each in begun if each.closed]
+        return cls(min((each.first for each in begun), default=None), done[-1].last if done else None)
 
 
 def _last_of(declared: Releases) -> date | None:

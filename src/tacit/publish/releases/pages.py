@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from tacit.privacy.catalog import Budget
+from tacit.privacy.periods import Per
 from tacit.privacy.rounding import decimal_text
 from tacit.publish.releases.declaration import Release, Releases
 from tacit.publish.releases.kept import Done
@@ -33,18 +34,14 @@ class Site:
     published: tuple[Published, ...]
     budget: Budget
     change: str
-    per: str = ""
+    per: Per | None = None
 
     @property
     def promise(self) -> str:
         """The promise as a section."""
         answers = [done.answer for each in self.published for done in each.done if done.answer is not None]
         confidence = {round(100 * float(answer.confidence)) for answer in answers} or {95}
-        more = (
-            f"This promise is for each {self.per} by itself: somebody whose data are in several of them is protected in each, and "
-            "less over all of them together."
-        )
-        return promise_of(self.budget, self.change, confidence, more if self.per else "")
+        return promise_of(self.budget, self.change, confidence, self.per)
 
 
 def front_page(site: Site) -> str:

@@ -51,13 +51,36 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
+class Lifetime:
+    """The budget of a person over all periods: what is left of it, and how many whole years of releases fit; None: no release."""
+
+    cap: Fraction
+    left: Fraction
+    needed: Fraction
+
+    @property
+    def years(self) -> int | None:
+        """How many years of the releases it admits, as far as they cost the sum of their epsilons."""
+        return None if self.needed <= 0 else int(self.left / self.needed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        told = {"cap": decimal_text(self.cap), "left": decimal_text(self.left), "needed": decimal_text(self.needed)}
+        return {**told, "years": self.years}
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """All releases, and the budget: of the data set's life, or of each period where the budget has periods."""
+    """All releases, and the budget: of the data set's life, or of each period where the budget has periods.
+
+    There, `lifetime` is the budget of a person over all of them, if one is declared.
+    """
 
     releases: tuple[Planned, ...]
     cap: Fraction
     left: Fraction
     per: str = ""
+    lifetime: Lifetime | None = None
 
     @property
     def needed(self) -> Fraction:
@@ -76,7 +99,9 @@ class Plan:
         """The same as plain values; budgets are exact texts."""
         budget = {"cap": decimal_text(self.cap), "left": decimal_text(self.left), "needed": decimal_text(self.needed)}
         analysts = {"left_for_analysts": decimal_text(self.for_analysts), "enough": self.for_analysts >= 0}
-        return {"releases": [each.to_dict() for each in self.releases], "budget": {"per": self.per or None, **budget, **analysts}}
+        lifetime = {} if self.lifetime is None else {"lifetime": self.lifetime.to_dict()}
+        whole = {"per": self.per or None, **budget, **analysts, **lifetime}
+        return {"releases": [each.to_dict() for each in self.releases], "budget": whole}
 
 
 def plan_of(data: DataSet, declared: Releases, complete: Complete, kept: Kept) -> Plan:
@@ -88,10 +113,18 @@ def plan_of(data: DataSet, declared: Releases, complete: Complete, kept: Kept) -
         due = due_periods(release, complete)
         waiting = [each for each in due if not kept.has(release, each)]
         coming = next_periods(release, complete, A_YEAR[release.period])
-        planned.append(_planned(session, release, (*waiting, *coming, *due), (len(waiting), len(coming))))
-    per = getattr(data.catalog, "per", None)
+        planned.append(_planned(session, release, (*waiting, *due[-1:], *coming), (len(waiting), len(coming))))
+    per = data.catalog.per
     left = data.catalog.budget.epsilon if per is not None or not data.has_ledger else _left(data, session)
-    return Plan(tuple(planned), data.catalog.budget.epsilon, left, "" if per is None else per.calendar.kind)
+    lifetime = None if per is None or per.lifetime is None else _lifetime(data, per.lifetime[0], planned)
+    return Plan(tuple(planned), data.catalog.budget.epsilon, left, "" if per is None else per.calendar.kind, lifetime)
+
+
+def _lifetime(data: DataSet, cap: Fraction, planned: Sequence[Planned]) -> Lifetime:
+    """The lifetime budget: a person in every period pays for every release."""
+    spent = data.ledger.spent().epsilon if data.has_ledger else Fraction(0)
+    left = cap if spent is None else max(Fraction(0), cap - spent)
+    return Lifetime(cap, left, sum((each.epsilon * each.coming for each in planned), start=Fraction(0)))
 
 
 def _left(data: DataSet, session: Session) -> Fraction:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from tacit.errors import InvalidInput, TacitError
+from tacit.errors import InvalidInput, NotAllowed, TacitError
 from tacit.privacy.rounding import decimal_text
 from tacit.publish.releases.declaration import Release, Releases
 from tacit.publish.releases.due import Complete, Due, due_periods
@@ -143,12 +143,12 @@ def _kept_answer(data: DataSet, session: Session, step: Step, before: Entry | No
 
 
 def _certificates(data: DataSet, session: Session, entries: Sequence[int]) -> tuple[str, ...]:
-    """The certificates of what was paid for; none where the catalog no longer says what it said."""
+    """The certificates of what was paid for; none where there cannot be one, or where the catalog no longer says what it said."""
     made = []
     for entry in entries:
         try:
             made.append(data.certified(entry, session.analyst).to_json())
-        except InvalidInput:
+        except (InvalidInput, NotAllowed):
             continue
     return tuple(made)
 

@@ -42,8 +42,7 @@ def write_site(catalog: Catalog, declared: Releases, kept: Kept, out: Path) -> t
     for release in declared.releases:
         kept.check(release)
     published = tuple(_published(release, kept.done(release)) for release in declared.releases)
-    per = getattr(catalog, "per", None)
-    site = Site(declared, published, catalog.budget, catalog.change, "" if per is None else per.calendar.word)
+    site = Site(declared, published, catalog.budget, catalog.change, catalog.per)
     contents = dict(_files(site, kept))
     for name in contents:
         check_apart(catalog, out / name)

@@ -17,6 +17,7 @@ Any table of a catalog (`rows/`)
     margins.py       which margins were measured, with intervals, and which analyses they carry
     copies.py        copies from varied counts, and one interval from an estimate on each
     report.py        the public page of measured margins, from released numbers alone
+    family.py        parents, and children for each of them
     contingency.py   the joint table of few cells, by Dirichlet resampling
     utility.py       accuracy of the rows, for the data owner
 

@@ -51,6 +51,7 @@ def _at(derivation: Derivation, asked: Request, explain: Callable[[Select, Reque
         left=parts[0].left,
         takes=tuple(dict.fromkeys(line for part in parts for line in part.takes)),
         columns=derivation.header,
+        charged=tuple(each for part in parts for each in part.charged),
     )
 
 

@@ -254,7 +254,8 @@ Released = Sum | Margin | Shared
 @dataclass(frozen=True, slots=True)
 class Workload:
     """Measurements of one moment that parts of a question share. `parts` has the number of each part, the place of the moment
-    there, and the places of its keys in the order of the axes. `sources` are the axes of what the engine counts by.
+    there, and the places of its keys in the order of the axes; one after the last key is that of a condition of the part. `sources`
+    are the axes of what the engine counts by.
     """
 
     moment: Moment

@@ -53,6 +53,25 @@ class AtBudget:
 
 
 @dataclass(frozen=True, slots=True)
+class Charged:
+    """The periods that a question is charged to, each with the whole price; its price for a person in all of them, in words.
+
+    `left` is the largest epsilon of a further question that all of them admit; None where no ledger has begun.
+    """
+
+    periods: str
+    lifetime: str
+    left: str | None = None
+
+    def __str__(self) -> str:
+        return f"charged to each of {self.periods or 'no period'}; for a person in all of them: {self.lifetime}"
+
+    def to_dict(self) -> dict[str, str | None]:
+        """The same as plain values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """The plan as a tree with the rows of one unit at each step, then noise, errors and price."""
 
@@ -68,6 +87,7 @@ class Explanation:
     columns: tuple[Heading, ...] = ()
     parameters: tuple[tuple[str, str | None], ...] = ()
     budgets: tuple[AtBudget, ...] = ()
+    charged: tuple[Charged, ...] = ()  # of each question of a statement, where the budget is one of each period
 
     def __str__(self) -> str:
         noises = [line for noise in self.noise for line in _noise_lines(noise)]
@@ -100,6 +120,7 @@ class Explanation:
             "columns": [heading.to_dict() for heading in self.columns],
             "parameters": [{"name": name, "type": named} for name, named in self.parameters],
             "budgets": [each.to_dict() for each in self.budgets],
+            **({"charged": [each.to_dict() for each in self.charged]} if self.charged else {}),
         }
 
 

@@ -58,7 +58,7 @@ from tacit.query.price.quote import (
 )
 from tacit.query.price.shared import Sharer, Sharing, deviations, total_error
 from tacit.query.price.stability import Reach, entries_moved, l1_sensitivity, l2_sensitivity, largest_move, reach, row_range
-from tacit.query.price.work import afford
+from tacit.query.price.work import afford, affordable
 from tacit.query.question import Question, Window, cells_of, nodes, pause, private
 
 __all__ = [
@@ -110,6 +110,8 @@ def price(
         return _only_shared(question, asked, touched, weights)
     pure = _with_laplace(question, asked, touched, factor, weights)
     sharing = Sharing.of(question, touched) if question.below and factor == 1 else None
+    if sharing is not None and any(sharing.conditions) and not affordable(sharing.as_run(question), cores):
+        sharing = None
     concentrated = bool(asked.delta) and any(map(paid, question.parts, touched))
     if not concentrated and sharing is None:
         return (pure,)

@@ -23,7 +23,21 @@ from tacit.mechanisms.residual_shares import (
     laplace_strategy,
 )
 from tacit.query.intervals.bands import Shared, Workload
-from tacit.query.plan import Group, Key, Moment, Term
+from tacit.query.plan import (
+    All,
+    BooleanType,
+    Bound,
+    Choose,
+    Condition,
+    Group,
+    Key,
+    Literal,
+    Moment,
+    PublicRows,
+    Rows,
+    Term,
+    Where,
+)
 from tacit.query.price.needs import epsilon_shares, rho_shares
 from tacit.query.price.quote import Quote, Request, together
 from tacit.query.price.stability import Reach, l1_sensitivity, row_range
@@ -50,22 +64,28 @@ class Sharing:
     parts: tuple[Axes, ...]
     moments: tuple[Moment, ...]
     measured: tuple[tuple[Moment, ...], ...]
+    rows: Rows
+    conditions: tuple[Key | None, ...]
 
     @classmethod
     def of(cls, question: Question, touched: Sequence[Reach]) -> Sharing | None:
         """The margins of a question; None where its parts are not margins of one table, or only one of them is asked for."""
         if len(question.below) + 1 < FEWEST_PARTS or question.beside or not all(map(_is_margin, question.parts, touched)):
             return None
-        keys: dict[Term, Key] = {}
-        for part in question.parts:
-            for key in part.group.keys:
-                if keys.setdefault(key.term, key).kept != key.kept:
-                    return None
-        if any(part.group.child != question.group.child for part in question.parts):
+        rows, conditions = common_rows([part.group.child for part in question.parts])
+        if rows is None or (any(conditions) and not question.listed):
             return None
+        keys: dict[Term, Key] = {}
+        own = [
+            (*part.group.keys, *([] if condition is None else [condition]))
+            for part, condition in zip(question.parts, conditions, strict=True)
+        ]
+        for key in (each for part in own for each in part):
+            if keys.setdefault(key.term, key).kept != key.kept:
+                return None
         places = {term: at for at, term in enumerate(keys)}
         sizes = tuple(len(domain(key)) for key in keys.values())
-        parts = tuple(tuple(sorted(places[key.term] for key in part.group.keys)) for part in question.parts)
+        parts = tuple(tuple(sorted(places[key.term] for key in part)) for part in own)
         moments = tuple(dict.fromkeys(moment for part in question.parts for moment in part.group.moments))
         if any(len(set(axes)) < len(axes) for axes in parts) or sum(cells(axes, sizes) for axes in set(parts)) > MOST_SHARED_CELLS:
             return None
@@ -73,7 +93,8 @@ class Sharing:
         for axes in set(parts):
             if 2 ** len(axes) > MOST_SETS or len(known := known | set(closure([axes]))) > MOST_SETS:
                 return None
-        return cls(tuple(keys.values()), sizes, parts, moments, tuple(part.group.moments for part in question.parts))
+        measured = tuple(part.group.moments for part in question.parts)
+        return cls(tuple(keys.values()), sizes, parts, moments, measured, rows, conditions)
 
     @cached_property
     def sources(self) -> tuple[Axes, ...]:
@@ -98,15 +119,18 @@ class Sharing:
         best = max(gains, key=lambda axis: (gains[axis], -axis), default=None)
         return best if best is not None and gains[best] > sum(set(axes) <= block for axes in waiting) else None
 
-    def groups(self, question: Question) -> tuple[Group, ...]:
-        """The plans of the sources: each with its keys in the order of the axes, and all sums."""
-        return tuple(
-            replace(question.group, keys=tuple(self.keys[axis] for axis in axes), moments=self.moments) for axes in self.sources
-        )
+    def groups(self) -> tuple[Group, ...]:
+        """The plans of the sources: each with its keys in the order of the axes, and the sums of the parts that it contains."""
+        return tuple(Group(self.rows, tuple(self.keys[axis] for axis in axes), self._moments_of(axes)) for axes in self.sources)
+
+    def _moments_of(self, source: Axes) -> tuple[Moment, ...]:
+        pairs = zip(self.parts, self.measured, strict=True)
+        held = {moment for axes, measured in pairs if set(axes) <= set(source) for moment in measured}
+        return tuple(moment for moment in self.moments if moment in held)
 
     def as_run(self, question: Question) -> Question:
         """A question with the sources as its parts: what answering it costs in work."""
-        first, *others = (replace(question, group=group, below=()) for group in self.groups(question))
+        first, *others = (replace(question, group=group, below=()) for group in self.groups())
         return replace(first, below=tuple(others))
 
     def wanted(self, moment: Moment, important: Important | None) -> tuple[Wanted, ...]:
@@ -114,8 +138,46 @@ class Sharing:
         own = [(at, axes) for at, axes in enumerate(self.parts) if moment in self.measured[at]]
         shares = {axes: Fraction(0) for _, axes in own}
         for at, axes in own:
-            shares[axes] += Fraction(1) if important is None else important[at, moment] / cells(axes, self.sizes)
+            shown = Fraction(1, 1 if self.conditions[at] is None else 2)  # of the cells: those where the condition is true
+            shares[axes] += shown if important is None else important[at, moment] / cells(axes, self.sizes)
         return tuple(Wanted.cells_of(axes, self.sizes, share) for axes, share in shares.items())
+
+
+# --- rows that parts have in common, and what else each part asks of a row ---------------------------------------------------
+
+
+def common_rows(children: Sequence[Rows]) -> tuple[Rows | None, tuple[Key | None, ...]]:
+    """The rows that all parts have in common, with the condition of each part on them; no rows where parts differ by more.
+
+    A condition is a key of two values, the second where it is true. Parts of the same rows have none, whatever these are.
+    """
+    if all(child == children[0] for child in children):
+        return children[0], (None,) * len(children)
+    split = [_with_condition(child) for child in children]
+    base = split[0][0]
+    if not isinstance(base, Bound) or any(rows != base for rows, _ in split):
+        return None, ()
+    common = [each for each in split[0][1] if all(each in other for _, other in split)]
+    rows: Rows = Where(base, _all(common)) if common else base
+    return rows, tuple(_key_of([each for each in tests if each not in common]) for _, tests in split)
+
+
+def _with_condition(rows: Rows) -> tuple[Rows | PublicRows, tuple[Condition, ...]]:
+    """The rows below a WHERE, and its parts."""
+    if not isinstance(rows, Where):
+        return rows, ()
+    return rows.child, rows.condition.parts if isinstance(rows.condition, All) else (rows.condition,)
+
+
+def _all(tests: Sequence[Condition]) -> Condition:
+    return tests[0] if len(tests) == 1 else All(tuple(tests))
+
+
+def _key_of(tests: Sequence[Condition]) -> Key | None:
+    """A key that is 1 where all of these are true, and 0 where they are false or unknown."""
+    if not tests:
+        return None
+    return Key("", Term(Choose(((_all(tests), Literal(1)),), Literal(0), 0, 1, False), BooleanType()))
 
 
 def _is_margin(part: Question, touched: Reach) -> bool:
@@ -223,20 +285,20 @@ class Sharer:
             priced = self.asked.epsilon or Fraction(0)
             quotes.append(Quote(part, self.asked, self.touched[at], (), (), None, priced, delta, shared=shared))
         workloads = tuple(self._workload(moment, strategy) for moment, strategy in strategies.items())
-        return replace(together(quotes), workloads=workloads, sources=self.sharing.groups(self.question))
+        return replace(together(quotes), workloads=workloads, sources=self.sharing.groups())
 
     def _workload(self, moment: Moment, strategy: Residual) -> Workload:
         places = tuple(
-            (at, part.group.moments.index(moment), self._order(part, axes))
+            (at, part.group.moments.index(moment), self._order(at, part, axes))
             for at, (part, axes) in enumerate(zip(self.question.parts, self.sharing.parts, strict=True))
             if moment in part.group.moments
         )
         return Workload(moment, strategy, places, self.sharing.sources)
 
-    def _order(self, part: Question, axes: Axes) -> tuple[int, ...]:
-        """The places of the keys of a part in the order of their axes."""
-        terms = [key.term for key in self.sharing.keys]
-        own = [terms.index(key.term) for key in part.group.keys]
+    def _order(self, at: int, part: Question, axes: Axes) -> tuple[int, ...]:
+        """The places of the keys of a part, and of its condition after them, in the order of their axes."""
+        terms, condition = [key.term for key in self.sharing.keys], self.sharing.conditions[at]
+        own = [terms.index(key.term) for key in (*part.group.keys, *([] if condition is None else [condition]))]
         return tuple(own.index(axis) for axis in axes)
 
 

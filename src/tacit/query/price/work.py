@@ -111,6 +111,15 @@ def afford(question: Question, cores: int | None = None) -> None:
     _refuse_above_limits(worst(question), max(tables, key=lambda table: table.most_rows), cores)
 
 
+def affordable(question: Question, cores: int | None = None) -> bool:
+    """Whether the worst work of a question is within the limits."""
+    try:
+        afford(question, cores)
+    except TooMuchWork:
+        return False
+    return True
+
+
 def afford_counts(table: Table, keys: Sequence[Row], together: int, cores: int | None = None) -> None:
     """Refuses counts of a table's rows by some of these keys, at most `together` of them at once, of up to 100,000 groups."""
     expressions = Expressions({0: table}, frozenset())

@@ -16,7 +16,8 @@ from importlib.resources import files
 from typing import Any
 
 from tacit.accounting.filter import State
-from tacit.accounting.ledger.entries import Entry, event_json, hash_of, relation_text
+from tacit.accounting.ledger.entries import Entry, event_json, hash_of
+from tacit.privacy.loss import relation_text
 from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote
@@ -92,7 +93,8 @@ def unsigned(basis: Basis, entry: Entry, questions_at_most: int, before: State |
 
 def _cap(entry: Entry, questions_at_most: int) -> dict[str, Any]:
     budget = {"epsilon": str(entry.cap.epsilon), "delta": str(entry.cap.delta)}
-    return {**budget, "split": str(1 - entry.for_events), "questions_at_most": questions_at_most}
+    order = {} if entry.orders.sums is None else {"order": str(entry.orders.sums)}
+    return {**budget, "split": str(1 - entry.for_events), "questions_at_most": questions_at_most, **order}
 
 
 def _position(entry: Entry, before: State) -> dict[str, Any]:

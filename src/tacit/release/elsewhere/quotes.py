@@ -143,7 +143,8 @@ def pricing_of(catalog: Catalog) -> str:
     """A hash of what prices and refusals depend on; where it differs, an engine has read another catalog than the clerk."""
     budget = catalog.budget.epsilon, catalog.budget.delta
     declared = [repr(catalog.tables[name]) for name in sorted(catalog.tables)]
-    return hashlib.sha256(canonical_text((catalog.change, catalog.cores or 1, *budget, *declared)).encode()).hexdigest()
+    periods = [] if catalog.per is None else [repr(catalog.per)]
+    return hashlib.sha256(canonical_text((catalog.change, catalog.cores or 1, *budget, *declared, *periods)).encode()).hexdigest()
 
 
 # --- a request ---------------------------------------------------------------------------------------------------------------

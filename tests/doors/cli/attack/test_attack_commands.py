@@ -27,6 +27,7 @@ QUICK = {
     "floating-point": ["--draws", "2000", "--timed", "200"],
     "local-sensitivity": [],
     "definitions": [],
+    "periods": ["--months", "3"],
     "auxiliary": ["--n", "200"],
     "posterior": [],
     "longest-commute": ["--maps", "2"],

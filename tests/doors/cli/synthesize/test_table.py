@@ -203,3 +203,52 @@ def test_copies_that_cannot_be_made_are_refused_before_the_budget_is_spent(folde
         assert expected in " ".join(said.split())
     with open_data(folder / "tacit.toml") as data:
         assert data.ledger.left("curator").epsilon == 5
+
+
+FAMILY = """
+[budget]
+epsilon = 5
+
+[tables.people]
+source = "people.csv"
+unit = { column = "id" }
+max_rows = 1
+
+[tables.people.columns]
+id = { key = true }
+sex = { values = ["F", "M"], unknown = "drop" }
+
+[tables.trips]
+source = "trips.csv"
+unit = { column = "person", references = "people.id" }
+max_rows = 2
+
+[tables.trips.columns]
+person = { key = true }
+way = { values = ["foot", "bus"], unknown = "drop" }
+"""
+
+
+def test_two_tables_are_written_into_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "people.csv").write_text("id,sex\n" + "".join(f"{at},{'FM'[at % 2]}\n" for at in range(200)))
+    (tmp_path / "trips.csv").write_text(
+        "person,way\n" + "".join(f"{at % 150},{'foot' if at % 3 else 'bus'}\n" for at in range(300))
+    )
+    (tmp_path / "tacit.toml").write_text(FAMILY)
+    monkeypatch.chdir(tmp_path)
+    with open_data(tmp_path / "tacit.toml") as data:
+        data.prepare(new_ledger=True)
+    words = ["synthesize", "tables", "people", "trips", "--epsilon", "2", "--rows", "80", "--out", "made", "--format", "csv"]
+    result = CliRunner().invoke(app, words, prog_name="tacit")
+    assert result.exit_code == 0, result.output
+    assert "80 synthetic rows of people." in result.output
+    assert "Entry 1 of the ledger" in result.output
+    people, trips = ((tmp_path / "made" / name).read_text().splitlines() for name in ("people.csv", "trips.csv"))
+    assert (people[0], trips[0], len(people)) == ("id,sex", "person,way", 81)
+    assert {line.split(",")[0] for line in trips[1:]} <= {line.split(",")[0] for line in people[1:]}
+    receipt = json.loads((tmp_path / "made/trips.csv.receipt.json").read_text())
+    assert receipt["keys"] == {"people": "id", "trips": "person"}
+    again = CliRunner().invoke(app, [*words, "--json"], prog_name="tacit")
+    assert json.loads(again.output)["notes"][-1] == "measured before: nothing was spent"
+    for wrong in (("--format", "xlsx"), ("--epsilon", "1000"), ("--seed", "3")):
+        assert CliRunner().invoke(app, [*words, *wrong], prog_name="tacit").exit_code != 0

@@ -9,7 +9,7 @@ import typer
 
 from tacit.doors.cli.attack.answers import averaging, denial, differencing, exponential, reconstruct, regimes, trace, tracker
 from tacit.doors.cli.attack.graphs import coalition, collude, degree, grouping, plant
-from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, posterior
+from tacit.doors.cli.attack.promises import auxiliary, definitions, floating_point, local_sensitivity, periods, posterior
 from tacit.doors.cli.attack.sessions import session, timing
 from tacit.doors.cli.attack.tables import cells, downcoding, homogeneity, linkage, longest_commute, minimality, rebuild
 from tacit.doors.cli.output import console, print_json
@@ -48,6 +48,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "definitions": definitions,
     "auxiliary": auxiliary,
     "posterior": posterior,
+    "periods": periods,
     "denial": denial,
     "longest-commute": longest_commute,
     "minimality": minimality,

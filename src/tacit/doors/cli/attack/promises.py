@@ -1,4 +1,4 @@
-"""`tacit attack floating-point`, `local-sensitivity`, `definitions`, `auxiliary` and `posterior`."""
+"""`tacit attack floating-point`, `local-sensitivity`, `definitions`, `auxiliary`, `posterior` and `periods`."""
 
 from __future__ import annotations
 
@@ -141,6 +141,27 @@ def posterior(
     belief = probability(exact("0.5" if prior is None else prior, "prior"))
     made, values = _mechanism_and_inputs(mechanism, epsilon)
     show(posterior_of(made, values, {"yes": belief, "no": 1 - belief}), chart, as_json)
+
+
+def periods(
+    months: Annotated[int, typer.Option(help="Number of months in which the attacked person has a row.", min=3, max=24)] = 12,
+    epsilon: EpsilonOption = "1",
+    lifetime: Annotated[
+        str | None, typer.Option(help="Budget of a person over all months; by default a third of the months'.")
+    ] = None,
+    chart: ChartOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Attack a budget of each month: many months, a late row, an anti-join, totals. Defense: a lifetime, rows of one month.
+
+    Example: tacit attack periods --months 6
+    """
+    from tacit.evidence.attacks.periods import periods as measured
+
+    report = measured(months, epsilon, lifetime)
+    show(report, chart, as_json)
+    if not report.holds:
+        raise typer.Exit(1)
 
 
 def _mechanism_and_inputs(kind: Kind, epsilon: str) -> tuple[Any, dict[Hashable, Any]]:

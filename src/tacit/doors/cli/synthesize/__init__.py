@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import typer
 
+from tacit.doors.cli.synthesize.family import tables
 from tacit.doors.cli.synthesize.map import check_flows, commuter_map, noise_table, state
 from tacit.doors.cli.synthesize.table import check_analysis, table
 
@@ -15,6 +16,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check_flows,
     "map": commuter_map,
     "table": table,
+    "tables": tables,
     "check-analysis": check_analysis,
     "state": state,
     "noise-table": noise_table,

@@ -258,7 +258,12 @@ class Asking:
         gauges.append(views.gauge_of(self.texts["whole_budget"], whole["cap"]["epsilon"], whole["left"]["epsilon"]))
         points = views.over_time(page["entries"])
         room = [(views.amount(each), f"{floor(left / each):,}") for each in (Fraction(1, 100), Fraction(1, 10), Fraction(1))]
+        cap = (own["cap"] or whole["cap"])["epsilon"]
+        periods = [
+            (views.gauge_of(each["periods"], cap, each["left"]["epsilon"]), each["questions"]) for each in budget.get("periods", ())
+        ]
         facts: dict[str, Any] = {"gauges": gauges, "points": points, "path": views.stairs(points), "room": room, "budget": budget}
+        facts |= {"periods": periods[::-1]}
         return self.frame.page("budget.html", who=visit.who, at="budget", amount=views.amount, **facts)
 
 

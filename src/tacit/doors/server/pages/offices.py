@@ -46,9 +46,12 @@ class Offices:
             views.gauge_of(each["name"], each["cap"], str(Fraction(each["cap"]) - Fraction(each["spent"] or 0)))
             for each in seen["analysts"]
         ]
+        lifetime = seen.get("lifetime")
         facts = {
+            "lifetime": lifetime and views.gauge_of(self.texts["lifetime"], lifetime["cap"], lifetime["left"]),
             "seen": seen, "today": today, "failures": failures, "gauges": sorted(gauges, key=lambda each: -each.percent),
             "whole": views.gauge_of(self.texts["whole_budget"], seen["cap"]["epsilon"], seen["left"]),
+            "periods": [views.gauge_of(each["periods"], seen["cap"]["epsilon"], each["left"]) for each in seen.get("periods", ())],
             "accounts": accounts["accounts"], "caps": {each["name"]: each for each in caps["caps"]},
             "url": f"{self.settings.scheme}://{visit.request.headers['host']}", "moment": views.moment,
             "amount": views.amount, "session": visit.who["number"],

@@ -180,7 +180,8 @@ class Price:
 def price_of(seen: Mapping[str, Any], words: Mapping[str, Any]) -> Price:
     """The price of a question: what it spends, how exact it is, and what it leaves."""
     explanation, own = seen["explanation"], seen["budget"]["analyst"]
-    epsilon, left = Fraction(explanation["price"]["epsilon"]), Fraction(own["left"]["epsilon"])
+    lefts = [each["left"] for each in explanation.get("charged", ()) if each["left"]] or [own["left"]["epsilon"]]
+    epsilon, left = Fraction(explanation["price"]["epsilon"]), min(map(Fraction, lefts))
     cap = (own["cap"] or seen["budget"]["data_set"]["cap"])["epsilon"]
     errors = [
         f"{each['column']} ± {number(_as_number(each['half_width']))}" for each in explanation["errors"] if each["half_width"]
@@ -421,12 +422,10 @@ def over_time(entries: Sequence[Mapping[str, Any]]) -> list[tuple[float, float, 
     sums = list(accumulate(Fraction(each["price"]["epsilon"]) for each in spends))
     if not sums or not sums[-1]:
         return []
-    first, wide = times[0], (times[-1] - times[0]) or 1.0
-    points = zip(spends, times, sums, strict=True)
-    return [
-        (round(94 * (time - first) / wide, 2), round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total))
-        for each, time, total in points
-    ]
+    first, wide = times[0], times[-1] - times[0]
+    places = [round(6 + 88 * (time - first) / wide, 2) if wide else 50.0 for time in times]  # the line begins at 0
+    points = zip(spends, places, sums, strict=True)
+    return [(place, round(float(100 * total / sums[-1]), 2), moment(each["at"]), amount(total)) for each, place, total in points]
 
 
 def stairs(points: Sequence[tuple[float, float, str, str]]) -> str:

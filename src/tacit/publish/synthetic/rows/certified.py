@@ -12,14 +12,36 @@ from tacit.query.price.price import UNIT
 from tacit.release.certificates.mechanisms import parameters
 from tacit.release.certificates.ways import Way, facts_of
 
+JOINED = "rows of both tables are joined on the unit, so that a unit has no more of them than in its table (family.md)"
+
 
 def way_of(measured: Measured, what: str) -> Way:
     """Noisy marginals: every column, the choices of pairs, and the pairs; or the rounds; in the order of the design's event."""
+    table, names = measured.design.table, [axis.name for axis in measured.design.axes]
+    pairs = 0 if measured.design.pair is None else len(measured.design.axes) - 1
+    columns = [{"name": axis.name, "cells": axis.size} for axis in measured.design.axes]
+    way = Way("synthetic-rows", what, {"table": table.name, "columns": columns, "pairs": pairs}, facts_of(table, names))
+    _add_marginals(way, measured)
+    return way
+
+
+def way_of_family(parents: Measured, children: Measured, what: str) -> Way:
+    """Two tables of the same units, one after the other: the noise of each is for the rows that a unit has in it (family.md)."""
+    parts = [(each.design.table, each.design.axes) for each in (parents, children)]
+    plan = {"tables": [{"table": table.name, "columns": [axis.name for axis in axes]} for table, axes in parts]}
+    facts: dict[str, Any] = {"tables": {}}
+    for table, axes in parts:
+        facts["tables"] |= facts_of(table, [axis.name for axis in axes])["tables"]
+    way = Way("synthetic-rows", what, plan, facts, [JOINED])
+    for measured in (parents, children):
+        _add_marginals(way, measured)
+    return way
+
+
+def _add_marginals(way: Way, measured: Measured) -> None:
     design = measured.design
     table, names = design.table, [axis.name for axis in design.axes]
     pairs = 0 if design.pair is None else len(design.axes) - 1
-    columns = [{"name": axis.name, "cells": axis.size} for axis in design.axes]
-    way = Way("synthetic-rows", what, {"table": table.name, "columns": columns, "pairs": pairs}, facts_of(table, names))
     moved = {"l1": table.max_rows, "l2": str(table.max_rows)}
     for axis in design.axes:
         step = way.step("marginal", {"table": table.name, "columns": [axis.name], "max_rows": table.max_rows}, **moved)
@@ -38,7 +60,6 @@ def way_of(measured: Measured, what: str) -> Way:
             "rounds", {"table": table.name, "max_rows": table.max_rows, "heaviest": max(design.rounds.weights)}, **moved
         )
         way.drawn("rounds", step, "rounds", design.rounds.event, rounds=rounds)
-    return way
 
 
 def _round(each: Round, names: list[str]) -> dict[str, Any]:

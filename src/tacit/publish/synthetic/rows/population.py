@@ -60,6 +60,7 @@ class Population:
         self.targets: list[Target] = []
         self.barriers: tuple[Barrier, ...] = ()
         self.temperature = TEMPERATURE
+        self.moving = len(columns)  # the first columns, which are drawn anew; others stay as they are
         self._state = np.array([first], dtype=np.uint64)
 
     @property
@@ -72,7 +73,7 @@ class Population:
         flat = np.zeros(self.number, dtype=np.int64)
         for place in places:
             flat = flat * self.sizes[place] + self.rows[:, place]
-        return np.bincount(flat, minlength=int(np.prod(self.sizes[list(places)]))) / self.number
+        return np.bincount(flat, minlength=int(np.prod(self.sizes[list(places)]))) / max(1, self.number)
 
     def keep_out(self, barriers: Sequence[Barrier], columns: Sequence[Floats]) -> None:
         """From now on no row is in an impossible cell; those that are get possible ones, by the shares of independent columns."""
@@ -106,7 +107,7 @@ class Population:
         steps = np.zeros((len(listed), self.sizes.size), dtype=np.int64)
         for at, places in enumerate(listed):
             steps[at, list(places)] = strides([int(self.sizes[place]) for place in places])
-        touching = padded([[at for at, places in enumerate(listed) if place in places] for place in range(self.sizes.size)])
+        touching = padded([[at for at, places in enumerate(listed) if place in places] for place in range(self.moving)])
         pull, flat, members = (
             np.append(self._pull(), np.full(len(self.barriers), WALL_PULL)),
             np.concatenate(excess),
@@ -130,7 +131,7 @@ class Population:
         """The same with another number of rows: copies of all of them, and of a random selection."""
         other = Population.__new__(Population)
         other.sizes, other.targets, other.barriers, other._state = self.sizes, self.targets, self.barriers, self._state
-        other.temperature = self.temperature
+        other.temperature, other.moving = self.temperature, self.moving
         other.rows = self.rows[repeated(self.number, number)]
         return other
 

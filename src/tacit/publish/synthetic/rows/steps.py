@@ -95,7 +95,7 @@ def place_of(weights: Any, count: int, state: Any) -> int:
 
 @_compiled
 def sweep(rows: Any, sizes: Any, excess: Any, pull: Any, begins: Any, members: Any, steps: Any, touching: Any, state: Any) -> None:
-    """Draws each value of each row anew, once.
+    """Draws each value of each row anew, once, in the columns that `touching` has: all of them, or the first ones.
 
     A value of a column has weight exp(-sum of pull[m] * excess of the cell it would be in), over the marginals m with that
     column. `excess` is the count of a cell among these rows minus its target, all marginals in a line, and is kept up to date.
@@ -105,7 +105,7 @@ def sweep(rows: Any, sizes: Any, excess: Any, pull: Any, begins: Any, members: A
     weights, tried = np.empty(max(WIDE, TRIES + 1)), np.empty(max(WIDE, TRIES + 1), np.int64)
     base = np.empty(touching.shape[1], np.int64)
     for row in range(rows.shape[0]):
-        for column in range(rows.shape[1]):
+        for column in range(touching.shape[0]):
             count = takes_out(rows, row, column, excess, begins, members, steps, touching, base)
             values = tries(rows, row, column, sizes[column], tried, state)
             weights[:values] = 0.0

@@ -1,0 +1,108 @@
+"""The filter: what counts at the one Renyi order of a ledger, and whether sums are within a cap. accounting/filter.md.
+
+A ledger takes its order with its first spend, or restates what was paid before, and keeps it. Ledgers of earlier versions sum rhos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from tacit_certificate.document import Node, optional, rational, read, refuse
+from tacit_certificate.numbers import exp, largest_rho_down, log
+from tacit_certificate.price import NOTHING, Cost, cost, sums
+
+PAIRS = ("smooth", "thresholded-keys", "resampling")  # whose parts are a pure pair times 1 - delta
+Cap = tuple[Fraction, Fraction]
+
+
+def within(cap: Cap, conversion: Fraction, after: Cost, order: Fraction | None = None) -> bool:
+    """Whether sums are within a cap (epsilon, delta). `conversion` is the share of delta for the conversion of rho."""
+    epsilon, delta = cap
+    pure = after.epsilon is not None and after.epsilon <= epsilon
+    return after.delta <= (1 - conversion) * delta and (pure or after.rho <= largest(epsilon, conversion * delta, order))
+
+
+def largest(epsilon: Fraction, delta: Fraction, order: Fraction | None) -> Fraction:
+    """The largest rho of a cap: at the best order, or at the given one."""
+    if order is None or delta <= 0:
+        return largest_rho_down(epsilon, delta)
+    above = order - 1
+    return max(Fraction(0), (epsilon + log(order / above)[0] + (log(order)[0] - log(1 / delta)[1]) / above) / order)
+
+
+def counted(event: Node, relation: str, order: Fraction | None) -> Cost:
+    """The cost of an event, with the number that counts at the order in the place of rho: composition.md, section 7."""
+    if event["kind"] == "batch":
+        return sum((counted(part, relation, order) for part in event["events"]), start=NOTHING)
+    price = cost(event, relation)
+    if order is None or not price.epsilon:
+        return price
+    least = price.epsilon / order  # no divergence is above epsilon
+    if order * price.epsilon < 1000:
+        own = event.get("neighbours") == relation
+        if not price.delta or (own and event["kind"] in PAIRS):
+            least = min(least, pure_rho_at(price.epsilon, order))
+        if event["kind"] == "laplace":
+            least = min(least, laplace_rho_at(rational(event["sensitivity"]) * (2 - own), rational(event["scale"]), order))
+    return Cost(price.epsilon, min(price.rho, least), price.delta)
+
+
+def pure_rho_at(epsilon: Fraction, order: Fraction) -> Fraction:
+    """At or above the Renyi divergence of randomized response at the order, divided by it.
+
+    >>> round(float(22 * pure_rho_at(Fraction(1, 20), Fraction(22))), 5)
+    0.02342
+    """
+    total = (exp(order * epsilon)[1] + exp((1 - order) * epsilon)[1]) / (1 + exp(epsilon)[0])
+    return log(total)[1] / (order * (order - 1))
+
+
+def laplace_rho_at(moved: Fraction, scale: Fraction, order: Fraction) -> Fraction:
+    """The same of discrete Laplace noise on whole numbers that move by `moved` in l1.
+
+    >>> near = laplace_rho_at(Fraction(1), Fraction(2), Fraction(4)) - pure_rho_at(Fraction(1, 2), Fraction(4))
+    >>> abs(near) < Fraction(1, 10**50)
+    True
+    """
+    (low, high), (slow, fast) = exp(-1 / scale), exp((1 - 2 * order) / scale)
+    if fast >= 1:
+        return moved / scale / order
+    grows, falls = (1 + (1 - low) * fast / (1 - fast)) / (1 + low), (high - slow) / (1 - fast) / (1 + low)
+    total = grows * exp((order - 1) * moved / scale)[1] + falls * exp(-order * moved / scale)[1]
+    return log(total)[1] / (order * (order - 1))
+
+
+def of(text: Any) -> Fraction | None:
+    """An order; None if rhos are summed."""
+    order = optional(text)
+    refuse(order is not None and order <= 1, "a Renyi order is above 1")
+    return order
+
+
+def charged(entry: Node, relation: str) -> tuple[Fraction | None, Cost]:
+    """The order of an entry of a ledger, and its price as it is summed: no less than its event counts."""
+    price, said = sums(entry["price"]), ((entry.get("more") or {}).get("orders") or {}).get("sums")
+    if said is None:
+        return None, price
+    order, told = of(said[0]), Cost(price.epsilon, rational(said[1]), price.delta)
+    least = price if entry["event"] is None else counted(entry["event"], relation, order)
+    refuse(told.rho < least.rho, f"entry {entry['number']} counts less than its events have at the order of the ledger")
+    return order, told
+
+
+def restated(entry: Node, order: Fraction, before: Cost, texts: Sequence[str]) -> Cost:
+    """The sums before, as an entry states them at the order of the largest cap: no less than what was paid for counts there."""
+    paid = [one for one in map(read, map(str.encode, texts)) if one["kind"] in ("spend", "adopt")]
+    spent, least = sums(entry["spent"]), Fraction(0)
+    for one in paid:
+        rho = sums(one["price"]).rho
+        told = rho if one["event"] is None else counted(one["event"], one["price"]["neighbours"], order).rho
+        least += Cost(None, min(rho, told), Fraction(0)).rounded.rho
+    refuse(not least <= spent.rho <= before.rho, f"entry {entry['number']} restates the sums at a Renyi order, and they are less")
+    share = 1 - rational(entry.get("split", "1/2"))
+    caps = [(rational(one["cap"]["epsilon"]), share * rational(one["cap"]["delta"])) for one in (*paid, entry)]
+    best, kept = (max(largest(*cap, each) for cap in caps) for each in (None, order))
+    refuse(best > kept * (1 + Fraction(1, 10**9)), f"the Renyi order of entry {entry['number']} is not that of the largest cap")
+    return Cost(before.epsilon, spent.rho, before.delta)

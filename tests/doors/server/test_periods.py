@@ -1,0 +1,276 @@
+"""A budget of each period behind the door: the same replies on neighbouring tables, balances in tenths, engines that agree."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from by_month import CATALOG, KEY, Clinic, declared
+from served import seen
+from serving import serving
+from tacit.accounting.ledger.by_period import StandingInPeriods
+from tacit.doors.server import engine as engine_module
+from tacit.doors.server.calls import Call
+from tacit.doors.server.desk import Desk, desk
+from tacit.doors.server.sandbox.kernel import KNOWN
+from tacit.doors.server.settings import Settings, check_exposure
+from tacit.privacy.catalog import having_begun
+from tacit.query.engines import opening
+from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of
+from tacit.session import open as open_data
+from visiting import Visitor
+
+CLINIC = Clinic(
+    tuple((person, person % 10) for person in range(20)),
+    tuple((person, f"2025-{month:02}-{1 + person:02}", (person + month) % 10) for person in range(20) for month in range(1, 5)),
+    tuple((person, f"2025-{month:02}-{2 + person:02}", person % 3) for person in range(0, 20, 2) for month in (1, 3)),
+)
+FEBRUARY = "SELECT COUNT(*) AS n FROM visits WHERE day BETWEEN DATE '2025-02-01' AND DATE '2025-02-28'"
+QUESTIONS = [
+    "SELECT COUNT(*) AS n FROM visits",
+    FEBRUARY,
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits GROUP BY month",
+    "SELECT COUNT(DISTINCT patient) AS n FROM visits",
+    "SELECT AVG(cost) AS c FROM visits WHERE day >= DATE '2025-04-01'",
+    "SELECT COUNT(*) AS n FROM patients",
+    "SELECT COUNT(*) AS n FROM visits JOIN labs ON visits.patient = labs.patient",
+    "SELECT COUNT(*) AS n FROM visits WHERE day > DATE '2025-06-01'",
+    "SELECT COUNT(*) AS n FROM visits JOIN labs ON visits.patient = labs.patient "
+    "AND DATE_TRUNC('month', visits.day) = DATE_TRUNC('month', labs.taken)",
+]
+ANALYSTS = "[analysts.ana]\nepsilon = 0.5\n[analysts.bob]\n"
+
+
+@dataclass
+class Door:
+    """A desk, and the tokens of its accounts."""
+
+    desk: Desk
+    tokens: dict[str, str]
+
+    def call(self, operation: str, by: str = "ana", **given: Any) -> Any:
+        return self.desk.handle(Call(operation, self.tokens[by], given))
+
+    def told(self, operation: str, by: str = "ana", **given: Any) -> Any:
+        return json.loads(self.call(operation, by, **given).body)
+
+
+@contextmanager
+def door(folder: Path, clinic: Clinic = CLINIC, budget: str = "", analysts: str = "") -> Iterator[Door]:
+    """The clinic behind a desk, its budget one of each month."""
+    shutil.rmtree(folder, ignore_errors=True)
+    made = declared(folder, clinic, budget=budget)
+    (folder / "tacit.toml").write_text(CATALOG.format(budget=budget, visits="") + analysts, "utf-8")
+    made.kept.mkdir(exist_ok=True)
+    (made.kept / "rank.key").write_text(KEY)
+    with open_data(folder / "tacit.toml", own_process=False) as data:
+        data.prepare(yes=True, through="2025-04")
+        data.begin_scratch("a test")
+        place = desk(data)
+        roles = {"ana": "analyst", "bob": "analyst", "cara": "curator", "otto": "auditor"}
+        tokens = {name: place.office.accounts.add(name, role, declared=data.catalog.analysts).token for name, role in roles.items()}
+        yield Door(place, tokens)
+        place.office.records.close()
+
+
+def transcript(place: Door) -> list[Any]:
+    """What an analyst sees of each question, and of the budget after it."""
+    found: list[Any] = [seen(place.call("catalog"))]
+    for sql in QUESTIONS:
+        found += [(sql, seen(place.call("explain", sql=sql, epsilon="0.05"))), seen(place.call("ask", sql=sql, epsilon="0.05"))]
+        found.append(seen(place.call("budget")))
+    return [*found, seen(place.call("history"))]
+
+
+def test_one_person_in_one_month_changes_nothing_but_released_digits(tmp_path):
+    with door(tmp_path / "one") as one:
+        first = transcript(one)
+    with door(tmp_path / "two", CLINIC.without(4, 2)) as two:
+        assert transcript(two) == first
+    answered = [each for each in first if isinstance(each, tuple) and each[0] == 200]
+    assert len(answered) > len(QUESTIONS)
+
+
+# --- balances ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_names_the_periods_and_what_they_have_left(tmp_path):
+    with door(tmp_path) as place:
+        told = place.told("ask", sql=FEBRUARY, epsilon="0.25")
+        assert (told["periods"], told["left"]["epsilon"]) == ("2025-02", "0.7")  # 0.75, in tenths
+        assert place.told("ask", sql=QUESTIONS[0], epsilon="0.05")["periods"] == "2025-01 to 2025-04"
+        explained = place.told("explain", sql="SELECT COUNT(*) AS n FROM visits WHERE day < DATE '2025-02-01'", epsilon="0.1")
+        assert explained["charged"] == [{"periods": "2025-01", "lifetime": "epsilon 0.1", "left": "0.9"}]
+        budget = place.told("budget")
+        assert [(each["periods"], each["questions"], each["left"]["epsilon"]) for each in budget["periods"]] == [
+            ("2025-01", 1, "0.9"), ("2025-02", 2, "0.7"), ("2025-03 to 2025-04", 1, "0.9"),
+        ]  # fmt: skip
+        entries = place.told("history")["entries"]
+        assert [(each["periods"], each["price_in_each"]["epsilon"]) for each in entries] == [
+            ("2025-01 to 2025-04", "0.05"), ("2025-02", "0.25"),
+        ]  # fmt: skip
+        assert place.told("answer", entry=entries[1]["entry"])["periods"] == "2025-02"
+
+
+def test_others_show_in_tenths_alone_and_never_their_periods_questions(tmp_path):
+    """Two worlds that differ in what bob asked, by less than a tenth of each period: ana sees the same bytes."""
+    replies = []
+    for number, asked in enumerate(
+        ([("0.31", FEBRUARY)], [("0.33", FEBRUARY)], [("0.31", FEBRUARY), ("0.02", FEBRUARY + " AND cost > 3")])
+    ):
+        with door(tmp_path / str(number)) as place:
+            for epsilon, sql in asked:
+                assert place.call("ask", "bob", sql=sql, epsilon=epsilon).status == 200
+            replies.append((place.told("budget"), place.told("explain", sql=FEBRUARY + " AND cost > 1", epsilon="0.1")["charged"]))
+    assert replies[0] == replies[1] == replies[2]
+    assert [(each["questions"], each["left"]["epsilon"]) for each in replies[0][0]["periods"]] == [
+        (0, "1"), (0, "0.6"), (0, "1"),
+    ]  # fmt: skip
+
+
+def test_exact_balances_of_others_are_caught(tmp_path, monkeypatch):
+    monkeypatch.setattr(StandingInPeriods, "rounded", lambda self, up: self)
+    lefts = []
+    for number, epsilon in enumerate(("0.31", "0.33")):
+        with door(tmp_path / str(number)) as place:
+            place.call("ask", "bob", sql=FEBRUARY, epsilon=epsilon)
+            standing = place.desk.office.seen(place.desk.office.data.ledger.standing("ana"))
+            lefts.append(standing.left.epsilon)
+    assert lefts[0] != lefts[1]
+
+
+def test_refusals_by_what_all_have_spent_say_nothing_more(tmp_path):
+    with door(tmp_path, budget="") as place:
+        assert place.call("ask", "bob", sql=FEBRUARY, epsilon="0.7").status == 200
+        refused = place.told("ask", sql=QUESTIONS[0], epsilon="0.5")["error"]
+        assert refused["message"] == "the budget of the data set does not admit this question"
+        assert "2025" not in json.dumps(refused)
+        for month in ("01", "03", "04"):
+            for number in range(2):
+                sql = f"SELECT COUNT(*) AS n FROM visits WHERE day BETWEEN DATE '2025-{month}-01' AND DATE '2025-{month}-28'"
+                assert place.call("ask", "bob", sql=f"{sql} AND cost > {number}", epsilon="0.4").status == 200
+
+
+def test_a_refusal_by_the_lifetime_says_nothing_more(tmp_path):
+    with door(tmp_path) as place:
+        text = (tmp_path / "tacit.toml").read_text("utf-8")
+        (tmp_path / "tacit.toml").write_text(text.replace("lifetime = { epsilon = 12", "lifetime = { epsilon = 1"), "utf-8")
+        assert place.call("ask", "bob", sql=FEBRUARY, epsilon="0.71").status == 200
+        refused = place.told("ask", sql=QUESTIONS[4], epsilon="0.5")["error"]
+        assert (refused["code"], refused["message"]) == (
+            "budget_exceeded", "the budget of a person's lifetime does not admit this question",
+        )  # fmt: skip
+
+
+def test_the_caps_of_an_analyst_count_in_each_period(tmp_path):
+    with door(tmp_path, analysts=ANALYSTS) as place:
+        assert place.call("ask", sql=FEBRUARY, epsilon="0.4").status == 200
+        refused = place.told("ask", sql=QUESTIONS[0], epsilon="0.2")["error"]
+        assert refused["message"].startswith("ana's own budget does not admit this question in 2025-02")
+        assert "2025-01, 2025-03 to 2025-04, which have enough" in refused["remedy"]
+        assert place.call("ask", sql=QUESTIONS[4], epsilon="0.4").status == 200
+        assert place.call("ask", "bob", sql=QUESTIONS[0], epsilon="0.2").status == 200
+        place.call("set_caps", "cara", name="bob", epsilon="0.3")
+        assert place.told("ask", "bob", sql=QUESTIONS[2], epsilon="0.2")["error"]["message"].startswith("bob's own budget")
+
+
+def test_questions_at_most_counts_in_each_period(tmp_path):
+    with door(tmp_path, budget="questions_at_most = 1") as place:
+        assert place.call("ask", sql=FEBRUARY, epsilon="0.1").status == 200
+        assert place.told("ask", sql=QUESTIONS[0], epsilon="0.1")["error"]["code"] == "budget_exceeded"
+        assert place.call("ask", sql=QUESTIONS[4], epsilon="0.1").status == 200
+
+
+# --- engines -----------------------------------------------------------------------------------------------------------------
+
+
+def _answering(place: Door) -> Any:
+    """The engine of a server, over the same files; in this process."""
+    catalog = replace(place.desk.office.data.catalog, per=replace(place.desk.office.data.catalog.per, begun=None, versions=()))
+    return engine_module._open(having_begun(catalog, catalog.per), opening(catalog, None), "")
+
+
+def _disagreements(place: Door, answering: Any) -> list[str]:
+    """The questions that the clerk admits and the engine would not run."""
+    data, wrong = place.desk.office.data, []
+    for sql in QUESTIONS:
+        asked = engine_module.Request(Fraction(1, 20))
+        try:
+            paid = engine_module.derived(sql, asked, data.as_prepared, data.public)[0]
+        except engine_module.Refused:
+            continue
+        derived = engine_module.derived(sql, asked, answering.catalog, answering.public)
+        prints = [fingerprint_of(quote, data.version) for quote in derived]
+        if fingerprint_of(paid, data.version) not in prints or not answering._is_affordable(derived[0]):
+            wrong.append(sql)
+    return wrong + (["pricing"] if pricing_of(data.as_prepared) != pricing_of(answering.catalog) else [])
+
+
+def test_the_engine_runs_what_the_clerk_admits(tmp_path, monkeypatch):
+    with door(tmp_path) as place:
+        assert _disagreements(place, _answering(place)) == []
+        monkeypatch.setattr(engine_module, "as_recorded", lambda catalog, info: catalog)  # planted: all periods of the bounds
+        assert "pricing" in _disagreements(place, _answering(place))
+
+
+def test_the_engine_runs_nothing_that_no_lifetime_affords(tmp_path):
+    with door(tmp_path) as place:
+        answering = _answering(place)
+        wanted = engine_module.Request(Fraction(1))
+        quote = engine_module.derived(QUESTIONS[0], wanted, answering.catalog, answering.public)[0]
+        assert answering._is_affordable(quote)
+        answering.catalog = replace(answering.catalog, per=replace(answering.catalog.per, lifetime=(Fraction(2), Fraction(0))))
+        assert not answering._is_affordable(quote)
+
+
+def test_a_catalog_with_periods_is_served(tmp_path):
+    with door(tmp_path) as place:
+        check_exposure(Settings(port=0), place.desk.office.data.catalog)
+
+
+@pytest.mark.skipif(not KNOWN, reason="the sandbox needs Linux")
+def test_a_real_server_answers_with_periods(tmp_path):
+    with door(tmp_path) as place:
+        tokens = place.tokens
+    with serving(tmp_path, tokens) as server:
+        status, told = server.ask(FEBRUARY, epsilon="0.25")
+        assert (status, told["periods"], told["left"]["epsilon"]) == (200, "2025-02", "0.7")
+        status, told = server.ask(QUESTIONS[-1], epsilon="0.05")
+        assert (status, told["periods"]) == (200, "2025-01 to 2025-04")
+        assert server.ask(FEBRUARY + " AND cost > 2", epsilon="0.8")[1]["error"]["code"] == "budget_exceeded"
+
+
+# --- pages -------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_budget_page_shows_each_period(tmp_path):
+    with door(tmp_path) as place:
+        page = Visitor(place.desk).log_in(place.tokens["ana"])
+        page.spend(FEBRUARY, "0.25")
+        text = page.get("/budget").text
+        assert "2025-03 to 2025-04" in text
+        assert "Your questions in each: 1" in text
+        shown = page.post(
+            "/price", sql="SELECT COUNT(*) AS n FROM visits WHERE day < DATE '2025-02-01'", kind="epsilon", epsilon="0.9"
+        )
+        assert "0.1 of 1" in shown.text, "the price is compared with what its own period has left"
+
+
+def test_the_owner_sees_each_period(tmp_path):
+    with door(tmp_path) as place:
+        assert place.call("ask", sql=FEBRUARY, epsilon="0.25").status == 200
+        told = place.told("overview", "cara")
+        assert [(each["periods"], each["left"]) for each in told["periods"]] == [
+            ("2025-01", "1"), ("2025-02", "0.75"), ("2025-03 to 2025-04", "1"),
+        ]  # fmt: skip
+        assert told["lifetime"] == {"cap": "12", "left": "11.75"}
+        page = Visitor(place.desk).log_in(place.tokens["cara"])
+        assert "2025-03 to 2025-04" in page.get("/owner").text
