@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgers import UNIT, events, opened, policy, pure
+from services import fresh_database
 from tacit.accounting.composition import Cost, cost_under
 from tacit.accounting.filter import NOTHING_SPENT, Filter
 from tacit.accounting.ledger import by_period
@@ -102,9 +103,11 @@ def test_a_ledger_admits_what_every_period_alone_would_admit(tmp_path_factory, a
     assert ledger.verify().whole
 
 
-@pytest.fixture
-def address(tmp_path):
-    return str(tmp_path / "ledger.sqlite")
+@pytest.fixture(params=["sqlite", "postgres"])
+def address(request, tmp_path):
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.sqlite")
+    return fresh_database(request.getfixturevalue("postgres_url"))
 
 
 def test_a_refusal_names_the_periods_that_have_too_little_and_those_that_have_enough(address):
@@ -120,11 +123,14 @@ def test_a_lifetime_is_charged_for_the_whole_person(address):
     """A question over twelve months: 1 in each, 12 in a lifetime; a second one is refused by the lifetime alone."""
     ledger = opened(address, by_period_of(lifetime=12, epsilon=2))
     twelve, whole = ((24300, 24311),), Cost(Fraction(12), Fraction(72), Fraction(0), UNIT)
+    twice = Cost(Fraction(2), Fraction(2), Fraction(0), UNIT)
     granted = ledger.reserve(sale(pure(1), twelve, whole=whole))
     assert isinstance(granted, Granted)
     assert (granted.entry.price.epsilon, granted.entry.in_periods.price.epsilon) == (12, 1)
     with pytest.raises(BudgetExceeded, match="a person's lifetime"):
         ledger.reserve(sale(pure("0.1"), ((24312, 24312),)))
+    with pytest.raises(BudgetExceeded, match="about fewer periods"):  # what fits depends on how many there are
+        opened(address, by_period_of(lifetime=13, epsilon=2)).reserve(sale(pure(1), ((24312, 24313),), whole=twice))
     planted = opened(address, by_period_of(lifetime=12, epsilon=2))
     cheap = Cost(Fraction(1), Fraction(1, 2), Fraction(0), UNIT)
     assert not planted.caps.lifetime.filter.admits(planted.spent(), cheap)
@@ -181,9 +187,10 @@ def test_other_units_are_refused_after_the_first_question(address):
 # --- the books ---------------------------------------------------------------------------------------------------------------
 
 
-def test_changed_sums_are_found(address):
+def test_changed_sums_are_found(tmp_path):
     import sqlite3
 
+    address = str(tmp_path / "ledger.sqlite")
     ledger = opened(address, by_period_of())
     ledger.reserve(sale(pure("0.5"), ((1, 3),)))
     assert ledger.verify().whole

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import tacit
 from by_month import CATALOG, HEADERS, KEY, Clinic, declared
 from stored import write_csv
 from tacit.data.catalog import parse_catalog
@@ -23,7 +24,7 @@ from tacit.data.catalog.periods import begun_through
 from tacit.data.prepare import adding, keeping, prepare
 from tacit.data.prepare.adding import add, given_files
 from tacit.data.store import LOCK, _only_one, attach_parts, open_store, store_file, store_info, stored_files
-from tacit.errors import InvalidCatalog, InvalidInput, StoreUnusable
+from tacit.errors import BudgetExceeded, InvalidCatalog, InvalidInput, StoreUnusable
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, having_begun
 from tacit.privacy.periods import renewed
@@ -216,6 +217,29 @@ def test_an_addition_renews_every_open_period_and_no_closed_one(tmp_path):
     assert after.versions == ((january, january, before.version), (february, march, after.version))
     assert after.version != before.version
     assert (after.begun, after.closed, after.added) == ((january, march), january, 1)
+
+
+def test_answers_about_closed_periods_stay_free_and_the_budget_of_now_binds(tmp_path):
+    made = first(tmp_path / "clinic", Clinic(((1, 3),), ((1, "2025-01-02", 3), (2, "2025-02-03", 1))), "2025-02", "2025-01")
+    place, all_of_it = made.folder / "tacit.toml", "SELECT COUNT(*) FROM visits"
+    january = f"{all_of_it} WHERE day < DATE '2025-02-01'"
+    with tacit.open(place, own_process=False) as data:
+        data.begin_scratch("a test")
+        ana = data.session()
+        paid = [ana.sql(text, epsilon="0.2") for text in (january, all_of_it)]
+        more = write_csv(made.folder / "more.csv", HEADERS["visits"], [(3, "2025-02-14", 5)])
+        data.prepare(add=[f"visits={more}"], reason="a test")
+        again = [ana.sql(text, epsilon="0.2") for text in (january, all_of_it)]
+        assert [each.receipt.again for each in again] == [True, False], "only the answer about the closed month is repeated"
+        assert again[0]["count"] == paid[0]["count"]
+        assert again[0].receipt.data_version == paid[0].receipt.data_version != again[1].receipt.data_version
+        text = place.read_text()
+        place.write_text(text.replace("epsilon = 1\n", "epsilon = 0.5\n", 1))
+        with pytest.raises(BudgetExceeded, match="does not admit this question"):
+            ana.sql(all_of_it, epsilon="0.15")
+        place.write_text(text)
+        with pytest.raises(InvalidInput, match="afresh"):
+            data.prepare(reason="a test")
 
 
 # --- refused -----------------------------------------------------------------------------------------------------------------

@@ -92,6 +92,8 @@ def test_a_naive_map_shows_occupied_origins_only():
 def test_dropping_and_maps_without_a_bob_are_refused():
     with pytest.raises(InvalidInput, match="keep-chances"):
         longest_commute(offer(Terms(20, DELTA, "uniform:0.5")), HOMES)
+    with pytest.raises(InvalidInput, match="a prior"):
+        longest_commute(offer(Terms(20, 1e-9, prior="distance")), HOMES)
     one = made_state(blocks=30, workplaces=1, jobs=3000)
     totals = one.totals(one.blocks.zones("county"))
     with pytest.raises(InvalidInput, match="no target found"):

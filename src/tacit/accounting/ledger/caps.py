@@ -45,11 +45,12 @@ def order_of(budgets: Iterable[Budget], for_events: Fraction) -> Fraction | None
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """A cap with its filter, whose it is, and where it is declared."""
+    """A cap with its filter, whose it is, and where it is declared; `in_all` if a question counts in it for all of its periods."""
 
     filter: Filter
     whose: str
     declared: str
+    in_all: bool = False
 
     def require(self, state: State, price: Cost) -> State:
         """The sums with the price, or a refusal; whatever passes is also affordable, which is all that an engine can ask."""
@@ -62,7 +63,9 @@ class Cap:
         name = "delta" if delta_fails else ("rho" if price.epsilon is None else "epsilon")
         rest = getattr(left, name)
         less = f"ask for a smaller {'delta' if delta_fails else 'epsilon'}"
-        if name == "epsilon" and rest:
+        if self.in_all:  # how much less depends on its periods
+            less = "ask for a smaller epsilon, or about fewer periods"
+        elif name == "epsilon" and rest:
             less = f"ask with epsilon={at_most(rest)} or less"
         elif name == "rho":
             less = "ask for a smaller epsilon, or omit delta"
@@ -248,7 +251,7 @@ class Admission:
         if budget is None:
             return None
         within = filter_for(budget, self.policy.neighbours, self.for_events, self.orders.sums)
-        return Cap(within, "the budget of a person's lifetime", "lifetime of [budget]")
+        return Cap(within, "the budget of a person's lifetime", "lifetime of [budget]", in_all=True)
 
     def analyst(self, name: str) -> Analyst:
         """The policy for an analyst, under the normal form of the name."""

@@ -151,6 +151,8 @@ def longest_commute(offer: Offer, homes: Homes, maps: int = 5) -> Commutes:
     >>> [outcome.name for outcome in found.outcomes], found.outcomes[0].found, found.holds
     (['true map', 'noise on occupied origins only', 'private map'], 1.0, True)
     """
+    if offer.terms.weighted:
+        raise InvalidInput("a prior is not supported: the adversary's rule requires the same noise on every origin")
     if not isinstance(offer.terms.keeping, All):
         raise InvalidInput(
             "keep-chances are not supported: the adversary's rule requires maps on which every origin keeps its noise"

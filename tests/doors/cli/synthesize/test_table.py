@@ -248,6 +248,8 @@ def test_two_tables_are_written_into_a_folder(tmp_path: Path, monkeypatch: pytes
     assert {line.split(",")[0] for line in trips[1:]} <= {line.split(",")[0] for line in people[1:]}
     receipt = json.loads((tmp_path / "made/trips.csv.receipt.json").read_text())
     assert receipt["keys"] == {"people": "id", "trips": "person"}
+    check = ["synthesize", "check-analysis", "made/trips.csv", "--columns", "way,people__sex"]
+    assert "were measured together" in CliRunner().invoke(app, check).output, "a column of the child with one of its parent"
     again = CliRunner().invoke(app, [*words, "--json"], prog_name="tacit")
     assert json.loads(again.output)["notes"][-1] == "measured before: nothing was spent"
     for wrong in (("--format", "xlsx"), ("--epsilon", "1000"), ("--seed", "3")):

@@ -109,8 +109,10 @@ class SyntheticFamily:
     def save(self, folder: str | Path, ending: str = ".parquet") -> list[Path]:
         """Write both tables into a folder, each with receipt and certificate beside it; returns their paths."""
         places = [Path(folder) / f"{name}{ending}" for name in self.tables]
-        for place, columns in zip(places, self.tables.values(), strict=True):
-            save_rows(columns, self.to_dict(), place, self.certified)
+        told = self.to_dict()
+        for place, (name, columns) in zip(places, self.tables.items(), strict=True):
+            own = {**told, "table": name, "margins": told["margins"][name]}  # so that check-analysis reads each by itself
+            save_rows(columns, own, place, self.certified)
         return places
 
     def to_dict(self) -> dict[str, Any]:
