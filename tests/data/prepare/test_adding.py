@@ -86,7 +86,7 @@ def generated(seed: int, texts: bool) -> list[tuple[str, tuple]]:
     return rows
 
 
-@pytest.mark.parametrize(("seed", "texts"), [(0, False), (1, True), (2, True)])
+@pytest.mark.parametrize(("seed", "texts"), [(0, False), pytest.param(1, True, marks=pytest.mark.slow), (2, True)])
 def test_a_store_that_grew_is_that_of_all_rows_at_once(seed, texts, tmp_path):
     rows, patients = generated(seed, texts), ((1, 3), (2, 5), (9, 1))
     arrivals = [rows[:20], rows[20:25], rows[25:26], rows[26:50], rows[50:]]
@@ -106,8 +106,8 @@ def test_joined_files_hold_the_same_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(keeping, "MOST_ALIKE", 3)
     rows = [(person, f"{month}-02", cost) for month in MONTHS for person in (1, "a") for cost in range(3)]
     grown = first(tmp_path / "grown", Clinic(((1, 3),)), MONTHS[-1])
-    for place in range(0, len(rows), 2):
-        grown = added(grown, visits=rows[place : place + 2], closed=MONTHS[place // 6 - 1] if place >= 6 else None)
+    for place in range(0, len(rows), 3):
+        grown = added(grown, visits=rows[place : place + 3], closed=MONTHS[place // 6 - 1] if place >= 6 else None)
     with closing(open_store(store_file(grown))) as engine:
         kinds = Counter(each.kind for each in stored_files(engine))
     assert kinds["rows"] <= 6

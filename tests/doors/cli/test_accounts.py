@@ -66,7 +66,7 @@ def test_what_if(begun):
         assert data.session("ana").questions_left(0.1) == 5
         data.session("ana").sql("SELECT COUNT(*) FROM people", epsilon="0.1")
         assert data.session("ana").questions_left(0.1) == 4
-        assert data.questions_left(0.01) == 386
+        assert data.questions_left(0.01) == 426
         assert data.session("ana").questions_left("0.01") == data.questions_left("0.01", 0, "Ana") == 40
 
 

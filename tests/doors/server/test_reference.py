@@ -73,6 +73,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "simultaneous": {"simultaneous": True},
     "interval": {"interval": False, "sql": "SELECT MEDIAN(cost) AS m FROM visits"},
     "weights": {"weights": {"n": "2"}},
+    "loss": {"loss": "largest"},
     "groups": {"groups": 20_000},
 }
 PLAIN = "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward"

@@ -51,8 +51,9 @@ Reading = Callable[[str, int, int], dict[int, Rows]]  # the pages of an account 
 # --- a page of sums as text --------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=1024)
 def rows_text(rows: Rows) -> str:
-    """A page as text.
+    """A page as text. A spend needs it for the store and for digests before and after, so the last ones are kept.
 
     >>> rows_text(((2, (1, 2, 0, 1)), (126, NOTHING)))
     '2:1,2,0,1;7e:0,0,0,0'

@@ -69,9 +69,9 @@ def combine(
     moves on average, the noise of the release moved already, and it is taken off.
 
     >>> print(combine([10.2, 9.7, 10.4, 9.9, 10.3]))
-    10.1, 95 % interval 9.21293 to 10.9871 (the real rows; 5 copies)
+    10.1, 95 % interval 9.21327 to 10.9867 (the real rows; 5 copies)
     >>> print(combine([10.2, 9.7, 10.4, 9.9, 10.3], [0.5] * 5, released=10.4))
-    10.7, 95 % interval 9.14684 to 12.2532 (the population; 5 copies)
+    10.7, 95 % interval 9.16597 to 12.234 (the population; 5 copies)
     """
     from scipy.special import ndtri, stdtrit
 
