@@ -128,7 +128,7 @@ def test_the_same_question_has_the_same_answer_at_no_charge(data):
     assert [column.name for column in other_names.columns] == ["place", "count"]
     assert other_names["count"] == first["n"]
     assert entries(data) == 1
-    assert ana.sql(COUNT, epsilon="0.5").receipt.entry == data.ledger.head.number - 1
+    assert ana.sql(COUNT, epsilon="0.5", fresh=True).receipt.entry == data.ledger.head.number - 1
 
 
 def test_another_analysts_answer_costs_the_asker_what_a_new_one_would(data):
@@ -175,7 +175,7 @@ def test_a_lowered_budget_binds_sessions_that_are_open(data, folder):
     ana.sql(COUNT, epsilon=1)
     (folder / "tacit.toml").write_text(CATALOG.replace("epsilon = 10", "epsilon = 1"))
     with pytest.raises(BudgetExceeded, match="data set"):
-        ana.sql(COUNT, epsilon="0.5")
+        ana.sql(COUNT, epsilon="0.5", fresh=True)
 
 
 def test_a_catalog_that_is_gone_stops_sessions_that_are_open(data, folder):
@@ -253,7 +253,7 @@ def test_a_missing_or_older_ledger_stops_answers_until_it_is_adopted(data, folde
     data.session("ana").sql(COUNT, epsilon=1)
     ledgers = sorted(kept.glob("ledger.sqlite*"))
     old = {path: path.read_bytes() for path in ledgers}
-    data.session("ana").sql(COUNT, epsilon="0.5")
+    data.session("ana").sql(COUNT, epsilon="0.5", fresh=True)
     data._opened = None
     for path in kept.glob("ledger.sqlite*"):
         path.unlink()
@@ -264,7 +264,7 @@ def test_a_missing_or_older_ledger_stops_answers_until_it_is_adopted(data, folde
         older.session("ana").sql(COUNT, epsilon="0.25")
     assert older.adopt("restored from a backup") == 3
     assert older.ledger.spent().epsilon == Fraction(3, 2), "adopting never makes budget"
-    assert older.session("ana").sql(COUNT, epsilon="0.25").receipt.entry == 4
+    assert older.session("ana").sql(COUNT, epsilon="0.25", fresh=True).receipt.entry == 4
     for path in kept.glob("ledger.sqlite*"):
         path.unlink()
     with pytest.raises(StoreUnusable, match="ledger"):
@@ -311,7 +311,7 @@ def test_nobody_watches_the_last_step_unless_a_test_does(data, monkeypatch):
     assert data.runner.observers == ()
     seen = []
     monkeypatch.setattr(data.runner, "observers", [lambda quote, exact, released: seen.append((quote, repr(exact)))])
-    data.session("ana").sql(COUNT, epsilon="0.5")
+    data.session("ana").sql(COUNT, epsilon="0.5", fresh=True)
     assert len(seen) == 1
     assert "Sealed(...)" in seen[0][1]
 

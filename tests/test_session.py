@@ -274,7 +274,7 @@ def test_weights_are_recorded_and_make_another_question(two: tuple[Any, Any]) ->
     from tacit.query.language.sql import parse
 
     odd = 'SELECT COUNT(*) AS n, SUM(age) AS "a /* b */" FROM visits'
-    ana.sql(odd, epsilon=0.25, weights={"a /* b */": 2})
+    ana.sql(odd, epsilon=0.25, weights={"a /* b */": 2}, fresh=True)
     *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
     assert parse(entry.question).items == parse(odd).items, "what the ledger records can be read again"
     assert ana.table("visits").agg(n="count(*)", age="sum(age)").release(epsilon=0.25, weights={"age": 3}).receipt.again

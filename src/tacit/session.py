@@ -25,7 +25,7 @@ from tacit.privacy.catalog import analyst_name
 from tacit.privacy.periods import named
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, may_select_from_answers
-from tacit.query.language.margins import margins_sql
+from tacit.query.language.margins import in_intervals, margins_sql
 from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, is_list, pointing, read
 from tacit.query.language.syntax import Select, Statement
@@ -37,7 +37,7 @@ from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for
 from tacit.release.elsewhere.packed import parts_text
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, all_once, once, one_exit
-from tacit.release.tabulate import answer, empty_columns, free_answer, labels_of, without_rows
+from tacit.release.tabulate import answer, answer_without_rows, free_answer, labels_of
 
 if TYPE_CHECKING:
     from tacit.accounting.filter import Left
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tacit.release.answers import Answers
     from tacit.release.bounds import BoundsProposal
     from tacit.release.certificates.certificate import Certificate
+    from tacit.release.implied import Implied
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -86,8 +87,8 @@ class Session:
         """The answer to SQL: `epsilon=` (and `delta=`), or `error=` with `confidence=`; a budget written in the SQL counts.
 
         `params` has the values of `?`, `$1` and `:name`; they are literals of the question, and recorded as such. A question of
-        public tables or the catalog alone is free. With `tidy=True` counts are whole and not negative, and totals agree with their
-        parts.
+        public tables or the catalog alone is free, and so is what follows from answers that this analyst has paid for, at least as
+        exactly (`fresh=True` pays for new numbers). With `tidy=True` counts are whole, not negative, and agree with their totals.
         """
         with pointing(question):
             if (select := explained_text(question)) is not None:
@@ -98,7 +99,7 @@ class Session:
 
     def _lines_explained(self, select: str, params: Parameters, budget: Mapping[str, Any]) -> Answer:
         """EXPLAIN SELECT ...: the lines of its explanation as rows, which are free."""
-        given = {name: value for name, value in budget.items() if name != "tidy"}
+        given = {name: value for name, value in budget.items() if name not in ("tidy", "fresh")}
         return free_answer((("explanation", tuple(str(self.explain(select, params=params, **given)).splitlines())),))
 
     def _read(self, question: str, params: Parameters) -> Written:
@@ -115,24 +116,13 @@ class Session:
         assert isinstance(asked, Select)  # noqa: S101  # all else is free
         if may_select_from_answers(asked) and (derivation := self._derivation(asked)) is not None:
             return self._derived(derivation, asked, budget, text)
-        tidy, priced = (
-            truth_of(budget.get("tidy", False), "tidy"),
-            {name: value for name, value in budget.items() if name != "tidy"},
-        )
+        tidy, fresh = (truth_of(budget.get(name, False), name) for name in ("tidy", "fresh"))
+        priced = {name: value for name, value in budget.items() if name not in ("tidy", "fresh")}
         if asked.limit == 0:
             wanted = request_of(asked.options, or_one(asked.options, priced))
-            return self._without_rows(asked, wanted)
-        answer = self.answer(asked, request_of(asked.options, priced), text)
+            return answer_without_rows(asked, wanted, self.data.as_prepared, self.data.public)
+        answer = self.answer(asked, request_of(asked.options, priced), text, fresh)
         return answer.tidy() if tidy else answer
-
-    def _without_rows(self, asked: Select, wanted: Request) -> Answer:
-        """The columns of a question, or of rows, that asks for none of them (LIMIT 0)."""
-        from tacit.query.no_rows import columns_of_rows, plan_without_rows
-
-        catalog, public = self.data.as_prepared, self.data.public
-        if (columns := columns_of_rows(asked, catalog, public)) is not None:
-            return empty_columns([(each.name, each.kind) for each in columns], wanted)
-        return without_rows(plan_without_rows(asked, catalog, public), wanted)
 
     def _derivation(self, asked: Select) -> Derivation | None:
         """The plan of a SELECT from answers; None for a question by itself."""
@@ -144,7 +134,8 @@ class Session:
         """The answer to a SELECT from answers: its questions share the budget, and are admitted in one transaction."""
         from tacit.release.derived import Deriving, derived_answer, empty_answer, together
 
-        tidy, priced = truth_of(budget.get("tidy", False), "tidy"), {name: each for name, each in budget.items() if name != "tidy"}
+        tidy = truth_of(budget.get("tidy", False), "tidy")
+        priced = {name: each for name, each in budget.items() if name not in ("tidy", "fresh")}
         if asked.limit == 0:
             return empty_answer(derivation, request_of(asked.options, or_one(asked.options, priced)))
         wanted = request_of(asked.options, priced)
@@ -175,18 +166,9 @@ class Session:
 
     def _sale(self, offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
         """The sale of a question: its price, and who pays."""
-        sale = Sale(
-            offer.events,
-            self.analyst,
-            text + weights_comment(asked),
-            offer.version,
-            offer.key,
-            offer.tables,
-            self._request,
-            charge=offer.charge,
-            among=among,
-            resumes=self._resumes,
-        )
+        question = text + weights_comment(asked)
+        sale = Sale(offer.events, self.analyst, question, offer.version, offer.key, offer.tables, self._request)
+        sale = replace(sale, charge=offer.charge, among=among, resumes=self._resumes)
         if self._bearer is not None:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
         return sale
@@ -197,14 +179,23 @@ class Session:
         """Counts (and `sums`) by every set of at most `ways` of the columns: one question, whose noise is shaped to all of them.
 
         `loss` is "squares" (the default: the squared errors of all cells together) or "largest". A row has NULL in the columns
-        that its set does not have. Totals agree with their parts, and the whole has one price.
+        that its set does not have. Totals agree with their parts, and the whole has one price. A column of numbers or dates may be
+        in intervals of several widths, "age:5/10"; along `prefixes`, a list of such columns, counts are cumulative.
         """
+        if in_intervals(columns, budget):
+            from tacit.release.ranges import margins_in_intervals
+
+            return margins_in_intervals(self, self._offer, (table, columns, ways, sums, where), {"groups": MOST_SHOWN, **budget})
         return self.sql(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **budget})
 
     def explain_margins(
         self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
     ) -> Explanation:
         """The cost and the error of every margin, for epsilon 1 by default. Spends nothing and opens no private data."""
+        if in_intervals(columns, budget):
+            from tacit.release.ranges import explained_in_intervals
+
+            return explained_in_intervals(self, (table, columns, ways, sums, where), budget)
         return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
 
     @one_exit
@@ -232,31 +223,35 @@ class Session:
         if not select.also:
             alone = self.answer(select, asked, text)
             return Answers((alone,), alone.receipt, alone.certified)
-        offer, sold = self._sold(select, asked, text, lambda *paid: answers_of(self._run(*paid)), KEPT_LIST)
+        offer = self._offer(select, asked, text)
+        sold = self._sold(offer, asked, text, lambda *paid: answers_of(self._run(*paid)), KEPT_LIST)
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=offer.quotes[sold.offer], sold=sold))
         named = named_answers(sold.value, names_of(offer.question, select))
         return named.with_receipt(self._receipt(sold.value.receipt, sold, offer), certified)
 
     def _sold(
-        self, select: Select, asked: Request, text: str, run: Callable[[Offer, Granted, str], Any], form: Form[Any]
-    ) -> tuple[Offer, Sold[Any]]:
+        self, offer: Offer, asked: Request, text: str, run: Callable[[Offer, Granted, str], Any], form: Form[Any]
+    ) -> Sold[Any]:
         """A released value for a plan: paid for, then run; or the one that was released for it before."""
-        self.data.refresh()
         self.data.runner.start()
-        offer = self._offer(select, asked, text)
         sale = self._sale(offer, asked, text)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
-            return offer, once(till, sale, lambda granted: run(offer, granted, text), form)
+            return once(till, sale, lambda granted: run(offer, granted, text), form)
         finally:
             self.data.runner.free()
 
     @one_exit
-    def answer(self, select: Select, asked: Request, text: str | None = None) -> Answer:
+    def answer(self, select: Select, asked: Request, text: str | None = None, fresh: bool = False) -> Answer:
         """Answer one query within `asked`; the ledger records the cost, with the query as SQL, before any data is read."""
+        self.data.refresh()
         text = written(select) if text is None else text
-        offer, sold = self._sold(select, asked, text, self._release, KEPT)
+        offer = self._offer(select, asked, text)
+        if not fresh and (implied := self._implied(offer)) is not None and implied.is_free:
+            left = self.data.ledger.left(self.analyst, offer.charge)
+            return replace(implied.answer(left, offer, [BIASES]), asked=text, certified=Later(self.certificate))
+        sold = self._sold(offer, asked, text, self._release, KEPT)
         quotes = offer.quotes
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
@@ -270,6 +265,15 @@ class Session:
             requested=None,
         )
         return with_names(released, names, labels_of(offer.question))
+
+    def _implied(self, offer: Offer) -> Implied | None:
+        """The answer that this analyst's entries imply to a question that they do not have; by the plan and those entries alone."""
+        calls = {call.name for part in offer.question.parts for call in part.calls}
+        if not calls <= {"count", "sum"} or not self.data.has_ledger or not self.data.ledger.paid_entries(self.analyst, 1):
+            return None
+        from tacit.release.implied import implied_unless_paid
+
+        return implied_unless_paid(self.data, offer, self.analyst)
 
     @one_exit
     def stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> Answer:
@@ -300,6 +304,8 @@ class Session:
             if may_select_from_answers(asked) and (derivation := self._derivation(asked)) is not None:
                 wanted, texts = share_of(wanted, derivation), {written(each): each for each in derivation.questions}
             offers = [self._offer(each, wanted, text) for text, each in texts.items()]
+            if len(offers) == 1 and (implied := self._implied(offers[0])) is not None and implied.is_free:
+                return True
             return all(self.data.ledger.is_paid((offer.key, *offer.older), self.analyst) for offer in offers)
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
@@ -355,6 +361,10 @@ class Session:
             short = remembered if isinstance(question, str) and remembered.keeps(question) else None
             asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, short)
             explanation = explained(asked, budget, asker, self._ledger_view)
+            if self.data.has_ledger and self.data.ledger.paid_entries(self.analyst, 1):
+                from tacit.release.implied import with_words
+
+                explanation = with_words(explanation, self.data, lambda *of: self._implied(self._offer(*of)), asked, budget)
             return replace(explanation, tree=(*lines, *explanation.tree), parameters=named_types(parameters, params))
 
     def _ledger_view(self) -> Seen:

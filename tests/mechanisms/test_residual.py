@@ -323,11 +323,14 @@ def test_widths_grow_with_confidence_and_with_what_is_rounded():
     assert float(replace(each, rounding=2.0).interval("0.9").above) == pytest.approx(widths[1] + 2)
 
 
-def test_noises_of_two_kinds_are_not_added_up():
+def test_noises_of_two_kinds_are_added_up_by_their_exact_law():
     strategy, other = list(strategies((2, 3), ((0, 1),)))[:2]
-    both = Weights((strategy.measurements[0].noise, other.measurements[0].noise), (1.0, 1.0), (1, 1))
-    with pytest.raises(InvalidInput, match="different kinds"):
-        combined_error(both, Fraction(1, 20))
+    both = Weights((strategy.measurements[0].noise, other.measurements[0].noise), (1.0, 0.5), (1, 2))
+    assert len({type(noise) for noise in both.noises}) == 2
+    for missed in (Fraction(1, 2), Fraction(1, 20)):
+        assert small_margins.inside(both, combined_error(both, missed)) >= float(1 - missed) - 1e-9
+    for alone in both.noises:  # planted: the width of one kind alone
+        assert small_margins.inside(both, combined_error(both.of_kind(type(alone)), Fraction(1, 20))) < 0.95
     assert combined_error(Weights((), (), ()), Fraction(1, 20)) == 0
     assert combined_error(both, Fraction(1)) == 0
     with pytest.raises(InvalidInput, match="above 0"):

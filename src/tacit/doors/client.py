@@ -172,7 +172,7 @@ class Remote:
         with _in_words():
             check_answer(content["answer"], content["receipt"])
             answer = answer_from(text)
-        return answer if answer.receipt.entry is None else replace(answer, certified=Later(self.certificate))
+        return replace(answer, certified=Later(self.certificate) if answer.receipt.entry or answer.receipt.entries else None)
 
     def _answers_from(self, text: str) -> Answers:
         """The answers of a reply to a list; their one certificate is asked for when that is wanted."""
@@ -420,7 +420,7 @@ def _request(question: str | Sequence[str], params: Parameters, budget: Mapping[
     rest = dict(budget)
     asked: dict[str, Any] = {"sql": question if isinstance(question, str) else list(question)}
     asked |= {name: decimal_text(exact(value, name)) for name in BUDGET if (value := rest.pop(name, None)) is not None}
-    asked |= {"simultaneous": True} if rest.pop("simultaneous", None) else {}
+    asked |= {name: True for name in ("simultaneous", "fresh") if rest.pop(name, None)}
     asked |= {} if (loss := rest.pop("loss", None)) is None else {"loss": loss}
     asked |= {"interval": False} if rest.pop("interval", None) is False else {}
     if (weights := rest.pop("weights", None)) is not None:

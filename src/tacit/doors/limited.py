@@ -84,7 +84,7 @@ class Limited:
 
     def _reserve(self, question: str, how: dict[str, Any]) -> Fraction:
         """Take the price of a question from the limit before it is asked; returns it."""
-        priced = {name: value for name, value in how.items() if name not in ("groups", "tidy")}
+        priced = {name: value for name, value in how.items() if name not in ("groups", "tidy", "fresh")}
         price: Fraction = self.session.explain(question, **priced).epsilon
         with self._sum.lock:
             if self.most is not None and self._sum.asked + price > self.most:

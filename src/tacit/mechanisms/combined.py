@@ -24,11 +24,16 @@ LEAST_CHANCE = 1e-250  # below it the tail of a double is not one
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Independent noises of one kind: each with the absolute value of its weight, and how many draws of it have that weight."""
+    """Independent noises: each with the absolute value of its weight, and how many draws of it have that weight."""
 
     noises: tuple[Laplace | Gaussian, ...]
     sizes: tuple[float, ...]
     numbers: tuple[int, ...]
+
+    def of_kind(self, kind: type[Laplace | Gaussian]) -> Weights:
+        """The noises of one kind among them."""
+        listed = [each for each in zip(self.noises, self.sizes, self.numbers, strict=True) if isinstance(each[0], kind)]
+        return Weights(*(tuple(each[at] for each in listed) for at in range(3)))  # type: ignore[arg-type]
 
     @property
     def variance(self) -> float:
@@ -59,11 +64,10 @@ def combined_error(weights: Weights, missed: Fraction) -> float:
         return 0.0
     if missed <= 0:
         raise InvalidInput("a chance of a miss must be above 0")
-    if all(isinstance(noise, Gaussian) for noise in weights.noises):
-        return _gaussian(weights, missed) * (1 + SLACK)
-    if all(isinstance(noise, Laplace) for noise in weights.noises):
-        return _laplace(weights, missed) * (1 + SLACK)
-    raise InvalidInput("noises of different kinds are not added up; use Laplace or Gaussian noise for all")
+    normal, heavy = weights.of_kind(Gaussian), weights.of_kind(Laplace)
+    if normal.noises and heavy.noises:  # both parts within their widths, each missed with half of the chance
+        return combined_error(normal, missed / 2) + combined_error(heavy, missed / 2)
+    return (_gaussian(weights, missed) if normal.noises else _laplace(weights, missed)) * (1 + SLACK)
 
 
 def _columns(weights: Weights) -> tuple[Floats, Floats, Floats]:

@@ -424,7 +424,7 @@ class Estimated:
         for pattern in product((1, 0), repeat=len(common)):
             weight, number = spread, apart
             for axis, inside in zip(common, pattern, strict=True):
-                factor, many = _along(sizes[axis], taken[axis], inside, measured.centred)
+                factor, many = along(sizes[axis], taken[axis], inside, measured.centred)
                 weight, number = weight * (factor if axis in part else 1.0), number * many
             yield pattern, weight, number
 
@@ -435,7 +435,7 @@ class Estimated:
         return Interval(float_up(Fraction(width)), float_up(Fraction(width)))
 
 
-def _along(size: int, taken: int, inside: int, centred: bool) -> tuple[float, int]:
+def along(size: int, taken: int, inside: int, centred: bool) -> tuple[float, int]:
     """Along one axis: the weight of a number that is (or is not) among the taken values, and how many such numbers there are."""
     if centred and size == 2:
         return (0.5 if taken == 1 else 0.0), (1 if inside else 0)

@@ -23,7 +23,8 @@ from tacit.privacy.rounding import brief
 
 Floats = NDArray[np.float64]
 Loss = Literal["squares", "largest"]
-LOSSES: tuple[Loss, ...] = ("squares", "largest")
+CUMULATIVE = "cumulative"  # the squares of numbers that are added up along digits: ranges.py
+LOSSES = ("squares", "largest", CUMULATIVE)
 STEPS_LARGEST = 200  # of moving weight to the margins that miss by most
 STEPS_LAPLACE = 300  # of moving epsilon to the measurements that help most
 STEPS_BOTH = 20  # of the same inside each step of the largest variance

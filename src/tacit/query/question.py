@@ -316,13 +316,13 @@ class Question:
 
 def canonical_plan(question: Question) -> str:
     """The text of a plan, the same for all questions that mean the same; whatever they call their columns."""
-    return canonical_text(_without_names(question))
+    return canonical_text(without_names(question))
 
 
-def _without_names(question: Question) -> Question:
+def without_names(question: Question) -> Question:
     outputs = tuple(replace(output, name="") for output in question.outputs)
     keys = tuple(replace(key, name="") for key in question.group.keys)
-    beside, below = (tuple(map(_without_names, parts)) for parts in (question.beside, question.below))
+    beside, below = (tuple(map(without_names, parts)) for parts in (question.beside, question.below))
     return replace(question, outputs=outputs, group=replace(question.group, keys=keys), beside=beside, below=below)
 
 

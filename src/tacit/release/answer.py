@@ -107,6 +107,12 @@ class Receipt:
     entries: tuple[int, ...] = ()  # of a statement made of several answers: the entry of each
     periods: str = ""  # that it was charged to, each with the whole price, where the budget is one of each period
 
+    @property
+    def again_words(self) -> str:
+        """Why nothing was spent: the same was answered before, or it follows from numbers that the analyst has paid for."""
+        is_same = self.entry is not None or not self.entries
+        return AGAIN if is_same else f"nothing was spent: known from {' and '.join(f'entry {each}' for each in self.entries)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Later:
@@ -210,7 +216,7 @@ class Answer:
             **{name: told for name, told in (("entries", list(receipt.entries)), ("periods", receipt.periods)) if told},
             "data_version": receipt.data_version,
             **({"tidied": True} if self.tidied else {}),
-            "notes": [*self.limits, *self.notes, *([AGAIN] if receipt.again else [])],
+            "notes": [*self.limits, *self.notes, *([receipt.again_words] if receipt.again else [])],
         }
 
     def to_json(self) -> str:
@@ -290,16 +296,15 @@ class Answer:
         """The price and the meaning of the error bars, in one line."""
         if self.receipt.entry is None and self.columns and all(column.kind == PUBLIC for column in self.columns):
             return FREE
-        if not self.receipt.epsilon and self.receipt.entry is None:
+        if not self.receipt.epsilon and self.receipt.entry is None and not self.receipt.entries:
             return NO_ROWS
-        spent = f"{AGAIN.capitalize()}." if self.receipt.again else f"Spent: {self._price()}."
+        spent = f"{self.receipt.again_words.capitalize()}." if self.receipt.again else f"Spent: {self._price()}."
         left = "" if self.receipt.left_epsilon is None else f" Remaining: epsilon {at_most(self.receipt.left_epsilon)}."
         return f"{self._intervals()}. {spent}{left}"
 
     def caption(self) -> str:
         """The line of a picture that is published: intervals and price, and never a balance."""
-        exact = self.footer() if self.columns and all(column.kind == PUBLIC for column in self.columns) else ""
-        return exact or f"{self._intervals().removesuffix(' (per value)')}, {self._price()}"
+        return FREE if self.footer() == FREE else f"{self._intervals().removesuffix(' (per value)')}, {self._price()}"
 
     def _intervals(self) -> str:
         if self.columns and not any(column.has_interval for column in self.columns):
@@ -408,9 +413,7 @@ def _plain(value: Any) -> Any:
 
 def _decimals(width: float) -> int:
     """How many decimals to show for an error of this size: two digits of the error."""
-    if not np.isfinite(width) or width <= 0:
-        return 2
-    return int(min(8, max(0, 1 - np.floor(np.log10(width)))))
+    return int(min(8, max(0, 1 - np.floor(np.log10(width))))) if np.isfinite(width) and width > 0 else 2
 
 
 def _labels_json(column: Column) -> dict[str, Any]:

@@ -141,7 +141,7 @@ def _axes(workload: Workload, quote: Quote, at: int) -> tuple[int, ...]:
 
 def together(quote: Quote, parts: Sequence[Noisy]) -> Noisy:
     """The parts in one, with the margins that are added up from released sums: work on what is public already."""
-    if len(parts) == 1:
+    if len(parts) == 1 and not quote.workloads:
         return parts[0]
     estimates = _estimated(quote, parts[0].measured)
     whole = [

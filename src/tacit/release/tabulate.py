@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,11 @@ from tacit.query.question import End, KeyValue, Out, Output, Question, Result, k
 from tacit.query.trees import below
 from tacit.release.answer import CHOSEN, END, MODE, NO_INTERVAL, NOT_SHOWN, PUBLIC, TEXT, Answer, Column, Receipt
 from tacit.release.tidy import Totals
+
+if TYPE_CHECKING:
+    from tacit.privacy.catalog import Catalog
+    from tacit.query.binding.scope import PublicFacts
+    from tacit.query.language.syntax import Select
 
 Parts = Sequence[tuple[Quote, Noisy]]
 
@@ -389,6 +394,15 @@ def free_answer(columns: Iterable[tuple[str, tuple[Any, ...]]]) -> Answer:
     """The answer of price 0 without an entry."""
     named = tuple(Column(name, PUBLIC, values) for name, values in columns)
     return Answer(named, Fraction(1), Receipt(Fraction(0), Fraction(0)))
+
+
+def answer_without_rows(asked: Select, wanted: Request, catalog: Catalog, public: PublicFacts) -> Answer:
+    """The columns of a question, or of rows, that asks for none of them (LIMIT 0)."""
+    from tacit.query.no_rows import columns_of_rows, plan_without_rows
+
+    if (columns := columns_of_rows(asked, catalog, public)) is not None:
+        return empty_columns([(each.name, each.kind) for each in columns], wanted)
+    return without_rows(plan_without_rows(asked, catalog, public), wanted)
 
 
 def without_rows(question: Question, asked: Request) -> Answer:

@@ -23,6 +23,8 @@ BREAKS = {
     "replaced": "loss",
     "together": "loss",
     "width": "coverage",
+    "digits": "loss",
+    "ordered": "coverage",
     "sensitivity": "loss",
     "sign": "loss",
     "value": "loss",

@@ -202,7 +202,7 @@ def test_a_loop_of_real_processes_that_are_killed_at_random(tmp_path: Path) -> N
             [sys.executable, "-m", "tacit", "release", "run", "--catalog", "tacit.toml"], cwd=folder, start_new_session=True
         )
         try:
-            process.wait(timeout=chance.uniform(0.3, 6))
+            process.wait(timeout=chance.uniform(0.3, 6) * (1 + kills / 8))  # longer and longer, so that a slow machine gets there
             break
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)

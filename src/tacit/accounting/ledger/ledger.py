@@ -39,6 +39,7 @@ from tacit.accounting.ledger.entries import (
     Orders,
     accounts_digest,
     entry_from,
+    hash_of,
 )
 from tacit.accounting.ledger.pages import at_orders, entry_after, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
@@ -354,6 +355,15 @@ class Ledger:
     def paid_by(self, number: int, analyst: str) -> tuple[Entry, str | None] | None:
         """The entry by which an analyst has paid, with the answer if it is kept; None if the analyst has no such entry."""
         return self._store.look(lambda page: selling.paid_by(page, number, analyst_name(analyst)))
+
+    def paid_entries(self, analyst: str, most: int) -> list[Entry]:
+        """The latest entries by which this analyst has paid for kept answers, the newest first; never another analyst's."""
+
+        def look(page: Page) -> list[Entry]:
+            lines = map(page.line, page.paying_entries(analyst_name(analyst), most))
+            return [entry_from(line.text) for line in lines if line is not None and hash_of(line.text) == line.hash]
+
+        return [entry for entry in self._store.look(look) if analyst_name(entry.analyst) == analyst_name(analyst)]
 
     def token_left(self, analyst: str, bearer: selling.Bearer) -> Fraction | None:
         """The largest epsilon that the narrow tokens of a bearer still admit; None if none of them has a limit."""

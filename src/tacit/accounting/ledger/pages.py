@@ -66,6 +66,7 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS tacit_askers (
         "key" TEXT NOT NULL, analyst TEXT NOT NULL, entry {whole} NOT NULL, PRIMARY KEY ("key", analyst),
         FOREIGN KEY (entry) REFERENCES tacit_entries (number))""",
+    """CREATE INDEX IF NOT EXISTS tacit_own ON tacit_askers (analyst, entry)""",
     """CREATE TABLE IF NOT EXISTS tacit_periods (
         account TEXT NOT NULL, page {whole} NOT NULL, text TEXT NOT NULL, digest TEXT NOT NULL, PRIMARY KEY (account, page))""",
     OPEN_INDEX,
@@ -87,6 +88,7 @@ READ_LOST = """SELECT "key", entry, until, answer, text FROM tacit_kept
     WHERE answer IS NULL AND until > 0 AND until <= :now ORDER BY until LIMIT :most"""
 READ_ASKER = """SELECT entry FROM tacit_askers WHERE "key" = :wanted AND analyst = :who"""
 READ_TOKENS = """SELECT "key" FROM tacit_askers WHERE "key" LIKE :like AND analyst = :who"""
+READ_OWN = """SELECT entry FROM tacit_askers WHERE analyst = :who AND "key" NOT LIKE :like ORDER BY entry DESC LIMIT :most"""
 READ_UNITS = "SELECT text FROM tacit_units WHERE fingerprint = :wanted"
 LINES = "SELECT number, hash, text FROM tacit_entries WHERE number > :after ORDER BY number LIMIT :most"
 ANSWERS = """SELECT "key", entry, until, answer, text FROM tacit_kept
@@ -267,6 +269,10 @@ class Page:
     def note_asker(self, key: str, analyst: str, entry: int) -> None:
         """Notes at which entry an analyst asked for a kept answer."""
         self._connection.run(PUT_ASKER, key=key, analyst=analyst, entry=entry)
+
+    def paying_entries(self, analyst: str, most: int) -> list[int]:
+        """The latest entries by which an analyst has paid for kept answers, the newest first."""
+        return [int(entry) for (entry,) in self._connection.run(READ_OWN, who=analyst, like=f"{TOKEN}%", most=most)]
 
     def token_sum(self, analyst: str, number: int) -> Fraction:
         """The sum of the epsilons that were asked for with a narrow token, as the last entry that counts it says."""

@@ -110,6 +110,7 @@ Error = Annotated[
 ]
 Confidence = Annotated[str, typer.Option("--confidence", help="Confidence level of the intervals, per value.")]
 Tidy = Annotated[bool, typer.Option("--tidy", help="Whole counts of at least 0, and totals that agree with their parts.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Pay for new numbers, also where your earlier answers are as exact.")]
 Simultaneous = Annotated[bool, typer.Option("--simultaneous", help="Make the intervals hold for all values together.")]
 Weights = Annotated[
     list[str] | None,
@@ -134,6 +135,7 @@ def sql(
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
     tidy: Tidy = False,
+    fresh: Fresh = False,
     no_interval: NoInterval = False,
     weight: Weights = None,
     loss: Loss = None,
@@ -166,7 +168,7 @@ def sql(
         print_json(answers.to_dict()) if as_json else console().print(str(answers), soft_wrap=True, markup=False, highlight=False)
         return
     with _respondent(catalog, analyst, server) as session:
-        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy)
+        answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy, fresh=fresh)
     print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
         answer.chart(chart, title=title)

@@ -12,6 +12,7 @@ from tacit.doors.cli.ask import (
     Confidence,
     Delta,
     Epsilon,
+    Fresh,
     Simultaneous,
     Tidy,
     opened,
@@ -24,18 +25,26 @@ from tacit.doors.cli.which_catalog import CatalogOption
 
 def margins(
     table: Annotated[str, typer.Argument(help="Table whose rows are counted.")],
-    columns: Annotated[str, typer.Option("--columns", metavar="LIST", help="Columns with public values, for example ward,sex.")],
+    columns: Annotated[
+        str,
+        typer.Option("--columns", metavar="LIST", help="Columns with public values, or in intervals: ward,age:5/10."),
+    ],
     ways: Annotated[int, typer.Option("--ways", min=1, max=6, help="Most columns of one margin.")] = 2,
     sums: Annotated[str, typer.Option("--sums", metavar="LIST", help="Columns to add up beside the counts.")] = "",
+    prefixes: Annotated[
+        str,
+        typer.Option("--prefixes", metavar="LIST", help="Columns in intervals whose counts are cumulative."),
+    ] = "",
     where: Annotated[str, typer.Option("--where", help="Condition on the rows, as in SQL.")] = "",
     loss: Annotated[
-        str, typer.Option("--loss", help="Error to make small: squares (of all cells together) or largest (of any cell).")
-    ] = "squares",
+        str | None, typer.Option("--loss", help="Error to make small: squares (of all cells together) or largest (of any cell).")
+    ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
     confidence: Confidence = "0.95",
     simultaneous: Simultaneous = False,
     tidy: Tidy = False,
+    fresh: Fresh = False,
     explain: Annotated[bool, typer.Option("--explain", help="Print the error of every margin; spends nothing.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: AsJson = False,
@@ -46,8 +55,9 @@ def margins(
 
     Example: tacit margins patients --columns sex,diagnosis --ways 2 --epsilon 0.1
     """
-    asked: dict[str, Any] = {"ways": ways, "sums": _listed(sums), "where": where, "loss": loss}
+    asked: dict[str, Any] = {"ways": ways, "sums": _listed(sums), "where": where, "prefixes": _listed(prefixes)}
     asked |= read_budget(epsilon, delta, None, confidence, simultaneous, no_interval=False)
+    asked |= {} if loss is None else {"loss": loss}
     session = opened(catalog, analyst)
     with session.data:
         if explain:
@@ -57,7 +67,7 @@ def margins(
             else:
                 console().print(str(explanation), soft_wrap=True)
             return
-        answer = session.margins(table, _listed(columns), **asked, tidy=tidy)
+        answer = session.margins(table, _listed(columns), **asked, tidy=tidy, fresh=fresh)
     print_answer(answer, as_csv, as_json)
 
 

@@ -87,7 +87,8 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
     try:
         with office.seats.seat(), office.suspects.at_work(fingerprint):
             office.suspects.require_few(fingerprint_once_paid(fingerprint))
-            answer = respond(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups)
+            fresh = {"fresh": True} if asked.fresh and isinstance(asked.sql, str) else {}
+            answer = respond(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups, **fresh)
     except TacitError as error:
         if isinstance(error, TimedOut):
             office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
@@ -97,8 +98,8 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
         entry = None if begun is None else office.data.ledger.requested(begun.key, begun.head)
         return Kept(reply.status, reply.body.decode(), None if entry is None else entry.number)
     receipt = answer.receipt
-    if receipt.entry is not None:
-        left = office.balance_of(session, receipt.entries or (receipt.entry,))
+    if paid := receipt.entries or (() if receipt.entry is None else (receipt.entry,)):
+        left = office.balance_of(session, paid)
         receipt = replace(receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(_with(answer, receipt)), receipt.entry)
 

@@ -83,6 +83,7 @@ class Asked(Budgeted):
     """A question to be answered, or a list of them."""
 
     groups: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    fresh: bool = False
 
 
 class Question(Asked):

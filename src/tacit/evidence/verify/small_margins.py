@@ -24,6 +24,7 @@ from tacit.evidence.verify.driving import driven
 from tacit.mechanisms.combined import Weights, combined_error
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
+from tacit.mechanisms.ranges import Cumulated, SumOfCells
 from tacit.mechanisms.residual import Contribution, Estimated, Measurement, Residual, cells
 from tacit.mechanisms.residual_shares import Wanted, gaussian_shares, gaussian_strategy, laplace_shares, laplace_strategy
 from tacit.privacy.loss import CHANGE_ONE
@@ -31,6 +32,8 @@ from tacit.privacy.rounding import as_text
 
 LAPLACE, GAUSSIAN = "Margins, Laplace noise, two rows each", "Margins, Gaussian noise, two rows each"
 CHANGED = "Margins, Gaussian noise, a changed person of two rows"
+CUMULATIVE = "Cumulative counts, Laplace noise, two rows each"
+COVERS_SUM = "Interval of a cumulative count, by its law"
 RUNS, COVERS = "Margins as they run", "Interval of a margin, by its law"
 SIZES, MARGINS = (2, 3), ((0,), (1,), (0, 1))
 WANTED = tuple(Wanted.cells_of(axes, SIZES) for axes in MARGINS)
@@ -92,6 +95,13 @@ def _laplace(unit: Contribution = GOES) -> SmallMargins:
     return SmallMargins(runs, GOES, cost(claimed.event).epsilon or Fraction(0))
 
 
+def _cumulative(unit: Contribution = GOES) -> SmallMargins:
+    """Counts along an axis of six values, written with two digits."""
+    wanted = (Cumulated.along((0, 1), ((0, 1),), SIZES),)
+    claimed, runs = (laplace_strategy(laplace_shares(wanted, SIZES), SIZES, each, EPSILON) for each in (GOES, unit))
+    return SmallMargins(runs, GOES, cost(claimed.event).epsilon or Fraction(0))
+
+
 def _gaussian(touched: Contribution, priced: Contribution) -> SmallMargins:
     shares = gaussian_shares(WANTED, SIZES)
     return SmallMargins(gaussian_strategy(shares, SIZES, priced, RHO), touched, RHO)
@@ -146,11 +156,14 @@ class Covers:
     """A cell of a margin with Laplace noise on two margins, and the width that is claimed for it."""
 
     width: Callable[[Weights, Fraction], float]
+    summed: bool = False  # not a cell, but the first four of six values, along two digits
 
     def check(self) -> Check:
-        """The chance that the noise of the cell stays within its width, from the law of every noise, listed."""
+        """The chance that the noise of the number stays within its width, from the law of every noise, listed."""
         parts = tuple(Measurement.of(axes, False, SIZES, Contribution(1), Fraction(1, 4)) for axes in ((0,), (0, 1)))
-        weights = Estimated(Residual(SIZES, parts), (0,), (1,)).weights()
+        first = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
+        alone = Estimated(Residual(SIZES, parts), (0,), (1,))
+        weights = SumOfCells(Residual(SIZES, parts), (0, 1), (0, 1), first).weights() if self.summed else alone.weights()
         width, least = self.width(weights, 1 - CONFIDENCE), inside(weights, self.width(weights, 1 - CONFIDENCE))
         found = f"covers {least:.4f} within {width:.4g}, says {float(CONFIDENCE):g}"
         return Check("coverage", least >= float(CONFIDENCE), found, least, (1 - least) / float(1 - CONFIDENCE))
@@ -208,8 +221,10 @@ def exhaustive() -> list[Exhaustive]:
         _case(LAPLACE, _laplace()),
         _case(GAUSSIAN, _gaussian(GOES, GOES)),
         _case(CHANGED, _gaussian(CHANGES, CHANGES), ROUNDED),
+        _case(CUMULATIVE, _cumulative()),
         Exhaustive(RUNS, "epsilon 4", Runs(_running()).check),
         Exhaustive(COVERS, f"covers {100 * float(CONFIDENCE):g}%", Covers(combined_error).check, HALF_STEPS),
+        Exhaustive(COVERS_SUM, f"covers {100 * float(CONFIDENCE):g}%", Covers(combined_error, summed=True).check, HALF_STEPS),
     ]
 
 
@@ -233,6 +248,18 @@ def plant_cases() -> Iterator[tuple[str, tuple[str, Case]]]:
             RUNS,
             Exhaustive(
                 f"{RUNS}, one noise for all (planted)", "epsilon 4", Runs(OneNoise(running.sizes, running.measurements)).check
+            ),
+        ),
+    )
+    yield "digits", (CUMULATIVE, _case(f"{CUMULATIVE}, noise for one row (planted)", _cumulative(Contribution(1))))
+    yield (
+        "ordered",
+        (
+            COVERS_SUM,
+            Exhaustive(
+                f"{COVERS_SUM}, the noise of one measurement left out (planted)",
+                f"covers {100 * float(CONFIDENCE):g}%",
+                Covers(lambda weights, missed: combined_error(_first(weights), missed), summed=True).check,
             ),
         ),
     )

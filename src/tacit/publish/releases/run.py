@@ -118,7 +118,7 @@ def _answered(data: DataSet, declared: Releases, step: Step, kept: Kept) -> Ran:
     answer = _kept_answer(data, session, step, before)
     if answer is None:
         asking = session.for_request(step.request, resumes=True)
-        answer = asking.sql(step.release.sql, params=step.due.parameters or None, **step.release.amounts)
+        answer = asking.sql(step.release.sql, params=step.due.parameters or None, **step.release.amounts, fresh=True)
     entries = answer.receipt.entries or ((answer.receipt.entry,) if answer.receipt.entry is not None else ())
     done = Done(
         step.release.name, step.due.name, *_days(step.due), answer.asked or step.release.sql, _day_of(data, entries), entries,

@@ -10,6 +10,7 @@ The map (`commuters/`)
 Any table of a catalog (`rows/`)
     release.py       refuse, price, spend, measure, fit, draw           cells.py          columns in public cells
     rounds.py        the marginal that is most wrong, chosen and measured round after round, within one total
+    grids.py         bins that are chosen privately, for columns of many values that declare none
     never.py         declared conditions that no synthetic row meets
     population.py    rows that settle on noisy marginals, whichever they are; steps.py has the compiled loop
     marginals.py     the split of the budget, its noise, and pairs of columns along a tree

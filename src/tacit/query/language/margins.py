@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import comb
+from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.privacy.arguments import text_of, whole_of
@@ -33,10 +34,19 @@ def margins_sql(table: str, columns: Sequence[str], ways: int = 2, sums: Sequenc
             f"{len(names)} columns have {number:,} margins of at most {most} columns; the limit is {MOST_MARGINS:,}: lower ways",
             argument="ways",
         )
-    summed = "".join(f", SUM({name}) AS {_quoted(f'sum_{plain}')}" for name, plain in zip(added, sums, strict=True))
+    summed = "".join(f", SUM({name}) AS {quoted(f'sum_{plain}')}" for name, plain in zip(added, sums, strict=True))
     kept = f" WHERE {text_of(where, 'where')}" if where else ""
     listed = ", ".join(names)
-    return f"SELECT {listed}, COUNT(*) AS n{summed} FROM {_quoted(table)}{kept} GROUP BY MARGINS ({most}, {listed})"  # noqa: S608  # names are quoted
+    return f"SELECT {listed}, COUNT(*) AS n{summed} FROM {quoted(table)}{kept} GROUP BY MARGINS ({most}, {listed})"  # noqa: S608  # names are quoted
+
+
+def in_intervals(columns: Sequence[str], more: Mapping[str, Any]) -> bool:
+    """Whether margins ask for columns in intervals, or for cumulative counts (query/ranges.py).
+
+    >>> in_intervals(["age:10", "ward"], {}), in_intervals(["age", "ward"], {})
+    (True, False)
+    """
+    return bool(more.get("prefixes")) or any(isinstance(each, str) and ":" in each for each in columns)
 
 
 def _names(columns: Sequence[str], argument: str) -> tuple[str, ...]:
@@ -45,10 +55,10 @@ def _names(columns: Sequence[str], argument: str) -> tuple[str, ...]:
     given = [text_of(each, argument).strip() for each in columns]
     if len({each.casefold() for each in given}) < len(given):
         raise InvalidInput(f"a column is given twice in {argument}: {brief(', '.join(given))}; give each once", argument=argument)
-    return tuple(map(_quoted, given))
+    return tuple(map(quoted, given))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A name as an identifier of SQL, whatever signs it has."""
     escaped = text_of(name, "table").replace('"', '""')
     return f'"{escaped}"'

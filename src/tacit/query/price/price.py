@@ -15,6 +15,7 @@ from tacit.accounting.gaussian_curve import Moves, calibrated_rho
 from tacit.errors import NoBudget, NotAllowed, TooManyGroups, TooMuchWork
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.residual import Estimated
+from tacit.mechanisms.residual_shares import CUMULATIVE
 from tacit.mechanisms.running import Running
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
@@ -106,7 +107,7 @@ def price(
     if asked.epsilon is None:
         raise NoBudget("missing budget", remedy="give epsilon=0.5", argument="epsilon")
     weights = placed(asked.weights, question)
-    if len(question.below) >= MOST_SETS:
+    if len(question.below) >= MOST_SETS or asked.loss == CUMULATIVE:
         return _only_shared(question, asked, touched, weights)
     pure = _with_laplace(question, asked, touched, factor, weights)
     sharing = Sharing.of(question, touched) if question.below and factor == 1 else None
@@ -133,9 +134,12 @@ def price(
 
 
 def _only_shared(question: Question, asked: Request, touched: Sequence[Reach], weights: Weights) -> tuple[Quote, ...]:
-    """The quotes of more margins than can be asked apart."""
-    sharing = Sharing.of(question, touched)
-    assert sharing is not None  # noqa: S101  # else the check refuses
+    """The quotes of more margins than can be asked apart, or of cumulative ones."""
+    sharing = Sharing.of(question, touched, fewest=1)
+    if sharing is None:
+        raise NotAllowed(
+            "the loss cumulative is for counts and sums by several sets of public keys", remedy="leave out loss", argument="loss"
+        )
     sharer = Sharer(question, asked, tuple(touched), sharing, weights)
     pure = sharer.with_laplace()
     if not asked.delta:

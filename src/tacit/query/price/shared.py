@@ -12,8 +12,10 @@ from fractions import Fraction
 from functools import cached_property
 
 from tacit.accounting.gaussian_curve import Moves, calibrated_rho
+from tacit.mechanisms.ranges import Cumulated
 from tacit.mechanisms.residual import Axes, Contribution, Estimated, Measurement, Residual, cells, closure
 from tacit.mechanisms.residual_shares import (
+    CUMULATIVE,
     MOST_SETS,
     Loss,
     Wanted,
@@ -28,6 +30,7 @@ from tacit.query.plan import (
     BooleanType,
     Bound,
     Choose,
+    Column,
     Condition,
     Group,
     Key,
@@ -42,6 +45,7 @@ from tacit.query.price.needs import epsilon_shares, rho_shares
 from tacit.query.price.quote import Quote, Request, together
 from tacit.query.price.stability import Reach, l1_sensitivity, row_range
 from tacit.query.question import End, Fixed, KeyValue, Number, Question, Result, domain, pause, private
+from tacit.query.trees import nodes_of
 
 FORMED = frozenset({"count", "sum"})
 SHARED = frozenset({"rows", "sum"})
@@ -68,9 +72,9 @@ class Sharing:
     conditions: tuple[Key | None, ...]
 
     @classmethod
-    def of(cls, question: Question, touched: Sequence[Reach]) -> Sharing | None:
-        """The margins of a question; None where its parts are not margins of one table, or only one of them is asked for."""
-        if len(question.below) + 1 < FEWEST_PARTS or question.beside or not all(map(_is_margin, question.parts, touched)):
+    def of(cls, question: Question, touched: Sequence[Reach], fewest: int = FEWEST_PARTS) -> Sharing | None:
+        """The margins of a question; None where its parts are not margins of one table, or fewer than `fewest` are asked for."""
+        if len(question.below) + 1 < fewest or question.beside or not all(map(is_margin, question.parts, touched)):
             return None
         rows, conditions = common_rows([part.group.child for part in question.parts])
         if rows is None or (any(conditions) and not question.listed):
@@ -133,14 +137,28 @@ class Sharing:
         first, *others = (replace(question, group=group, below=()) for group in self.groups())
         return replace(first, below=tuple(others))
 
-    def wanted(self, moment: Moment, important: Important | None) -> tuple[Wanted, ...]:
-        """The cells of every part with this sum: all count alike, or those of each part together as much as is said."""
+    def wanted(self, moment: Moment, important: Important | None, loss: str | None = None) -> tuple[Wanted, ...]:
+        """The cells of every part with this sum: all count alike, or those of each part together as much as is said.
+
+        For the loss "cumulative", keys of one column are its digits, in their order, and a part counts along them.
+        """
         own = [(at, axes) for at, axes in enumerate(self.parts) if moment in self.measured[at]]
+        if loss == CUMULATIVE:
+            return tuple(self._cumulative_numbers(axes) for axes in dict.fromkeys(axes for _, axes in own))
         shares = {axes: Fraction(0) for _, axes in own}
         for at, axes in own:
             shown = Fraction(1, 1 if self.conditions[at] is None else 2)  # of the cells: those where the condition is true
             shares[axes] += shown if important is None else important[at, moment] / cells(axes, self.sizes)
         return tuple(Wanted.cells_of(axes, self.sizes, share) for axes, share in shares.items())
+
+    def _cumulative_numbers(self, axes: Axes) -> Wanted:
+        """The numbers of a part, along the digits that it has of every column."""
+        columns: dict[object, tuple[int, ...]] = {}
+        for axis in axes:
+            read = frozenset(node for node in nodes_of(self.keys[axis].term.node) if isinstance(node, Column))
+            columns[read] = (*columns.get(read, ()), axis)
+        ordered = tuple(digits for digits in columns.values() if len(digits) > 1)
+        return Cumulated.along(axes, ordered, self.sizes) if ordered else Wanted.cells_of(axes, self.sizes)
 
 
 # --- rows that parts have in common, and what else each part asks of a row ---------------------------------------------------
@@ -180,7 +198,7 @@ def _key_of(tests: Sequence[Condition]) -> Key | None:
     return Key("", Term(Choose(((_all(tests), Literal(1)),), Literal(0), 0, 1, False), BooleanType()))
 
 
-def _is_margin(part: Question, touched: Reach) -> bool:
+def is_margin(part: Question, touched: Reach) -> bool:
     """Whether a part is counts and sums over public groups, as they are, of all rows that a unit has."""
     plain = all(isinstance(output.value, PLAIN) for output in part.outputs)
     summed = all(
@@ -221,22 +239,23 @@ class Sharer:
         """Whose error is made small: that of all cells together, or the largest."""
         return "largest" if self.asked.loss == "largest" else "squares"
 
+    def _wanted(self, moment: Moment) -> tuple[Wanted, ...]:
+        return self.sharing.wanted(moment, self.important, self.asked.loss)
+
     def with_laplace(self) -> Quote:
         """Every moment has its share of epsilon, and within that every measurement."""
         epsilon = self.asked.epsilon or Fraction(0)
         strategies = {}
         for moment, share in self._of_moments(concentrated=False).items():
             pause()
-            shares = laplace_shares(self.sharing.wanted(moment, self.important), self.sharing.sizes, self.loss)
+            shares = laplace_shares(self._wanted(moment), self.sharing.sizes, self.loss)
             strategies[moment] = laplace_strategy(shares, self.sharing.sizes, self._unit(moment), epsilon * share)
         return self._quote(strategies, Fraction(0))
 
     def with_gaussian(self, fallback: Fraction) -> Iterator[Quote]:
         """The least noise, stated with its epsilon and delta, and as rho alone; and noise within a rho that any cap admits."""
         parts = self._of_moments(concentrated=True)
-        shares = {
-            moment: gaussian_shares(self.sharing.wanted(moment, self.important), self.sharing.sizes, self.loss) for moment in parts
-        }
+        shares = {moment: gaussian_shares(self._wanted(moment), self.sharing.sizes, self.loss) for moment in parts}
         moves, weights = list[Moves](), list[Fraction]()
         for moment, listed in shares.items():
             for axes, share in listed:

@@ -157,7 +157,7 @@ def basis_of_way(paid: Paid) -> Basis | None:
 def basis_made_again(paid: Paid, catalog: Catalog, public: PublicFacts) -> Basis:
     """The same at a later time, from the entry, the kept answer and the catalog."""
     try:
-        for quote in _quotes(paid, catalog, public):
+        for quote in quotes_of(paid, catalog, public):
             if (basis := basis_of(paid, quote)) is not None:
                 return basis
     except TacitError:  # what was answered then is refused now
@@ -165,7 +165,7 @@ def basis_made_again(paid: Paid, catalog: Catalog, public: PublicFacts) -> Basis
     raise InvalidInput(f"the answer of entry {paid.entry.number} has no certificate: {CHANGED}; ask the question again to have one")
 
 
-def _quotes(paid: Paid, catalog: Catalog, public: PublicFacts) -> Iterator[Quote]:
+def quotes_of(paid: Paid, catalog: Catalog, public: PublicFacts) -> Iterator[Quote]:
     """The quotes of the requests that may have been made, under the key of the entry."""
     select = read(paid.entry.question, given(None, date.fromisoformat(paid.entry.at[:10])), several=True).statement
     if not isinstance(select, Select):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, product
 from math import prod
 from typing import Any
@@ -22,7 +22,7 @@ from tacit.query.engines.exact import Exact
 from tacit.query.intervals.bands import Integers, Noisy
 from tacit.query.plan import Group
 from tacit.query.price.quote import Quote
-from tacit.query.question import domain, size
+from tacit.query.question import domain, size, without_names
 from tacit.release.elsewhere.frames import FAILED, FINGERPRINT, NUMBERS, Line, Malformed
 from tacit.release.elsewhere.quotes import fingerprint_of
 from tacit.release.noisy import ran, released, together
@@ -174,13 +174,23 @@ LENGTH = 64  # characters of a fingerprint
 def parts_text(quote: Quote, noisy: Noisy, version: str) -> str | None:
     """The released numbers of an answer as text, behind the fingerprint of their quote; None if they are too many."""
     size = sum(len(part.groups) * (len(part.sums) + 3 * len(part.ranks)) for part in noisy.parts)
-    return None if size > MOST_KEPT else fingerprint_of(quote, version) + b64encode(packed(quote, noisy, narrow=True)).decode()
+    if size > MOST_KEPT:
+        return None
+    return fingerprint_of(_for_all(quote), version) + b64encode(packed(quote, noisy, narrow=True)).decode()
+
+
+def _for_all(quote: Quote) -> Quote:
+    """The same for all who ask a question, whatever they call its columns and however many groups they allow."""
+    asked = replace(quote.request, groups=None, weights=())  # weights have names; the noise has what follows from them
+    sources = tuple(replace(group, keys=tuple(replace(key, name="") for key in group.keys)) for group in quote.sources)
+    beside, below = (tuple(map(_for_all, parts)) for parts in (quote.beside, quote.below))
+    return replace(quote, question=without_names(quote.question), request=asked, sources=sources, beside=beside, below=below)
 
 
 def parts_read(quote: Quote, text: str | None, version: str) -> Noisy | None:
     """The numbers that `parts_text` wrote for the same quote; None without such a text."""
-    if text is None or text[:LENGTH] != fingerprint_of(quote, version):
-        return None
+    if text is None or text[:LENGTH] not in (fingerprint_of(each, version) for each in (_for_all(quote), quote)):
+        return None  # an earlier version named the quote itself
     try:
         return unpacked(quote, b64decode(text[LENGTH:]))
     except (InvalidValue, ValueError):

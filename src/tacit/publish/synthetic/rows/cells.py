@@ -1,7 +1,8 @@
 """The cells of columns: the units that a marginal counts, and the values of a synthetic row. All of it comes from the catalog.
 
 A category has one cell for each of its values. A number or a date has one for each of its bins, or for each of its values if they
-are few and no bins are declared. Every column that may be NULL has one more cell, the last, for NULL.
+are few and no bins are declared; of many values without bins, those of a grid (grids.py). Every
+column that may be NULL has one more cell, the last, for NULL.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tacit.errors import NoBounds, NotAllowed, TooManyGroups, UnknownName, Wrong
 from tacit.mechanisms.noise.choice import uniform_integers
 from tacit.privacy.arguments import whole_of
 from tacit.privacy.catalog import Catalog, Column, Table, day_of
+from tacit.publish.synthetic.rows.grids import MOST_GROUPS, even_begins, even_cells, grid_of
 from tacit.publish.synthetic.rows.never import rules_of, splits_of
 from tacit.query import plan
 
@@ -45,6 +47,12 @@ class Axis:
 
     column: Column
     begins: tuple[int, ...]
+    width: int = 0  # of a grid (grids.py), how many cells are one wide cell
+
+    @classmethod
+    def grid(cls, column: Column, splits: Sequence[int] = ()) -> Axis:
+        """A public grid over the range of a column of many values, whose bins are chosen privately."""
+        return cls(column, *grid_of(column.points, splits))
 
     @classmethod
     def of(cls, column: Column, splits: Sequence[int] = ()) -> Axis:
@@ -64,6 +72,31 @@ class Axis:
         return len(self.begins) + self.column.nullable
 
     @property
+    def histograms(self) -> tuple[int, ...]:
+        """The cells of each histogram that is counted of this column alone: of a grid wide ones first."""
+        return (-(-len(self.begins) // self.width) + self.column.nullable, self.size) if self.width else (self.size,)
+
+    @property
+    def wide(self) -> Codes:
+        """The wide cell of each cell of a grid, NULL apart."""
+        return np.arange(len(self.begins)) // self.width
+
+    @property
+    def counted(self) -> Axis:
+        """The cells of the first histogram of this column alone: of a grid the wide ones."""
+        return self.joined(self.wide) if self.width else self
+
+    def joined(self, groups: Codes) -> Axis:
+        """The same column in runs of cells, by the rising group of each cell."""
+        firsts = np.unique(groups[: len(self.begins)], return_index=True)[1]
+        return Axis(self.column, tuple(self.begins[at] for at in firsts))
+
+    @property
+    def groups_at_most(self) -> int:
+        """The cells that this column brings to a marginal of several columns, at most; conditions may add a few to a grid."""
+        return min(self.size, 2 * MOST_GROUPS + 1 + self.column.nullable) if self.width else self.size
+
+    @property
     def widths(self) -> tuple[int, ...]:
         """How many values are in each cell, except that of NULL."""
         return tuple(int(width) for width in np.diff([*self.begins, self.column.points]))
@@ -77,8 +110,10 @@ class Axis:
 
     def cell(self, groups: Codes | None = None) -> plan.Row:
         """SQL for the cell of a row, or for the group of its cell, from the prepared column."""
-        names = list(range(self.size)) if groups is None else groups.tolist()
         stored = plan.Column(0, self.name, 0, self.column.points - 1, self.column.nullable)
+        if self.width and groups is None:
+            return self._in_grid(stored)
+        names = list(range(self.size)) if groups is None else groups.tolist()
         cells, high = names[: len(self.begins)], max(names)
         branches: list[tuple[plan.IsNull | plan.Compare, plan.Literal]] = []
         if self.column.nullable:
@@ -92,6 +127,19 @@ class Axis:
         elif cells != list(range(len(cells))):
             otherwise = plan.Lookup(stored, tuple(cells), 0, high, self.column.nullable)
         return plan.Choose(tuple(branches), otherwise, 0, high, nullable=False) if branches else otherwise
+
+    def _in_grid(self, stored: plan.Column) -> plan.Row:
+        """The cell of a grid by arithmetic: that of the even grid, and one more for each other begin that the value has reached."""
+        last, points = len(self.begins) - 1, self.column.points
+        cells, others = even_cells(points), sorted(set(self.begins) - set(even_begins(points)))
+        scaled = plan.Multiply(stored, plan.Literal(cells), 0, (points - 1) * cells, stored.nullable)
+        even = plan.Quotient(scaled, points, 0, cells - 1, stored.nullable)
+        steps = tuple((plan.Compare("<", stored, plan.Literal(begin)), plan.Literal(at)) for at, begin in enumerate(others))
+        more = plan.Choose(steps, plan.Literal(len(others)), 0, len(others), nullable=False)
+        cell: plan.Row = plan.Add(even, more, 0, last, stored.nullable) if others else even
+        if not stored.nullable:
+            return cell
+        return plan.Choose(((plan.IsNull(stored), plan.Literal(last + 1)),), cell, 0, last + 1, nullable=False)
 
     def codes(self, offsets: Codes, missing: NDArray[np.bool_]) -> Codes:
         """The cells of prepared values, computed in the same way; for callers that may see the values."""
@@ -147,8 +195,12 @@ class Chosen:
     left_out: Mapping[str, str]
 
 
-def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None = None, bins: int | None = None) -> Chosen:
+def chosen_columns(
+    catalog: Catalog, table: str, columns: Sequence[str] | None = None, bins: int | None = None, grids: bool = False
+) -> Chosen:
     """The columns of the synthetic rows: the named ones, else all that have public values or bounds.
+
+    With `grids`, columns of many values that have no bins are counted on a grid; else they are refused.
 
     `bins` is a number of even bins for each column of many values that has none in the catalog. Refuses, from the catalog alone,
     columns that cannot be counted in public cells.
@@ -166,8 +218,9 @@ def chosen_columns(catalog: Catalog, table: str, columns: Sequence[str] | None =
     if bins is not None:
         number = whole_of(bins, "bins", 1, MOST_POINTS)
         kept = [replace(each, bins=even_bins(each, number)) if _lacks_bins(each) else each for each in kept]
-    _check_bins(declared, kept)
-    axes = tuple(Axis.of(column, splits_of(declared, column)) for column in kept)
+    if not grids:
+        _check_bins(declared, kept)
+    axes = tuple((Axis.grid if _lacks_bins(column) else Axis.of)(column, splits_of(declared, column)) for column in kept)
     _check_sizes(declared, axes)
     rules_of(declared, axes)  # refuses what no row could meet
     return Chosen(declared, axes, left_out)
@@ -206,13 +259,13 @@ def _check_sizes(table: Table, axes: Sequence[Axis]) -> None:
         raise NotAllowed("duplicate column", remedy="name each once")
     if len(axes) > MOST_COLUMNS:
         raise TooManyGroups(f"too many columns: {len(axes)}; at most {MOST_COLUMNS}", remedy="name fewer columns")
-    *_, second, first = sorted((1, *(axis.size for axis in axes)))
+    *_, second, first = sorted((1, *(axis.groups_at_most for axis in axes)))
     if first * second > MOST_CELLS:
         raise TooManyGroups(
             f"the largest pair of columns has {first * second:,} cells; at most {MOST_CELLS:,}",
             remedy="declare fewer bins, or leave a column out",
         )
-    sizes = [axis.size for axis in axes]
+    sizes = [axis.groups_at_most for axis in axes]
     cells = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
     if cells > MOST_CELLS_IN_ALL:
         raise TooManyGroups(

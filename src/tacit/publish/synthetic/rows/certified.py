@@ -45,7 +45,8 @@ def _add_marginals(way: Way, measured: Measured) -> None:
     moved = {"l1": table.max_rows, "l2": str(table.max_rows)}
     for axis in design.axes:
         step = way.step("marginal", {"table": table.name, "columns": [axis.name], "max_rows": table.max_rows}, **moved)
-        way.noise("marginal", step, design.single.over(axis.size))
+        for size in axis.histograms:
+            way.noise("marginal", step, design.single.over(size))
     step = way.step("marginal", {"table": table.name, "columns": None, "max_rows": table.max_rows}, **moved) if pairs else 0
     if design.choice is not None:
         for _ in range(pairs):

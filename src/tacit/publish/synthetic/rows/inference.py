@@ -74,7 +74,7 @@ def fit(measured: Measured, rows: int = LEARNING, temperature: float = TEMPERATU
 
 def _alone(measured: Measured) -> dict[tuple[int, ...], Floats]:
     """If no pair was measured, the same model without the package: each column's nearest marginal with the common total."""
-    return {(place,): nearest(single.astype(np.float64), measured.total) for place, single in enumerate(measured.singles)}
+    return {(place,): nearest(single.astype(np.float64), measured.total) for place, single in enumerate(measured.counts)}
 
 
 def nearest(noisy: Floats, total: float) -> Floats:
@@ -107,9 +107,10 @@ def _estimate(measured: Measured) -> dict[tuple[int, ...], Floats]:
 def _measurements(mbi: Any, measured: Measured) -> list[Any]:
     """All marginals with the size of their noise; for a column, the mean over its groups, since some contain several cells."""
     design, measurements = measured.design, []
-    for place, (single, groups) in enumerate(zip(measured.singles, measured.merged_groups, strict=True)):
+    for place, (single, groups) in enumerate(zip(measured.counts, measured.merged_groups, strict=True)):
         together = np.bincount(groups, weights=single.astype(np.float64))
-        deviation = design.single.deviation * float(np.sqrt(single.size / together.size))
+        each = 1.0 if design.axes[place].width else single.size / together.size
+        deviation = design.single.deviation * float(np.sqrt(each))
         measurements.append(mbi.LinearMeasurement(together, (str(place),), deviation))
     for pair, counts in measured.pairs.items():
         assert design.pair is not None  # noqa: S101  # pairs are measured by designs that have a noise for them
@@ -200,9 +201,9 @@ def drawn_codes(measured: Measured, model: Model | Population, rows: int) -> tup
     groups = _of_population(model, rows) if isinstance(model, Population) else _along_tree(model, rows)
     codes = [
         _apart(groups[place], merged, single)
-        for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.singles, strict=True))
+        for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.counts, strict=True))
     ]
-    return possible_codes(rules_of(measured.design.table, measured.design.axes), codes, measured.singles)
+    return possible_codes(rules_of(measured.design.table, measured.design.axes), codes, measured.counts)
 
 
 def _of_population(model: Population, rows: int) -> dict[int, Counts]:

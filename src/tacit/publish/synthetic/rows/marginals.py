@@ -23,12 +23,14 @@ from tacit.errors import InvalidInput, NoBudget
 from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
-from tacit.mechanisms.unseal import marginal
+from tacit.mechanisms.unseal import marginal, regrouped
 from tacit.privacy.catalog import Table
 from tacit.privacy.loss import Change
 from tacit.privacy.rounding import sqrt_down
 from tacit.privacy.sealed import Sealed
 from tacit.publish.synthetic.rows.cells import Axis
+from tacit.publish.synthetic.rows.grids import counts_of, groups_of_grid
+from tacit.publish.synthetic.rows.never import splits_of
 from tacit.query.engines.engine import Engine
 from tacit.query.plan import Bound, Group, Key, Moment, NumberType, Scan, Term
 from tacit.query.price.price import UNIT, Request, calibrate_rho
@@ -115,7 +117,7 @@ class Design:
     def event(self) -> Event:
         """The event that the ledger records for one release."""
         pairs = 0 if self.pair is None else len(self.axes) - 1
-        parts: list[Event] = [self.single.over(axis.size).event for axis in self.axes]
+        parts: list[Event] = [self.single.over(size).event for axis in self.axes for size in axis.histograms]
         if self.choice is not None:
             parts += [BoundedRangeChoice(self.choice, UNIT)] * pairs
         if self.pair is not None:
@@ -147,8 +149,17 @@ class Measured:
     @property
     def total(self) -> float:
         """The number of rows, from the totals of all columns weighted by their precision; at least 1."""
-        weights = [1 / axis.size for axis in self.design.axes]
-        return max(1.0, float(np.average([float(single.sum()) for single in self.singles], weights=weights)))
+        weights = [1 / axis.histograms[0] for axis in self.design.axes]
+        return max(1.0, float(np.average([float(counts.sum()) for counts in self.counts], weights=weights)))
+
+    @property
+    def counts(self) -> tuple[Counts, ...]:
+        """The rows in each cell of every column: as released, and of a grid the estimate from both of its levels."""
+        deviation = self.design.single.deviation
+        return tuple(
+            counts_of(axis, single, deviation) if axis.width else single
+            for axis, single in zip(self.design.axes, self.singles, strict=True)
+        )
 
     @property
     def merged_groups(self) -> tuple[Counts, ...]:
@@ -157,7 +168,13 @@ class Measured:
             return self.groups
         if self.design.pair is None and self.design.rounds is None:
             return tuple(np.arange(axis.size) for axis in self.design.axes)
-        return tuple(groups_of(single, RARE * self.design.single.deviation) for single in self.singles)
+        least = RARE * self.design.single.deviation
+        return tuple(
+            groups_of_grid(axis, counts, least, splits_of(self.design.table, axis.column))
+            if axis.width
+            else groups_of(counts, least)
+            for axis, counts in zip(self.design.axes, self.counts, strict=True)
+        )
 
 
 def groups_of(single: Counts, least: float) -> Counts:
@@ -179,7 +196,7 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
     """The designs within a budget, the one with less noise on its pairs first; with a delta there are two."""
     if len(axes) == 1:
         return independent_designs(table, axes, asked, change)
-    columns, edges = len(axes), len(axes) - 1
+    edges = len(axes) - 1
     chooses = edges > 1  # two columns have one pair, and nothing to choose
     single, choice, pair = SHARES if chooses else (SHARES[0], Fraction(0), 1 - SHARES[0])
     designs = []
@@ -187,7 +204,7 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
         each = on_grid_down(whole * choice / edges)
         epsilon = (on_grid_down(sqrt_down(8 * each)) if law.concentrated else each) if chooses else None
         first, second = (
-            Noise(law, table.max_rows, on_grid_down(whole * single / columns)),
+            Noise(law, table.max_rows, on_grid_down(whole * single / histograms_of(axes))),
             Noise(law, table.max_rows, on_grid_down(whole * pair / edges)),
         )
         designs.append(_design(table, axes, law, asked, first, second, epsilon))
@@ -197,10 +214,15 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
 def independent_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Change) -> tuple[Design, ...]:
     """The same for single columns: rows drawn from it have independent columns. The baseline."""
     designs = [
-        _design(table, axes, law, asked, Noise(law, table.max_rows, on_grid_down(whole / len(axes))))
+        _design(table, axes, law, asked, Noise(law, table.max_rows, on_grid_down(whole / histograms_of(axes))))
         for law, whole in budgets_under(asked, change)
     ]
     return tuple(sorted(designs, key=lambda design: design.single.deviation))
+
+
+def histograms_of(axes: Sequence[Axis]) -> int:
+    """How many histograms of single columns are counted: two of a grid."""
+    return sum(len(axis.histograms) for axis in axes)
 
 
 def budgets_under(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
@@ -255,6 +277,17 @@ def count_pairs(design: Design, merged: Sequence[Counts], engine: Engine, told: 
     return marginals
 
 
+def release_column(noise: Noise, axis: Axis, counted: Sealed[Any]) -> Counts:
+    """The noisy histogram of a column; of a grid that of its wide cells first, and then that of its cells."""
+    if not axis.width:
+        return _as_counts(noise.over(axis.size).release_units(counted))
+    wide, missing = axis.wide, [axis.histograms[0] - 1] * axis.column.nullable
+    levels = [regrouped(counted, np.append(wide, missing).astype(np.int64)), counted]
+    return np.concatenate(
+        [_as_counts(noise.over(size).release_units(level)) for size, level in zip(axis.histograms, levels, strict=True)]
+    )
+
+
 def blocks_of(sizes: Sequence[int]) -> Iterator[list[int]]:
     """Runs of adjacent positions whose sizes have a product of at most `MOST_TOGETHER`, or a single position.
 
@@ -282,7 +315,7 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
     singles = []
     for place, axis in enumerate(design.axes):
         say(f"counting {axis.name}", place / len(design.axes) / 10)
-        singles.append(_as_counts(design.single.over(axis.size).release_units(count_marginal(design.table, [axis], engine))))
+        singles.append(release_column(design.single, axis, count_marginal(design.table, [axis], engine)))
     columns = Measured(design, tuple(singles), {})
     if design.pair is None:
         return columns
@@ -297,7 +330,7 @@ def measure(design: Design, engine: Engine, told: Told | None = None) -> Measure
 def guesses(columns: Measured) -> dict[Pair, Counts]:
     """The pair marginals that the single columns imply under independence: integers, from released numbers only."""
     merged, total = columns.merged_groups, columns.total
-    shares = [_shares(single, groups) for single, groups in zip(columns.singles, merged, strict=True)]
+    shares = [_shares(single, groups) for single, groups in zip(columns.counts, merged, strict=True)]
     return {
         (one, other): np.rint(total * np.outer(shares[one], shares[other])).astype(np.int64).ravel()
         for one, other in columns.design.candidates

@@ -62,7 +62,8 @@ def margins_of(measured: Measured) -> tuple[Margin, ...]:
     """Every measured margin once: the columns, then pairs and triples in the order in which they were first measured."""
     design, names = measured.design, [axis.name for axis in measured.design.axes]
     each: list[tuple[tuple[int, ...], Counts, Noise]] = [
-        ((place,), counts, design.single) for place, counts in enumerate(measured.singles)
+        ((place,), counts[: axis.histograms[0]], design.single)  # of a grid its wide cells
+        for place, (axis, counts) in enumerate(zip(design.axes, measured.singles, strict=True))
     ]
     if design.pair is not None:
         each += [(places, counts, design.pair) for places, counts in measured.pairs.items()]

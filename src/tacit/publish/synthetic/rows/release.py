@@ -25,6 +25,7 @@ from tacit.privacy.rounding import Number, as_text, decimal_text
 from tacit.publish.synthetic.rows.cells import Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.rows.certified import way_of
 from tacit.publish.synthetic.rows.copies import read_copies, varied
+from tacit.publish.synthetic.rows.grids import numbers_of
 from tacit.publish.synthetic.rows.inference import Model, drawn_codes, fit, read_rows, require_mbi, usual_rows
 from tacit.publish.synthetic.rows.marginals import (
     COLUMNS_TOGETHER,
@@ -105,6 +106,13 @@ class SyntheticTable:
         told: dict[str, float | None] = {"column": round(design.single.deviation, 2), "pair": spread[-1] if spread else None}
         return {**told, "last": spread[0]} if len(spread) > 1 else told
 
+    @property
+    def numbers(self) -> dict[str, dict[str, list[Any]]]:
+        """Of each column with privately chosen bins, mean and quartiles: 95 % intervals, for the noise alone."""
+        design = self.measured.design
+        pairs = zip(design.axes, self.measured.singles, strict=True)
+        return {axis.name: numbers_of(axis, released, design.single) for axis, released in pairs if axis.width}
+
     def redrawn(self, rows: int | None = None) -> SyntheticTable:
         """Other rows from the same released marginals, in any number: post-processing, which costs nothing."""
         number = read_rows(rows)
@@ -161,6 +169,7 @@ class SyntheticTable:
             "left_out": dict(self.chosen.left_out),
             "pairs": [list(pair) for pair in self.pairs],
             "noise": self.noise,
+            **({"numbers": self.numbers} if self.numbers else {}),
             "margins": [margin.to_dict() for margin in self.margins],
             **({} if self.copy is None else {"copy": {"number": self.copy[0], "of": self.copy[1]}}),
             **receipt_json(receipt),
@@ -265,7 +274,7 @@ def _read_request(
 ) -> Asked:
     if epsilon is None:
         raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1", argument="epsilon")
-    chosen = chosen_columns(data.as_prepared, table, columns, bins)
+    chosen = chosen_columns(data.as_prepared, table, columns, bins, grids=True)
     return Asked(chosen, request(epsilon=epsilon, delta=delta), read_rows(rows))
 
 
@@ -333,7 +342,7 @@ def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
 
 def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
     """The identity of a request: cells, budget, kind of design and the prepared data; not the number of rows."""
-    columns = [(axis.name, axis.begins, axis.size) for axis in asked.chosen.axes]
+    columns = [(axis.name, axis.begins, axis.size, *([axis.width] * bool(axis.width))) for axis in asked.chosen.axes]
     priced = [(repr(design.single), repr(design.pair), str(design.choice), *_told_rounds(design)) for design in designs]
     told = ("synthetic", RARE, version, asked.chosen.table.name, columns, repr(asked.budget), priced)
     return hashlib.sha256(repr(told).encode()).hexdigest()

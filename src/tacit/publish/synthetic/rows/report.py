@@ -77,8 +77,10 @@ class Report:
         flat, size = np.zeros(self.made.rows, dtype=np.int64), 1
         for place in margin.places:
             several = len(margin.places) > 1
-            cells = int(groups[place].max()) + 1 if several else self.made.chosen.axes[place].size
-            codes = self.made.codes[place]
+            axis, codes = self.made.chosen.axes[place], self.made.codes[place]
+            cells = int(groups[place].max()) + 1 if several else axis.counted.size
+            if axis.width and not several:
+                codes = np.append(axis.wide, cells - 1)[codes]
             flat, size = flat * cells + (groups[place][codes] if several else codes), size * cells
         scale: float = self.made.measured.total / max(1, self.made.rows)
         return np.asarray(np.bincount(flat, minlength=size) * scale, dtype=np.float64)
@@ -91,6 +93,8 @@ class Report:
     def cells(self, axis: Axis, place: int) -> list[str]:
         """Labels of the groups of a column's cells, in which pairs are counted."""
         groups = self.made.measured.merged_groups[place]
+        if axis.width:
+            return list(axis.joined(groups).labels)
         inside = [
             [label for label, group in zip(axis.labels, groups, strict=True) if group == at] for at in range(groups.max() + 1)
         ]
@@ -105,7 +109,7 @@ class Report:
             "confidence": float(CONFIDENCE),
             **made.to_dict(),
             "margins": [self._margin(margin) for margin in self.margins],
-            "cells": {axis.name: list(axis.labels) for axis in axes},
+            "cells": {axis.name: list(axis.counted.labels) for axis in axes},
             "groups_in_pairs": {axis.name: self.cells(axis, place) for place, axis in enumerate(axes)},
             "model_only": {"pairs": [list(pair) for pair in self.missing], "also": "every table of columns not measured together"},
         }

@@ -40,7 +40,9 @@ from tacit.publish.synthetic.rows.marginals import (
     budgets_under,
     count_marginal,
     count_pairs,
+    histograms_of,
     independent_designs,
+    release_column,
 )
 from tacit.publish.synthetic.rows.never import barrier, rules_of
 from tacit.publish.synthetic.rows.population import LEARNING, Barrier, Population, Target
@@ -80,7 +82,7 @@ def rounds_designs(
     steps = min(ROUNDS_EACH * len(axes), len(candidates)) if aim.steps is None else whole_of(aim.steps, "steps", 1, MOST_STEPS)
     designs = []
     for law, whole in budgets_under(asked, change):
-        single = Noise(law, table.max_rows, on_grid_down(whole * FOR_COLUMNS / len(axes)))
+        single = Noise(law, table.max_rows, on_grid_down(whole * FOR_COLUMNS / histograms_of(axes)))
         rest = on_grid_down(whole * (1 - FOR_COLUMNS))
         rho = rest if law.concentrated else parts_of(steps) * pure_rho_up(rest / parts_of(steps))
         plan = Plan(law, table.max_rows, rest, rho, steps, candidates, weights)
@@ -104,7 +106,7 @@ def candidates_of(axes: Sequence[Axis], aim: Aim) -> tuple[tuple[tuple[int, ...]
 
     All pairs; with a target, triples that contain it too, if they are few enough; with a workload, its marginals alone.
     """
-    names, sizes = [axis.name for axis in axes], [axis.size for axis in axes]
+    names, sizes = [axis.name for axis in axes], [axis.groups_at_most for axis in axes]
     target = None if aim.target is None else _place_of(aim.target, names)
     pairs = list(combinations(range(len(axes)), 2))
     if aim.workload:
@@ -213,7 +215,7 @@ def measure_rounds(design: Design, engine: Engine, told: Told | None = None) -> 
     for place, axis in enumerate(design.axes):
         say(f"counting {axis.name}", place / len(design.axes) / 20)
         counted = count_marginal(design.table, [axis], engine)
-        singles.append(_whole(design.single.over(axis.size).release_units(counted)))
+        singles.append(release_column(design.single, axis, counted))
     measured = Measured(design, tuple(singles), {})
     if design.rounds is None:
         return measured
@@ -246,13 +248,13 @@ def begun(measured: Measured, most: int) -> Population:
     """Rows of independent columns, by their noisy counts, which are its first targets."""
     together = [
         np.bincount(groups, weights=single.astype(np.float64)).astype(np.float64)
-        for single, groups in zip(measured.singles, measured.merged_groups, strict=True)
+        for single, groups in zip(measured.counts, measured.merged_groups, strict=True)
     ]
     rows = Population(together, max(1, min(most, round(measured.total))))
     rows.keep_out(barriers_of(measured), together)
     deviation = measured.design.single.deviation
-    for place, (single, counts) in enumerate(zip(measured.singles, together, strict=True)):
-        spread = deviation * sqrt(single.size / counts.size)
+    for place, (axis, counts) in enumerate(zip(measured.design.axes, together, strict=True)):
+        spread = deviation * (1 if axis.width else sqrt(axis.size / counts.size))
         rows.targets.append(Target((place,), counts / measured.total, spread / measured.total))
     rows.settle(BETWEEN)
     return rows
