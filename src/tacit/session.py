@@ -252,10 +252,9 @@ class Session:
             left = self.data.ledger.left(self.analyst, offer.charge)
             return replace(implied.answer(left, offer, [BIASES]), asked=text, certified=Later(self.certificate))
         sold = self._sold(offer, asked, text, self._release, KEPT)
-        quotes = offer.quotes
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
-        certified = Later(partial(self.data.certified, analyst=self.analyst, quote=quotes[sold.offer], sold=sold))
+        certified = Later(partial(self.data.certified, analyst=self.analyst, quote=offer.quotes[sold.offer], sold=sold))
         released = replace(
             sold.value,
             receipt=self._receipt(sold.value.receipt, sold, offer),
@@ -321,9 +320,8 @@ class Session:
         return quote, self.data.runner.noisy(quote, Paid(text, granted.entry.number)), Receipt(quote.epsilon, quote.delta), [BIASES]
 
     def _release(self, offer: Offer, granted: Granted, text: str) -> Answer:
-        quote = offer.quotes[granted.offer]
-        noisy = self.data.runner.noisy(quote, Paid(text, granted.entry.number))
-        made = answer(quote, noisy, Receipt(quote.epsilon, quote.delta), [BIASES])
+        quote, noisy, receipt, notes = self._run(offer, granted, text)
+        made = answer(quote, noisy, receipt, notes)
         return replace(made, parts=parts_text(quote, noisy, offer.version), requested=asked_by_place(quote))
 
     def _receipt(self, paid: Receipt, sold: Sold[Any], offer: Offer) -> Receipt:
@@ -332,14 +330,6 @@ class Session:
         made = Receipt(paid.epsilon, paid.delta, left.epsilon, left.delta, sold.entry, offer.version, sold.repeated)
         per = self.data.catalog.per
         return made if per is None or offer.charge is None else replace(made, periods=named(offer.charge.runs, per.calendar))
-
-    def _list_explained(self, questions: str | Sequence[str], params: Parameters, budget: Mapping[str, Any]) -> Explanation:
-        from tacit.query.listed import explained_list, read_list, text_of_list
-
-        with text_of_list(questions) as text:
-            asked = read_list(questions, text, given(params, self._today()))
-            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, None)
-            return explained_list(asked.statement, budget, asker, self._ledger_view)
 
     @one_exit
     def explain(self, question: str | Select | Sequence[str], *, params: Parameters = None, **budget: Any) -> Explanation:
@@ -350,7 +340,10 @@ class Session:
         column. A list of questions is explained as `ask` would answer it.
         """
         if not isinstance(question, Select) and (not isinstance(question, str) or is_list(question)):
-            return self._list_explained(question, params, budget)
+            from tacit.query.listed import explained_texts
+
+            asker = Asker(self.analyst, self.data.as_prepared, lambda: self.data.public_if_prepared, None)
+            return explained_texts(question, given(params, self._today()), budget, asker, self._ledger_view)
         with pointing(question):
             if (select := explained_text(question)) is not None:
                 return free_explanation(self._lines_explained(select, params, budget).flat(), self._ledger_view().left)

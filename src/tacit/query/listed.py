@@ -174,6 +174,14 @@ def _refuse_weights(budget: Mapping[str, Any]) -> None:
 # --- explained ---------------------------------------------------------------------------------------------------------------
 
 
+def explained_texts(
+    questions: object, given: Given, budget: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen]
+) -> Explanation:
+    """`explained_list` of questions as they are written."""
+    with text_of_list(questions) as text:
+        return explained_list(read_list(questions, text, given).statement, budget, asker, seen)
+
+
 def explained_list(asked: Statement, budget: Mapping[str, Any], asker: Asker, seen: Callable[[], Seen]) -> Explanation:
     """The price of a list and the errors of all its answers, for epsilon 1 by default; spends nothing."""
     select, assumed = checked(asked, asker.catalog, asker.public), Assumed.of(budget)
