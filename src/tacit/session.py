@@ -255,14 +255,8 @@ class Session:
         names = [output.name for output in offer.question.outputs]
         notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=offer.quotes[sold.offer], sold=sold))
-        released = replace(
-            sold.value,
-            receipt=self._receipt(sold.value.receipt, sold, offer),
-            notes=tuple(notes),
-            asked=text,
-            certified=certified,
-            requested=None,
-        )
+        receipt = self._receipt(sold.value.receipt, sold, offer)
+        released = replace(sold.value, receipt=receipt, notes=tuple(notes), asked=text, certified=certified, requested=None)
         return with_names(released, names, labels_of(offer.question))
 
     def _implied(self, offer: Offer) -> Implied | None:
