@@ -2,7 +2,7 @@
 
 Both follow the papers (McKenna, Miklau and Sheldon 2021; McKenna, Mullins, Sheldon and Miklau 2022) on mbi's models: Gaussian
 noise by numpy, rho given by the caller, so that all methods of one table have the same. AIM has the workload of all pairs,
-60 rounds, and models of at most 80 MB.
+60 rounds, and models of at most 8 MB.
 
 CODES is an .npz with `codes` (rows, columns) and `sizes`; OUT gets the codes of the synthetic rows.
 """

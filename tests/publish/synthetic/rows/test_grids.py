@@ -267,3 +267,11 @@ def test_the_public_report_has_the_wide_cells_and_the_bins(visits: DataSet) -> N
     assert len(margin["noisy"]) == len(margin["synthetic"]) == len(told["cells"]["cost"]) == made.chosen.axes[1].histograms[0]
     assert len(told["groups_in_pairs"]["cost"]) == int(made.measured.merged_groups[1].max()) + 1
     assert told["cells"]["cost"][-1] == told["groups_in_pairs"]["cost"][-1] == "NULL"
+
+
+def test_the_owners_report_compares_what_was_measured(visits: DataSet, tmp_path: Path) -> None:
+    from tacit.publish.synthetic.rows.utility import workload, write_report
+
+    made = synthesize_table(visits, "visits", epsilon=4, delta="1e-8", rows=500, aim=Aim(steps=2))
+    page = write_report(workload(visits.catalog, made), made, tmp_path / "report.html").read_text("utf-8")
+    assert f"<td>{made.chosen.axes[1].histograms[0]:,}" in page.replace('<td class="number">', "<td>")

@@ -86,6 +86,15 @@ class Axis:
         """The cells of the first histogram of this column alone: of a grid the wide ones."""
         return self.joined(self.wide) if self.width else self
 
+    @property
+    def counted_groups(self) -> Codes:
+        """The cell of `counted` that each cell is in."""
+        return (
+            np.append(self.wide, [self.counted.size - 1] * self.column.nullable).astype(np.int64)
+            if self.width
+            else np.arange(self.size)
+        )
+
     def joined(self, groups: Codes) -> Axis:
         """The same column in runs of cells, by the rising group of each cell."""
         firsts = np.unique(groups[: len(self.begins)], return_index=True)[1]

@@ -79,9 +79,7 @@ class Report:
             several = len(margin.places) > 1
             axis, codes = self.made.chosen.axes[place], self.made.codes[place]
             cells = int(groups[place].max()) + 1 if several else axis.counted.size
-            if axis.width and not several:
-                codes = np.append(axis.wide, cells - 1)[codes]
-            flat, size = flat * cells + (groups[place][codes] if several else codes), size * cells
+            flat, size = flat * cells + (groups[place] if several else axis.counted_groups)[codes], size * cells
         scale: float = self.made.measured.total / max(1, self.made.rows)
         return np.asarray(np.bincount(flat, minlength=size) * scale, dtype=np.float64)
 

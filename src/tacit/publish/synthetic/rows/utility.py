@@ -177,7 +177,7 @@ def _real_counts(errors: Workload, made: SyntheticTable, margin: Margin) -> np.n
     """The exact counts of a margin, in the cells in which it was measured."""
     merged, flat, size = made.measured.merged_groups, np.zeros(errors.real[0].size, dtype=np.int64), 1
     for place in margin.places:
-        groups = merged[place] if len(margin.places) > 1 else np.arange(made.chosen.axes[place].size)
+        groups = merged[place] if len(margin.places) > 1 else made.chosen.axes[place].counted_groups
         flat, size = flat * (int(groups.max()) + 1) + groups[errors.real[place]], size * (int(groups.max()) + 1)
     return np.bincount(flat, errors.many, size)
 
@@ -222,11 +222,11 @@ def _pairs_chart(alt: Any, workload: Workload) -> Any:
 def _columns_charts(alt: Any, workload: Workload, made: SyntheticTable) -> Iterator[Any]:
     """Each column's shares, real next to synthetic; with many cells, the first ones and all others together."""
     for axis, truth, drawn in zip(made.chosen.axes, workload.real, made.codes, strict=True):
-        labels = _bar_labels(axis.labels)
+        labels, cells = _bar_labels(axis.counted.labels), axis.counted_groups
         bars = [
             {"cell": label, "rows": name, "share": float(many[np.minimum(codes, MANY_BARS) == cell].sum() / max(1, many.sum()))}
             for cell, label in enumerate(labels)
-            for name, codes, many in (("real", truth, workload.many), ("synthetic", drawn, np.ones_like(drawn)))
+            for name, codes, many in (("real", cells[truth], workload.many), ("synthetic", cells[drawn], np.ones_like(drawn)))
         ]
         yield (
             alt.Chart(alt.Data(values=bars), title=axis.name)
