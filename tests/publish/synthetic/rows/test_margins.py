@@ -83,6 +83,8 @@ def test_what_carries_an_analysis() -> None:
     assert (alone.carried, alone.missing, alone.carries(linear=True)) == ("model", (("b", "c"),), False)
     pairs = support_of([*margins, {"columns": ["b", "c"], "half_width": 4}], ["a", "b", "c"])
     assert (pairs.carried, pairs.carries(), pairs.carries(linear=True)) == ("pairs", False, True)
+    spelled = support_of([{"columns": ["Age"], "half_width": 5}, {"columns": ["=sum(A1) "], "half_width": 5}], ["Age", "=sum(A1) "])
+    assert spelled.missing == (("Age", "=sum(A1) "),), "a name as it is listed, whatever its letters"
     with pytest.raises(UnknownName, match="unknown column e"):
         support_of(margins, ["e"])
     with pytest.raises(InvalidInput, match="missing columns"):
