@@ -62,8 +62,10 @@ def laplace_rho_at_up(sensitivity: Fraction, scale: Fraction, order: Fraction) -
     0.912
     """
     moved, pure = sensitivity / scale, pure_rho_at_up(sensitivity / scale, order)
+    if order * max(moved, 1 / scale) >= 10 * FLAT:  # the powers of e below would have more digits than memory holds
+        return pure
     more, less = (1 - exp_down(-1 / scale), 1 - exp_up(-1 / scale)), 1 - exp_up((1 - 2 * order) / scale)
-    if order * moved >= 10 * FLAT or less <= 0:
+    if less <= 0:
         return pure
     faster = exp_up((1 - 2 * order) / scale), exp_down((1 - 2 * order) / scale)
     grows = (1 + more[0] * faster[0] / less) / (2 - more[0])
