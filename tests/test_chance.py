@@ -190,6 +190,7 @@ def test_chi_square_is_that_of_scipy_where_nothing_is_merged() -> None:
 
 TESTS = Path(__file__).parent
 EXPLAINED = {
+    "test_the_public_report_is_made_from_what_was_released": "counts that are scaled to a total and rounded; no draw changes it",
     "test_it_fails_on_a_session": "the share that theory predicts, which no draw changes",
     "test_the_difference_is_within_the_claim": "the log odds are computed from laws; what is drawn beside them is not compared",
     "test_a_catalog_pays_for_all_homes_that_one_person_moves": "a price, rounded; no draw changes it",

@@ -25,7 +25,7 @@ from tacit.privacy.catalog import analyst_name
 from tacit.privacy.periods import named
 from tacit.privacy.rounding import Number
 from tacit.query.free import free_columns, may_select_from_answers
-from tacit.query.language.margins import in_intervals, margins_sql
+from tacit.query.language.margins import in_intervals, margins_sql, of_plain_margins
 from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, is_list, pointing, read
 from tacit.query.language.syntax import Select, Statement
@@ -186,7 +186,9 @@ class Session:
             from tacit.release.ranges import margins_in_intervals
 
             return margins_in_intervals(self, self._offer, (table, columns, ways, sums, where), {"groups": MOST_SHOWN, **budget})
-        return self.sql(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **budget})
+        return self.sql(
+            margins_sql(table, columns, ways, sums, where), **{"loss": "squares", "groups": MOST_SHOWN, **of_plain_margins(budget)}
+        )
 
     def explain_margins(
         self, table: str, columns: Sequence[str], *, ways: int = 2, sums: Sequence[str] = (), where: str = "", **budget: Any
@@ -196,7 +198,7 @@ class Session:
             from tacit.release.ranges import explained_in_intervals
 
             return explained_in_intervals(self, (table, columns, ways, sums, where), budget)
-        return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **budget})
+        return self.explain(margins_sql(table, columns, ways, sums, where), **{"loss": "squares", **of_plain_margins(budget)})
 
     @one_exit
     def ask(self, questions: str | Sequence[str], *, params: Parameters = None, **budget: Any) -> Answers:
@@ -248,12 +250,13 @@ class Session:
         self.data.refresh()
         text = written(select) if text is None else text
         offer = self._offer(select, asked, text)
+        without = [NO_QUANTILE] if offer.without_rank else []
         if not fresh and (implied := self._implied(offer)) is not None and implied.is_free:
             left = self.data.ledger.left(self.analyst, offer.charge)
-            return replace(implied.answer(left, offer, [BIASES]), asked=text, certified=Later(self.certificate))
+            return replace(implied.answer(left, offer, [BIASES, *without]), asked=text, certified=Later(self.certificate))
         sold = self._sold(offer, asked, text, self._release, KEPT)
         names = [output.name for output in offer.question.outputs]
-        notes = dict.fromkeys((*sold.value.notes, *([NO_QUANTILE] if offer.without_rank else [])))
+        notes = dict.fromkeys((*sold.value.notes, *without))
         certified = Later(partial(self.data.certified, analyst=self.analyst, quote=offer.quotes[sold.offer], sold=sold))
         receipt = self._receipt(sold.value.receipt, sold, offer)
         released = replace(sold.value, receipt=receipt, notes=tuple(notes), asked=text, certified=certified, requested=None)

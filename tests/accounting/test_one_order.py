@@ -137,6 +137,12 @@ def test_what_is_left_counts_no_more_than_the_rest_and_a_step_more_does(rho: Fra
     assert pure_rho_at_up(left + Fraction(1, GRID), order) > rho
 
 
+def test_no_power_of_a_huge_epsilon_is_taken() -> None:
+    """e to the power of -10^30 is a fraction of more digits than any machine holds; no divergence is above epsilon."""
+    order, scale = Fraction(22), Fraction(1, 10**30)
+    assert laplace_rho_at_up(Fraction(1), scale, order) == pure_rho_at_up(1 / scale, order) == 10**30 / order
+
+
 def test_an_order_is_above_one() -> None:
     with pytest.raises(InvalidBudget, match="above 1"):
         Filter(1, "1e-6", order=Fraction(1))

@@ -88,9 +88,18 @@ def test_a_list_is_written_as_it_is_read():
     assert is_list(written(select))
 
 
-@pytest.mark.parametrize("text", ["SELECT ';'", "SELECT 1;", "SELECT 1 -- ; SELECT 2", "SELECT 'a; SELECT 2", ";", 5])
+@pytest.mark.parametrize(
+    "text",
+    ["SELECT ';'", "SELECT 1;", "SELECT 1; -- 2", "SELECT 1; /* 2 */ ;", "SELECT 1 -- ; SELECT 2", "SELECT 'a; SELECT 2", ";", 5],
+)
 def test_one_question_is_no_list(text):
     assert not is_list(text)
+
+
+@pytest.mark.parametrize("end", [" -- all", ";", "; -- all", "; /* all */", "; -- all\n; -- done"])
+def test_a_comment_after_the_end_is_no_question(end):
+    assert written(parse(OF_A + end)) == OF_A
+    assert len(questions_of(read(f"{OF_A}; {OF_B}{end}", several=True).statement)) == 2
 
 
 def test_only_where_it_is_meant_a_text_has_several_questions():

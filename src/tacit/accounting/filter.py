@@ -211,7 +211,7 @@ def largest_pure_at_down(rho: Fraction, order: Fraction) -> Fraction:
     """The largest epsilon on the grid whose pure event counts at most `rho` at the order.
 
     >>> round(float(largest_pure_at_down(Fraction(1, 8), Fraction(4))), 6)          # 0.505268 where rhos are summed
-    0.540459
+    0.63762
     """
 
     def counts(step: int) -> bool:

@@ -36,7 +36,7 @@ class Stream:
 
     >>> year = Stream(most=1, horizon=12, rho=Fraction(1, 2))
     >>> [round(float(year.lifetime(at).sensitivity / year.scale), 2) for at in (0, 5, 11)]
-    [0.74, 1.61, 2.69]
+    [0.74, 2.05, 3.31]
     """
 
     most: int

@@ -62,7 +62,7 @@ def laplace_rho_at_up(sensitivity: Fraction, scale: Fraction, order: Fraction) -
     0.912
     """
     moved, pure = sensitivity / scale, pure_rho_at_up(sensitivity / scale, order)
-    if order * max(moved, 1 / scale) >= 10 * FLAT:  # the powers of e below would have more digits than memory holds
+    if order * max(moved, 1 / scale) >= 10 * FLAT:  # before any power is taken: a huge epsilon would have a huge fraction
         return pure
     more, less = (1 - exp_down(-1 / scale), 1 - exp_up(-1 / scale)), 1 - exp_up((1 - 2 * order) / scale)
     if less <= 0:

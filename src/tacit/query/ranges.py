@@ -104,7 +104,10 @@ def layout_of(catalog: Catalog, table: str, columns: Sequence[str], prefixes: Se
     if more.get("sums"):
         raise InvalidInput("sums are not supported beside columns in intervals; ask for counts", argument="sums")
     if isinstance(columns, str) or isinstance(prefixes, str):
-        raise InvalidInput("columns and prefixes must be lists of names; give for example columns=['age:10', 'ward']")
+        raise InvalidInput(
+            "columns and prefixes must be lists of names; give for example columns=['age:10', 'ward']",
+            argument=("columns", "prefixes"),
+        )
     declared = {name.casefold(): each for name, each in catalog.tables.items()}.get(text_of(table, "table").casefold())
     if declared is None:
         raise UnknownName(f"unknown table {brief(table)}; `tacit tables` lists the tables", argument="table")

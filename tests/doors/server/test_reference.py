@@ -75,6 +75,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "weights": {"weights": {"n": "2"}},
     "loss": {"loss": "largest"},
     "groups": {"groups": 20_000},
+    "fresh": {"fresh": True, "sql": "SELECT COUNT(*) AS n FROM visits"},
 }
 PLAIN = "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward"
 

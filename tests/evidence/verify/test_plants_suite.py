@@ -46,6 +46,8 @@ BREAKS = {
     "share": "loss",
     "rounds": "loss",
     "score": "loss",
+    "one-level": "loss",
+    "level-twice": "loss",
     "levels": "loss",
     "unit": "loss",
     "hashes": "loss",

@@ -87,6 +87,8 @@ ONLY_WITH_PERIODS = 'add needs per in [budget], for example per = "month"; witho
 def given_files(catalog: Catalog, files: Sequence[str | Path]) -> Given:
     """The files to add by table: TABLE=FILE, or FILE alone where one private table has periods."""
     tables = [table.name for table in dated(catalog)]
+    if not tables:
+        raise InvalidInput(ONLY_WITH_PERIODS, argument="add")
     given: dict[str, list[Path]] = {}
     for each in files:
         table, equals, file = str(each).partition("=")

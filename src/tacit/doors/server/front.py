@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
 from tacit.doors.server.gate import App, Gate
-from tacit.doors.server.problems import STATUS, misfit, problem
+from tacit.doors.server.problems import STATUS, misfit, plainest, problem
 from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 
 EXACT = "application/vnd.tacit.answer+json"
@@ -219,7 +219,7 @@ async def _invalid(clerk: Clerk, request: Request, error: Exception) -> Response
     """Where the request does not fit the document, and by which rule; only to an account that may use the operation."""
     assert isinstance(error, RequestValidationError)  # noqa: S101  # it is registered for this one
     return await _refusal(clerk, request) or _response(
-        problem("invalid_request", misfit(error.errors()[0]), "see /v1/openapi.json")
+        problem("invalid_request", misfit(plainest(error.errors())), "see /v1/openapi.json")
     )
 
 

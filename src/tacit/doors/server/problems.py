@@ -7,7 +7,7 @@ machine (the store, the ledger, the disk), leaves as `unavailable`: the data own
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacit.doors.server.calls import Reply
@@ -112,12 +112,23 @@ RULES: Mapping[str, str] = {  # what pydantic finds, in words of our own; those 
     "dict_type": "it must be an object",
     "model_type": "it must be an object",
     "model_attributes_type": "it must be an object",
-    "too_long": "it has more than {max_length} fields",
+    "too_long": "it has more than {max_length} entries",
+    "too_short": "it has fewer than {min_length} entries",
     "value_error": "it is longer than 64 KiB",
 }
 OTHER_RULE = "it does not fit the document"
 OF_PARAMETERS = "a parameter is a text, a number, true, false or null, within the limits of the document"
 FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
+
+
+def plainest(errors: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The error to tell: the first, but where a list may stand for a text, what is wrong inside the list that was sent.
+
+    >>> as_text = {"loc": ("body", "sql", "str"), "type": "string_type", "input": []}
+    >>> plainest([as_text, {"loc": ("body", "sql", "list"), "type": "too_short", "input": []}])["type"]
+    'too_short'
+    """
+    return next((each for each in errors if each["type"] != "string_type" or not isinstance(each["input"], list)), errors[0])
 
 
 def misfit(error: Mapping[str, Any]) -> str:
@@ -130,6 +141,7 @@ def misfit(error: Mapping[str, Any]) -> str:
     if names[:1] == ["params"] and len(names) > 1:
         names, rule = ["params"], OF_PARAMETERS
     else:
+        names = ["sql"] if names[:1] == ["sql"] else names  # what follows says which of its forms was tried
         rule = RULES.get(str(error["type"]), OTHER_RULE).format_map(error.get("ctx") or {})
     inside = "".join(f".{name}" for name in names if FIELD.fullmatch(name))
     return f"{place}{inside} is not valid: {rule}"

@@ -130,9 +130,14 @@ def periods(months: int = 12, epsilon: Number = 1, lifetime: Number | None = Non
     each = positive_budget(epsilon, "epsilon")
     whole = each * max(1, months // 3) if lifetime is None else positive_budget(lifetime, "lifetime")
     if not 3 <= months <= MOST_MONTHS:
-        raise InvalidInput(f"months must be from 3 to {MOST_MONTHS}, so that a person is seen in several; give --months 12")
+        raise InvalidInput(
+            f"months must be from 3 to {MOST_MONTHS}, so that a person is seen in several; give months=12", argument="months"
+        )
     if not each <= whole < months * each:
-        raise InvalidInput("lifetime must be at least epsilon and less than epsilon in every month; give for example --lifetime 4")
+        raise InvalidInput(
+            "lifetime must be at least epsilon and less than epsilon in every month; give for example lifetime=4",
+            argument="lifetime",
+        )
     clinic = _Clinic(months, each, whole)
     with clinic.open() as data:
         session = data.session()

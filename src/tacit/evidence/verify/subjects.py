@@ -102,6 +102,7 @@ BOUND = "Smooth sensitivity, a bound on the scale"
 SHARE, MEDIAN, FILTER = "Randomized response, a share", "Smooth sensitivity of a median, on every pair", "Ledger's filter"
 FEW_DRAWS = "draws show only part of a loss; with a listed law, the same noise reaches its full claim"
 TWO_PARTS = "a shift and a stretch of the noise are most visible at different outputs; at gamma 4, both together reach at most 0.89"
+ONE_OF_MANY = "a period pays once for all measurements that read it, and the row has one of them"
 TWO_DELTAS = "half of delta is reserved for the conversion of rho, which uses a bound instead of the tail itself"
 CAP = Fraction(1), Fraction(1, 10)  # the cap's epsilon and delta: large, so that few moves fill it
 MOVES = (concentrated_move(Fraction(11, 10)), failing_move(Fraction(1), CAP[1]), failing_move(Fraction(1), CAP[1] / 2))
@@ -172,7 +173,9 @@ def _additive() -> list[Contracted]:
         Contracted("Gaussian, a count", Gaussian(1, "1/2", step=1, on_grid=True), count),
         Contracted("Gaussian, two counts", Gaussian(1, "1/2", step=1, dimension=2, on_grid=True), vector),
         Contracted("Gaussian, running totals", Running(1, 1, HALF, (1, 2, 1), bits=1), vector),
-        Contracted("Gaussian, a measurement of a stream", Measurement(Stream(1, 2, HALF, bits=1), 1), vector),
+        Contracted(
+            "Gaussian, a measurement of a stream", Measurement(Stream(1, 2, HALF, bits=1), 1), vector, unreached=ONE_OF_MANY
+        ),
         Contracted("Gaussian, a count, own sums", Gaussian.for_budget(1, 1, 1e-6, step=1, on_grid=True), count),
     ]
 

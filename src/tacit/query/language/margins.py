@@ -49,6 +49,15 @@ def in_intervals(columns: Sequence[str], more: Mapping[str, Any]) -> bool:
     return bool(more.get("prefixes")) or any(isinstance(each, str) and ":" in each for each in columns)
 
 
+def of_plain_margins(more: Mapping[str, Any]) -> dict[str, Any]:
+    """The budget of margins without intervals, which have no cumulative counts: an empty list of them is left out.
+
+    >>> of_plain_margins({"epsilon": 1, "prefixes": []})
+    {'epsilon': 1}
+    """
+    return {name: value for name, value in more.items() if name != "prefixes" or value}
+
+
 def _names(columns: Sequence[str], argument: str) -> tuple[str, ...]:
     if isinstance(columns, str) or not isinstance(columns, Sequence):
         raise InvalidInput(f"{argument} must be a list of names; give for example {argument}=['ward', 'sex']", argument=argument)

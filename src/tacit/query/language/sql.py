@@ -330,7 +330,8 @@ _TOKEN = re.compile(  # a literal, a quoted name or a comment as one, also one t
 
 def _statements(text: str, several: bool) -> list[exp.Expr]:
     try:
-        statements = [tree for tree in sqlglot.parse(text, dialect=Ordinary) if tree is not None]
+        parsed = sqlglot.parse(text, dialect=Ordinary)
+        statements = [tree for tree in parsed if not isinstance(tree, exp.Semicolon | None)]  # a comment after the end
     except sqlglot.errors.ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
         at = (first["line"], max(1, first["col"] - len(first.get("highlight") or "") + 1)) if first.get("line") else None

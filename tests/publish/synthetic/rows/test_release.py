@@ -34,7 +34,7 @@ from tacit.session import DataSet
 CATALOG = """
 neighbours = "{change}"
 [budget]
-epsilon = 78
+epsilon = 70
 delta = 1e-4
 split = 0.5
 

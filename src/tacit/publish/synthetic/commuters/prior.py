@@ -128,7 +128,7 @@ def _number(written: str | None, name: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < 1e15:
-        raise InvalidInput(f"{name} must have a number of at least 0 in every row of its column weight or jobs")
+        raise InvalidInput(f"the column weight or jobs of {name} must have a number of at least 0 in every row", argument="prior")
     return number
 
 

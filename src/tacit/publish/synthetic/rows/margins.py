@@ -154,7 +154,7 @@ def support_of(margins: Iterable[Mapping[str, Any]], columns: Sequence[str], tab
     """
     listed = [(tuple(each["columns"]), int(each["half_width"])) for each in margins]
     known = {name for names, _ in listed for name in names}
-    wanted = tuple(dict.fromkeys(name.strip().lower() for name in columns))
+    wanted = tuple(dict.fromkeys(name if name in known else name.strip().lower() for name in columns))
     if not wanted:
         raise InvalidInput("missing columns; name those that the analysis uses, for example --columns age,sex", argument="columns")
     if unknown := [name for name in wanted if name not in known]:
