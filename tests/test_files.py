@@ -228,6 +228,21 @@ def test_without_force_also_where_there_are_no_hard_links(tmp_path, monkeypatch)
     assert left_in(tmp_path) == ["a"]
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_another_name_of_a_file_or_a_copy_where_there_are_no_hard_links(tmp_path, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EPERM, "no links")))
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "a").chmod(0o600)
+    files.link_or_copy(tmp_path / "a", tmp_path / "b")
+    assert ((tmp_path / "b").read_text(), stat.S_IMODE((tmp_path / "b").stat().st_mode)) == ("x", 0o600)
+    assert os.path.samefile(tmp_path / "a", tmp_path / "b") == links
+    (tmp_path / "c").write_text("theirs")
+    with pytest.raises(FileExistsError):
+        files.link_or_copy(tmp_path / "a", tmp_path / "c")
+    assert (tmp_path / "c").read_text() == "theirs"
+
+
 def make(kind, tmp_path):
     place = tmp_path / "out"
     if kind == "link":

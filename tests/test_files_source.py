@@ -21,6 +21,7 @@ WRITING = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC", "O_EXCL"}
 # What writes without `tacit.files`, and why it may.
 EXCEPTIONS = {
     "release/elsewhere/processes.py": {"os.open"},  # the null device takes the place of what an answering process could print to
+    "data/prepare/adding.py": {"(place / f'{number:06}-{file.name}').symlink_to"},  # gathers sources, which are only read
     "publish/releases/kept.py": {"os.open"},  # the lock of a run, which stays empty
     "publish/releases/site.py": {"pq.write_table"},  # into memory
     "doors/cli/commands.py": {"os.open"},  # the null device takes the place of a standard output that was closed

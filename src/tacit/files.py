@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -171,6 +172,18 @@ def put_private(new: Path, place: Path) -> None:
     new.chmod(OWNER)
     _sync(new)
     put(new, place)
+
+
+def link_or_copy(file: Path, place: Path) -> None:
+    """Give a file that never changes another name, which must be free; a copy where the file system has no hard links.
+
+    Neither waits for the disk: `put_private` does, when the file is put in its place.
+    """
+    try:
+        os.link(file, place)
+    except OSError:
+        with file.open("rb") as content:
+            write_scratch(place, lambda new: shutil.copyfileobj(content, new))
 
 
 def append_line(file: Path, line: str, largest: int, older: int = 4) -> None:

@@ -62,6 +62,14 @@ def test_no_split_of_a_move_over_numbers_has_more_than_one_move(parts: list[int]
     assert apart <= whole + Fraction(len(parts), 10**22)
 
 
+@pytest.mark.parametrize("scale", [Fraction(1, 10**20), Fraction(1, 10**300), Fraction(9, 1000)])
+@pytest.mark.parametrize("shift", [0, 1, 7])
+@pytest.mark.timeout(20)
+def test_a_scale_without_noise_counts_as_a_pure_pair_at_once(shift: int, scale: Fraction) -> None:
+    """The powers of e of its law would have up to 10^18 digits."""
+    assert laplace_rho_at_up(Fraction(shift), scale, Fraction(22)) == pure_rho_at_up(shift / scale, Fraction(22))
+
+
 @given(EPSILONS, ORDERS, st.integers(1, 500))
 @settings(max_examples=40, deadline=None)
 def test_nothing_counts_more_than_its_rho_or_less_than_the_checker_derives(epsilon: Fraction, order: Fraction, shift: int) -> None:

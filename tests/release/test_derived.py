@@ -15,6 +15,7 @@ from tacit.accounting.ledger.ledger import Ledger, decide_sales
 from tacit.accounting.ledger.selling import Granted, Recalled, Sale
 from tacit.errors import BudgetExceeded, Refused, TacitError, TimedOut
 from tacit.query.language.sql import parse
+from tacit.query.offers import Offer
 from tacit.query.price.price import request
 from tacit.release import derived
 from tacit.release.answer import UNKNOWN, Answer, Column, record, recorded
@@ -124,10 +125,10 @@ def _one(ledger: Ledger, sale: Sale) -> Granted | Recalled:
 def test_what_does_not_finish_keeps_the_rest(ana: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Session._release
 
-    def fails(self: Session, quote: object, paid: object) -> Answer:
-        if "patients" in paid.text:  # type: ignore[attr-defined]
+    def fails(self: Session, offer: Offer, granted: Granted, text: str) -> Answer:
+        if "patients" in text:
             raise TimedOut("too long")
-        return whole(self, quote, paid)  # type: ignore[arg-type]
+        return whole(self, offer, granted, text)
 
     monkeypatch.setattr(Session, "_release", fails)
     with pytest.raises(TimedOut):

@@ -116,8 +116,8 @@ def own_measurements(data: Holds, analyst: str, offer: Offer) -> list[Held]:
 
 def _measurements_in(data: Holds, entry: Entry, analyst: str, group: Group) -> list[Held]:
     """The measurements of one entry that count the same rows; none if its question cannot be read any more."""
-    catalog, public = data.as_prepared, data.public
-    remembered, key = data.remembered, (analyst, entry.number, entry.data_version)
+    remembered = data.remembered  # read before the catalog: what an older one says is never put into a newer memory
+    catalog, public, key = data.as_prepared, data.public, (analyst, entry.number, entry.data_version)
 
     def plan() -> Question | None:
         select = read(entry.question, given(None, date.fromisoformat(entry.at[:10]))).statement

@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgers import IDENTITY, UNIT, events, opened, policy, pure, spend
-from tacit.accounting.composition import Cost, cost, cost_under
+from tacit.accounting.composition import Cost, cost, cost_under, costs_under, counted_at
 from tacit.accounting.events import AdaptiveRounds, Batch, GaussianNoise, LaplaceNoise, ThresholdedKeys
 from tacit.accounting.filter import NOTHING_SPENT, Filter
 from tacit.accounting.ledger import units as restate
+from tacit.accounting.ledger.caps import order_of
+from tacit.accounting.ledger.entries import HALF
 from tacit.accounting.ledger.selling import Sale
 from tacit.accounting.ledger.units import NO_UNITS, Units, declared_units, restated_price
 from tacit.data.catalog import parse_catalog
@@ -140,6 +142,14 @@ def has_a_price(event):
     return not any(isinstance(each, AdaptiveRounds) and each.epsilon is None and each.delta for each in parts)
 
 
+def counted_today(event, steps, order):
+    """The price of an event for other units, at an order: the law of the event counts only while its units are the same."""
+    price = restated_price(event, cost_under(event, UNIT), steps)
+    if steps > 1:
+        return counted_at(price, order)
+    return replace(price, counted=min(price.rho, sum(part.at_order for part in costs_under(event, UNIT, order))))
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(events.filter(has_a_price), st.sampled_from(["ana", "ben"])), min_size=1, max_size=5),
@@ -157,10 +167,11 @@ def test_sums_after_changes_of_units_are_those_of_entries_restated_one_by_one(tm
             ledger = opened(file, policy(10**9, "1/2", units=PEOPLE if place % 2 == 0 else ROWS))
             ledger.accept_units(changes[place], "curator", "")
             paid = [[event, analyst, steps * changes[place]] for event, analyst, steps in paid]
-    whole = Filter(10**9, Fraction(1, 2), neighbours=UNIT)
+    order = order_of([policy(10**9, "1/2").budget], HALF)
+    whole = Filter(10**9, Fraction(1, 2), neighbours=UNIT, order=order)
     expected = NOTHING_SPENT
     for event, _, steps in paid:
-        expected = whole.after(expected, restated_price(event, cost_under(event, UNIT), steps))
+        expected = whole.after(expected, counted_today(event, steps, order))
     assert ledger.spent() == expected
     assert ledger.verify().whole
 

@@ -236,7 +236,7 @@ def test_answers_about_closed_periods_stay_free_and_the_budget_of_now_binds(tmp_
         text = place.read_text()
         place.write_text(text.replace("epsilon = 1\n", "epsilon = 0.5\n", 1))
         with pytest.raises(BudgetExceeded, match="does not admit this question"):
-            ana.sql(all_of_it, epsilon="0.15")
+            ana.sql(all_of_it, epsilon="0.15", fresh=True)
         place.write_text(text)
         with pytest.raises(InvalidInput, match="afresh"):
             data.prepare(reason="a test")

@@ -134,9 +134,9 @@ def a_key_once_for_all_units(patched):
 
 
 def tables_without_keys_from_0(patched):
-    honest = preparation._stored_table
+    honest = preparation.stored_rows
     from_0 = lambda words, table, units, *more: honest(words, table, units if own_key(table) else units._replace(most=0), *more)  # noqa: E731
-    patched.setattr(preparation, "_stored_table", from_0)
+    patched.setattr(preparation, "stored_rows", from_0)
 
 
 @pytest.mark.parametrize("bug", [the_least_owner, a_key_once_for_all_units, tables_without_keys_from_0])
@@ -219,7 +219,7 @@ def test_rows_of_their_own_are_refused_where_units_are_looked_up(tmp_path, monke
     monkeypatch.setattr(preparation, "links", lambda catalog, table: honest(catalog, replace(table, no_unit="drop")))
     monkeypatch.setattr("tacit.data.ownership.links", preparation.links)
     unclaimed = '"tacit_key visit_id" NOT IN (SELECT tacit_link FROM tacit_pairs_0)'
-    monkeypatch.setattr(preparation, "_without_key", lambda table: unclaimed if table.name == "labs" else "FALSE")
+    monkeypatch.setattr(preparation, "without_key", lambda table: unclaimed if table.name == "labs" else "FALSE")
     with_person = len(stored(prepared_from(tmp_path / "with", data), "labs"))
     nobodys = replace(data, rows={**data.rows, "visits": []})
     assert (with_person, len(stored(prepared_from(tmp_path / "less", nobodys), "labs"))) == (2, 1000)

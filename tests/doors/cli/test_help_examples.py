@@ -109,7 +109,7 @@ def small(monkeypatch):
     monkeypatch.setattr(plants, "cases", lambda plant=None: everything()[-1:])
 
 
-FRESH = ("prepare", "ledger begin", "ledger units")  # without a ledger, or with one whose units have changed
+FRESH = ("prepare", "ledger begin", "ledger units", "synthesize tables")  # without a ledger, or with another catalog
 
 
 def fresh(name: str, place: Path) -> Path:
@@ -120,7 +120,17 @@ def fresh(name: str, place: Path) -> Path:
     declared = catalog.read_text("utf-8")
     kept = re.sub(r"^badge\s*=[^\n]*\n", "", declared, flags=re.MULTILINE)  # its values are meant to lie beyond its bounds
     assert kept != declared
-    catalog.write_text(kept.replace(', references = "patients.id"', "") if name == "ledger units" else kept, "utf-8")
+    other = {
+        "ledger units": (', references = "patients.id"', ""),
+        "synthesize tables": ('unit = "row"', 'unit = { column = "id" }\nmax_rows = 1'),
+    }
+    before, after = other.get(name, ("", ""))
+    assert before in kept
+    catalog.write_text(kept.replace(before, after) if before else kept, "utf-8")
+    if name == "synthesize tables":
+        with open_data(catalog) as data:
+            prepare(data.catalog)
+            data.begin_scratch("the examples of the help")
     return catalog.parent
 
 

@@ -127,6 +127,7 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "CREATE TABLE facts AS "
             "SELECT range AS tacit_unit, 0::BIGINT AS tacit_rank, (range * 7919) % 1000003 AS x FROM range(400000)"
         )
+        connection.execute("CREATE TABLE tacit_store AS SELECT 'a test' AS version, '{}' AS details")
     return folder
 
 

@@ -99,7 +99,7 @@ def test_a_kept_answer_stays_free_and_as_it_was(ana: Session, text: str, budget:
     assert (again.receipt.again, again.receipt.entry, numbers(again)) == (True, kept.receipt.entry, numbers(kept))
     assert (again.receipt.epsilon, again.receipt.delta) == (kept.receipt.epsilon, kept.receipt.delta)
     assert ana.data.ledger.spent() == spent
-    fresh = ana.sql(text + " -- later", epsilon=0.25)
+    fresh = ana.sql(text + " -- later", epsilon=0.25, fresh=True)
     assert not fresh.receipt.again
 
 

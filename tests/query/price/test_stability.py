@@ -338,7 +338,7 @@ def test_rows_that_change_hands_are_caught(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_row_too_many_in_the_store_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Questions read no ranks of a store that says how many rows of a unit it holds, so preparation must keep its word."""
-    honest = prepare._stored_table
-    monkeypatch.setattr(prepare, "_stored_table", lambda maker, table, *more: honest(maker, replace(table, max_rows=3), *more))
+    honest = prepare.stored_rows
+    monkeypatch.setattr(prepare, "stored_rows", lambda maker, table, *more: honest(maker, replace(table, max_rows=3), *more))
     with pytest.raises(AssertionError, match="labs"):
         check_prepared(tmp_path, SHARED)

@@ -144,7 +144,7 @@ def test_no_name_of_the_first_asker_is_in_the_certificate_of_the_second(
         monkeypatch.setattr("tacit.session.KEPT", Form(record, recorded))
     epsilon = {"now": "0.4", "earlier": "0.41"}[version]
     for asked in ("COUNT(*)", "AVG(cost)", "MEDIAN(age)", "MAX(age)", "COUNT(*) * 2"):
-        ana, bob = (data.session(who).sql(f"SELECT {asked} AS {name} FROM visits", epsilon=epsilon)
+        ana, bob = (data.session(who).sql(f"SELECT {asked} AS {name} FROM visits", epsilon=epsilon, fresh=True)
                     for who, name in (("ana", "words_of_ana"), ("bob", "m")))  # fmt: skip
         told = bob.certificate.to_json()
         assert "words_of_ana" not in told

@@ -9,8 +9,6 @@ Which periods got rows is not told: every period that is not closed gets a new v
 from __future__ import annotations
 
 import hmac
-import os
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -75,6 +73,7 @@ from tacit.data.store import (
     write_info,
 )
 from tacit.errors import InvalidCatalog, InvalidInput, StoreUnusable
+from tacit.files import link_or_copy
 from tacit.privacy.catalog import Catalog, Table, having_begun, prepared_under
 from tacit.privacy.periods import Per, Runs, both, contains, merged, renewed, runs_of
 
@@ -429,13 +428,5 @@ def _rows_files(bench: Workshop, catalog: Catalog, before: Before, part: StoredF
             holds[table] = Held(None if held.runs is None else merged((*(own or ()), *held.runs)))
     first = next((each for each in left if not each.weight), None)
     if first is not None and not (folder.parent / first.file).exists():
-        _link(folder.parent / NAMES["duckdb"], folder / first.file)
+        link_or_copy(folder.parent / NAMES["duckdb"], folder / first.file)  # the store of before is the first part
     return [*kept, *([replace(part, weight=weight, holds=holds)] if holds else [])]
-
-
-def _link(store: Path, part: Path) -> None:
-    """Let the store of before be the first part of the new one, under another name; copied where there are no links."""
-    try:
-        os.link(store, part)
-    except OSError:
-        shutil.copyfile(store, part)

@@ -18,6 +18,7 @@ from cohort import listening, moved
 from stored import catalog as catalog_of
 from stored import category, number, table
 from tacit.accounting.composition import cost_under
+from tacit.doors.cli.demo import hospital
 from tacit.errors import InvalidInput, NoBudget, NotAllowed, TacitError
 from tacit.mechanisms.farthest import Farthest
 from tacit.mechanisms.unseal import opened
@@ -302,6 +303,12 @@ def test_the_same_request_on_an_empty_table_looks_the_same(tmp_path: Path) -> No
     assert [one for one, _ in pairs] == [other for _, other in pairs]
     refused = [one[0] for one, _ in pairs if isinstance(one[0], str)]
     assert refused == ["NotAllowed", "NotAllowed", "UnknownName", "NoBudget", "InvalidInput", "BudgetExceeded"]
+
+
+def test_parents_without_a_key_are_told_to_declare_it(tmp_path: Path) -> None:
+    with tacit.session.open(hospital.build(tmp_path)) as data, pytest.raises(NotAllowed) as raised:
+        family_of(data.catalog, "patients", "visits", 20)
+    assert 'declare unit = { column = "id" } and max_rows = 1 in patients' in raised.value.remedy
 
 
 def test_what_does_not_belong_together_is_refused(data: tacit.session.DataSet) -> None:

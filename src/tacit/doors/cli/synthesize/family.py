@@ -32,7 +32,7 @@ def tables(
 ) -> None:
     """Publish synthetic rows of two tables, children for each parent, with differential privacy for every unit in both.
 
-    Example: tacit synthesize tables patients visits --bins 20 --epsilon 2 --out synthetic
+    Example: tacit synthesize tables patients visits --bins 20 --epsilon 0.5 --out synthetic
     """
     refuse_seed(seed)
     from tacit.publish.synthetic.rows.family import family_of, synthesize_family

@@ -184,6 +184,10 @@ def family_of(catalog: Catalog, parent: str, child: str, bins: int | None = None
     """The columns of both tables; refused if they do not belong together in a way that this supports."""
     first, second = (chosen_columns(catalog, name, None, bins) for name in (parent, child))
     one, other = first.table, second.table
+    refers = None if other.unit is None else other.unit.references
+    if one.unit is None and refers is not None and refers[0] == one.name:
+        declared = f'declare unit = {{ column = "{refers[1]}" }} and max_rows = 1 in {one.name}'
+        raise NotAllowed(f"every row of {one.name} is a unit without a key", remedy=f"{declared}, or synthesize each table alone")
     if one.unit is None or other.unit is None or other.unit.references != (one.name, one.unit.column) or one.unit.references:
         refer = f'declare unit = {{ column = ..., references = "{one.name}.KEY" }} in {other.name}'
         raise NotAllowed(
