@@ -138,7 +138,7 @@ def _width(session: Session, text: str) -> float:
 
 
 def told(ana: Session) -> tuple[list[Any], list[float]]:
-    """All that ana is told, noise apart; and widths, whose ends move inwards to whole numbers, by up to one for both together."""
+    """Everything shown to ana except noisy values, and the widths, which differ by up to one: ends are rounded inwards."""
     words, wide = list[Any](), list[float]()
     for text, epsilon in ((TOTAL, "0.01"), (BY_WARD, "0.2"), (BY_WARD, "1"), (OTHERS[0], "0.1")):
         words += [str(ana.explain(text, epsilon=epsilon)), ana.is_paid(text, epsilon=epsilon)]
@@ -157,7 +157,7 @@ def told(ana: Session) -> tuple[list[Any], list[float]]:
 
 
 def both_ways(folder: Path) -> tuple[tuple[list[Any], list[float]], tuple[list[Any], list[float]]]:
-    """What ana is told where bob has asked for much, the same questions under other names among it, and where he has not."""
+    """What ana is shown with and without earlier questions by bob, some of them hers under other names."""
     with ExitStack() as stack:
         sessions = [stack.enter_context(hospital(folder / name)) for name in ("alone", "beside")]
         bob = sessions[1][1]
