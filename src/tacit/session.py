@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tacit.release.bounds import BoundsProposal
     from tacit.release.certificates.certificate import Certificate
     from tacit.release.implied import Implied
+    from tacit.release.stream import Explained
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -276,10 +277,10 @@ class Session:
         """The answer to SQL with `:last`, up to a period: one more measurement for each that was not read before."""
         from tacit.release.stream import asked_for, stream_answer
 
-        return stream_answer(self, asked_for(question, through, horizon, budget), self._resumes)
+        return stream_answer(self, asked_for(question, through, horizon, budget), self._sale)
 
     @one_exit
-    def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> str:
+    def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> Explained:
         """The price of a stream for each period and for a whole person, and its errors. Spends nothing and reads no rows."""
         from tacit.release.stream import asked_for, explanation
 

@@ -35,7 +35,7 @@ from tacit.release.certificates.certificate import Certificate, certificate_from
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
     from tacit.query.language.nodes import Parameters
-    from tacit.query.price.explanation import AtBudget, Explanation
+    from tacit.query.price.explanation import AtBudget, Explanation, StreamPrice
     from tacit.release.answers import Answers
 
 Made = TypeVar("Made")
@@ -154,6 +154,19 @@ class Remote:
         asked |= {} if epsilons is None else {"epsilons": [decimal_text(exact(each, "epsilons")) for each in epsilons]}
         asked |= {} if group_rows is None else {"group_rows": group_rows}
         return _explanation_from(_read(self._send("POST", "/v1/explain", asked)))
+
+    def stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> Answer:
+        """The answer to SQL with `:last`, up to a period: each period pays once, and what was read before is free."""
+        asked = {**_request(question, None, budget), "through": through, "horizon": horizon}
+        headers = {"Accept": MEDIA, "Idempotency-Key": bits.random_bytes(24).hex()}
+        return self._answer_from(self._send("POST", "/v1/streams", asked, headers))
+
+    def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> StreamPrice:
+        """The price of a stream for each period and for a whole person, and its errors. Spends nothing."""
+        asked = {**_request(question, None, budget), "through": through, "horizon": horizon}
+        from tacit.query.price.explanation import StreamPrice
+
+        return StreamPrice(_read(self._send("POST", "/v1/streams/explain", asked)))
 
     def answer(self, entry: int) -> Answer | Answers:
         """An answer that was paid for, or the answers to a list, by the entry in the ledger."""

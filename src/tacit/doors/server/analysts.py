@@ -63,16 +63,16 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
     if not isinstance(asked.sql, str) and asked.form not in ("plain", "exact"):
         raise InvalidInput("the answers to a list are JSON; ask with Accept: application/json")
     if not key:
-        return _rendered(office, account, asked, _kept_reply(office, session, asked))
+        return _reply_in(office, account, asked, _kept_reply(office, session, asked))
     arguments, stored = asked.model_dump(exclude={"form"}), partial(_stored_text, office, account.name)
     with office.requests.alone(account.name, key, arguments, office.data.ledger.head.number) as begun:
         if begun.finished is not None:
-            return _rendered(office, account, asked, from_frame(begun.finished, stored))
+            return _reply_in(office, account, asked, from_frame(begun.finished, stored))
         kept = _recover(office, session, begun) if begun.again else None
         if kept is None:
             kept = _kept_reply(office, session.for_request(begun.key), asked, begun)
         office.requests.finish(begun, as_frame(kept, stored))
-        return _rendered(office, account, asked, kept)
+        return _reply_in(office, account, asked, kept)
 
 
 def _stored_text(office: Office, analyst: str, entry: int) -> str | None:
@@ -81,14 +81,22 @@ def _stored_text(office: Office, analyst: str, entry: int) -> str | None:
 
 
 def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
-    """The reply to a question; a refusal is a reply like another. An error that is the data owner's alone is raised."""
+    """The reply to a question."""
     fingerprint = fingerprint_of(session.analyst, _text_of(asked), asked.params)
+    fresh = {"fresh": True} if asked.fresh and isinstance(asked.sql, str) else {}
     respond: Callable[..., Any] = session.sql if isinstance(asked.sql, str) else session.ask
+    more = {"params": asked.params, **budget_of(asked), "groups": asked.groups, **fresh}
+    return reply_kept(office, session, fingerprint, lambda: respond(asked.sql, **more), begun)
+
+
+def reply_kept(
+    office: Office, session: Session, fingerprint: str, respond: Callable[[], Answer | Answers], begun: Begun | None
+) -> Kept:
+    """The reply that an answer is, or its refusal, which is a reply like another. An error that is the data owner's is raised."""
     try:
         with office.seats.seat(), office.suspects.at_work(fingerprint):
             office.suspects.require_few(fingerprint_once_paid(fingerprint))
-            fresh = {"fresh": True} if asked.fresh and isinstance(asked.sql, str) else {}
-            answer = respond(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups, **fresh)
+            answer = respond()
     except TacitError as error:
         if isinstance(error, TimedOut):
             office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
@@ -123,10 +131,15 @@ def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
     if entry.details.get("among") and _is_whole(office, session, begun, entry):
         return None  # all that it is made of was answered: it is made again, and nothing is paid
     if answer is None or entry.details.get("among"):
-        return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), row[0].number)
+        return lost_reply(row[0].number)
     left = office.balance_of(session, (row[0].number,))
     receipt = replace(answer.receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(_with(answer, receipt)), row[0].number)
+
+
+def lost_reply(entry: int) -> Kept:
+    """The reply to a request that was paid for, and whose answer was lost with its process."""
+    return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), entry)
 
 
 def _is_whole(office: Office, session: Session, begun: Begun, first: Entry) -> bool:
@@ -142,7 +155,7 @@ def _is_whole(office: Office, session: Session, begun: Begun, first: Entry) -> b
 
 def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | Answers | None:
     """The kept answer that an entry paid for, with the names of that analyst's own question; None if it is not kept."""
-    if text is None:
+    if text is None or is_measurement(text):
         return None
     if is_list(text):
         return _answers_of(office, entry, text)
@@ -153,6 +166,11 @@ def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | Answer
     if names is None or len(names) != len(answer.columns):  # of an older catalog; never the names that somebody else gave
         names = plain_names(len(answer.columns))
     return with_names(replace(answer, receipt=receipt), names)
+
+
+def is_measurement(text: str) -> bool:
+    """Whether the kept text of an entry is one measurement of a stream, and no answer by itself."""
+    return text.startswith('{"stream"')
 
 
 def _answers_of(office: Office, entry: Entry, text: str) -> Answers:
@@ -185,19 +203,24 @@ def budget_of(asked: Budgeted) -> dict[str, Any]:
     return {**{name: value for name, value in amounts.items() if value is not None}, **more}
 
 
-def _rendered(office: Office, account: Account, asked: Question, kept: Kept) -> Reply:
-    """A kept reply in the form that is wanted; a refusal is JSON in every form."""
+def _reply_in(office: Office, account: Account, asked: Question, kept: Kept) -> Reply:
+    """A kept reply in the form that is wanted."""
+    return reply_in(office, asked.form, kept, fingerprint_of(account.name, _text_of(asked), asked.params))
+
+
+def reply_in(office: Office, form: str, kept: Kept, fingerprint: str) -> Reply:
+    """A kept reply in a form; a refusal is JSON in every form."""
     if kept.status != DONE:
         return Reply(kept.status, kept.text.encode())
-    if asked.form == "exact":
+    if form == "exact":
         return Reply(DONE, kept.text.encode(), MEDIA)
     if is_exact_list(kept.text):
         return as_json(answers_from(kept.text).to_dict())
     answer = answer_from(kept.text)
-    if asked.form == "plain":
+    if form == "plain":
         return as_json(answer.to_dict())
-    with office.seats.seat(), office.suspects.at_work(fingerprint_of(account.name, _text_of(asked), asked.params)):
-        return replace(FORMS[asked.form](answer), headers=((RECEIPT, _receipt_text(answer)),))
+    with office.seats.seat(), office.suspects.at_work(fingerprint):
+        return replace(FORMS[form](answer), headers=((RECEIPT, _receipt_text(answer)),))
 
 
 def _receipt_text(answer: Answer) -> str:
@@ -237,6 +260,8 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
 def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Reply:
     """An answer that this analyst has paid for; one of another analyst is as absent as one that never was."""
     row = office.data.ledger.paid_by(wanted.entry, account.name)
+    if row is not None and is_measurement(row[1] or ""):
+        raise InvalidInput("the entry is one measurement of a stream; ask for the stream: POST /v1/streams")
     kept = None if row is None else answer_of(office, *row)
     if kept is None:
         return problem("not_found")

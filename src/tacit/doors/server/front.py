@@ -19,6 +19,7 @@ from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
 from tacit.doors.server.gate import App, Gate
 from tacit.doors.server.problems import STATUS, misfit, plainest, problem
 from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
+from tacit.doors.server.stream_models import StreamAsked, StreamExplanation, StreamPriced
 
 EXACT = "application/vnd.tacit.answer+json"
 KEY = r"^[!-~]{1,128}$"
@@ -80,6 +81,7 @@ class Route:
 
 ROUTES = (
     Route("POST", "/v1/explain", "explain", of.Explained, of.Explanation),
+    Route("POST", "/v1/streams/explain", "explain_stream", StreamPriced, StreamExplanation),
     Route("GET", "/v1/budget", "budget", of.Nothing, of.Budgets),
     Route("GET", "/v1/history", "history", HistoryQuery, of.History),
     Route("GET", "/v1/catalog", "catalog", of.Nothing, of.Catalog),
@@ -120,6 +122,13 @@ def app(clerk: Clerk, settings: Settings, asking: Asking | None = None) -> App:
         if form is None:
             return await _refusal(clerk, request) or _response(problem("not_acceptable"))
         return await ask("ask", who, {**asked.model_dump(), "form": form}, request, key)
+
+    @api.post("/v1/streams", operation_id="stream", responses=_answer((CSV, ARROW), of.Answer))
+    async def stream(asked: StreamAsked, who: Bearer, request: Request, key: Key = "") -> Response:
+        form = form_of(",".join(request.headers.getlist("accept")))
+        if form is None:
+            return await _refusal(clerk, request) or _response(problem("not_acceptable"))
+        return await ask("stream", who, {**asked.model_dump(), "form": form}, request, key)
 
     @api.get("/v1/answers/{entry}", operation_id="answer", responses=_answer(FORMS, of.Answer | of.Answers))
     async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer, request: Request) -> Response:

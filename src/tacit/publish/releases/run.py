@@ -97,7 +97,7 @@ def run(data: DataSet, declared: Releases, steps: Sequence[Step], kept: Kept, to
         told(step)
         kept.begin(step.release)
         try:
-            yield (_rows if step.release.synthetic else _answered)(data, declared, step, kept)
+            yield _way_of(step.release)(data, declared, step, kept)
         except TacitError as error:
             error.add_note(f"(release {step}; the next run goes on from here)")
             failed[step.release.name] = error
@@ -107,6 +107,11 @@ def run(data: DataSet, declared: Releases, steps: Sequence[Step], kept: Kept, to
         if len(failed) > 1:
             first.add_note(f"({len(failed)} releases failed: {names})")
         raise first
+
+
+def _way_of(release: Release) -> Callable[[DataSet, Releases, Step, Kept], Ran]:
+    """How a release is asked for."""
+    return _rows if release.synthetic else _answered if release.horizon is None else _stream_period
 
 
 # --- a question ----------------------------------------------------------------------------------------------------------------
@@ -166,6 +171,26 @@ def _days(due: Due) -> tuple[str, str]:
 def _ran(step: Step, receipt: Receipt, entry: int, recovered: bool) -> Ran:
     amounts = decimal_text(receipt.epsilon), decimal_text(receipt.delta)
     return Ran(step.release.name, step.due.name, entry, *amounts, recovered or receipt.again)
+
+
+# --- a stream ------------------------------------------------------------------------------------------------------------------
+
+
+def _stream_period(data: DataSet, declared: Releases, step: Step, kept: Kept) -> Ran:
+    """One more measurement; what a run that ended had paid for under the same request is answered without a second price."""
+    release, before = step.release, data.ledger.requested(step.request, -1)
+    per = data.catalog.per
+    if per is not None and per.calendar.kind != release.period:
+        raise InvalidInput(
+            f"release {release.name} has period = {release.period!r}, and the budget is one of each {per.calendar.word}: "
+            f"a stream has the periods of the budget"
+        )
+    asking = data.session(declared.analyst).for_request(step.request, resumes=True)
+    answer = asking.stream(release.sql, through=step.due.name, horizon=release.horizon or 0, **release.amounts)
+    entry = answer.receipt.entry or 0
+    done = Done(release.name, step.due.name, *_days(step.due), answer.asked, _day_of(data, [entry]), (entry,), answer)
+    kept.keep(release, done)
+    return _ran(step, answer.receipt, entry, before is not None)
 
 
 # --- synthetic rows ------------------------------------------------------------------------------------------------------------

@@ -354,7 +354,7 @@ class PooledRunner:
             raise out_of_limits()
         fingerprint = fingerprint_of(quote, self.version)
         asked = {"ask": "run", "text": paid.text, "request": request_written(quote.request), "entry": paid.entry}
-        asked |= {"fingerprint": fingerprint, "seconds": self.pool.seconds}
+        asked |= {"fingerprint": fingerprint, "seconds": self.pool.seconds, "horizon": paid.horizon}
         sent = Sent(ASK, written(asked), fingerprint, reason=self.pool.cluster.reason)
         line, limits = self._line_to_use(), replace(self.pool.limits, seconds=self.pool.seconds)
         try:
