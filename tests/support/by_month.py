@@ -90,12 +90,12 @@ def prepared(folder: Path, clinic: Clinic, **more: str) -> Catalog:
 
 
 @contextmanager
-def without(asked: Asked, person: int, period: int) -> Iterator[None]:
+def without(asked: Asked, person: int, period: int, tables: Sequence[str] = ("visits", "labs")) -> Iterator[None]:
     """The rows of a unit's code in a period are taken away for a while."""
     run = asked.engine._connection.execute
     run("BEGIN")
     try:
-        for name in ("visits", "labs"):
+        for name in tables:
             run(f"DELETE FROM {name} WHERE tacit_unit = {person} AND tacit_period = {period}")
         yield
     finally:

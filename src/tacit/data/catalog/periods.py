@@ -42,9 +42,11 @@ def with_periods(declared: Declared, catalog: Catalog, reading: Reading) -> Cata
         name: replace(table, period=None if table.period is None else folded(table.period))
         for name, table in catalog.tables.items()
     }
+    catalog = replace(catalog, tables=tables)
+    tables = {name: replace(table, period_of=_led_by(table, catalog)) for name, table in tables.items()}
     whole = having_begun(replace(catalog, tables=tables), per)
     for name, table in tables.items():
-        reading.attempt(("tables", name), partial(_check_table, table, whole, per))
+        reading.attempt(("tables", name), partial(_check_table, table, per))
     if not any(table.period for table in tables.values()):
         reading.report(("budget", "per"), "needs a table with a period", 'write period = "day" in a private table, its date column')
     if reading.problems:
@@ -88,13 +90,19 @@ def _check_catalog(catalog: Catalog, reading: Reading) -> None:
         reading.report(("store", "engine"), what, 'write engine = "duckdb", or take per away')
 
 
-def _check_table(table: Table, catalog: Catalog, per: Per) -> None:
-    led = None if table.public else next((link.table.name for link in links(catalog, table) if link.table.period), None)
-    if led is not None:
-        what = f"looks the unit up in {key_text([led])}, whose rows have periods: this is not supported with per"
-        raise Wrong("unit", what, "give the rows the person's own key: unit = { column = ... }, with a period of their own")
+def _led_by(table: Table, catalog: Catalog) -> Table | None:
+    """The table with a period in which the unit is looked up: then a row has the period of the row that it leads to."""
+    way = () if table.public else links(catalog, table)
+    return next((link.table for link in way if link.table.period), None)
+
+
+def _check_table(table: Table, per: Per) -> None:
     if table.period is None:
         return
+    if table.period_of is not None:
+        led = key_text([table.period_of.name])
+        what = f"cannot be declared: the unit is looked up in {led}, so a row has the period of the row of {led} that it leads to"
+        raise Wrong("period", what, "take this line away; the date stays a column like others")
     column = table.columns.get(table.period)
     if column is None or column.kind != "date":
         line = f'{key_text([table.period])} = {{ type = "date", bounds = ["2024-01-01", "2033-12-31"], outside = "drop", ... }}'
