@@ -82,7 +82,7 @@ def test_prices_of_several_series_by_hand():
     for at in range(12):
         whole, again, lifetime = LIVE.column(at), LIVE.again(at), LIVE.lifetime(at)
         assert whole.sensitivity - 1 < math.sqrt(squared) <= whole.sensitivity
-        assert again.sensitivity == 2 * max(columns[at]) and lifetime.sensitivity == 2 * sum(columns[at])
+        assert (again.sensitivity, lifetime.sensitivity) == (2 * max(columns[at]), 2 * sum(columns[at]))
         assert (whole.delta, again.delta, lifetime.delta) == (4 * (12 - at) * cut, 4 * cut, 4 * cut)
 
 
