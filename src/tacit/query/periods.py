@@ -317,7 +317,7 @@ def _led(found: Dated) -> Iterator[tuple[Table, Table]]:
 
 
 def _period_column(found: Dated) -> str:
-    """What to group rows by that have no period column of their own: the key that leads to their period, if they have one."""
+    """The words for a key by which rows can be grouped: the one that leads to their period, if they have no column of their own."""
     keys = (f"{table.name}.{table.unit.column}" for table, _ in _led(found) if table.unit is not None)
     return next(keys, "the period column")
 

@@ -58,7 +58,7 @@ def period_sql(table: Table) -> str:
 def known_period_sql(table: Table) -> str:
     """SQL for the period of any staged row of a table with a period column: NULL where the day is missing or out of bounds.
 
-    What other columns drop does not matter: rows that are led through this one have its period in any case.
+    Other columns that drop the row do not matter: rows that are led through it have its period in any case.
     """
     columns = stored_columns(table)
     return f"CASE WHEN {kept_condition({key: columns[key] for key in columns if key == table.period})} THEN {period_sql(table)} END"
