@@ -271,8 +271,8 @@ def test_the_measured_loss_of_a_person_in_every_month_is_the_claimed_one(full):
 # --- borders -----------------------------------------------------------------------------------------------------------------
 
 
-def test_moments_are_of_the_day_in_utc(tmp_path):
-    """A moment with an offset has the day, and so the period, that it has in UTC: declared, and the same for every reader."""
+def test_the_period_of_a_row_is_that_of_its_stored_day(tmp_path):
+    """Whatever the text says of an offset: the day that questions see, and the period that is charged, are of one moment."""
     late = Clinic(((1, 3),), ((1, "2025-02-01T00:30:00+01:00", 1), (1, "2025-01-31T23:30:00-01:00", 2)), ())
     found = Asked(prepared(tmp_path / "zones", late))
     rows = found.engine._connection.execute("SELECT cost, tacit_period, day FROM visits ORDER BY cost").fetchall()

@@ -23,6 +23,7 @@ epsilon = 1
 delta = 1e-6
 per = "month"
 lifetime = {{ epsilon = 12, delta = 1e-5 }}
+{line}
 {budget}
 [tables.patients]
 source = "patients.csv"
@@ -69,12 +70,12 @@ class Clinic:
         return Clinic(self.patients, kept(self.visits), kept(self.labs))
 
 
-def declared(folder: Path, clinic: Clinic, budget: str = "", visits: str = "", through: str = "2025-04") -> Catalog:
-    """The catalog of a clinic whose rows are in files."""
+def declared(folder: Path, clinic: Clinic, budget: str = "", visits: str = "", through: str = "2025-04", line: str = "") -> Catalog:
+    """The catalog of a clinic whose rows are in files; `line` is one of [budget]."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, header in HEADERS.items():
         write_csv(folder / f"{name}.csv", header, getattr(clinic, name))
-    text = CATALOG.format(budget=budget, visits=visits)
+    text = CATALOG.format(budget=budget, visits=visits, line=line)
     (folder / "tacit.toml").write_text(text)
     return begun_through(parse_catalog(text, folder / "tacit.toml"), through, None)
 

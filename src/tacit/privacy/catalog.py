@@ -159,6 +159,7 @@ class Column:
     notation: Notation = PLAIN
     labels: tuple[tuple[Value, str], ...] = field(default=(), compare=False)
     rule: KeyRule = field(default=AS_WRITTEN, repr=False)
+    zone: str | None = None  # in which moments of a date become days, where the catalog declares one (Per.zone)
 
     @property
     def nullable(self) -> bool:

@@ -111,7 +111,7 @@ def test_periods_begin_by_the_owners_word_and_stay_begun(tmp_path):
 
 BAD = {
     'per = "fortnight"': "does not fit",
-    'per = "month"\nzone = "Europe/Zurich"': "is not supported",
+    'per = "month"\nzone = "Europe/Atlantis"': "is not a time zone",
     'per = "month"\nclosed = "2025"': "is not the name of a month",
     'closed = "2025-01"': "needs per",
     "lifetime = { epsilon = 3 }": "needs per",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tacit.data.declaration import BROKEN, Reading, Wrong, folded, key_text
 from tacit.data.ownership import links
@@ -18,7 +20,7 @@ from tacit.privacy.rounding import exact
 
 NEED_PER = ("closed", "zone", "lifetime")
 ADD_PER = 'add per = "month" to [budget], or take this line away'
-UTC = "UTC"
+LINKS = ("localtime", "posixrules", "Factory")  # names that mean another zone on another machine, or none
 
 Declared = Mapping[str, Any]
 
@@ -42,6 +44,7 @@ def with_periods(declared: Declared, catalog: Catalog, reading: Reading) -> Cata
         name: replace(table, period=None if table.period is None else folded(table.period))
         for name, table in catalog.tables.items()
     }
+    tables = {name: _in_zone(table, per.zone) for name, table in tables.items()}
     catalog = replace(catalog, tables=tables)
     tables = {name: replace(table, period_of=_led_by(table, catalog)) for name, table in tables.items()}
     whole = having_begun(replace(catalog, tables=tables), per)
@@ -57,8 +60,9 @@ def with_periods(declared: Declared, catalog: Catalog, reading: Reading) -> Cata
 def _per(budget: Declared) -> Per:
     calendar = _calendar(budget["per"])
     zone = budget.get("zone")
-    if zone not in (None, UTC):
-        raise Wrong("zone", "is not supported: moments become days in UTC", 'write zone = "UTC", or give dates in the source')
+    if zone is not None and not is_zone(zone):
+        what = "is not a time zone of the IANA database as this machine has it"
+        raise Wrong("zone", what, 'write for example zone = "Europe/Zurich"; where no zone is known, install the package tzdata')
     try:
         closed = calendar.numbered(budget["closed"]) if "closed" in budget else None
     except InvalidInput as wrong:
@@ -66,6 +70,34 @@ def _per(budget: Declared) -> Per:
     lifetime = budget.get("lifetime")
     caps = None if lifetime is None else (exact(lifetime["epsilon"]), exact(lifetime.get("delta", 0)))
     return Per(calendar, caps, closed, zone=zone)
+
+
+def is_zone(name: str) -> bool:
+    """Whether a name is one of the IANA database, and means the same zone everywhere.
+
+    >>> is_zone("Europe/Zurich"), is_zone("localtime"), is_zone("../etc/passwd")
+    (True, False, False)
+    """
+    if (
+        name in LINKS
+        or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*", name)
+        or name.startswith(("posix/", "right/"))
+    ):
+        return False
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        return False
+    return True
+
+
+def _in_zone(table: Table, zone: str | None) -> Table:
+    """A private table whose moments become days in the declared zone."""
+    if table.public or zone is None:
+        return table
+    return replace(
+        table, columns={key: replace(each, zone=zone) if each.kind == "date" else each for key, each in table.columns.items()}
+    )
 
 
 def _calendar(declared: Any) -> Calendar:
