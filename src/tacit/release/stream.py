@@ -107,9 +107,9 @@ class Place:
 
 def asked_for(text: str, through: str, horizon: int, budget: Mapping[str, Any]) -> Asked:
     """The request, checked: a stream has a price in epsilon and delta, since its noise is Gaussian."""
-    wanted = request_of((), dict(budget))
-    if wanted.epsilon is None or not wanted.delta:
+    if budget.get("epsilon") is None or not budget.get("delta"):
         raise InvalidInput("a stream needs epsilon and delta, the price of each period: its noise is Gaussian", argument="delta")
+    wanted = request_of((), dict(budget))
     most = whole_of(horizon, "horizon", 2, MOST_PERIODS)
     return Asked(check_text(text), text_of(through, "through"), most, wanted)
 

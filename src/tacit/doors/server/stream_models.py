@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from tacit.doors.server.models import Amounts, Budget, Shape, Strict, Text
+from tacit.doors.server.models import Budget, Strict, Text
+from tacit.doors.server.shapes import Amounts, Shape
 
 
 class StreamPriced(Strict):
