@@ -65,6 +65,6 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     code, said = run(folder, "SELECT COUNT(*) AS n FROM visits", "--through", "2025-04")
     assert (code, ":last" in said) == (2, True)
     done = CliRunner().invoke(
-        app, ["stream", TEXT, "--through", "2025-02", "--horizon", "3", "--catalog", str(folder / "tacit.toml")]
+        app, ["stream", "SELECT 1", "--through", "2025-02", "--horizon", "3", "--catalog", str(folder / "tacit.toml")]
     )
     assert (done.exit_code, "epsilon and delta" in done.output) == (2, True)

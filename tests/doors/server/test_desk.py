@@ -55,7 +55,19 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
     tokens = dict(hospital.tokens)
     operations = {name: each for name, each in OPERATIONS.items() if name != "renew_token"}  # which would end the tokens
     found = allowed(Desk(hospital.office, hospital.desk.places, operations), tokens)
-    asking = ("ask", "explain", "answer", "certified", "budget", "history", "preview", "offer", "offered")
+    asking = (
+        "ask",
+        "explain",
+        "stream",
+        "explain_stream",
+        "answer",
+        "certified",
+        "budget",
+        "history",
+        "preview",
+        "offer",
+        "offered",
+    )
     analysts = {key: {"analyst"} for key in asking}
     curators = {
         key: {"curator"}

@@ -11,12 +11,14 @@ import pytest
 
 import tacit
 from by_month import Clinic, declared
+from monthly import CATALOG
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.errors import InvalidInput
+from tacit.publish.releases.due import due_periods
 from tacit.publish.releases.kept import Kept
 from tacit.publish.releases.plan import plan_of
 from tacit.publish.releases.reading import parse_releases
-from tacit.publish.releases.run import complete_of, run, steps_of
+from tacit.publish.releases.run import Step, _periods, complete_of, run, steps_of
 from tacit.publish.releases.site import write_site
 from tacit.session import DataSet
 
@@ -104,6 +106,61 @@ def test_a_run_that_is_killed_pays_for_no_month_twice(tmp_path, monkeypatch, ste
     assert (released(data), data.ledger.verify().problems) == ([], ())
 
 
+ROWS = """title = "Clinic"
+[releases.rows]
+title = "Synthetic visits"
+synthetic = { table = "visits", columns = ["cost"] }
+epsilon = 0.25
+period = "month"
+"""
+
+
+def test_synthetic_rows_of_a_month_pay_from_that_month(tmp_path, monkeypatch):
+    """Ended between the spend and the measurements in every month: each is taken up by the next run, for nothing."""
+    data = clinic(tmp_path)
+    usual, passed = Ledger.answered, [0]
+
+    def killed(*given: Any, **named: Any) -> Any:
+        passed[0] += 1
+        if passed[0] % 2:
+            raise Killed
+        return usual(*given, **named)
+
+    monkeypatch.setattr(Ledger, "answered", killed)
+    for _ in range(10):
+        try:
+            released(data, ROWS)
+            break
+        except Killed:
+            continue
+    monkeypatch.undo()
+    assert paid(data) == MONTHS
+    assert released(data, ROWS) == []
+    made, out = parse_releases(ROWS), tmp_path / "public"
+    (planned,) = plan_of(data, made, complete_of(data, made), Kept(data.catalog.kept)).releases
+    assert (planned.coming, planned.lifetime) == (12, 3)
+    write_site(data.catalog, made, Kept(data.catalog.kept), out)
+    catalog = json.loads((out / "catalog.jsonld").read_text("utf-8"))
+    links = [one["dcat:downloadURL"]["@id"] for one in catalog["dcat:dataset"][0]["dcat:distribution"]]
+    assert [(out / link).is_file() for link in links] == [True, True]
+    for page in out.rglob("*.html"):
+        for link in re.findall(r'href="([^"#]+)"', page.read_text("utf-8")):
+            target = page.parent / link
+            assert (target / "index.html" if link.endswith("/") else target).is_file(), (page, link)
+    with pytest.raises(InvalidInput, match="need a budget of each period"):
+        _periods(tacit.open(_plain(tmp_path / "plain")), Step(made.releases[0], complete_step(made, data)))
+
+
+def complete_step(made: Any, data: DataSet) -> Any:
+    return due_periods(made.releases[0], complete_of(data, made))[0]
+
+
+def _plain(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "tacit.toml").write_text(CATALOG, "utf-8")
+    return folder / "tacit.toml"
+
+
 def test_neighbours_have_the_same_releases_but_for_their_numbers(tmp_path):
     seen = []
     for number, rows in enumerate((CLINIC, CLINIC.without(3, 2))):
@@ -128,7 +185,9 @@ def test_the_plan_has_errors_and_what_a_person_pays(tmp_path):
     assert plan.lifetime.needed == plan.lifetime.cap * share
     assert "8.6 times what independent answers cost" in planned.notes[0]
     long = RELEASES.replace("horizon = 24", "horizon = 120")
-    assert "33 times" in plan_of(data, parse_releases(long), complete_of(data, made), Kept(data.catalog.kept)).releases[0].notes[0]
+    assert (
+        "32.9 times" in plan_of(data, parse_releases(long), complete_of(data, made), Kept(data.catalog.kept)).releases[0].notes[0]
+    )
     released(data)
     after = plan_of(data, made, complete_of(data, made), Kept(data.catalog.kept)).lifetime
     assert after is not None

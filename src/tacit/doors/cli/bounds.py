@@ -17,6 +17,14 @@ def bounds(
         str, typer.Argument(metavar="TABLE.COLUMN", help="A column of a private table, declared without bounds: { }.")
     ],
     epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Budget to spend; it is spent whatever is found.")],
+    periods: Annotated[
+        str | None,
+        typer.Option(
+            "--periods",
+            metavar="PERIODS",
+            help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
+        ),
+    ] = None,
     analyst: Annotated[
         str | None,
         typer.Option(envvar="TACIT_ANALYST", help="Analyst whose budget pays; required if the catalog declares several."),
@@ -31,7 +39,7 @@ def bounds(
     from tacit.session import open as open_data
 
     with bar("counting"), open_data(find_catalog(catalog)) as data:
-        proposal = data.propose_bounds(column, epsilon, analyst=analyst)
+        proposal = data.propose_bounds(column, epsilon, periods=periods or "", analyst=analyst)
     if as_json:
         print_json(proposal.to_dict())
         return

@@ -48,7 +48,7 @@ def stream(
 
     Repeat the question, the horizon and the budget every period. They name the stream: with others, another one begins.
 
-    Example: tacit stream --file totals.sql --through 2026-09 --horizon 120 --epsilon 0.3 --delta 1e-8
+    Example: tacit stream --file totals.sql --through 2026-04 --horizon 120 --epsilon 0.3 --delta 1e-8
     """
     if chart is not None:
         check_format(chart)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tacit.doors.server.models import AnswerWanted, Budgeted, Explained, HistoryWanted, Nothing, Question
     from tacit.doors.server.office import Office
     from tacit.doors.server.records import Account
+    from tacit.doors.server.stream_models import StreamPriced, StreamWanted
     from tacit.privacy.catalog import Catalog
     from tacit.session import Session
 
@@ -228,6 +229,65 @@ def _receipt_text(answer: Answer) -> str:
     told = answer.to_dict()
     facts = {name: told[name] for name in ("entry", "price", "left", "confidence", "simultaneous")}
     return for_json({**facts, "again": answer.receipt.again}, plain=True)
+
+
+# --- streams: a measurement is kept in the ledger, so that the same request again costs nothing, under a key or without one -------
+
+
+def stream(office: Office, account: Account, asked: StreamWanted, key: str) -> Reply:
+    """The answer up to a period; under a key, the one reply of that key."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    if not key:
+        return _stream_in(office, account, asked, _stream_kept(office, session, asked))
+    arguments = {"stream": True, **asked.model_dump(exclude={"form"})}
+    with office.requests.alone(account.name, key, arguments, office.data.ledger.head.number) as begun:
+        kept = begun.finished or (_lost(office, session, begun) if begun.again else None)
+        if kept is None:
+            kept = _stream_kept(office, session.for_request(begun.key), asked, begun)
+        if begun.finished is None:
+            office.requests.finish(begun, kept)
+        return _stream_in(office, account, asked, kept)
+
+
+def explain_stream(office: Office, account: Account, asked: StreamPriced, _: str) -> Reply:
+    """The price of a stream and its errors, before anything is spent."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    with office.seats.seat(), office.suspects.at_work(_fingerprint_of_stream(account.name, asked)):
+        return as_json(session.explain_stream(asked.sql, **_stream_arguments(asked)).to_dict())
+
+
+def _stream_kept(office: Office, session: Session, asked: StreamPriced, begun: Begun | None = None) -> Kept:
+    fingerprint = _fingerprint_of_stream(session.analyst, asked)
+    return reply_kept(office, session, fingerprint, lambda: session.stream(asked.sql, **_stream_arguments(asked)), begun)
+
+
+def _lost(office: Office, session: Session, begun: Begun) -> Kept | None:
+    """The reply to a request whose process ended between a spend and its number; None if every number that it paid for is kept."""
+    after = begun.head
+    while (entry := office.data.ledger.requested(begun.key, after)) is not None:
+        row = office.data.ledger.paid_by(entry.number, session.analyst)
+        if row is None or row[1] is None:
+            return lost_reply(entry.number)
+        after = entry.number
+    return None
+
+
+def _stream_arguments(asked: StreamPriced) -> dict[str, Any]:
+    confidence = {} if asked.confidence is None else {"confidence": asked.confidence}
+    amounts = {"epsilon": asked.epsilon, "delta": asked.delta}
+    return {"through": asked.through, "horizon": asked.horizon, **amounts, **confidence}
+
+
+def _fingerprint_of_stream(account: str, asked: StreamPriced) -> str:
+    return fingerprint_of(account, asked.sql, {"through": asked.through, "horizon": asked.horizon})
+
+
+def _stream_in(office: Office, account: Account, asked: StreamWanted, kept: Kept) -> Reply:
+    return reply_in(office, asked.form, kept, _fingerprint_of_stream(account.name, asked))
 
 
 # --- explanations ------------------------------------------------------------------------------------------------------------

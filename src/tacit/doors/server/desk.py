@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacit.doors.server import analysts, console, curators, streams
+from tacit.doors.server import analysts, console, curators
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.office import Office, as_it_is
@@ -64,8 +64,8 @@ class Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "ask": Operation(analysts.ask, of.Question, (ANALYST,)),
     "explain": Operation(analysts.explain, of.Explained, (ANALYST,), EXPLAINING, "epsilons"),
-    "stream": Operation(streams.stream, StreamWanted, (ANALYST,), grant="ask"),
-    "explain_stream": Operation(streams.explain_stream, StreamPriced, (ANALYST,), EXPLAINING, grant="explain"),
+    "stream": Operation(analysts.stream, StreamWanted, (ANALYST,), grant="ask"),
+    "explain_stream": Operation(analysts.explain_stream, StreamPriced, (ANALYST,), EXPLAINING, grant="explain"),
     "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
     "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),

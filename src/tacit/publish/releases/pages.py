@@ -175,7 +175,7 @@ def _newest(one: Published) -> str:
 def _numbers(release: Release, done: Done, title: str) -> str:
     """The table, the picture, the price, downloads and certificates of one period; links are those of the page of a release."""
     if done.answer is None:
-        return _rows_section(done)
+        return _rows_section(done, title, f"{done.period}/" if release.period and title != done.period else "")
     answer = done.answer
     picture = f"{release.title}, {done.period}" if release.period else release.title
     shown = any(column.is_number for column in answer.columns) and len(answer) <= MOST_DRAWN and len(answer) > 1
@@ -192,17 +192,19 @@ def _numbers(release: Release, done: Done, title: str) -> str:
     )
 
 
-def _rows_section(done: Done) -> str:
+def _rows_section(done: Done, title: str, folder: str) -> str:
     told = done.told or {}
+    headed = "Synthetic rows" if title == "Released" else f"Synthetic rows, {done.period}"
     price = told.get("price", {})
     facts = {"Rows": f"{told.get('rows', 0):,}", "Columns": ", ".join(told.get("columns", ())), "Epsilon": price.get("epsilon", "")}
     listed = "".join(f"<dt>{for_html(name)}</dt><dd>{for_html(str(value))}</dd>" for name, value in facts.items())
-    links = _downloads("rows", ("csv", "parquet"), "synthetic rows")
+    links = _downloads(f"{folder}rows", ("csv", "parquet"), "synthetic rows")
     words = (
         "No row is that of a person: rows are drawn from noisy counts. Columns and pairs of columns resemble those of the real "
         "table; what holds of three columns together may be lost."
     )
-    return f'<section class="card"><h2>Synthetic rows</h2><p>{words}</p><dl>{listed}</dl>{links}{_certificates(done, "")}</section>'
+    opening = f'<section class="card"><h2>{for_html(headed)}</h2><p>{words}</p><dl>{listed}</dl>'
+    return f"{opening}{links}{_certificates(done, folder)}</section>"
 
 
 def _all_periods(one: Published) -> str:
@@ -237,7 +239,7 @@ def _downloads(stem: str, formats: Sequence[str], what: str) -> str:
         f'<li><a download href="{stem}.{each}" aria-label="{for_html(what)} as {each.upper()}">{each.upper()}</a></li>'
         for each in formats
     ]
-    if "csv" in formats and not stem.startswith("rows"):
+    if "csv" in formats and not stem.endswith("rows"):
         items.append(f'<li><a href="{stem}.csv-metadata.json" aria-label="{for_html(what)}: CSV metadata">CSV metadata</a></li>')
     return f'<ul class="downloads">{"".join(items)}</ul>'
 

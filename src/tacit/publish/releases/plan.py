@@ -27,7 +27,7 @@ MOST_SHOWN = 6  # errors of one release
 class Planned:
     """A release: the price of one period, its expected errors, how many periods wait and how many come in a year.
 
-    `lifetime` is the part of a person's lifetime budget that the year takes, for somebody who is in every period of it.
+    `lifetime` is the part of the lifetime budget that the year takes of a person who is in every period of it.
     """
 
     name: str
@@ -140,7 +140,7 @@ def _lifetime(data: DataSet, cap: Fraction, planned: Sequence[Planned]) -> Lifet
 
 
 def _spent_of_lifetime(data: DataSet) -> Fraction:
-    """What a lifetime has spent; where some of it was by rho alone, the part of what its filter admits."""
+    """The spent part of a lifetime budget; where some of it was by rho alone, in proportion to what the filter admits."""
     spent, lifetime = data.ledger.spent(), data.ledger.caps.lifetime
     if spent.epsilon is not None or lifetime is None:
         return spent.epsilon or Fraction(0)
@@ -157,13 +157,24 @@ def _planned(session: Session, release: Release, periods: Sequence[Due], counts:
     amounts = release.amounts
     if release.synthetic is not None:
         both = exact(amounts["epsilon"]), exact(amounts.get("delta", 0))
-        return Planned(release.name, release.title, "", *both, (), ("noisy marginals along a tree",), *counts)
+        whole = _periods_of(session, release) * counts[1] * both[0]
+        return Planned(
+            release.name, release.title, release.period, *both, (), ("noisy marginals of columns and of pairs",), *counts, whole
+        )
     if release.period and not periods:
         return Planned(release.name, release.title, release.period, exact(amounts.get("epsilon", 0)), Fraction(0), (), (), *counts)
     told = session.explain(release.sql, params=periods[0].parameters or None, **amounts)
     errors = tuple((each.column, each.error) for each in told.errors[:MOST_SHOWN])
     mechanisms = tuple(dict.fromkeys(each.mechanism for each in told.noise))
     return Planned(release.name, release.title, release.period, told.epsilon, told.delta, errors, mechanisms, *counts)
+
+
+def _periods_of(session: Session, release: Release) -> int:
+    """How many periods of the budget a release of rows reads, for all of which a person pays."""
+    per = session.data.catalog.per
+    if per is None or not release.period or per.calendar.kind not in A_YEAR:
+        return 1
+    return max(1, A_YEAR[per.calendar.kind] // A_YEAR[release.period])
 
 
 def _planned_stream(session: Session, release: Release, coming: Sequence[Due], counts: tuple[int, int]) -> Planned:

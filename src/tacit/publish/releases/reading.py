@@ -141,8 +141,6 @@ def _check_horizon(declared: Declared) -> None:
 def _check_period(sql: str, period: str, start: str, kind: str) -> None:
     """A release with a period asks about its days, and one without cannot."""
     places = {found[1] for found in PLACES.finditer(sql)}
-    if kind == "synthetic" and period:
-        raise Wrong("period", "is not supported for synthetic rows", "remove it: synthetic rows are of the whole table")
     if period and kind == "sql" and places != {"first", "last"}:
         raise Wrong("sql", f"must name the days of its {period}", "add a condition such as WHERE day BETWEEN :first AND :last")
     if kind == "stream" and places != {"last"}:

@@ -63,6 +63,14 @@ def commuter_map(
     report: ReportOption = None,
     catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Catalog whose budget pays.")] = None,
     totals: Annotated[str | None, typer.Option(help="With --catalog: public table with the columns destination and jobs.")] = None,
+    periods: Annotated[
+        str | None,
+        typer.Option(
+            "--periods",
+            metavar="PERIODS",
+            help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
+        ),
+    ] = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print details of noise, totals, delta and ledger.")] = False,
@@ -85,7 +93,9 @@ def commuter_map(
     terms = _terms(ratio, delta, pure, keep, synthetic_workers, read_prior(prior, prior_most))
     if catalog is None:
         _require_catalog_of(totals, analyst)
-    source = _declared_source(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, out)
+    if periods is not None and catalog is None:
+        raise InvalidInput("--periods requires --catalog: a file has a ledger without periods; add --catalog, or remove --periods")
+    source = _declared_source(flows, columns, catalog, totals, (analyst, periods)) if catalog else _file(flows, columns, out)
     chart = read_blocks(blocks)
     if report is not None and not chart.located:
         raise InvalidInput("--report needs coordinates; give the map the columns lat and lon, or remove --report")
@@ -160,7 +170,10 @@ def _file(flows: str, columns: str | None, out: Path) -> Source:
     return FlowsFile(Path(flows), out, Columns.read(columns) if columns else Columns())
 
 
-def _declared_source(flows: str, columns: str | None, catalog: Path | None, totals: str | None, analyst: str | None) -> Source:
+def _declared_source(
+    flows: str, columns: str | None, catalog: Path | None, totals: str | None, asking: tuple[str | None, str | None]
+) -> Source:
+    """The declared table of jobs; `asking` are who pays and the periods that are read."""
     from tacit.publish.synthetic.commuters.flows import Columns
     from tacit.publish.synthetic.commuters.sources import DeclaredFlows
     from tacit.session import open as open_data
@@ -173,8 +186,8 @@ def _declared_source(flows: str, columns: str | None, catalog: Path | None, tota
             "with --catalog, the number of jobs per destination is private unless a public table declares it",
             remedy="declare a public table with the columns destination and jobs, and give --totals TABLE",
         )
-    data = open_data(find_catalog(catalog))
-    return DeclaredFlows(data, flows, read, totals, data.session(analyst).analyst)
+    data, (analyst, periods) = open_data(find_catalog(catalog)), asking
+    return DeclaredFlows(data, flows, read, totals, data.session(analyst).analyst, periods=periods)
 
 
 def _write_report(release: Release, report: Path | None, out: Path) -> Path | None:
