@@ -13,7 +13,9 @@ from tacit_certificate import numbers, orders, price
 from tacit_certificate.curve import calibrated
 from tacit_certificate.document import Keys, Node, Report, Wrong, digest, only, optional, rational, read, refuse, verify, whole
 from tacit_certificate.margins import Margins, added_up, outputs_of
-from tacit_certificate.price import KINDS, Cost
+from tacit_certificate.orders import Cap
+from tacit_certificate.periods import Dated, Lifetime, days_of, numbers_of
+from tacit_certificate.price import KINDS
 from tacit_certificate.stability import Part, Reach, Sensitivity
 from tacit_certificate.ways import NOISE, other_way
 
@@ -24,6 +26,10 @@ FIELDS = (
 ABOUT = (
     "This certificate shows that the price is right for the plan. It cannot show that the program drew its noise, "
     "nor that it read the data that was declared."
+)
+IN_PERIODS = (
+    " The budget is one of each period, and protects the rows of a person in one of them: "
+    "a person in m periods has m times its epsilon, and a delta that soon says nothing."
 )
 WAYS = ("question", "synthetic-rows", "contingency-table", "commuter-map", "graph", "classifier")
 MAKES = {  # of each kind of moment the aggregates that are computed from it; those of ONE_SUM are one sum times a step
@@ -49,6 +55,7 @@ class Certificate:
     parts: list[Part] = field(default_factory=list)
     reaches: list[Reach] = field(default_factory=list)
     moved: dict[tuple[int, int], Sensitivity] = field(default_factory=dict)
+    dated: list[Dated] = field(default_factory=list)
     entries: dict[int, int] = field(default_factory=dict)  # of each event, how many numbers one unit moves
 
     def check(self, keys: Keys) -> Report:
@@ -59,7 +66,7 @@ class Certificate:
 
     def contents(self) -> Report:
         """The same without fields and signature."""
-        of_plan = ("plan", "derivation") if self.node["way"] == "question" else ()
+        of_plan = ("plan", "derivation", "periods") if self.node["way"] == "question" else ()
         for name in ("relation", *of_plan, "mechanisms", "price", "cap", "released", "intervals"):
             if not self.report.section(name, getattr(self, name)):
                 break
@@ -73,11 +80,12 @@ class Certificate:
         node, forms = self.node, {"public": False, "auditor": True}
         if not isinstance(node, dict) or (node.get("kind"), node.get("format")) != ("certificate", 1):
             raise Wrong("this is not a certificate of format 1")
-        only(node, FIELDS, "ledger" if node["form"] == "auditor" else "")
+        only(node, FIELDS, "ledger" * (node["form"] == "auditor") + " periods" * (node["way"] == "question"))
         known = forms.get(node["form"]) is ("ledger" in node) and node["way"] in WAYS
         refuse(not known, "the form is public or auditor, and the auditor's form has its ledger")
         self.report.checked.append(f"signed by key {verify(keys, node, 'certificate')}")
-        refuse(node["about"] != ABOUT, "the first line is not the one that says what a certificate cannot show")
+        about = ABOUT + IN_PERIODS * ("periods" in node)
+        refuse(node["about"] != about, "the first line is not the one that says what a certificate cannot show")
 
     def relation(self) -> None:
         """The neighbours of the promise."""
@@ -147,6 +155,24 @@ class Certificate:
             for (rule, where), rows in part.derived.gives.items():
                 yield rule, where, {}, {"rows": rows}, f"{rule} at {where}: {rows} rows of one unit"
 
+    def periods(self) -> None:
+        """What is read is what is charged, and rows of different periods are kept apart."""
+        if (within := self.node.get("periods")) is None:
+            named = any("period" in fact for fact in self.node["facts"]["tables"].values())
+            refuse(named, "a table has periods, and none are charged")
+            return
+        only(within, "per runs price lifetime")
+        self.dated = [Dated(part, within) for part in self.parts]
+        read, charged = {number for part in self.dated for number in part.read}, numbers_of(within["runs"])
+        refuse(read != {*charged}, "the periods that are read are not those that are charged")
+        most = max(part.times[0] for part in self.dated)
+        days = "; ".join(days_of(within["per"], low, high) for low, high in within["runs"])
+        self.report.checked.append(
+            f"charged to {len(charged)} periods, which alone are read: {days}" if charged else "no period is read"
+        )
+        self.report.checked.append(f"rows of two periods are kept apart; a person can be in {most} (accounting/periods.md)")
+        self.report.stated += dict.fromkeys(text for part in self.dated for text in part.stated)
+
     # --- mechanisms and price ---
 
     def mechanisms(self) -> None:
@@ -193,46 +219,71 @@ class Certificate:
 
     def price(self) -> None:
         """The sum over the events is the price, and no more than what was asked for."""
-        derived, stated = price.cost(self.node["event"], self.node["relation"]), price.sums(self.node["price"])
+        within, derived = self.node.get("periods"), price.cost(self.node["event"], self.node["relation"])
+        stated = price.sums((within or self.node)["price"])
         only(self.node["price"], "epsilon rho delta relation")
         refuse(not derived.is_stated_by(stated), f"the events cost {derived}; stated is {stated}")
         most = optional(self.node["asked"].get("epsilon"))
         above = most is not None and stated.epsilon is not None and stated.epsilon > most
         refuse(above, "the price is above the epsilon that was asked for")
-        self.report.checked.append(f"the events cost {stated} (accounting/composition.md)")
+        self.report.checked.append(f"the events cost {stated} (accounting/composition.md)" + " in each period" * bool(within))
+        if within:
+            events, told = list(price.leaves(self.node["event"])), price.sums(self.node["price"])
+            whole_person = Lifetime(self.dated, self.reaches, self.moved).cost(self.node, events)
+            refuse(not told.covers(whole_person), f"a whole person pays {whole_person}; stated is {told}")
+            self.report.checked.append(f"a person in all of them pays {told} (accounting/periods.md, section 5)")
 
     # --- cap and ledger ---
 
     def cap(self) -> None:
         """The cap admits the price; in the auditor's form, the filter admitted the sums."""
-        node = self.node["cap"]
-        only(node, "epsilon delta split questions_at_most" + " order" * ("order" in node))
-        cap, split = (rational(node["epsilon"]), rational(node["delta"])), rational(node["split"])
-        refuse(not (cap[0] > 0 and 0 <= cap[1] < 1 and 0 <= split <= 1), "the cap is not a budget")
-        stated, order = price.sums(self.node["price"]), orders.of(node.get("order"))
-        alone = orders.counted(self.node["event"], self.node["relation"], order)
-        refuse(not orders.within(cap, split, alone.rounded, order), "the cap does not admit the price alone")
-        self.report.checked.append(f"within the cap of the data set: epsilon {price.brief(cap[0])}, delta {price.brief(cap[1])}")
+        node, within = self.node["cap"], self.node.get("periods")
+        only(node, "epsilon delta split questions_at_most", "order")
+        share = rational(node["split"])
+        caps = {"periods" if within else "sums": Cap.of(node, share)}
+        prices = {name: orders.counted(self.node["event"], self.node["relation"], cap.order) for name, cap in caps.items()}
+        if within and within["lifetime"] is not None:
+            caps["sums"] = Cap.of(within["lifetime"], share)
+            prices["sums"] = orders.price_at(price.sums(self.node["price"]), caps["sums"].order)
+        for name, cap in caps.items():
+            refuse(not cap.admits(prices[name].rounded), "the cap does not admit the price alone")
+            whose = "data set" if not within else "data set in each period" if name == "periods" else "lifetime of a person"
+            self.report.checked.append(f"within the cap of the {whose}: {cap}")
         if self.node["form"] == "auditor":
-            self._ledger(cap, split, stated)
+            self._ledger(caps)
         else:
             self.report.stated.append(f"the ledger's entry {self.node['entry'][:16]}..., and that the sums before it left room")
 
-    def _ledger(self, cap: tuple[Fraction, Fraction], split: Fraction, stated: Cost) -> None:
+    def _ledger(self, caps: Mapping[str, Cap]) -> None:
         """The entry is the text that the hash is of, and the sums are those of the filter."""
-        ledger = self.node["ledger"]
-        only(ledger, "id number text before after")
-        refuse(digest(ledger["text"]) != self.node["entry"], "the text of the entry has another hash")
+        ledger, within, node = self.node["ledger"], self.node.get("periods") or {}, self.node
+        only(ledger, "id number text before after" + " periods" * bool(within))
+        refuse(digest(ledger["text"]) != node["entry"], "the text of the entry has another hash")
         entry, before, after = read(ledger["text"].encode()), price.sums(ledger["before"]), price.sums(ledger["after"])
-        recalled, said = entry["kind"] == "recall", entry["cap"]
-        told = [entry["ledger"], entry["number"], *map(price.sums, (entry["spent"], entry["price"])), 1 - rational(entry["split"])]
-        same = told == [ledger["id"], ledger["number"], after, stated, split] and (recalled or entry["event"] == self.node["event"])
-        same &= entry["kind"] in ("spend", "recall") and (rational(said["epsilon"]), rational(said["delta"])) == cap
-        refuse(not same, "the entry has another place, event, price, cap or split, or other sums")
-        order, counts = orders.charged(entry, self.node["relation"])
-        right = order == orders.of(self.node["cap"].get("order")) and after == (before if recalled else before + counts.rounded)
+        told = [entry["ledger"], entry["number"], entry["spent"], entry["price"], str(1 - rational(entry["split"]))]
+        stated = [ledger["id"], ledger["number"], ledger["after"], {**node["price"]}, node["cap"]["split"]]
+        stated[3]["neighbours"] = stated[3].pop("relation")
+        recalled = entry["kind"] == "recall"
+        same = told == stated and entry["kind"] in ("spend", "recall") and (recalled or entry["event"] == node["event"])
+        pairs = [(node["cap"], entry["cap"])]
+        charged = (entry.get("more") or {}).get("periods") or {}
+        if within or charged:
+            same &= all(within[name] == charged[name] for name in ("per", "runs", "price"))
+            pairs += [(within["lifetime"], charged["lifetime"])] if within["lifetime"] or charged["lifetime"] else []
+        same &= all(mine[name] == theirs[name] for mine, theirs in pairs for name in ("epsilon", "delta"))
+        refuse(not same, "the entry has another place, event, price, cap, split or periods, or other sums")
+        order, counts = orders.charged(entry, node["relation"])
+        right, held = after == (before if recalled else before + counts.rounded), [("sums", order, after)]
+        if within:
+            order, counts = orders.charged(entry, node["relation"], "periods")
+            right &= numbers_of([run[:2] for run in ledger["periods"]], gap=0) == numbers_of(within["runs"])
+            more = price.NOTHING if recalled else counts.rounded
+            held += [("periods", order, price.sums(sums) + more) for _, _, sums in ledger["periods"]]
         refuse(not right, "the sums after the entry are not those before it and its price")
-        refuse(not recalled and not orders.within(cap, split, after, order), "the filter does not admit the sums after the entry")
+        for name, order, sums in held:
+            refuse(name in caps and caps[name].order != order, "the cap counts at another Renyi order than the entry")
+            beyond = name in caps and not recalled and not caps[name].admits(sums)
+            refuse(beyond, "the filter does not admit the sums after the entry")
         self.report.checked.append(f"entry {ledger['number']}: the filter admits its sums, {after} (accounting/filter.md)")
 
     # --- released values and intervals ---

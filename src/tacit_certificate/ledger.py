@@ -22,6 +22,8 @@ from tacit_certificate.document import (
     verify,
     whole,
 )
+from tacit_certificate.orders import Cap
+from tacit_certificate.periods import InPeriods
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
 SPENDING = ("spend", "recall", "adopt")
@@ -48,6 +50,7 @@ class Chain:
     cap: Node = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)  # the hash of what each entry released
     ended: bool = False
+    in_periods: InPeriods = field(default_factory=InPeriods)
 
     def line(self, node: Node) -> None:
         """The next line of an export."""
@@ -65,6 +68,8 @@ class Chain:
         elif node.keys() == {"missing", "why"}:
             self.owed.remove(node["missing"])
             self.report.stated.append(f"entry {node['missing']} has no certificate: {str(node['why'])[:100]}")
+            if node["missing"] in self.in_periods.before:
+                self.report.stated.append(f"what entry {node['missing']} costs a person in all of its periods")
         else:
             only(node, "head")
             self.head(node["head"])
@@ -87,7 +92,6 @@ class Chain:
             number and other, f"entry {number} splits delta in another way, or counts for other neighbours, than those before it"
         )
         self.split, self.relation = split, relation
-        refuse("periods" in (entry.get("more") or {}), f"entry {number} is charged to periods, which this checker cannot derive")
         self._sums(number, entry, kind, price)
         self._counts(number, entry, kind)
         if kind == "answer":
@@ -107,13 +111,15 @@ class Chain:
             steps = int(rational(entry["details"]["steps"]))
             rho = self.spent.rho * (steps**2 if order is None else steps)
             least = Cost(self.spent.epsilon and self.spent.epsilon * steps, rho, self.spent.delta)
-            refuse(steps < 1 or not _covers(spent, least), f"entry {number} restates the sums for other units, and they are less")
+            refuse(steps < 1 or not spent.covers(least), f"entry {number} restates the sums for other units, and they are less")
             self.report.stated.append(f"entry {number} restates all sums for other units: {steps} steps")
             self.spent, self.analysts = spent, {}
             return
+        within = (entry.get("more") or {}).get("periods")
         if kind in ("spend", "recall"):
             least = NOTHING if entry["event"] is None else cost(entry["event"], self.relation)
-            refuse(not _covers(price, least), f"entry {number} was priced below what its events cost: {least}")
+            each = price if within is None else sums(within["price"])
+            refuse(not each.covers(least), f"entry {number} was priced below what its events cost: {least}")
             if entry["event"] is None:
                 self.report.stated.append(f"entry {number} has no event; its price is {price}")
             self.owed.add(number)
@@ -127,11 +133,15 @@ class Chain:
         if cap != self.cap:
             self.report.checked.append(f"the cap from entry {number} on: epsilon {cap['epsilon']}, delta {cap['delta']}")
             self.cap = cap
-        admitted = kind != "spend" or orders.within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent, order)
-        refuse(not admitted, f"entry {number} was admitted beyond the cap")
+        if within is not None:
+            refuse(kind not in ("spend", "recall"), f"entry {number} is charged to periods, and is not paid for")
+            self.in_periods.charge(entry, within, self.relation, conversion)
+        held = cap if within is None else within["lifetime"]
+        beyond = kind == "spend" and held is not None and not Cap.of(held, conversion, order).admits(spent)
+        refuse(beyond, f"entry {number} was admitted beyond the cap{'' if within is None else ' of a lifetime'}")
         if own is not None:
             before = self.analysts.get(entry["analyst"])
-            right = _covers(own, price) if before is None else own == before + price.rounded
+            right = own.covers(price) if before is None else own == before + price.rounded
             refuse(not right, f"the sums of the analyst after entry {number} are not those before it and its price")
             self.analysts[entry["analyst"]] = own
 
@@ -150,6 +160,7 @@ class Chain:
         ledger, number = node["ledger"], whole(node["ledger"], "number", 0)
         before = NOTHING if not number else sums(read(self.texts[number - 1].encode())["spent"])
         same = (ledger["text"], ledger["id"], sums(ledger["before"])) == (self.texts[number], self.ledger, before)
+        same &= ledger.get("periods") == self.in_periods.before.get(number)
         refuse(not same, f"the certificate of entry {number} has another entry, or other sums before it, than the chain")
         if node["released"]["sha256"] != self.answers.get(number):
             why = f"the released values of entry {number} are not those whose hash the chain has"
@@ -178,12 +189,6 @@ class Chain:
         refuse(self.owed, f"entries without a certificate: {sorted(self.owed)[:5]}")
 
 
-def _covers(stated: Cost, derived: Cost) -> bool:
-    """Whether a stated price is true where the derived one is: larger numbers are."""
-    bounded = stated.epsilon is None or (derived.epsilon is not None and stated.epsilon >= derived.epsilon)
-    return bounded and stated.rho >= derived.rho and stated.delta >= derived.delta
-
-
 def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
     """The report on an export and on heads that somebody kept."""
     chain = Chain(keys)
@@ -198,6 +203,7 @@ def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
         report.checked += [
             f"{len(chain.texts)} entries, each linked to the one before; {chain.valid} valid certificates",
             f"every price is at least what its events cost; together: {chain.spent}",
+            *chain.in_periods.totals(),
             f"every sum is that of the prices, and within its cap; the last cap is epsilon {chain.cap['epsilon']}",
         ]
     return report

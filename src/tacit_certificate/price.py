@@ -50,6 +50,20 @@ class Cost:
         factor = numbers.exp(self.epsilon)[1] if self.epsilon < 1000 else Fraction(10**500)
         return Cost(2 * self.epsilon, 4 * self.rho, self.delta + min(moved, self.delta * factor))
 
+    def over(self, steps: int) -> Cost:
+        """From one unit to one that is `steps` of them, one after the other: accounting/ledger/units.md."""
+        refuse(self.epsilon is None, "an event without an epsilon has no price for several steps")
+        epsilon, delta = steps * (self.epsilon or Fraction(0)), self.delta
+        if delta and steps > 1:
+            powers = [numbers.exp(epsilon * step / steps)[1] for step in range(steps)] if epsilon < 700 else [1 / delta]
+            delta = min(Fraction(1), delta * sum(powers))
+        return Cost(epsilon, steps**2 * self.rho, delta)
+
+    def covers(self, derived: Cost) -> bool:
+        """Whether these numbers are true where derived ones are: larger ones are."""
+        bounded = self.epsilon is None or (derived.epsilon is not None and self.epsilon >= derived.epsilon)
+        return bounded and self.rho >= derived.rho and self.delta >= derived.delta
+
     def is_stated_by(self, stated: Cost) -> bool:
         """Whether stated numbers are at or above these, and above them by roundings alone."""
         return self.epsilon == stated.epsilon and all(
@@ -77,6 +91,11 @@ def _up(number: Fraction) -> Fraction:
 def sums(node: Node) -> Cost:
     """The triple of an object."""
     return Cost(optional(node["epsilon"]), rational(node["rho"]), rational(node["delta"]))
+
+
+def plain(cost: Cost) -> Node:
+    """The object of a triple."""
+    return {"epsilon": None if cost.epsilon is None else str(cost.epsilon), "rho": str(cost.rho), "delta": str(cost.delta)}
 
 
 EVENTS = {
@@ -121,11 +140,17 @@ def alone(event: Node) -> tuple[Cost, str]:
         epsilon = None if event["epsilon"] is None else positive(event, "epsilon")
         return Cost(epsilon, positive(event, "rho"), delta), event["neighbours"]
     if kind == "gaussian":
-        rho = ratio(event) ** 2 / 2
-        return Cost(None, rho, delta + numbers.moved_up(delta, rho)), event["neighbours"]
+        return gaussian(rational(event["sensitivity"]) ** 2, rational(event["scale"]), delta), event["neighbours"]
     epsilon = ratio(event) if kind == "laplace" else positive(event, "epsilon")
     rho = numbers.pure_rho(epsilon)[1]
     return Cost(epsilon, min(rho, epsilon**2 / 8) if kind == "bounded-range" else rho, delta), event["neighbours"]
+
+
+def gaussian(square: Fraction, scale: Fraction, delta: Fraction) -> Cost:
+    """The cost of Gaussian noise on numbers that move by the root of `square`, whose law leaves out a weight of delta."""
+    refuse(scale < 0 or (square and not scale), "noise of this scale protects nothing")
+    rho = square / scale**2 / 2 if scale else Fraction(0)
+    return Cost(None, rho, delta + numbers.moved_up(delta, rho))
 
 
 def positive(event: Node, name: str) -> Fraction:
