@@ -13,23 +13,17 @@ from tacit_certificate import numbers, orders, price
 from tacit_certificate.curve import calibrated
 from tacit_certificate.document import Keys, Node, Report, Wrong, digest, only, optional, rational, read, refuse, verify, whole
 from tacit_certificate.margins import Margins, added_up, outputs_of
-from tacit_certificate.orders import Cap
-from tacit_certificate.periods import Dated, Lifetime, days_of, numbers_of
+from tacit_certificate.orders import Cap, caps_of
+from tacit_certificate.periods import IN_PERIODS, Dated, in_periods, lifetime, numbers_of
 from tacit_certificate.price import KINDS
-from tacit_certificate.stability import Part, Reach, Sensitivity
+from tacit_certificate.stability import Part
 from tacit_certificate.ways import NOISE, other_way
 
-FIELDS = (
-    "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version released "
-    "intervals stated software signature"
-)
+FIELDS = "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version "
+FIELDS += "released intervals stated software signature"
 ABOUT = (
     "This certificate shows that the price is right for the plan. It cannot show that the program drew its noise, "
     "nor that it read the data that was declared."
-)
-IN_PERIODS = (
-    " The budget is one of each period, and protects the rows of a person in one of them: "
-    "a person in m periods has m times its epsilon, and a delta that soon says nothing."
 )
 WAYS = ("question", "synthetic-rows", "contingency-table", "commuter-map", "graph", "classifier")
 MAKES = {  # of each kind of moment the aggregates that are computed from it; those of ONE_SUM are one sum times a step
@@ -42,7 +36,7 @@ MAKES = {  # of each kind of moment the aggregates that are computed from it; th
     "products": "covar_pop covar_samp corr regr_slope regr_intercept linreg_intercept linreg_slope linreg_r2",
 }
 ONE_SUM = ("count", "sum", "units", "distinct")
-DECIMAL = re.compile(r"-?[0-9.]{1,100}(E[+-]?[0-9]{1,3})?")
+DECIMAL = re.compile(r"-?[0-9.]{1,100}([eE][+-]?[0-9]{1,3})?")
 ROUNDING = Fraction(1, 2**40)
 
 
@@ -53,8 +47,6 @@ class Certificate:
     node: Node
     report: Report = field(default_factory=Report)
     parts: list[Part] = field(default_factory=list)
-    reaches: list[Reach] = field(default_factory=list)
-    moved: dict[tuple[int, int], Sensitivity] = field(default_factory=dict)
     dated: list[Dated] = field(default_factory=list)
     entries: dict[int, int] = field(default_factory=dict)  # of each event, how many numbers one unit moves
 
@@ -67,7 +59,7 @@ class Certificate:
     def contents(self) -> Report:
         """The same without fields and signature."""
         of_plan = ("plan", "derivation", "periods") if self.node["way"] == "question" else ()
-        for name in ("relation", *of_plan, "mechanisms", "price", "cap", "released", "intervals"):
+        for name in (*of_plan, "mechanisms", "price", "cap", "released", "intervals"):
             if not self.report.section(name, getattr(self, name)):
                 break
         self.report.stated += [str(each) for each in self.node["stated"]]
@@ -84,13 +76,10 @@ class Certificate:
         known = forms.get(node["form"]) is ("ledger" in node) and node["way"] in WAYS
         refuse(not known, "the form is public or auditor, and the auditor's form has its ledger")
         self.report.checked.append(f"signed by key {verify(keys, node, 'certificate')}")
-        about = ABOUT + IN_PERIODS * ("periods" in node)
-        refuse(node["about"] != about, "the first line is not the one that says what a certificate cannot show")
-
-    def relation(self) -> None:
-        """The neighbours of the promise."""
-        refuse(self.node["relation"] != self.node["price"]["relation"], "the price counts for another relation")
-        self.report.checked.append(f"the promise is for neighbours by {self.node['relation']}")
+        refuse(
+            node["about"] != ABOUT + IN_PERIODS * ("periods" in node),
+            "the first line is not the one that says what a certificate cannot show",
+        )
 
     # --- plan, stability, sensitivity ---
 
@@ -98,8 +87,8 @@ class Certificate:
         """Every part of the plan, from the facts upwards."""
         plan, facts = self.node["plan"], self.node["facts"]["tables"]
         self.parts = [Part(node, f"/parts/{at}", facts) for at, node in enumerate(plan["parts"])]
-        if not self.parts or len(self.parts) != 1 + whole(plan, "beside", 0) + whole(plan, "below", 0):
-            raise Wrong("the number of parts is not that of the plan")
+        other = len(self.parts) != 1 + whole(plan, "beside", 0) + whole(plan, "below", 0)
+        refuse(other, "the number of parts is not that of the plan")
         change = self.node["relation"] == "change-one unit" and not any(part.private for part in self.parts)
         fixed = [step["inputs"]["rows_are_public"] for step in self.node["derivation"] if step["rule"] == "reach"]
         if any(fixed):
@@ -109,16 +98,12 @@ class Certificate:
         for part in self.parts:
             for call in part.node["calls"]:
                 refuse(not _moments_of(part, call), f"a {str(call['name'])[:20]} is computed from sums that are not in the plan")
-        self.reaches = [part.reach(change, any(fixed)) for part in self.parts]
-        for at, part in enumerate(self.parts):
-            for place, moment in enumerate(part.group["moments"]):
-                if moment["kind"] != "list":
-                    self.moved[at, place] = part.sensitivity(moment, self.reaches[at])
+            part.derive(change, any(fixed))
         public = sorted({name for part in self.parts for name in part.derived.public})
         self.report.checked.append("every expression is in the range that it states, from the declared bounds upwards")
         self.report.stated += [text for part in self.parts for text in dict.fromkeys(part.derived.unshown)]
-        if public:
-            self.report.stated.append(f"of public tables ({', '.join(public)}): ranges, and the most rows with one value")
+        text = f"of public tables ({', '.join(public)}): ranges, and the most rows with one value"
+        self.report.stated += [text] if public else []
 
     def derivation(self) -> None:
         """Every step of the derivation is one that is derived here, from the same inputs, and no other step is there."""
@@ -138,8 +123,8 @@ class Certificate:
 
     def _steps(self) -> Iterator[tuple[str, str, Node, dict[str, Any], str]]:
         """The steps that are derived here: rule, place, inputs (not those of rows, which are a witness), conclusion, in words."""
-        for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
-            group = f"/parts/{at}/group"
+        for at, part in enumerate(self.parts):
+            group, reach = f"/parts/{at}/group", part.reach
             gives = {name: getattr(reach, name) for name in ("rows", "groups", "per_group", "several", "l1", "l2_squared", "units")}
             sizes, cells = ([None] * len(part.sizes), None) if part.private else (part.sizes, math.prod(part.sizes))
             inputs = {"rows": reach.rows, "keys": sizes, "cells": cells, "per_group": part.group["per_group"]}
@@ -147,7 +132,7 @@ class Certificate:
             words = f"{reach.rows} rows of one unit, in {reach.groups} groups, {reach.per_group} in one"
             yield "reach", group, inputs, gives, words
             for place, moment in enumerate(part.group["moments"]):
-                if moved := self.moved.get((at, place)):
+                if moved := part.moved.get(place):
                     given = {"kind": moment["kind"], "together": moment["together"], "low": moved.ends[0], "high": moved.ends[1]}
                     result = {name: getattr(moved, name) for name in ("l1", "l2_squared", "entries", "largest")}
                     where, most = f"{group}/moments/{place}", f"({moment['kind']}): at most {moved.l1} in l1"
@@ -157,21 +142,9 @@ class Certificate:
 
     def periods(self) -> None:
         """What is read is what is charged, and rows of different periods are kept apart."""
-        if (within := self.node.get("periods")) is None:
-            named = any("period" in fact for fact in self.node["facts"]["tables"].values())
-            refuse(named, "a table has periods, and none are charged")
-            return
-        only(within, "per runs price lifetime")
-        self.dated = [Dated(part, within) for part in self.parts]
-        read, charged = {number for part in self.dated for number in part.read}, numbers_of(within["runs"])
-        refuse(read != {*charged}, "the periods that are read are not those that are charged")
-        most = max(part.times[0] for part in self.dated)
-        days = "; ".join(days_of(within["per"], low, high) for low, high in within["runs"])
-        self.report.checked.append(
-            f"charged to {len(charged)} periods, which alone are read: {days}" if charged else "no period is read"
-        )
-        self.report.checked.append(f"rows of two periods are kept apart; a person can be in {most} (accounting/periods.md)")
-        self.report.stated += dict.fromkeys(text for part in self.dated for text in part.stated)
+        self.dated, checked, stated = in_periods(self.node, self.parts)
+        self.report.checked += checked
+        self.report.stated += stated
 
     # --- mechanisms and price ---
 
@@ -184,8 +157,8 @@ class Certificate:
         for node in self.node["mechanisms"]:
             named = [events[number] for number in node["events"]]
             if node["releases"] in ("shared", "estimate"):
-                margins = margins or Margins(self.parts, self.reaches)
-                text, entries, released = margins.released(node, named, self.moved)
+                margins = margins or Margins(self.parts)
+                text, entries, released = margins.released(node, named)
             else:
                 text, entries, released = self._released(node, named)
             used, done = used + node["events"], done + released
@@ -205,16 +178,14 @@ class Certificate:
         part, place = self.parts[at], 0 if what == "keys" else whole(node, "moment", 0)
         if what == "margin":
             return f"part {at}, margin {place}: {added_up(self.parts, node, at)}", 0, [(at, "moment", place)]
-        moved = self.moved[at, place] if what == "moment" else None
-        released = price.Released(node, part, self.reaches[at], events, moved)
-        text = f"part {at}, {'the keys' if what == 'keys' else f'{what} {place}'}: {price.mechanism(released)}"
+        text = f"part {at}, {'the keys' if what == 'keys' else f'{what} {place}'}: {price.mechanism(node, events, part)}"
         if what in ("quantile", "mode"):
             listed, calls = part.group["moments"][place], [part.node["calls"][call] for call in node["calls"]]
             asked = [(call["name"], call["over"]["node"], "list") for call in calls]
             wrong = not calls or any(one != (what, listed["value"], listed["kind"]) for one in asked)
             refuse(wrong, f"a mechanism for a {what} releases another call")
             return text, 0, [(at, "call", call) for call in node["calls"]]
-        entries = 0 if moved is None else 1 if released.alone else moved.entries
+        entries = 0 if what == "keys" else 1 if part.alone else part.moved[place].entries
         return text, whole(node, "dimension", 1) if kind == "running" else entries, [(at, what, place)]
 
     def price(self) -> None:
@@ -222,35 +193,30 @@ class Certificate:
         within, derived = self.node.get("periods"), price.cost(self.node["event"], self.node["relation"])
         stated = price.sums((within or self.node)["price"])
         only(self.node["price"], "epsilon rho delta relation")
+        refuse(self.node["relation"] != self.node["price"]["relation"], "the price counts for another relation")
+        self.report.checked.append(f"the promise is for neighbours by {self.node['relation']}")
         refuse(not derived.is_stated_by(stated), f"the events cost {derived}; stated is {stated}")
         most = optional(self.node["asked"].get("epsilon"))
         above = most is not None and stated.epsilon is not None and stated.epsilon > most
         refuse(above, "the price is above the epsilon that was asked for")
         self.report.checked.append(f"the events cost {stated} (accounting/composition.md)" + " in each period" * bool(within))
         if within:
-            events, told = list(price.leaves(self.node["event"])), price.sums(self.node["price"])
-            whole_person = Lifetime(self.dated, self.reaches, self.moved).cost(self.node, events)
-            refuse(not told.covers(whole_person), f"a whole person pays {whole_person}; stated is {told}")
-            self.report.checked.append(f"a person in all of them pays {told} (accounting/periods.md, section 5)")
+            self.report.checked.append(lifetime(self.node, self.dated))
 
     # --- cap and ledger ---
 
     def cap(self) -> None:
         """The cap admits the price; in the auditor's form, the filter admitted the sums."""
-        node, within = self.node["cap"], self.node.get("periods")
-        only(node, "epsilon delta split questions_at_most", "order")
-        share = rational(node["split"])
-        caps = {"periods" if within else "sums": Cap.of(node, share)}
-        prices = {name: orders.counted(self.node["event"], self.node["relation"], cap.order) for name, cap in caps.items()}
-        if within and within["lifetime"] is not None:
-            caps["sums"] = Cap.of(within["lifetime"], share)
-            prices["sums"] = orders.price_at(price.sums(self.node["price"]), caps["sums"].order)
-        for name, cap in caps.items():
-            refuse(not cap.admits(prices[name].rounded), "the cap does not admit the price alone")
-            whose = "data set" if not within else "data set in each period" if name == "periods" else "lifetime of a person"
+        only(self.node["cap"], "epsilon delta split questions_at_most", "order")
+        caps = caps_of(self.node)
+        for name, (cap, alone) in caps.items():
+            refuse(not cap.admits(alone.rounded), "the cap does not admit the price alone")
+            whose = (
+                "data set" if "periods" not in caps else "data set in each period" if name == "periods" else "lifetime of a person"
+            )
             self.report.checked.append(f"within the cap of the {whose}: {cap}")
         if self.node["form"] == "auditor":
-            self._ledger(caps)
+            self._ledger({name: cap for name, (cap, _) in caps.items()})
         else:
             self.report.stated.append(f"the ledger's entry {self.node['entry'][:16]}..., and that the sums before it left room")
 
@@ -260,17 +226,13 @@ class Certificate:
         only(ledger, "id number text before after" + " periods" * bool(within))
         refuse(digest(ledger["text"]) != node["entry"], "the text of the entry has another hash")
         entry, before, after = read(ledger["text"].encode()), price.sums(ledger["before"]), price.sums(ledger["after"])
-        told = [entry["ledger"], entry["number"], entry["spent"], entry["price"], str(1 - rational(entry["split"]))]
-        stated = [ledger["id"], ledger["number"], ledger["after"], {**node["price"]}, node["cap"]["split"]]
-        stated[3]["neighbours"] = stated[3].pop("relation")
-        recalled = entry["kind"] == "recall"
-        same = told == stated and entry["kind"] in ("spend", "recall") and (recalled or entry["event"] == node["event"])
-        pairs = [(node["cap"], entry["cap"])]
-        charged = (entry.get("more") or {}).get("periods") or {}
-        if within or charged:
-            same &= all(within[name] == charged[name] for name in ("per", "runs", "price"))
-            pairs += [(within["lifetime"], charged["lifetime"])] if within["lifetime"] or charged["lifetime"] else []
-        same &= all(mine[name] == theirs[name] for mine, theirs in pairs for name in ("epsilon", "delta"))
+        charged, recalled = (entry.get("more") or {}).get("periods") or {}, entry["kind"] == "recall"
+        told = [*map(entry.get, ("ledger", "number", "spent")), price.sums(entry["price"]), entry["price"]["neighbours"]]
+        stated = [*map(ledger.get, ("id", "number", "after")), price.sums(node["price"]), node["relation"]]
+        told += [_budget(entry["cap"]), _budget(charged.get("lifetime")), *map(charged.get, ("per", "runs", "price"))]
+        stated += [_budget(node["cap"]), _budget(within.get("lifetime")), *map(within.get, ("per", "runs", "price"))]
+        same = 1 - rational(entry["split"]) == rational(node["cap"]["split"]) and entry["kind"] in ("spend", "recall")
+        same &= told == stated and (recalled or entry["event"] == node["event"])
         refuse(not same, "the entry has another place, event, price, cap, split or periods, or other sums")
         order, counts = orders.charged(entry, node["relation"])
         right, held = after == (before if recalled else before + counts.rounded), [("sums", order, after)]
@@ -281,9 +243,8 @@ class Certificate:
             held += [("periods", order, price.sums(sums) + more) for _, _, sums in ledger["periods"]]
         refuse(not right, "the sums after the entry are not those before it and its price")
         for name, order, sums in held:
-            refuse(name in caps and caps[name].order != order, "the cap counts at another Renyi order than the entry")
-            beyond = name in caps and not recalled and not caps[name].admits(sums)
-            refuse(beyond, "the filter does not admit the sums after the entry")
+            beyond = name in caps and (caps[name].order != order or not (recalled or caps[name].admits(sums)))
+            refuse(beyond, "the filter does not admit the sums after the entry, or counts them at another order")
         self.report.checked.append(f"entry {ledger['number']}: the filter admits its sums, {after} (accounting/filter.md)")
 
     # --- released values and intervals ---
@@ -358,6 +319,10 @@ class Certificate:
         return math.prod(part.sizes) * max(1, columns)
 
 
+def _budget(cap: Node | None) -> list[Any]:
+    return [] if cap is None else [cap["epsilon"], cap["delta"]]
+
+
 def _multiplied(inputs: Node) -> int:
     return max(1, math.prod(whole(one, "factor", 1) for one in inputs["order"]) * whole(inputs, "fan_out", 1))
 
@@ -393,11 +358,6 @@ def _moments_of(part: Part, call: Node) -> list[int]:
     return found
 
 
-def _decimal(text: Any) -> Fraction:
-    refuse(not isinstance(text, str) or not DECIMAL.fullmatch(text), "a released number is not a decimal of at most 100 digits")
-    return Fraction(text)
-
-
 def _is_noisy(node: Any) -> bool:
     """Whether a released number stands anywhere in it."""
     if isinstance(node, dict):
@@ -407,14 +367,16 @@ def _is_noisy(node: Any) -> bool:
 
 def _around(column: list[Any], width: Fraction) -> int:
     """How many rows of a column have their ends at a half width from their value, up to the rounding of doubles."""
-    _, _, values, lows, highs, *_ = column
-    rows = 0
-    for value, low, high in zip(values, lows, highs, strict=True):
-        if value is None:
-            continue
-        exact = [_decimal(each["decimal"]) if isinstance(each, dict) else Fraction(each) for each in (value, low, high)]
-        slack = ROUNDING * max(map(abs, exact))
-        if abs(exact[0] - width - exact[1]) > slack or abs(exact[0] + width - exact[2]) > slack:
-            raise Wrong(f"row {rows} of column {str(column[0])[:40]!r} has ends that are not at ± {price.brief(width)}")
-        rows += 1
-    return rows
+    rows = [row for row in zip(*column[2:5], strict=True) if row[0] is not None]
+    for number, row in enumerate(rows):
+        value, low, high = map(_exact, row)
+        slack = ROUNDING * max(map(abs, (value, low, high)))
+        wrong = abs(value - width - low) > slack or abs(value + width - high) > slack
+        refuse(wrong, f"row {number} of column {str(column[0])[:40]!r} has ends that are not at ± {price.brief(width)}")
+    return len(rows)
+
+
+def _exact(number: Any) -> Fraction:
+    text = number["decimal"] if isinstance(number, dict) else repr(number)
+    refuse(not isinstance(text, str) or not DECIMAL.fullmatch(text), "a released number is not a decimal of at most 100 digits")
+    return Fraction(text)

@@ -44,7 +44,7 @@ def _halved(ranges: Ranges, node: Node, column: int) -> Range:
         found = _where(ranges, column, piece, node)
         if holds(node, found) or piece is None or piece[0] == piece[1]:
             shown.append(found)
-        elif ranges.names.work > MOST_PIECEWORK:
+        elif len(ranges.names.work) > MOST_PIECEWORK:
             return ranges.as_stated(node)
         else:
             middle = (piece[0] + piece[1]) // 2

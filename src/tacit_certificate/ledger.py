@@ -8,26 +8,12 @@ from fractions import Fraction
 
 from tacit_certificate import orders
 from tacit_certificate.check import Certificate
-from tacit_certificate.document import (
-    Keys,
-    Node,
-    Report,
-    canonical,
-    digest,
-    only,
-    rational,
-    read,
-    read_canonical,
-    refuse,
-    verify,
-    whole,
-)
+from tacit_certificate.document import Keys, Node, Report, digest, only, rational, read, read_canonical, refuse, verify, whole
 from tacit_certificate.orders import Cap
 from tacit_certificate.periods import InPeriods
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
-SPENDING = ("spend", "recall", "adopt")
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", *SPENDING)
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "spend", "recall", "adopt")
 
 
 @dataclass
@@ -57,19 +43,17 @@ class Chain:
         refuse(self.ended, "a line comes after the head")
         if not self.ledger:
             only(node, "format kind ledger")
-            refuse(
-                (node["format"], node["kind"]) != (1, "export"), "the first line does not say that this is an export of format 1"
-            )
+            refuse((node["format"], node["kind"]) != (1, "export"), "the first line is not that of an export of format 1")
             self.ledger = node["ledger"]
         elif node.keys() == {"entry"}:
-            self._entry(node["entry"], read(node["entry"].encode()))
+            self._entry(node["entry"], read_canonical(f"{node['entry']}\n".encode()))
         elif node.keys() == {"certificate"}:
             self._certificate(node["certificate"])
         elif node.keys() == {"missing", "why"}:
             self.owed.remove(node["missing"])
             self.report.stated.append(f"entry {node['missing']} has no certificate: {str(node['why'])[:100]}")
-            if node["missing"] in self.in_periods.before:
-                self.report.stated.append(f"what entry {node['missing']} costs a person in all of its periods")
+            text = f"what entry {node['missing']} costs a person in all of its periods"
+            self.report.stated += [text] if node["missing"] in self.in_periods.before else []
         else:
             only(node, "head")
             self.head(node["head"])
@@ -79,7 +63,6 @@ class Chain:
     # --- entries ---
 
     def _entry(self, text: str, entry: Node) -> None:
-        refuse(canonical(entry) != text, "the text of an entry is not canonical")
         number, kind, price = len(self.texts), entry["kind"], sums(entry["price"])
         follows = (entry["ledger"], entry["number"], entry["previous"]) == (self.ledger, number, self.hashes[number])
         refuse(not follows, f"entry {number} does not follow the one before it")
@@ -88,12 +71,14 @@ class Chain:
         self.hashes.append(digest(text))
         split, relation = entry.get("split", "1/2"), entry["price"]["neighbours"]
         other = split != self.split or (relation != self.relation and kind != "units")
-        refuse(
-            number and other, f"entry {number} splits delta in another way, or counts for other neighbours, than those before it"
-        )
+        refuse(number and other, f"entry {number} has another split of delta, or other neighbours, than those before it")
         self.split, self.relation = split, relation
         self._sums(number, entry, kind, price)
-        self._counts(number, entry, kind)
+        counts = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
+        told = entry.get("questions", counts[0]), entry.get("failures", counts[1])
+        right = told == counts or (kind == "adopt" and told >= counts)
+        refuse(not right, f"the counts of questions and failures after entry {number} are wrong")
+        self.counts = told
         if kind == "answer":
             self.answers[entry["about"]] = entry["answer"]
 
@@ -118,10 +103,10 @@ class Chain:
         within = (entry.get("more") or {}).get("periods")
         if kind in ("spend", "recall"):
             least = NOTHING if entry["event"] is None else cost(entry["event"], self.relation)
-            each = price if within is None else sums(within["price"])
+            each, per = (price, "") if within is None else (sums(within["price"]), within["per"])
             refuse(not each.covers(least), f"entry {number} was priced below what its events cost: {least}")
-            if entry["event"] is None:
-                self.report.stated.append(f"entry {number} has no event; its price is {price}")
+            refuse(self.counts[0] and per != self.in_periods.per, f"entry {number} has other periods than those before it")
+            self.report.stated += [] if entry["event"] else [f"entry {number} has no event; its price is {price}"]
             self.owed.add(number)
         elif kind == "adopt":
             self.report.stated.append(f"entry {number} takes over the sums of another ledger: {price}")
@@ -144,13 +129,6 @@ class Chain:
             right = own.covers(price) if before is None else own == before + price.rounded
             refuse(not right, f"the sums of the analyst after entry {number} are not those before it and its price")
             self.analysts[entry["analyst"]] = own
-
-    def _counts(self, number: int, entry: Node, kind: str) -> None:
-        counts = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
-        told = entry.get("questions", counts[0]), entry.get("failures", counts[1])
-        right = told == counts or (kind == "adopt" and told >= counts)
-        refuse(not right, f"the counts of questions and failures after entry {number} are wrong")
-        self.counts = told
 
     # --- certificates and heads ---
 

@@ -43,6 +43,20 @@ class Cap:
         return f"epsilon {brief(self.epsilon)}, delta {brief(self.delta)}"
 
 
+def caps_of(document: Node) -> dict[str, tuple[Cap, Cost]]:
+    """The caps of a certificate, by the sums that they are of, each with the price as it counts there.
+
+    A budget of each period is a cap of `periods`; then `sums` are those of whole persons, with a cap if a lifetime has one.
+    """
+    node, within = document["cap"], document.get("periods")
+    cap = Cap.of(node, rational(node["split"]))
+    caps = {"periods" if within else "sums": (cap, counted(document["event"], document["relation"], cap.order))}
+    if within and within["lifetime"] is not None:
+        life = Cap.of(within["lifetime"], cap.share)
+        caps["sums"] = life, price_at(sums(document["price"]), life.order)
+    return caps
+
+
 def largest(epsilon: Fraction, delta: Fraction, order: Fraction | None) -> Fraction:
     """The largest rho of a cap: at the best order, or at the given one."""
     if order is None or delta <= 0:

@@ -7,7 +7,7 @@ as if the catalog declared no others: the ranges that its expressions have then 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from fractions import Fraction
@@ -17,13 +17,17 @@ from typing import Any
 
 from tacit_certificate import price
 from tacit_certificate.closer import columns_of
-from tacit_certificate.document import Node, refuse, whole
+from tacit_certificate.document import Node, only, rational, refuse
 from tacit_certificate.orders import Cap, charged
 from tacit_certificate.price import Cost
 from tacit_certificate.ranges import Range
 from tacit_certificate.series import square_moved
-from tacit_certificate.stability import Part, Reach, Sensitivity, demanded
+from tacit_certificate.stability import Part, Sensitivity, demanded
 
+IN_PERIODS = (
+    " The budget is one of each period, and protects the rows of a person in one of them: "
+    "a person in m periods has m times its epsilon, and a delta that soon says nothing."
+)
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 DAY_0 = date(1970, 1, 1).toordinal()
 MOST_NUMBERS = 10**5  # from the first period to the last one
@@ -93,6 +97,14 @@ class Dated:
         most = max(1, len(self.rows.periods)) if self.rows.kind == "dated" else 1
         keys = [key["term"]["node"] for key in self.part.group["keys"]]
         return most, 1 if most > 1 and self._tell(keys) else most
+
+    def moved(self, place: int) -> Sensitivity:
+        """How far all rows of a person move a moment."""
+        part, reach, (steps, in_one) = self.part, self.part.reach, self.times
+        rows, cells = reach.rows * steps, reach.rows * steps if self.part.private else self.part.cells
+        wider = replace(reach, rows=rows, groups=min(rows, cells), per_group=min(rows, reach.per_group * in_one))
+        wider = wider if part.group["keys"] else replace(reach, rows=rows, per_group=rows)
+        return part.sensitivity(part.group["moments"][place], wider, steps)
 
     def look(self, node: Node, at: str, equal: Pairs) -> Rows:
         """The rows of a relation in which only those that are `equal` in some pairs of expressions count."""
@@ -200,51 +212,52 @@ def _meet(one: Range, other: Range) -> bool:
     return one is None or other is None or max(one[0], other[0]) <= min(one[1], other[1])
 
 
+def in_periods(document: Node, parts: Sequence[Part]) -> tuple[list[Dated], list[str], list[str]]:
+    """The parts of a question in their periods, what was checked of these, and what is taken as stated."""
+    if (within := document.get("periods")) is None:
+        named = any("period" in fact for fact in document["facts"]["tables"].values())
+        refuse(named, "a table has periods, and none are charged")
+        return [], [], []
+    only(within, "per runs price lifetime")
+    dated, charged = [Dated(part, within) for part in parts], numbers_of(within["runs"])
+    read = {number for part in dated for number in part.read}
+    refuse(read != {*charged}, "the periods that are read are not those that are charged")
+    most = max(part.times[0] for part in dated)
+    days = "; ".join(days_of(within["per"], low, high) for low, high in within["runs"]) or "none"
+    apart = f"rows of two periods are kept apart; a person can be in {most} (accounting/periods.md)"
+    stated = dict.fromkeys(text for part in dated for text in part.stated)
+    return dated, [f"charged to {len(charged)} periods, which alone are read: {days}", apart], [*stated]
+
+
 # --- the price of a whole person ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Lifetime:
-    """The parts of a question, with what is derived of them for one period, and what a person in all periods pays."""
+def lifetime(document: Node, dated: Sequence[Dated]) -> str:
+    """The price of a certificate is at least what a person in all periods pays: periods.md, section 5."""
+    events, relation, stated = list(price.leaves(document["event"])), document["relation"], price.sums(document["price"])
+    derived = price.cost(document["event"], relation)
+    if any(part.times[0] > 1 for part in dated):
+        named = ((node, [events[number] for number in node["events"]]) for node in document["mechanisms"])
+        derived = sum((one for node, own in named for one in _of_person(node, own, dated[node["part"]], relation)), price.NOTHING)
+    refuse(not stated.covers(derived), f"a whole person pays {derived}; stated is {stated}")
+    return f"a person in all of them pays {stated} (accounting/periods.md, section 5)"
 
-    dated: Sequence[Dated]
-    reaches: Sequence[Reach]
-    moved: Mapping[tuple[int, int], Sensitivity]
 
-    def cost(self, document: Node, events: Sequence[Node]) -> Cost:
-        """Sums by how far all rows of the person move them; all else as many steps as there are periods. periods.md, section 5."""
-        if all(each.times[0] == 1 for each in self.dated):
-            return price.cost(document["event"], document["relation"])
-        return sum((one for node in document["mechanisms"] for one in self._of(node, events, document["relation"])), price.NOTHING)
-
-    def _of(self, node: Node, events: Sequence[Node], relation: str) -> Iterator[Cost]:
-        at, named = node["part"], [events[number] for number in node["events"]]
-        steps = self.dated[at].times[0]
-        moved = self._moved(at, node["moment"], steps) if node["releases"] == "moment" else None
-        for event in named:
-            if event["kind"] == "gaussian":
-                scale, delta = Fraction(event["scale"]), Fraction(event["delta"])
-                square = (steps * Fraction(event["sensitivity"])) ** 2 if moved is None else self._squared(node, moved)
-                yield price.gaussian(square, scale, delta if moved is None else steps * delta)
-            elif moved is None:
-                yield price.cost(event, relation).over(steps)
-            else:
-                yield price.cost({**event, "sensitivity": str(moved.l1)}, relation)
-
-    def _squared(self, node: Node, moved: Sensitivity) -> Fraction:
-        """The squared length by which all rows of the person move a sum, or the measurements of a series."""
-        running = node["kind"] == "running"
-        return Fraction(square_moved(node["shape"][1], moved.l1, moved.largest, node["bits"]) if running else moved.l2_squared)
-
-    def _moved(self, at: int, place: int, steps: int) -> Sensitivity:
-        """How far all rows of a person move a moment."""
-        part, reach, in_one = self.dated[at].part, self.reaches[at], self.dated[at].times[1]
-        rows = reach.rows * steps
-        wider = replace(reach, rows=rows, per_group=rows)
-        if part.group["keys"]:
-            cells = rows if part.private else part.cells
-            wider = replace(reach, rows=rows, groups=min(rows, cells), per_group=min(rows, reach.per_group * in_one))
-        return part.sensitivity(part.group["moments"][place], wider, steps)
+def _of_person(node: Node, events: Sequence[Node], dated: Dated, relation: str) -> Iterator[Cost]:
+    """Sums by how far all rows of the person move them; all else as many steps as there are periods."""
+    steps, moved = dated.times[0], dated.moved(node["moment"]) if node["releases"] == "moment" else None
+    for event in events:
+        if event["kind"] == "gaussian":
+            scale, delta = rational(event["scale"]), rational(event["delta"])
+            square = (steps * rational(event["sensitivity"])) ** 2
+            if moved is not None:
+                series = (node["shape"][1], moved.l1, moved.largest, node["bits"]) if node["kind"] == "running" else None
+                square = Fraction(square_moved(*series) if series else moved.l2_squared)
+            yield price.gaussian(square, scale, delta if moved is None else steps * delta)
+        elif moved is None:
+            yield price.cost(event, relation).over(steps)
+        else:
+            yield price.cost({**event, "sensitivity": str(moved.l1)}, relation)
 
 
 # --- the sums of every period, from the entries of a ledger ------------------------------------------------------------------
@@ -262,22 +275,17 @@ class InPeriods:
         """Every period of an entry admits its price, and has it from now on. Analysts' caps sum rhos."""
         number, periods, own = entry["number"], numbers_of(within["runs"]), price.sums(within["price"])
         order, counted = charged(entry, relation, "periods")
-        refuse(self.per not in ("", within["per"]), f"entry {number} has other periods than those before it")
-        self.per = within["per"]
-        self.before[number] = self._runs(periods)
+        self.per, self.before[number] = within["per"], self._runs(periods)
         accounts: list[tuple[str, Any, Any, Cost]] = [(entry["analyst"], entry["analyst_cap"], None, own.rounded)]
         accounts += [("", entry["cap"], order, counted.rounded)] if entry["kind"] == "spend" else []
         for name, cap, at, more in accounts:
-            account, admitted = self.sums.setdefault(name, {}), dict[tuple[Cost, int], tuple[Cost, int]]()
+            account, after = self.sums.setdefault(name, {}), dict[tuple[Cost, int], tuple[Cost, int]]()
             held = None if cap is None else Cap.of(cap, share, at)
-            for period in periods:
-                spent, questions = old = account.get(period, (price.NOTHING, 0))
-                if old not in admitted:
-                    admitted[old] = spent + more, questions + 1
-                    full = name == "" and questions >= whole(within, "most", 0)
-                    beyond = full or (held is not None and not held.admits(admitted[old][0]))
-                    refuse(beyond, f"entry {number} was admitted beyond the cap of a period")
-                account[period] = admitted[old]
+            for old in {account.get(period, (price.NOTHING, 0)) for period in periods}:
+                after[old] = old[0] + more, old[1] + 1
+                beyond = (name == "" and old[1] >= within["most"]) or (held and not held.admits(after[old][0]))
+                refuse(beyond, f"entry {number} was admitted beyond the cap of a period")
+            account |= {period: after[account.get(period, (price.NOTHING, 0))] for period in periods}
 
     def _runs(self, periods: Sequence[int]) -> list[Any]:
         """The sums of the data set in some periods, as runs of equal ones."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from tacit_certificate import numbers
 from tacit_certificate.document import Node, Wrong, only, optional, rational, refuse, whole
 from tacit_certificate.series import series_moved
-from tacit_certificate.stability import Part, Reach, Sensitivity
+from tacit_certificate.stability import Part
 
 GRID = 10**24 * math.lcm(*range(1, 33))  # the sums of a ledger are multiples of 1 / GRID
 NEAR = Fraction(1, 10**20)  # by which a stated number may be above a derived one: roundings of 24 places
@@ -197,26 +197,6 @@ EVENT_OF = {  # the kind of the events of each mechanism, if it is not its own
 SEVERAL = ("tree", "quantile-with-interval")  # of these there may be several events
 
 
-@dataclass(frozen=True)
-class Released:
-    """What a mechanism releases of a part, and all that it is checked against."""
-
-    node: Node
-    part: Part
-    reach: Reach
-    events: Sequence[Node]
-    sensitivity: Sensitivity | None = None
-
-    def of(self, name: str) -> Fraction:
-        """A parameter."""
-        return rational(self.node[name])
-
-    @property
-    def alone(self) -> bool:
-        """Whether it is one number."""
-        return (self.reach.groups if self.part.private else math.prod(self.part.sizes)) == 1
-
-
 def recorded(node: Node, events: Sequence[Node], change: bool) -> None:
     """A mechanism is recorded as events of its kind, for its relation."""
     kind, relation = EVENT_OF.get(node["kind"], node["kind"]), f"{'change-one' if change else 'add-remove'} unit"
@@ -225,18 +205,17 @@ def recorded(node: Node, events: Sequence[Node], change: bool) -> None:
     refuse(any(event["neighbours"] != relation for event in events), f"an event counts for another relation than {relation}")
 
 
-def mechanism(released: Released) -> str:
-    """What was checked of a mechanism, in words; raises if its noise is too small for its price."""
-    node, events, moved = released.node, released.events, released.sensitivity
-    recorded(node, events, released.reach.change and node["kind"] != "smooth-quantile")  # which is for one that comes or goes
-    if node["kind"] not in ("laplace", "gaussian", "running"):
-        return _keys(released) if node["kind"] == "key-threshold" else _drawn(released)
-    if moved is None or (node["kind"] == "running" and released.part.private):
+def mechanism(node: Node, events: Sequence[Node], part: Part) -> str:
+    """What was checked of a mechanism of a part, in words; raises if its noise is too small for its price."""
+    kind, moved = node["kind"], part.moved.get(node.get("moment", -1))
+    recorded(node, events, part.reach.change and kind != "smooth-quantile")  # which is for one that comes or goes
+    if kind not in ("laplace", "gaussian", "running"):
+        return _keys(node, events[0], part) if kind == "key-threshold" else _drawn(node, events, part)
+    if moved is None or (kind == "running" and part.private):
         raise Wrong("noise is added to sums alone, and running totals are over public periods")
-    if node["kind"] == "running":
-        text = noise(node, events, 0, series_moved(node, released.part.sizes, moved))
-        return f"measurements of {node['shape'][1]} periods, {text}"
-    return noise(node, events, moved.l1, moved.l2_squared, released.alone)
+    if kind == "running":
+        return f"measurements of {node['shape'][1]} periods, {noise(node, events, 0, series_moved(node, part.sizes, moved))}"
+    return noise(node, events, moved.l1, moved.l2_squared, part.alone)
 
 
 def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fraction, alone: bool = False) -> str:
@@ -256,46 +235,44 @@ def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fractio
     return f"l2 {brief(sensitivity)}, Gaussian noise of scale {brief(scale)}, rho {brief(rho)}"
 
 
-def _keys(released: Released) -> str:
+def _keys(node: Node, event: Node, part: Part) -> str:
     """selection.md, (D): the chance that a group of one unit shows, in any of its groups, is at most delta."""
-    node, event, most = released.node, released.events[0], whole(released.node, "max_groups", 1)
+    most, units = whole(node, "max_groups", 1), part.reach.units
     same = all(node[name] == event[name] for name in ("epsilon", "delta", "max_groups", "threshold"))
-    refuse(
-        not same or most < released.reach.units, f"one unit is in up to {released.reach.units} groups; the threshold is for {most}"
-    )
-    epsilon, delta, threshold = released.of("epsilon"), released.of("delta"), whole(event, "threshold", 1)
-    scale = most * (2 if released.reach.change else 1) / epsilon
-    refuse(released.of("scale") != scale, "the scale of the noise on the numbers of units is groups / epsilon")
+    refuse(not same or most < units, f"one unit is in up to {units} groups; the threshold is for {most}")
+    epsilon, delta, threshold = rational(node["epsilon"]), rational(node["delta"]), whole(event, "threshold", 1)
+    scale = most * (2 if part.reach.change else 1) / epsilon
+    refuse(rational(node["scale"]) != scale, "the scale of the noise on the numbers of units is groups / epsilon")
     shows = numbers.laplace_tail_up(scale, threshold - 2) / 2  # P[1 + X >= threshold]
     # of at most `most` groups none shows with a chance of (1 - shows)^most
-    if most * shows > delta and 1 - numbers.exp(most * numbers.log(1 - shows)[0])[0] > delta:
-        raise Wrong("the threshold is too low for delta")
-    declared = [whole(fact, "min_people", 0) for fact in released.part.derived.limits.values()]
-    people = max(released.part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog
+    beyond = most * shows > delta and 1 - numbers.exp(most * numbers.log(1 - shows)[0])[0] > delta
+    refuse(beyond, "the threshold is too low for delta")
+    declared = [whole(fact, "min_people", 0) for fact in part.derived.limits.values()]
+    people = max(part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog
     refuse(threshold < people or node["min_people"] != people, f"the threshold is below min_people, which is {people}")
     return f"at most {most} groups of one unit, threshold {threshold} at epsilon {brief(epsilon)}, delta {brief(delta)}"
 
 
-def _drawn(released: Released) -> str:
+def _drawn(node: Node, events: Sequence[Node], part: Part) -> str:
     """Quantiles, trees of counts and modes: one unit moves ranks and counts by its rows, in all groups together."""
-    node, events, rows, change = released.node, released.events, released.reach.l1, released.reach.change
-    kind, times = node["kind"], whole(node, "rows", 1) if node["kind"] == "smooth-quantile" else 1
+    rows, change, kind = part.reach.l1, part.reach.change, node["kind"]
+    times = whole(node, "rows", 1) if kind == "smooth-quantile" else 1
     prices = [alone(event)[0] for event in events]
     total = sum((price.epsilon or Fraction(0) for price in prices), start=Fraction(0))
-    refuse(total != times * released.of("epsilon"), "the draws of a mechanism add up to its epsilon")
+    refuse(total != times * rational(node["epsilon"]), "the draws of a mechanism add up to its epsilon")
     refuse(kind != "exponential" and whole(node, "max_rows") * times != rows, f"one unit has up to {rows} rows, not those stated")
     least, stated = Fraction(0), Fraction(0)  # of the number by which the chances of values are kept close
     match kind:
         case "quantile":  # quantile.md: weights fall by e^(-epsilon / spread) a rank, of which a unit moves half the spread
-            share = optional(released.part.node["calls"][node["calls"][0]]["share"]) or Fraction(0)
-            least, stated = 2 * rows * (Fraction(1) if change else max(share, 1 - share)), released.of("spread")
+            share = optional(part.node["calls"][node["calls"][0]]["share"]) or Fraction(0)
+            least, stated = 2 * rows * (Fraction(1) if change else max(share, 1 - share)), rational(node["spread"])
         case "exponential":  # modes.md: rows only come or only go; for a unit that changes, half of that
-            least, stated = Fraction(rows, 1 if change else 2), released.of("sensitivity")
+            least, stated = Fraction(rows, 1 if change else 2), rational(node["sensitivity"])
         case "tree":
             least, stated = Fraction(rows * (2 if change else 1)), min(rational(event["sensitivity"]) for event in events)
-            alike = {rational(event["scale"]) for event in events} == {released.of("scale")}
+            alike = {rational(event["scale"]) for event in events} == {rational(node["scale"])}
             refuse(len(events) != whole(node, "levels", 1) or not alike, "a tree has one Laplace event of its scale a level")
         case "smooth-quantile":  # its calibration is taken as stated
-            refuse(prices[0].delta != released.of("delta"), "the event has another delta than the draws")
+            refuse(prices[0].delta != rational(node["delta"]), "the event has another delta than the draws")
     refuse(stated < least, f"{rows} rows of one unit need {brief(least)}; the {kind} is for {brief(stated)}")
     return f"{rows} rows of one unit, {len(events)} draws or levels of a {kind} at epsilon {brief(total)}"

@@ -97,9 +97,8 @@ class Derived:
         inside = [name for name in ("child", "other") if name in node and node["is"] != "Bound"]
         for name in inside:
             self.look(node[name], f"{at}/{name}")
-        sources = frozenset[int]().union(
-            *(self.sources[f"{at}/{name}"] for name in inside if node["is"] != "Semi" or name == "child")
-        )
+        below = [self.sources[f"{at}/{name}"] for name in inside if node["is"] != "Semi" or name == "child"]
+        sources = frozenset(chain.from_iterable(below))
         match node["is"]:
             case "Where" | "Semi":
                 pass
@@ -309,6 +308,8 @@ class Part:
     group: Node = field(init=False)
     derived: Derived = field(init=False)
     ranges: Ranges = field(init=False)
+    reach: Reach = field(init=False)
+    moved: dict[int, Sensitivity] = field(init=False)  # by the place of each moment that is summed
 
     def __post_init__(self) -> None:
         self.group, self.derived = self.node["group"], Derived(self.facts, names=self.names)
@@ -342,8 +343,17 @@ class Part:
         ends = (0, 0) if node["is"] == "Literal" else self.ranges.stated(node)
         return (len(points) if points else 0 if ends is None else ends[1] - ends[0] + 1) + bool(null)
 
-    def reach(self, change: bool, fixed: bool) -> Reach:
-        """The rows and groups of one unit."""
+    @property
+    def alone(self) -> bool:
+        """Whether one unit is in one group, and that is all there is."""
+        return (self.reach.groups if self.private else self.cells) == 1
+
+    def derive(self, change: bool, fixed: bool) -> None:
+        """The rows and groups of one unit, and how far it moves every moment."""
+        self.reach, moments = self._reach(change, fixed), enumerate(self.group["moments"])
+        self.moved = {place: self.sensitivity(moment, self.reach) for place, moment in moments if moment["kind"] != "list"}
+
+    def _reach(self, change: bool, fixed: bool) -> Reach:
         rows = self.derived.rows(self.group["child"], f"{self.at}/group/child")
         if not self.group["keys"]:
             return Reach(rows, 1, rows, change, False, fixed)
@@ -393,11 +403,12 @@ class Part:
         elif moment["kind"] == "distinct" and moment["value"] is not None:
             values = self.ranges.stated(moment["value"])
             counted = replace(reach, per_group=min(reach.per_group, 1 if values is None else values[1] - values[0] + 1))
-        l1, squared = counted.l1 * _one(low, high, reach), counted.l2_squared * _one_squared(low, high, reach)
+        one, square = _moves(low, high, reach)
+        l1, squared = counted.l1 * one, counted.l2_squared * square
         if moment["together"] is not None:
             most = self._together(moment) * steps
             ends = -most if low < 0 else 0, most if high > 0 else 0
-            l1, squared = min(l1, _one(*ends, reach)), min(squared, _one_squared(*ends, reach))
+            l1, squared = map(min, (l1, squared), _moves(*ends, reach))
         units = moment["kind"] == "units"
         entries = (reach.units if units else reach.groups) * (2 if reach.change and reach.several else 1)
         alone = 1 if units else min(l1, counted.per_group * (high - low if reach.change else max(-low, high)))
@@ -449,14 +460,13 @@ def _before_clamping(value: Node) -> Node:
     return kept
 
 
-def _one(low: int, high: int, reach: Reach) -> int:
-    """How far a number between two ends moves when it comes or goes; when it changes, within one group or from one into another."""
-    if not reach.change:
-        return max(-low, high)
-    return 2 * max(-low, high) if reach.several else high - low
+def _moves(low: int, high: int, reach: Reach) -> tuple[int, int]:
+    """How far a number between two ends moves when it comes or goes, and the square of that in l2.
 
-
-def _one_squared(low: int, high: int, reach: Reach) -> int:
+    When it changes: within one group, or from one into another.
+    """
+    most = max(-low, high)
     if reach.change and reach.several:
-        return 2 * (max(-low, high) ** 2 - low * high)
-    return _one(low, high, reach) ** 2
+        return 2 * most, 2 * (most**2 - low * high)
+    one = high - low if reach.change else most
+    return one, one**2

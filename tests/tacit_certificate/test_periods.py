@@ -196,7 +196,7 @@ def test_an_auditor_sees_the_sums_of_every_period(made: Certified) -> None:
         runs = of(made, name, auditor=True)["ledger"]["periods"]
         assert (runs[0][0], runs[-1][1]) == (24300, 24303)
     assert "ledger" not in of(made, "by month")
-    assert report_on(made, "people", beyond, auditor=True).wrong == ["cap: the filter does not admit the sums after the entry"]
+    assert "the filter does not admit the sums" in report_on(made, "people", beyond, auditor=True).wrong[0]
     assert report_on(made, "people", fewer_runs, auditor=True).wrong
 
 

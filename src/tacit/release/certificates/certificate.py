@@ -153,7 +153,7 @@ def _price(document: Mapping[str, Any]) -> Iterator[Shown]:
         calendar, runs = calendar_from(within["per"]), tuple((int(low), int(high)) for low, high in within["runs"])
         yield "periods", _text(f"{named(runs, calendar) or 'none'}, each a {calendar.word}")
         yield "in each", _text(_amounts(within["price"]))
-        yield "in all", _text(f"{_amounts(price)}, for a person with rows in every one of them")
+        yield "in total", _text(f"{_amounts(price)}, for a person with rows in every one of them")
         yield "everything", _text(f"{everything}, in each period")
         lifetime = within["lifetime"]
         yield "lifetime", _text("no limit" if lifetime is None else f"epsilon {lifetime['epsilon']}, delta {lifetime['delta']}")
@@ -164,7 +164,8 @@ def _price(document: Mapping[str, Any]) -> Iterator[Shown]:
         for name in ("before", "after"):
             yield f"sums {name}", _text(_amounts(ledger[name]))
         for low, high, sums in ledger.get("periods", ()):
-            yield "periods before", _text(f"{named(((int(low), int(high)),), calendar_from(within['per']))}: {_amounts(sums)}")
+            run, calendar = (int(low), int(high)), calendar_from(document["periods"]["per"])
+            yield "periods before", _text(f"{named((run,), calendar)}: {_amounts(sums)}")
 
 
 def _amounts(price: Mapping[str, Any]) -> str:
