@@ -39,7 +39,7 @@ from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.mechanisms.running import Running
-from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.selection import GaussianKeyThreshold, KeyThreshold
 from tacit.mechanisms.smooth.bound import SmoothBound
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.smooth.sensitivity import order_statistic, smooth_order_statistic
@@ -201,6 +201,7 @@ def _choices() -> list[Contracted]:
         Contracted(SPARSE, SparseVector(1, HALF, HALF, positives=1, threshold=2, step=1), series),
         Contracted(SPARSE_TWO, SparseVector(1, HALF, HALF, positives=2, threshold=2, step=1), series),
         Contracted("Keys by threshold, two groups each", KeyThreshold(1, 0.01, max_groups=2), groups),
+        Contracted("Keys by a Gaussian threshold, two groups each", GaussianKeyThreshold(HALF, 0.01, max_groups=2), groups),
     ]
 
 
