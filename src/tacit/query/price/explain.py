@@ -169,9 +169,9 @@ def _noise(quote: Quote, uses: _Uses) -> list[Noise]:
     parts += [_of_shared(part, quote, uses) for part in quote.shared]
     if quote.keys:
         cost, scale = str(loss(quote.keys.event)), as_text(quote.keys.scale)
-        gaussian = isinstance(quote.keys, GaussianKeyThreshold)
-        touched = f"{as_text(quote.keys.length)} (l2)" if gaussian else str(quote.reach.units_l1)
-        named = f"threshold on {'numbers of units with Gaussian noise' if gaussian else 'noisy numbers of units'}"
+        touched, named = str(quote.reach.units_l1), "threshold on noisy numbers of units"
+        if isinstance(quote.keys, GaussianKeyThreshold):
+            touched, named = f"{as_text(quote.keys.length)} (l2)", "threshold on numbers of units with Gaussian noise"
         what = Noise("keys", named, touched, scale, cost)
         return [_with_share(what, ["keys"], quote, uses), *parts]
     return parts

@@ -295,14 +295,15 @@ def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach],
     if shares.factor > 1:
         yield quote(calibrate_rho(epsilon, delta) / shares.factor**2)
         return
-    moves = tuple(
-        Moves(split.running[item.what].units, split.running[item.what].dimension)
-        if item.what in split.running
-        else moves_of(parts[item.part], item.what, touched[item.part])
-        if isinstance(item.what, Moment)
-        else _moves_of_keys(touched[item.part].units_l1)
-        for item in rhos
-    )
+
+    def moved(item: Item) -> Moves:
+        touches = touched[item.part]
+        if not isinstance(item.what, Moment):
+            return _moves_of_keys(touches.units_l1)
+        running = split.running.get(item.what)
+        return moves_of(parts[item.part], item.what, touches) if running is None else Moves(running.units, running.dimension)
+
+    moves = tuple(map(moved, rhos))
     least = quote(calibrated_rho(moves, tuple(rhos.values()), epsilon, delta))
     yield replace(least, stated=(epsilon, delta))
     yield least
