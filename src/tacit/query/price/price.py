@@ -236,7 +236,7 @@ def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
     return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
 
 
-def _moves_of_keys(groups: int) -> Moves:
+def moves_of_keys(groups: int) -> Moves:
     """How far one unit moves the numbers of units of private keys: by one in each of its groups."""
     return Moves(sqrt_up(Fraction(groups)), groups, groups, 1)
 
@@ -299,7 +299,7 @@ def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach],
     def moved(item: Item) -> Moves:
         touches = touched[item.part]
         if not isinstance(item.what, Moment):
-            return _moves_of_keys(touches.units_l1)
+            return moves_of_keys(touches.units_l1)
         running = split.running.get(item.what)
         return moves_of(parts[item.part], item.what, touches) if running is None else Moves(running.units, running.dimension)
 
