@@ -303,15 +303,12 @@ Noises = list[tuple[tuple[Sum, ...], tuple[Margin, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The share of every item in `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times.
-
-    `rhos` are those of private keys with Gaussian noise, by their part.
-    """
+    """The share of every item in `whole`, the epsilon of the question; for a unit that changes, each counts `factor` times."""
 
     of: Mapping[Item, Fraction]
     whole: Fraction
     factor: int
-    rhos: Mapping[int, Fraction] = field(default_factory=dict)
+    rhos: Mapping[int, Fraction] = field(default_factory=dict)  # of private keys with Gaussian noise, by their part
 
     def epsilon(self, part: int, what: Moment | Call | Literal["keys"]) -> Fraction:
         """The epsilon of an item; of a sum that no unit can change, the whole, since it costs nothing."""
