@@ -185,7 +185,7 @@ class Certificate:
             wrong = not calls or any(one != (what, listed["value"], listed["kind"]) for one in asked)
             refuse(wrong, f"a mechanism for a {what} releases another call")
             return text, 0, [(at, "call", call) for call in node["calls"]]
-        entries = 0 if what == "keys" else 1 if part.alone else part.moved[place].entries
+        entries = node["max_groups"] if what == "keys" else 1 if part.alone else part.moved[place].entries
         return text, whole(node, "dimension", 1) if kind == "running" else entries, [(at, what, place)]
 
     def price(self) -> None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any
 
-from tacit_certificate import price
+from tacit_certificate import numbers, price
 from tacit_certificate.closer import columns_of
 from tacit_certificate.document import Node, only, rational, refuse
 from tacit_certificate.orders import Cap, charged
@@ -128,11 +128,11 @@ class Dated:
 
     def _scanned(self, node: Node) -> Rows:
         fact, runs = self.part.facts[node["child"]["table"]], node.get("periods")
-        if "period" not in fact:
+        if not {"period", "period_of"} & fact.keys():
             refuse(runs is not None, "a table without periods is read in some of them")
             refuse(self.within["lifetime"] is None, "a table has no period, and there is no cap of a whole person")
             return Rows("plain")
-        day = fact["columns"][fact["period"]]
+        day = fact["columns"][fact["period"]] if "period" in fact else {"kind": "date", "nullable": False}  # that of another row
         refuse((day["kind"], day["nullable"]) != ("date", False), "a period is that of a date, which no row is without")
         periods = numbers_of(runs)
         refuse(not periods, "a table with periods is read in none of them")
@@ -153,7 +153,8 @@ class Dated:
         of_left, of_right = (self.part.derived.sources[f"{at}/{name}"] for name in ("child", "other"))
         turned = [pair for one, other in equal for pair in ((one, other), (other, one))] if inner else []
         pairs = [pair for pair in [*node["pairs"], *turned] if _is_of(pair[0], of_left) and _is_of(pair[1], of_right)]
-        refuse(not self._apart(left, right, pairs), "rows of two periods are put together")
+        led = any(_is_code(one) and _is_code(other) and (self._leads(one) or self._leads(other)) for one, other in pairs)
+        refuse(not led and not self._apart(left, right, pairs), "rows of two periods are put together")
         return Rows("dated", left.periods & right.periods if inner or (semi and not node["negated"]) else left.periods)
 
     # --- what tells periods apart ---
@@ -161,8 +162,18 @@ class Dated:
     def _tell(self, keys: Sequence[Any], rows: Rows | None = None) -> bool:
         """Whether some expressions of a row tell its period; one that can be NULL says nothing."""
         rows = rows or self.rows
+        if any(self._leads(key) for key in keys):
+            return True
         never = [key for key in keys if "low" in key and not self.part.ranges.may_be_null(key)]
         return self._apart(rows, rows, [(key, key) for key in never])
+
+    def _leads(self, node: Node) -> bool:
+        """Whether an expression is the key by which rows of a table are led to those whose period they have."""
+        while node.get("source") in self.part.derived.per_unit:
+            keys = dict(self.part.derived.per_unit[node["source"]][0]["keys"])
+            node = keys.get(node["name"], {})
+        fact = self.part.derived.limits.get(node.get("source", -1), {})
+        return "period_of" in fact and node["name"] == f"tacit_code {fact['unit']['column']}"
 
     def _apart(self, one: Rows, other: Rows, pairs: Pairs) -> bool:
         """Whether rows of two periods never agree in all pairs: by the range of each expression in each period."""
@@ -208,6 +219,10 @@ def _is_of(node: Any, sources: frozenset[int]) -> bool:
     return "low" in node and {column["source"] for column in columns_of(node)} <= sources
 
 
+def _is_code(node: Node) -> bool:
+    return str(node.get("name", "")).startswith("tacit_code ")
+
+
 def _meet(one: Range, other: Range) -> bool:
     return one is None or other is None or max(one[0], other[0]) <= min(one[1], other[1])
 
@@ -215,7 +230,7 @@ def _meet(one: Range, other: Range) -> bool:
 def in_periods(document: Node, parts: Sequence[Part]) -> tuple[list[Dated], list[str], list[str]]:
     """The parts of a question in their periods, what was checked of these, and what is taken as stated."""
     if (within := document.get("periods")) is None:
-        named = any("period" in fact for fact in document["facts"]["tables"].values())
+        named = any({"period", "period_of"} & fact.keys() for fact in document["facts"]["tables"].values())
         refuse(named, "a table has periods, and none are charged")
         return [], [], []
     only(within, "per runs price lifetime")
@@ -255,9 +270,23 @@ def _of_person(node: Node, events: Sequence[Node], dated: Dated, relation: str) 
                 square = Fraction(square_moved(*series) if series else moved.l2_squared)
             yield price.gaussian(square, scale, delta if moved is None else steps * delta)
         elif moved is None:
-            yield price.cost(event, relation).over(steps)
+            yield _over(price.cost(event, relation), steps)
         else:
             yield price.cost({**event, "sensitivity": str(moved.l1)}, relation)
+
+
+def _over(cost: Cost, steps: int) -> Cost:
+    """The cost to a unit that is `steps` of those it is for, one after the other: accounting/ledger/units.md."""
+
+    def weighed(step: int) -> Fraction:  # at or above what a set of weight delta weighs so many steps on
+        if not step or not cost.delta:
+            return cost.delta
+        if cost.epsilon is None:
+            return numbers.moved_up(cost.delta, step**2 * cost.rho)
+        return cost.delta * numbers.exp(step * cost.epsilon)[1] if step * cost.epsilon < 700 else Fraction(1)
+
+    epsilon, delta = None if cost.epsilon is None else cost.epsilon * steps, sum(map(weighed, range(steps)), start=Fraction(0))
+    return Cost(epsilon, steps**2 * cost.rho, min(Fraction(1), delta))
 
 
 # --- the sums of every period, from the entries of a ledger ------------------------------------------------------------------

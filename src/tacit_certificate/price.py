@@ -50,15 +50,6 @@ class Cost:
         factor = numbers.exp(self.epsilon)[1] if self.epsilon < 1000 else Fraction(10**500)
         return Cost(2 * self.epsilon, 4 * self.rho, self.delta + min(moved, self.delta * factor))
 
-    def over(self, steps: int) -> Cost:
-        """From one unit to one that is `steps` of them, one after the other: accounting/ledger/units.md."""
-        refuse(self.epsilon is None, "an event without an epsilon has no price for several steps")
-        epsilon, delta = steps * (self.epsilon or Fraction(0)), self.delta
-        if delta and steps > 1:
-            powers = [numbers.exp(epsilon * step / steps)[1] for step in range(steps)] if epsilon < 700 else [1 / delta]
-            delta = min(Fraction(1), delta * sum(powers))
-        return Cost(epsilon, steps**2 * self.rho, delta)
-
     def covers(self, derived: Cost) -> bool:
         """Whether these numbers are true where derived ones are: larger ones are."""
         bounded = self.epsilon is None or (derived.epsilon is not None and self.epsilon >= derived.epsilon)
@@ -103,6 +94,7 @@ EVENTS = {
     "gaussian": "sensitivity scale delta neighbours",
     "smooth": "epsilon delta alpha beta gamma neighbours",
     "thresholded-keys": "epsilon delta max_groups threshold neighbours",
+    "gaussian-keys": "sensitivity scale delta max_groups threshold neighbours",
     "resampling": "epsilon delta neighbours",
     "adaptive-rounds": "epsilon rho delta neighbours",
     "batch": "events",
@@ -131,8 +123,9 @@ def alone(event: Node) -> tuple[Cost, str]:
     refuse(not 0 <= delta <= 1, "a delta lies between 0 and 1")
     if kind == "calibrated-gaussian":
         parts = [alone(part) for part in event["events"]]
-        alike = {(part["kind"], part["neighbours"]) for part in event["events"]} == {("gaussian", parts[0][1])}
-        refuse(not alike, "the events of a group are Gaussian noise, and count for one relation")
+        alike = {part["neighbours"] for part in event["events"]} == {parts[0][1]}
+        kinds = {part["kind"] for part in event["events"]} - {"gaussian", "gaussian-keys"}
+        refuse(kinds or not alike, "the events of a group are Gaussian noise, and count for one relation")
         noise = sum((one for one, _ in parts), start=NOTHING)
         return Cost(positive(event, "epsilon"), noise.rho, delta + noise.delta), parts[0][1]
     refuse(kind not in EVENTS or "neighbours" not in EVENTS[kind], f"an unknown event: {str(kind)[:40]}")
@@ -141,6 +134,8 @@ def alone(event: Node) -> tuple[Cost, str]:
         return Cost(epsilon, positive(event, "rho"), delta), event["neighbours"]
     if kind == "gaussian":
         return gaussian(rational(event["sensitivity"]) ** 2, rational(event["scale"]), delta), event["neighbours"]
+    if kind == "gaussian-keys":
+        return Cost(None, ratio(event) ** 2 / 2, delta), event["neighbours"]
     epsilon = ratio(event) if kind == "laplace" else positive(event, "epsilon")
     rho = numbers.pure_rho(epsilon)[1]
     return Cost(epsilon, min(rho, epsilon**2 / 8) if kind == "bounded-range" else rho, delta), event["neighbours"]
@@ -180,7 +175,7 @@ def leaves(event: Node) -> Iterator[Node]:
 
 
 KINDS = {  # of mechanisms, by what they release
-    "keys": "key-threshold",
+    "keys": "key-threshold gaussian-keys",
     "moment": "laplace gaussian running",
     "margin": "added",
     "quantile": "quantile quantile-with-interval smooth-quantile tree",
@@ -210,7 +205,7 @@ def mechanism(node: Node, events: Sequence[Node], part: Part) -> str:
     kind, moved = node["kind"], part.moved.get(node.get("moment", -1))
     recorded(node, events, part.reach.change and kind != "smooth-quantile")  # which is for one that comes or goes
     if kind not in ("laplace", "gaussian", "running"):
-        return _keys(node, events[0], part) if kind == "key-threshold" else _drawn(node, events, part)
+        return _keys(node, events[0], part) if node["releases"] == "keys" else _drawn(node, events, part)
     if moved is None or (kind == "running" and part.private):
         raise Wrong("noise is added to sums alone, and running totals are over public periods")
     if kind == "running":
@@ -237,20 +232,24 @@ def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fractio
 
 def _keys(node: Node, event: Node, part: Part) -> str:
     """selection.md, (D): the chance that a group of one unit shows, in any of its groups, is at most delta."""
-    most, units = whole(node, "max_groups", 1), part.reach.units
-    same = all(node[name] == event[name] for name in ("epsilon", "delta", "max_groups", "threshold"))
+    most, units, gaussian = whole(node, "max_groups", 1), part.reach.units, node["kind"] == "gaussian-keys"
+    same = all(node[name] == event[name] for name in ("epsilon", "delta", "max_groups", "threshold") if name in event)
     refuse(not same or most < units, f"one unit is in up to {units} groups; the threshold is for {most}")
-    epsilon, delta, threshold = rational(node["epsilon"]), rational(node["delta"]), whole(event, "threshold", 1)
-    scale = most * (2 if part.reach.change else 1) / epsilon
-    refuse(rational(node["scale"]) != scale, "the scale of the noise on the numbers of units is groups / epsilon")
-    shows = numbers.laplace_tail_up(scale, threshold - 2) / 2  # P[1 + X >= threshold]
+    moved, amount = most * (2 if part.reach.change else 1), rational(node["rho" if gaussian else "epsilon"])
+    scale, delta, threshold = rational(node["scale"]), rational(node["delta"]), whole(event, "threshold", 1)
+    if gaussian:
+        noise(node, [event], 0, moved)
+    refuse(not gaussian and scale * amount != moved, "the scale of the noise on the numbers of units is groups / epsilon")
+    tail = numbers.gaussian_tail_up if gaussian else numbers.laplace_tail_up
+    shows = tail(scale, threshold - 2) / 2 / (1 + gaussian * Fraction(1, 10**5))  # P[1 + X >= threshold], bounded that closely
     # of at most `most` groups none shows with a chance of (1 - shows)^most
     beyond = most * shows > delta and 1 - numbers.exp(most * numbers.log(1 - shows)[0])[0] > delta
     refuse(beyond, "the threshold is too low for delta")
     declared = [whole(fact, "min_people", 0) for fact in part.derived.limits.values()]
     people = max(part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog
     refuse(threshold < people or node["min_people"] != people, f"the threshold is below min_people, which is {people}")
-    return f"at most {most} groups of one unit, threshold {threshold} at epsilon {brief(epsilon)}, delta {brief(delta)}"
+    price = f"{'rho' if gaussian else 'epsilon'} {brief(amount)}, delta {brief(delta)}"
+    return f"at most {most} groups of one unit, threshold {threshold} at {price}"
 
 
 def _drawn(node: Node, events: Sequence[Node], part: Part) -> str:

@@ -25,12 +25,12 @@ EXTENSIONS = {  # read by whoever holds a certificate that needs one of them, wi
     "curve": 70,
     "margins": 120,
     "orders": 100,
-    "periods": 220,
+    "periods": 240,
     "series": 40,
     "ways": 55,
 }
 MOST_LINES = 1_500  # of code, without blank lines, comments and docstrings: of all that every certificate is checked with
-MOST_IN_ALL = 2_160  # docs/decisions/0019
+MOST_IN_ALL = 2_180  # docs/decisions/0019
 LONGEST_FILE = 500
 ALLOWED = {*sys.stdlib_module_names, "cryptography", "tacit_certificate"}
 

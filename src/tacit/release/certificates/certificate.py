@@ -120,7 +120,8 @@ def _facts(document: Mapping[str, Any]) -> Iterator[Shown]:
             yield _text(name), "public"
             continue
         unit = "each row is one unit" if fact["unit"] is None else f"unit by {fact['unit']['column']}"
-        within = f" in a period, which is that of {fact['period']}" if "period" in fact else ""
+        of = fact.get("period") or fact.get("period_of")
+        within = "" if of is None else f" in a period, which is that of {of}"
         yield _text(name), _text(f"{unit}, at most {fact['max_rows']} rows of one unit{within}")
         for column, declared in fact["columns"].items():
             ends = declared["bounds"] or ()

@@ -96,6 +96,7 @@ def table_facts(table: Table, used: set[str]) -> dict[str, Any]:
     owner = table.unit
     references = None if owner is None or owner.references is None else ".".join(owner.references)
     dated = {} if table.per is None or table.period is None else {"period": table.period.lower()}
+    dated |= {} if table.per is None or table.period_of is None else {"period_of": table.period_of.name}
     return {
         **dated,
         "public": False,
