@@ -14,6 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from tacit.doors.server import decisions
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
 from tacit.doors.server.gate import App, Gate
@@ -61,6 +62,10 @@ class LedgerQuery(of.LedgerWanted, strict=False):
     """The same from a query."""
 
 
+class ApprovalsQuery(decisions.ApprovalsWanted, strict=False):
+    """The same from a query."""
+
+
 class AnswerQuery(of.Strict, strict=False):
     """The form of an answer."""
 
@@ -82,6 +87,10 @@ ROUTES = (
     Route("POST", "/v1/explain", "explain", of.Explained, of.Explanation),
     Route("GET", "/v1/budget", "budget", of.Nothing, of.Budgets),
     Route("GET", "/v1/history", "history", HistoryQuery, of.History),
+    Route("GET", "/v1/waiting", "waiting", of.Nothing, decisions.EveryWaiting),
+    Route("POST", "/v1/waiting/withdrawals", "withdraw", decisions.Withdrawal, decisions.Withdrawn),
+    Route("GET", "/v1/approvals", "approvals", ApprovalsQuery, decisions.EveryWaiting),
+    Route("POST", "/v1/approvals", "decide", decisions.Verdict, of.Recorded),
     Route("GET", "/v1/catalog", "catalog", of.Nothing, of.Catalog),
     Route("POST", "/v1/token", "renew_token", of.OwnToken, of.Issued),
     Route("GET", "/v1/token", "own_tokens", of.Nothing, of.OwnTokens),
