@@ -15,8 +15,8 @@ import pytest
 from served import COUNT, GIVEN, ROLES, Served, served
 from tacit.doors.server.calls import Call, Reply
 from tacit.doors.server.desk import MOST_REPLY, OPERATIONS, Desk
-from tacit.doors.server.models import Explanation
 from tacit.doors.server.problems import STATUS
+from tacit.doors.server.shapes import Explanation
 from tacit.doors.server.turns import Places
 from tacit.errors import StoreUnusable
 from tacit.release.elsewhere.frames import LONGEST, REPLY

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from served import COUNT, ROLES, Served, served
-from tacit.doors.server import models, narrow
+from tacit.doors.server import models, narrow, shapes
 from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.desk import OF_PAGES, OPERATIONS
 from tacit.doors.server.narrow import GRANTS, Wanted, account_of, make
@@ -179,7 +179,7 @@ def test_most_bounds_the_sum_over_all_tokens_below(hospital):
         statuses = list(pool.map(one, range(12)))
     assert (statuses.count(200), statuses.count(409)) == (5, 7)
     budget = body(hospital.call("budget", by=children[0]))
-    models.Budgets.model_validate(budget)
+    shapes.Budgets.model_validate(budget)
     assert (budget["token"]["most"], budget["token"]["left"]) == ("0.5", "0")
     assert budget["analyst"]["spent"]["epsilon"] == "0.5"
     assert budget["analyst"]["left"]["epsilon"] == "0"
@@ -207,7 +207,7 @@ def test_replies_show_what_the_token_still_admits(hospital):
     assert answer["left"]["epsilon"] == "0.2"
     assert "remaining: epsilon 0.2," in body(hospital.call("explain", by=small, sql=COUNT, epsilon="0.1"))["left"]
     entries = body(hospital.call("history", by=small))
-    models.History.model_validate(entries)
+    shapes.History.model_validate(entries)
     assert [each["token"] for each in entries["entries"]] == [1]
     assert "token" not in body(hospital.call("budget"))
 
@@ -317,12 +317,12 @@ def test_numbers_and_lists_tell_nothing_of_other_accounts_or_tokens_beside(hospi
     parent = made(hospital, operations=MINTING)
     child = made(hospital, by=parent["token"])
     listed = body(hospital.call("own_tokens", by=parent["token"]))
-    models.OwnTokens.model_validate(listed)
+    shapes.OwnTokens.model_validate(listed)
     assert [(each["number"], each["parent"]) for each in listed["tokens"]] == [(child["number"], parent["number"])]
     assert body(hospital.call("revoke_own", by=parent["token"], number=1)) == {"revoked": 0}
     second = hospital.office.accounts.issue("ana").token
     assert body(hospital.call("own_tokens", by=second)) == {"tokens": []}
-    models.Accounts.model_validate(body(hospital.call("accounts", by="cara")))
+    shapes.Accounts.model_validate(body(hospital.call("accounts", by="cara")))
 
 
 def test_another_analyst_sees_the_same_whatever_tokens_others_have(hospital):

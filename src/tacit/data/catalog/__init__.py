@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -13,7 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tacit.data.catalog.columns import KEYS, KIND_WORDS, PARTS, read_column, read_encoding, read_notation, read_rule, rule_text
+from tacit.data.catalog.columns import (
+    KEYS,
+    KIND_WORDS,
+    PARTS,
+    Claim,
+    owners,
+    read_column,
+    read_encoding,
+    read_notation,
+    read_rule,
+)
 from tacit.data.catalog.periods import NEED_PER, with_periods
 from tacit.data.declaration import (
     BROKEN,
@@ -24,8 +34,6 @@ from tacit.data.declaration import (
     folded,
     has_endless_key,
     key_lines,
-    key_text,
-    nearest,
     shaped,
     value_text,
 )
@@ -45,7 +53,6 @@ from tacit.privacy.catalog import (
     Column,
     KeyRule,
     Notation,
-    Owner,
     Source,
     Table,
     analyst_name,
@@ -200,120 +207,6 @@ def _analyst(name: str, declared: Mapping[str, Any], whole: Budget) -> Analyst:
     budget = Budget(caps.get("epsilon", whole.epsilon), caps.get("delta", whole.delta))
     own = budget if caps.keys() & {"epsilon", "delta"} else None
     return Analyst(name, own, caps.get("epsilon_per_query"), caps.get("delta_per_query"), caps.get("approve_above"))
-
-
-# --- the declared tables: their owners ---------------------------------------------------------------------------------------
-
-
-Attempt = Callable[[str, Callable[[], Owner | None]], Owner | LawViolated | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The declarations of one table about its rows; `column` is None if every row is a unit, and for public tables.
-
-    `own` says whether rows without a unit are units of their own. `rule` and `key_rule` say how spellings of the unit and
-    of the key are compared. `sound` is False if another problem with the table was found: then references to it are not checked.
-    """
-
-    columns: frozenset[str] = frozenset()
-    key: str | None = None
-    column: str | None = None
-    references: str | None = None
-    public: bool = False
-    own: bool = False
-    sound: bool = True
-    rule: KeyRule = AS_WRITTEN
-    key_rule: KeyRule = AS_WRITTEN
-
-    def rule_of(self, column: str) -> KeyRule:
-        """How spellings of a column that identifies rows or units are compared."""
-        return self.rule if column == self.column else self.key_rule
-
-
-def owners(claims: Mapping[str, Claim], attempt: Attempt) -> dict[str, Owner | None]:
-    """The owner of the rows of every table; `attempt` runs the check of a table and keeps what it raises.
-
-    A reference names a column that identifies rows (`key = true`) and means their units, or a column that is itself the owner of
-    its table. Circular references are refused, so following them ends.
-
-    >>> patients, visits = Claim(frozenset({"id"}), key="id"), Claim(column="patient_id", references="patients.id")
-    >>> owners({"patients": patients, "visits": visits}, lambda table, check: check())["visits"]
-    Owner(column='patient_id', references=('patients', 'id'))
-    """
-    tried = {table: attempt(table, partial(_owner, claim, claims)) for table, claim in claims.items()}
-    by_table = {table: None if owner is BROKEN else owner for table, owner in tried.items()}
-    for table in by_table:
-        attempt(table, partial(_check_circle, table, by_table))
-        attempt(table, partial(_check_own, table, claims, by_table))
-    return by_table
-
-
-def _owner(claim: Claim, claims: Mapping[str, Claim]) -> Owner | None:
-    if claim.column is None:
-        return None
-    if claim.column == claim.key and claim.rule != claim.key_rule:
-        raise Wrong("unit", f"has other rules than the key {key_text([claim.column])}", f"write {rule_text(claim.key_rule)}")
-    if claim.references is None:
-        return Owner(claim.column, rule=claim.rule)
-    target, column = _target(claim.references, claims)
-    led_to = claims[target]
-    if led_to.public:
-        raise Wrong("unit", f"references {key_text([target])}, which is public", "leave references out: the value is the unit")
-    if led_to.sound and column not in (led_to.key, led_to.column):
-        where = key_text(("tables", target, "columns", column))
-        raise Wrong("unit", f"references {key_text((target, column))}, which is not a key", f"declare {where} with key = true")
-    if led_to.sound and led_to.rule_of(column) != claim.rule:
-        what = f"references {key_text((target, column))}, whose spellings are compared by other rules"
-        raise Wrong("unit", what, f"write the same on both sides: {rule_text(led_to.rule_of(column))} here, or change it there")
-    return Owner(claim.column, (target, column), claim.rule)
-
-
-def _target(references: str, claims: Mapping[str, Claim]) -> tuple[str, str]:
-    """The referenced table and column; both names may contain dots."""
-    places = [place for place, character in enumerate(references) if character == "."]
-    pairs = [(references[:place], references[place + 1 :]) for place in places]
-    if not pairs:
-        raise Wrong("unit", "references a table without its column", f'write for example references = "{references}.id"')
-    declared = [(table, column) for table, column in pairs if table in claims]
-    if not declared:
-        raise Wrong("unit", f"references {key_text(pairs[0][:1])}, which is not declared", nearest(pairs[0][0], claims))
-    for table, column in declared:
-        if column in claims[table].columns or column == claims[table].column:
-            return table, column
-    table, column = declared[0]
-    what = f"references {key_text([column])}, which {key_text([table])} does not declare"
-    raise Wrong("unit", what, f"add {key_text([column])} = {{ key = true }} to [{key_text(('tables', table, 'columns'))}]")
-
-
-def _check_circle(table: str, by_table: Mapping[str, Owner | None]) -> None:
-    seen: set[str] = set()
-    owner = by_table[table]
-    while owner is not None and owner.references is not None and owner.references[0] not in seen:
-        seen.add(owner.references[0])
-        owner = by_table[owner.references[0]]
-    if table in seen:
-        circle = ", ".join(key_text([name]) for name in sorted(seen))
-        raise Wrong("unit", f"leads in a circle through {circle}", "let one of them say whose its rows are")
-
-
-def _check_own(table: str, claims: Mapping[str, Claim], by_table: Mapping[str, Owner | None]) -> None:
-    """Refuse `own` where units are looked up in another table: one new row there could claim any number of such rows."""
-    if claims[table].own and (parent := _looked_up_in(table, by_table)):
-        what = f'is "own", but the unit is looked up in {key_text([parent])}, where one new row could claim many such rows'
-        raise Wrong("no_unit", what, 'write no_unit = "drop"')
-
-
-def _looked_up_in(table: str, by_table: Mapping[str, Owner | None]) -> str | None:
-    """The table in which the unit is looked up; None if the value itself is the unit."""
-    owner, seen = by_table[table], {table}
-    while owner is not None and owner.references is not None and owner.references[0] not in seen:
-        parent, column = owner.references
-        seen.add(parent)
-        owner = by_table[parent]
-        if owner is not None and owner.column != column:
-            return parent
-    return None
 
 
 # --- the declared tables -----------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from tacit.doors.server.models import Amounts, Budget, Explanation, Name, Shape, Strict, TokenNumber
+from tacit.doors.server.models import Budget, Name, Strict, TokenNumber
+from tacit.doors.server.shapes import Amounts, Explanation, Shape
 
 Why = Annotated[str, StringConstraints(max_length=500)]
 

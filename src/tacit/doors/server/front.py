@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from tacit.doors.server import decisions
 from tacit.doors.server import models as of
+from tacit.doors.server import shapes as told
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
 from tacit.doors.server.gate import App, Gate
 from tacit.doors.server.problems import STATUS, misfit, plainest, problem
@@ -44,7 +45,7 @@ EntryPath = Annotated[int, Path(ge=0, le=of.MOST_ENTRY)]
 Credential = HTTPAuthorizationCredentials | None
 
 
-class Health(of.Shape):
+class Health(told.Shape):
     """The clerk answers."""
 
     status: Literal["ready"]
@@ -84,30 +85,30 @@ class Route:
 
 
 ROUTES = (
-    Route("POST", "/v1/explain", "explain", of.Explained, of.Explanation),
-    Route("GET", "/v1/budget", "budget", of.Nothing, of.Budgets),
-    Route("GET", "/v1/history", "history", HistoryQuery, of.History),
+    Route("POST", "/v1/explain", "explain", of.Explained, told.Explanation),
+    Route("GET", "/v1/budget", "budget", of.Nothing, told.Budgets),
+    Route("GET", "/v1/history", "history", HistoryQuery, told.History),
     Route("GET", "/v1/waiting", "waiting", of.Nothing, decisions.EveryWaiting),
     Route("POST", "/v1/waiting/withdrawals", "withdraw", decisions.Withdrawal, decisions.Withdrawn),
     Route("GET", "/v1/approvals", "approvals", ApprovalsQuery, decisions.EveryWaiting),
-    Route("POST", "/v1/approvals", "decide", decisions.Verdict, of.Recorded),
-    Route("GET", "/v1/catalog", "catalog", of.Nothing, of.Catalog),
-    Route("POST", "/v1/token", "renew_token", of.OwnToken, of.Issued),
-    Route("GET", "/v1/token", "own_tokens", of.Nothing, of.OwnTokens),
-    Route("POST", "/v1/token/revocations", "revoke_own", of.OwnRevocation, of.Revoked),
-    Route("GET", "/v1/accounts", "accounts", of.Nothing, of.Accounts),
-    Route("POST", "/v1/accounts", "add_account", of.NewAccount, of.Issued),
-    Route("POST", "/v1/tokens", "add_token", of.NewToken, of.Issued),
-    Route("POST", "/v1/revocations", "revoke", of.Revocation, of.Revoked),
-    Route("GET", "/v1/caps", "caps", of.Nothing, of.EveryCap),
-    Route("PUT", "/v1/caps", "set_caps", of.NewCaps, of.Caps),
-    Route("GET", "/v1/limits", "limits", of.Nothing, of.Limits),
-    Route("PUT", "/v1/limits", "set_limits", of.NewLimits, of.Limits),
-    Route("POST", "/v1/resume", "resume", of.Resumption, of.Recorded),
-    Route("GET", "/v1/log", "log", LogQuery, of.Log),
-    Route("GET", "/v1/ledger", "ledger", LedgerQuery, of.Ledger),
-    Route("GET", "/v1/verification", "verification", of.Nothing, of.Verification),
-    Route("GET", "/v1/head", "head", of.Nothing, of.Head),
+    Route("POST", "/v1/approvals", "decide", decisions.Verdict, told.Recorded),
+    Route("GET", "/v1/catalog", "catalog", of.Nothing, told.Catalog),
+    Route("POST", "/v1/token", "renew_token", of.OwnToken, told.Issued),
+    Route("GET", "/v1/token", "own_tokens", of.Nothing, told.OwnTokens),
+    Route("POST", "/v1/token/revocations", "revoke_own", of.OwnRevocation, told.Revoked),
+    Route("GET", "/v1/accounts", "accounts", of.Nothing, told.Accounts),
+    Route("POST", "/v1/accounts", "add_account", of.NewAccount, told.Issued),
+    Route("POST", "/v1/tokens", "add_token", of.NewToken, told.Issued),
+    Route("POST", "/v1/revocations", "revoke", of.Revocation, told.Revoked),
+    Route("GET", "/v1/caps", "caps", of.Nothing, told.EveryCap),
+    Route("PUT", "/v1/caps", "set_caps", of.NewCaps, told.Caps),
+    Route("GET", "/v1/limits", "limits", of.Nothing, told.Limits),
+    Route("PUT", "/v1/limits", "set_limits", of.NewLimits, told.Limits),
+    Route("POST", "/v1/resume", "resume", of.Resumption, told.Recorded),
+    Route("GET", "/v1/log", "log", LogQuery, told.Log),
+    Route("GET", "/v1/ledger", "ledger", LedgerQuery, told.Ledger),
+    Route("GET", "/v1/verification", "verification", of.Nothing, told.Verification),
+    Route("GET", "/v1/head", "head", of.Nothing, told.Head),
 )
 
 
@@ -123,14 +124,14 @@ def app(clerk: Clerk, settings: Settings, asking: Asking | None = None) -> App:
     async def health(_: Annotated[of.Nothing, Query()], request: Request) -> Response:
         return await ask("health", None, {}, request)
 
-    @api.post("/v1/questions", operation_id="ask", responses=_answer((CSV, ARROW), of.Answer | of.Answers))
+    @api.post("/v1/questions", operation_id="ask", responses=_answer((CSV, ARROW), told.Answer | told.Answers))
     async def questions(asked: of.Asked, who: Bearer, request: Request, key: Key = "") -> Response:
         form = form_of(",".join(request.headers.getlist("accept")))
         if form is None:
             return await _refusal(clerk, request) or _response(problem("not_acceptable"))
         return await ask("ask", who, {**asked.model_dump(), "form": form}, request, key)
 
-    @api.get("/v1/answers/{entry}", operation_id="answer", responses=_answer(FORMS, of.Answer | of.Answers))
+    @api.get("/v1/answers/{entry}", operation_id="answer", responses=_answer(FORMS, told.Answer | told.Answers))
     async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer, request: Request) -> Response:
         return await ask("answer", who, {"entry": entry, "form": wanted.form}, request)
 
@@ -164,7 +165,7 @@ def _replies(shape: type[BaseModel], closed: Iterable[str] = STATUS) -> dict[int
     codes: dict[int | str, list[str]] = {}
     for code in closed:
         codes.setdefault(STATUS[code], []).append(code)
-    problems = {status: {"model": of.Problem, "description": ", ".join(sorted(names))} for status, names in sorted(codes.items())}
+    problems = {status: {"model": told.Problem, "description": ", ".join(sorted(names))} for status, names in sorted(codes.items())}
     return {200: {"model": shape, "description": getattr(shape, "__doc__", "") or ""}, **problems}
 
 
