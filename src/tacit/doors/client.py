@@ -274,7 +274,7 @@ class Remote:
         with _in_words():
             return int(content["revoked"])
 
-    def waiting(self) -> list[dict[str, Any]]:
+    def waiting_questions(self) -> list[dict[str, Any]]:
         """Questions of this account that wait for a curator or have waited, with prices and states, the latest first."""
         content = _read(self._send("GET", "/v1/waiting"))
         with _in_words():

@@ -189,7 +189,7 @@ def key_of(quote: Quote, version: str) -> str:
 
 
 def stated_in(offers: Sequence[Offer]) -> Stated:
-    """What a statement asks for in all, by its questions: the same whatever their budget and the version of the data."""
+    """A statement as a curator judges it, by its questions: the same whatever their budget and the version of the data."""
     plans = [key_of(replace(offer.quotes[0], request=Request()), "") for offer in offers]
     epsilon, delta = (
         sum((max(getattr(quote, name) for quote in offer.quotes) for offer in offers), start=Fraction(0))

@@ -43,9 +43,9 @@ def test_the_owner_decides_and_the_analyst_is_answered(found: Served) -> None:
         assert ana.sql(COUNT, epsilon=0.4).receipt.epsilon == ana.sql(COUNT, epsilon=0.4).receipt.epsilon
         with pytest.raises(NeedsApproval, match="too dear"):
             ana.sql("SELECT SUM(cost) FROM visits", epsilon=0.4)
-        assert [each["state"] for each in ana.waiting()] == ["refused", "asked"]
+        assert [each["state"] for each in ana.waiting_questions()] == ["refused", "asked"]
         with pytest.raises(NeedsApproval):
             ana.sql("SELECT AVG(cost) FROM visits", epsilon=0.4)
         ana.withdraw(3)
-        assert ana.waiting()[0]["state"] == "withdrawn"
+        assert ana.waiting_questions()[0]["state"] == "withdrawn"
     assert json.loads(run(found, "list", "ana", "--json"))["questions"][0]["state"] == "withdrawn"

@@ -4,9 +4,9 @@
     the curator approves, reduces or refuses     an entry `decision`; the caps are asked when it is approved
     the analyst asks again                       the entry of the spend names the decision, which is used up by that
 
-A decision names the analyst, a digest of what is asked whatever its budget, the most that it may cost, and until when it holds.
-What was paid for before costs nothing and needs none. A question needs one whether or not another analyst has an answer to it.
-Which questions need one is policy, like the caps of analysts: the promise to people in the data does not rest on it (ledger.md).
+A decision names the analyst, a digest of the question whatever its budget, the most that it may cost, and until when it holds.
+An answer that was paid for before costs nothing and needs none. A question needs one even if another analyst has its answer. The
+questions that need one are policy, like the caps of analysts: the promise to people in the data does not rest on it (ledger.md).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacit.accounting.ledger.by_period import most_questions
 from tacit.accounting.ledger.caps import Admission, Stated, at_least, at_most, require_to_go_on
@@ -24,9 +24,6 @@ from tacit.accounting.ledger.pages import Page, entry_after, now
 from tacit.accounting.ledger.selling import Sale, admit, approval_of
 from tacit.errors import NeedsApproval
 from tacit.privacy.rounding import decimal_text, exact_from
-
-if TYPE_CHECKING:
-    from tacit.accounting.ledger.ledger import Ledger
 
 KIND = "decision"
 APPROVE, REDUCE, REFUSE = WORDS = ("approved", "reduced", "refused")
@@ -120,17 +117,12 @@ def note_use(page: Page, entry: Entry) -> None:
 
 
 def last_about(page: Page, subject: str, analyst: str) -> Entry | None:
-    """The last decision on a subject of an analyst, or the spend that used it up; None if there is none, or it was changed."""
+    """The last decision on a subject of an analyst, or the spend that used it up; None before the first."""
     entry = _entry(page, page.paying_entry(approval_key(subject), analyst))
     if entry is None or entry.kind != KIND:
         return entry if entry is not None and APPROVED in entry.more and entry.analyst == analyst else None
     whose = entry.details.get("for"), entry.details.get("subject")
     return entry if whose == (analyst, subject) and {*entry.details} == {*FIELDS} else None
-
-
-def decisions_of(ledger: Ledger, first: int) -> list[Entry]:
-    """Every decision from an entry on, in order."""
-    return [entry for entry in ledger.entries(first=first) if entry.kind == KIND]
 
 
 def _entry(page: Page, number: int | None) -> Entry | None:

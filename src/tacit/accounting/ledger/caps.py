@@ -174,7 +174,7 @@ def at_least(number: Fraction) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What a statement asks for in all: a digest of its questions whatever their budget, and the largest price of its offers."""
+    """A statement as a curator judges it: a digest of its questions whatever their budget, and the largest price."""
 
     subject: str
     epsilon: Fraction

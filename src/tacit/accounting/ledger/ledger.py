@@ -164,7 +164,7 @@ class Ledger:
 
             self._store.look(lambda page: require(self._own(page), sale, self.caps))
 
-    def decided(self, subject: str, analyst: str) -> Entry | None:
+    def last_decision(self, subject: str, analyst: str) -> Entry | None:
         """The last decision on a subject of an analyst, or the spend that used it up."""
         from tacit.accounting.ledger.approvals import last_about
 

@@ -223,7 +223,7 @@ def admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: boo
 
 
 def approval_of(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> dict[str, Any]:
-    """What the entry of a dear question says of the decision that admits it; raises `NeedsApproval` without one.
+    """The field of an entry that names the decision which admits a dear question; raises `NeedsApproval` without one.
 
     It follows from the question, the policy and the analyst's own decisions, whether an answer is stored or not.
     """

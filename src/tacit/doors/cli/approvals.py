@@ -48,7 +48,7 @@ def show(
         if name is not None:
             raise InvalidInput("--server lists your own questions; leave NAME out")
         with connected(server) as remote:
-            questions = remote.waiting()
+            questions = remote.waiting_questions()
     else:
         questions = _questions(_office(catalog), name, number)
     if as_json:
@@ -135,16 +135,16 @@ def _office(catalog: Path | None) -> Office:
 
 
 def _questions(office: Office, name: str | None, number: int | None) -> list[dict[str, Any]]:
-    from tacit.doors.server.approvals import listed
+    from tacit.doors.server.approvals import list_questions
 
-    return listed(office, name, number)
+    return list_questions(office, name, number)
 
 
 def _decide(catalog: Path | None, as_json: bool, **said: Any) -> None:
     from pydantic import ValidationError
 
     from tacit.data_set import CURATOR
-    from tacit.doors.server.approvals import decided
+    from tacit.doors.server.approvals import record_decision
     from tacit.doors.server.decisions import Verdict
 
     try:
@@ -154,7 +154,7 @@ def _decide(catalog: Path | None, as_json: bool, **said: Any) -> None:
         raise InvalidInput(
             f"{place} is not valid; give a decimal number, or a text of at most 500 characters", argument=place
         ) from None
-    entry = decided(_office(catalog), CURATOR, wanted).number
+    entry = record_decision(_office(catalog), CURATOR, wanted).number
     if as_json:
         print_json({"entry": entry})
     else:

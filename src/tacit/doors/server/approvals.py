@@ -79,9 +79,9 @@ def hold(office: Office, analyst: str, asked: Asked, error: NeedsApproval) -> Ne
     )
 
 
-def waiting(office: Office, account: Account, _: Nothing, __: str) -> Reply:
+def list_own(office: Office, account: Account, _: Nothing, __: str) -> Reply:
     """The analyst's own questions that wait or have waited, the latest first."""
-    return as_json({"questions": [_told(office, row) for row in _rows(office, account.name)]})
+    return as_json({"questions": [_row_json(office, row) for row in _rows(office, account.name)]})
 
 
 def withdraw(office: Office, account: Account, wanted: Withdrawal, _: str) -> Reply:
@@ -102,18 +102,18 @@ def approvals(office: Office, _: Account, wanted: ApprovalsWanted, __: str) -> R
     """The questions that wait, and what was decided lately; of one of them, with the derivation of its price."""
     work = digest_of("approvals", wanted.name or "", str(wanted.number))
     with office.seats.seat(), office.suspects.at_work(work):
-        return as_json({"questions": listed(office, wanted.name, wanted.number)})
+        return as_json({"questions": list_questions(office, wanted.name, wanted.number)})
 
 
-def listed(office: Office, name: str | None, number: int | None) -> list[dict[str, Any]]:
+def list_questions(office: Office, name: str | None, number: int | None) -> list[dict[str, Any]]:
     """The same as plain values."""
     if number is not None and name is None:
         raise InvalidInput("a number is one of an account; give the name too", argument="number")
     rows = _rows(office, None if name is None else account_name(name))
     if number is None:
-        return [_told(office, row) for row in rows]
+        return [_row_json(office, row) for row in rows]
     return [
-        {**_told(office, row), "derivation": derivation(office, row.analyst, json.loads(row.asked))}
+        {**_row_json(office, row), "derivation": derivation(office, row.analyst, json.loads(row.asked))}
         for row in rows
         if row.number == number
     ]
@@ -121,7 +121,7 @@ def listed(office: Office, name: str | None, number: int | None) -> list[dict[st
 
 def derivation(office: Office, analyst: str, asked: dict[str, Any]) -> dict[str, Any] | None:
     """How the price of a question follows from the catalog and its text; None if the catalog no longer admits it."""
-    session, question = _session(office, analyst), _asked(asked)
+    session, question = _session(office, analyst), _question_of(asked)
     with suppress(TacitError):
         if session is not None:
             explained: dict[str, Any] = session.explain(question.sql, params=question.params, **budget_of(question)).to_dict()
@@ -133,21 +133,21 @@ def decide(office: Office, account: Account, wanted: Verdict, _: str) -> Reply:
     """The entry of a decision, on the question that was read under this number."""
     work = digest_of("decide", wanted.name, str(wanted.number))
     with office.seats.seat(), office.suspects.at_work(work):
-        return as_json({"entry": decided(office, account.name, wanted).number})
+        return as_json({"entry": record_decision(office, account.name, wanted).number})
 
 
-def decided(office: Office, by: str, wanted: Verdict) -> Entry:
+def record_decision(office: Office, by: str, wanted: Verdict) -> Entry:
     """The entry of the decision of a curator; raises if the question no longer waits, or its caps do not admit it."""
     analyst = account_name(wanted.name)
     with office.records.reader() as connection:
-        found = (WAITING.c.analyst == analyst) & (WAITING.c.number == wanted.number)
-        row = connection.execute(sql.select(WAITING).where(found)).first()
+        chosen = (WAITING.c.analyst == analyst) & (WAITING.c.number == wanted.number)
+        row = connection.execute(sql.select(WAITING).where(chosen)).first()
     if row is None or _state(office, row)[0] != "waiting":
         raise InvalidInput(f"question {wanted.number} of {analyst!r} does not wait; list those that do")
-    asked = _asked(json.loads(row.asked))
+    asked = _question_of(json.loads(row.asked))
     stated = Stated(row.subject, Fraction(row.epsilon), Fraction(row.delta))
     if wanted.decision == REDUCE:
-        stated = _reduced(stated, wanted)
+        stated = _largest_price(stated, wanted)
     elif wanted.epsilon is not None or wanted.delta is not None:
         raise InvalidInput("epsilon and delta belong to decision = reduced alone; leave them out", argument="epsilon")
     text = asked.sql if isinstance(asked.sql, str) else ";\n".join(asked.sql)
@@ -165,7 +165,7 @@ def decided(office: Office, by: str, wanted: Verdict) -> Entry:
     return office.data.ledger.decide(decision, sales)
 
 
-def _reduced(stated: Stated, wanted: Verdict) -> Stated:
+def _largest_price(stated: Stated, wanted: Verdict) -> Stated:
     """The most that a reduced question may cost; less than was asked for."""
     if wanted.epsilon is None:
         raise InvalidInput("reduced needs the most that the question may cost; give epsilon", argument="epsilon")
@@ -187,7 +187,7 @@ def _session(office: Office, analyst: str) -> Session | None:
     return office.session(Account(analyst, ANALYST))
 
 
-def _asked(document: dict[str, Any]) -> Asked:
+def _question_of(document: dict[str, Any]) -> Asked:
     from tacit.doors.server.models import Asked
 
     return Asked.model_validate(document, strict=True)
@@ -200,8 +200,8 @@ def _rows(office: Office, analyst: str | None) -> list[Any]:
 
 
 def _state(office: Office, row: Any) -> tuple[str, Entry | None]:
-    """What became of a question, and the entry that says so."""
-    entry = office.data.ledger.decided(row.subject, row.analyst)
+    """The state of a question, and the entry that says so."""
+    entry = office.data.ledger.last_decision(row.subject, row.analyst)
     if entry is not None and entry.number > row.head:
         if entry.kind != KIND:
             return "asked", entry
@@ -213,7 +213,7 @@ def _state(office: Office, row: Any) -> tuple[str, Entry | None]:
     return ("expired" if row.at + office.data.catalog.wait_days * DAY <= office.accounts.now() else "waiting"), None
 
 
-def _told(office: Office, row: Any) -> dict[str, Any]:
+def _row_json(office: Office, row: Any) -> dict[str, Any]:
     (state, entry), asked = _state(office, row), json.loads(row.asked)
     is_decision = entry is not None and entry.kind == KIND
     details = dict(entry.details) if entry is not None and is_decision else {}

@@ -66,7 +66,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
     "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),
-    "waiting": Operation(approvals.waiting, of.Nothing, (ANALYST,)),
+    "waiting": Operation(approvals.list_own, of.Nothing, (ANALYST,)),
     "withdraw": Operation(approvals.withdraw, decisions.Withdrawal, (ANALYST,)),
     "catalog": Operation(analysts.catalog, of.Nothing, EVERY_ROLE),
     "renew_token": Operation(curators.renew_token, of.OwnToken, EVERY_ROLE, grant=MINT),

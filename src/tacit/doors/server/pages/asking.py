@@ -249,7 +249,7 @@ class Asking:
         }
         return self.frame.page("history.html", who=visit.who, at="history", **facts)
 
-    async def waiting(self, visit: Visit) -> Response:
+    async def show_waiting(self, visit: Visit) -> Response:
         """Own questions that wait for a curator, and what became of them."""
         seen = await visit.facts("waiting")
         return self.frame.page("waiting.html", who=visit.who, at="waiting_nav", questions=seen["questions"], moment=views.moment)

@@ -105,7 +105,7 @@ def console(asks: Asks, settings: Settings) -> App:
         door.page("/history", asking.history, ANALYST),
         door.page("/budget", asking.budget, ANALYST),
         door.page("/owner", offices.owner, CURATOR),
-        door.page("/waiting", asking.waiting, ANALYST),
+        door.page("/waiting", asking.show_waiting, ANALYST),
         door.page("/waiting", asking.withdraw, ANALYST, method="POST"),
         door.page("/approvals", offices.approvals, CURATOR),
         door.page("/approvals/{name}/{number:int}", offices.approval, CURATOR),

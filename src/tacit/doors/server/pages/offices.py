@@ -118,11 +118,11 @@ class Offices:
     async def approval(self, visit: Visit, status: int = 200, wrong: str = "", at: tuple[str, int] | None = None) -> Response:
         """One of them, with the derivation of its price."""
         name, number = at or (visit.request.path_params["name"], visit.request.path_params["number"])
-        found = (await visit.facts("approvals", name=name, number=number))["questions"]
-        if not found:
+        questions = (await visit.facts("approvals", name=name, number=number))["questions"]
+        if not questions:
             return RedirectResponse("/approvals", 303, DONE)
-        texts = [found[0]["sql"]] if isinstance(found[0]["sql"], str) else found[0]["sql"]
-        facts: dict[str, Any] = {"one": found[0], "texts": texts, "wrong": wrong, "moment": views.moment}
+        texts = [questions[0]["sql"]] if isinstance(questions[0]["sql"], str) else questions[0]["sql"]
+        facts: dict[str, Any] = {"one": questions[0], "texts": texts, "wrong": wrong, "moment": views.moment}
         return self.frame.page("approval.html", status, who=visit.who, at="approvals", **facts)
 
     async def decide(self, visit: Visit) -> Response:
