@@ -294,7 +294,7 @@ def _as_measured(held: Sequence[Held], asked: Quote) -> Implied | None:
 # --- a question about some of the rows, from cells of all of them --------------------------------------------------------------
 
 
-MOST_CHOSEN = 10**6  # cells from which a condition chooses
+MOST_CHOSEN = 10**5  # cells from which a condition chooses
 Choice = tuple[Callable[[Any], Any], int]
 """Adds up the chosen cells of an array, by the keys of a question; and how many cells the largest of these sums has."""
 
@@ -344,7 +344,8 @@ def _choice(keys: Sequence[Key], question: Question, condition: Condition) -> Ch
     terms, listed = [key.term for key in keys], [domain(key) for key in keys]
     wanted, sizes = [key.term for key in question.group.keys], [len(each) for each in listed]
     whole = all(key.kept is None for key in keys) and len({*terms}) == len(terms) <= MOST_AXES
-    if not whole or not {*wanted} <= {*terms} or prod(sizes) > MOST_CHOSEN:
+    own = {(term.node.source, term.node.name) for term in terms if isinstance(term.node, Column)}
+    if not whole or not {*wanted} <= {*terms} or prod(sizes) > MOST_CHOSEN or not stored_in(condition, {}) <= own:
         return None
     places = np.indices(sizes).reshape(len(sizes), -1)
     points = {
@@ -358,7 +359,8 @@ def _choice(keys: Sequence[Key], question: Question, condition: Condition) -> Ch
     order = sorted(
         range(len(terms)), key=lambda at: (terms[at] not in wanted, wanted.index(terms[at]) if terms[at] in wanted else at)
     )
-    kept = [[domain(keys[at]).index(value) for value in domain(key)] for at, key in zip(order, question.group.keys, strict=False)]
+    named = [{value: place for place, value in enumerate(listed[at])} for at in order]
+    kept = [[names[value] for value in domain(key)] for names, key in zip(named, question.group.keys, strict=False)]
 
     def chosen(cells: Any) -> Any:
         of = np.where(true, np.asarray(cells).reshape(-1), np.zeros_like(np.asarray(cells), shape=()))
