@@ -36,7 +36,7 @@ from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Offer, Remembered
 from tacit.query.passes import rewrite
-from tacit.query.plan import Column, Condition, Group, Key, Moment, Term, Where
+from tacit.query.plan import Column, Condition, Group, Key, Moment, PublicScan, Term, Where
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import Request, or_one, request_of, together
 from tacit.query.price.shared import SHARED, Sharing, is_margin
@@ -266,9 +266,11 @@ def implied_by_own(data: Holds, offer: Offer, analyst: str) -> Implied | None:
         return None
     held = own_measurements(data, analyst, offer, question.group)
     ways = [each for each in (_as_measured(held, offer.quotes[0]), _by_least_squares(held, offer.quotes[0])) if each is not None]
-    if len(question.parts) == 1 and isinstance(where := question.group.child, Where):
-        wider = own_measurements(data, analyst, offer, replace(question.group, child=where.child))
-        some = [_under_condition(wider, offer.quotes[0], where.condition), _one_cell_each(wider, offer.quotes[0], where)]
+    where = question.group.child
+    if len(question.parts) == 1 and isinstance(where, Where) and not isinstance(where.child, PublicScan):
+        rows = replace(question.group, child=where.child)
+        wider, asked = own_measurements(data, analyst, offer, rows), offer.quotes[0]
+        some = [_under_condition(wider, asked, where.condition), _one_cell_each(wider, asked, where.condition, rows)]
         ways += [each for each in some if each is not None]
     return min(ways, key=lambda each: (not each.is_free, sum(each.least_exact.values())), default=None)
 
@@ -316,19 +318,19 @@ def _under_condition(held: Sequence[Held], asked: Quote, condition: Condition) -
     return Implied(quote, Noisy(_groups(asked.question), numbers, {}), tuple(sorted(used)), asked)
 
 
-def _one_cell_each(held: Sequence[Held], asked: Quote, condition: Where) -> Implied | None:
-    """The numbers as estimated cells by more keys, where the condition leaves one cell for each of them."""
-    question, columns = asked.question, stored_in(condition.condition, {})
+def _one_cell_each(held: Sequence[Held], asked: Quote, condition: Condition, rows: Group) -> Implied | None:
+    """The numbers as estimated cells by more keys of all `rows`, where the condition leaves one cell for each of them."""
+    question, columns = asked.question, stored_in(condition, {})
     every = {key.term: key for each in held for key in each.keys}
     tested = [term for term in every if isinstance(term.node, Column) and (term.node.source, term.node.name) in columns]
     wanted = dict.fromkeys([*(key.term for key in question.group.keys), *tested])
     if not tested or not wanted.keys() <= every.keys():
         return None
     keys = tuple(every[term] for term in wanted)
-    choice = _choice(keys, question, condition.condition)
+    choice = _choice(keys, question, condition)
     if choice is None or choice[1] > 1:
         return None
-    wider = replace(question, group=replace(question.group, child=condition.child, keys=keys))
+    wider = replace(question, group=replace(rows, keys=keys))
     found = _by_least_squares(held, replace(asked, question=wider))
     if found is None:
         return None
