@@ -306,10 +306,10 @@ def _under_condition(held: Sequence[Held], asked: Quote, condition: Condition) -
     released, numbers, used = list[Sum | Margin](), dict[int, tuple[Released, Any]](), set[int]()
     for place, moment in enumerate(asked.question.group.moments):
         direct = [each for each in held if each.moment == moment and not each.centred]
-        found = [(choice, each) for each in direct if (choice := _choice(each.keys, asked.question, condition))]
-        if not found:
+        candidates = [(choice, each) for each in direct if (choice := _choice(each.keys, asked.question, condition))]
+        if not candidates:
             return None
-        (chosen, count), each = min(found, key=lambda one: one[0][1] * variance_of(one[1].noise))
+        (chosen, count), each = min(candidates, key=lambda one: one[0][1] * variance_of(one[1].noise))
         added = Added(each.noise, count)
         released.append(Margin(place, moment, 0, place, added) if count > 1 else Sum(place, moment, each.noise))
         numbers[place], used = (released[-1], chosen(each.numbers)), used | {each.entry}
@@ -331,14 +331,14 @@ def _one_cell_each(held: Sequence[Held], asked: Quote, condition: Condition, row
     if choice is None or choice[1] > 1:
         return None
     wider = replace(question, group=replace(rows, keys=keys))
-    found = _by_least_squares(held, replace(asked, question=wider))
-    if found is None:
+    wide = _by_least_squares(held, replace(asked, question=wider))
+    if wide is None:
         return None
     chosen = choice[0]
-    sums = {place: (part, chosen(values)) for place, (part, values) in found.noisy.sums.items()}
-    centres = {place: np.asarray(chosen(values), dtype=np.float64) for place, values in found.noisy.centres.items()}
-    quote = _without_price(asked, shared=found.quote.shared)
-    return Implied(quote, Noisy(_groups(question), sums, {}, centres=centres), found.entries, asked)
+    sums = {place: (part, chosen(values)) for place, (part, values) in wide.noisy.sums.items()}
+    centres = {place: np.asarray(chosen(values), dtype=np.float64) for place, values in wide.noisy.centres.items()}
+    quote = _without_price(asked, shared=wide.quote.shared)
+    return Implied(quote, Noisy(_groups(question), sums, {}, centres=centres), wide.entries, asked)
 
 
 def _choice(keys: Sequence[Key], question: Question, condition: Condition) -> Choice | None:
