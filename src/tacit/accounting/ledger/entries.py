@@ -23,6 +23,7 @@ from tacit.accounting.events import (
     CalibratedGaussian,
     Event,
     ExponentialChoice,
+    GaussianKeys,
     GaussianNoise,
     GaussianNoiseOne,
     LaplaceNoise,
@@ -32,7 +33,7 @@ from tacit.accounting.events import (
     Resampling,
     SmoothNoise,
     ThresholdedKeys,
-)
+)  # fmt: skip
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
 from tacit.privacy.catalog import Budget
@@ -51,6 +52,7 @@ KINDS: dict[str, type[Event]] = {
     "randomized-answer": RandomizedAnswer,
     "smooth": SmoothNoise,
     "thresholded-keys": ThresholdedKeys,
+    "gaussian-keys": GaussianKeys,
     "resampling": Resampling,
     "batch": Batch,
     "calibrated-gaussian": CalibratedGaussian,
@@ -100,9 +102,7 @@ def event_of(document: Any) -> Event:
         raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
     forms = FIELDS[document["kind"]]
     if document.keys() != {"kind", *forms}:
-        raise UnknownEvent(
-            f"an event of kind {document['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
-        )
+        raise UnknownEvent(f"an event of kind {document['kind']!r} has unexpected fields, perhaps of a newer version: update tacit")
     return KINDS[document["kind"]](**{name: form.read(document[name]) for name, form in forms.items()})
 
 
@@ -208,14 +208,14 @@ class Entry:
             spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
             answer   the answer to entry `about` left; `answer` is the hash of its text
             failure  entry `about` had no answer: it did not finish, and stays spent
-            recall   an analyst was given the answer to another one's question; it counts for that analyst alone. An answer
-                     about it follows, except in ledgers of earlier versions
+            recall   an analyst was given the answer to another one's question; it counts for that analyst alone
             adopt    the curator put this ledger in the place of another one, whose sums are carried over as the price
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
             order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
-            format   entries before it are of an older format
+            decision a curator decided on a question of an analyst, which `details` names: approvals.py
+    format   entries before it are of an older format
     """
 
     ledger: str
@@ -332,7 +332,7 @@ def entry_from(text: str) -> Entry:
 # --- fields that only some entries have --------------------------------------------------------------------------------------
 
 
-TOKENS = "tokens"
+TOKENS, PERIODS, ORDERS, APPROVED = "tokens", "periods", "orders", "approved"
 
 
 def _charged_json(charged: Charged) -> dict[str, Any]:
@@ -343,9 +343,6 @@ def _charged_json(charged: Charged) -> dict[str, Any]:
 def _charged_from(document: Mapping[str, Any]) -> Charged:
     path = (Counted(_count(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"])
     return Charged(exact_from(document["epsilon"]), tuple(path))
-
-
-PERIODS = "periods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,9 +367,6 @@ def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
     runs = tuple((_count(low), _count(high)) for low, high in document["runs"])
     price, lifetime = Cost(*_sums(document["price"])), _maybe(_cap, document["lifetime"])
     return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
-
-
-ORDERS = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,10 +403,11 @@ MORE: Mapping[str, Form] = {
     TOKENS: Form(_charged_json, _charged_from),
     PERIODS: Form(_in_periods_json, _in_periods_from),
     ORDERS: Form(_at_orders_json, _at_orders_from),
+    APPROVED: FORMS["int"],  # the entry of the decision that the spend needed
 }
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
-TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal
+TOKEN, APPROVAL = "token ", "approval "  # how keys of narrow tokens and decisions begin; the key of a question is hexadecimal
 
 
 def token_key(number: int) -> str:

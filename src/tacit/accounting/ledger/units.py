@@ -20,8 +20,8 @@ from tacit.accounting.composition import Cost, cost_under, moved_weight_up
 from tacit.accounting.events import Batch, Event, GaussianNoise
 from tacit.accounting.ledger.entries import HALF, canonical_json
 from tacit.accounting.ledger.register import server_places
-from tacit.errors import StoreUnusable
-from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, Source, Table, analyst_name
+from tacit.errors import InvalidInput, UnitsChanged
+from tacit.privacy.catalog import QUESTIONS_AT_MOST, WAIT_DAYS, Analyst, Budget, Catalog, Source, Table, analyst_name
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.periods import Per
 from tacit.privacy.rounding import exp_down, exp_up
@@ -170,11 +170,6 @@ def restated_price(event: Event | None, price: Cost, steps: int) -> Cost:
         return replace(reduce(add, parts), rho=steps**2 * price.rho)  # as recorded: what a part counts today may be less
     if isinstance(event, GaussianNoise):
         return _gaussian(event, price.neighbours, steps)
-    if price.epsilon is None and price.delta:
-        raise StoreUnusable(
-            "an entry of the ledger has a delta and no epsilon, so it has no price for other units",
-            remedy="declare the same units as before",
-        )
     epsilon = None if price.epsilon is None else steps * price.epsilon
     return Cost(epsilon, steps**2 * price.rho, _delta_over_steps(price, steps), price.neighbours)
 
@@ -192,9 +187,19 @@ def _gaussian(event: GaussianNoise, relation: Neighbours, steps: int) -> Cost:
 
 
 def _delta_over_steps(price: Cost, steps: int) -> Fraction:
-    """The sum of e^(i epsilon) delta over i below `steps`, rounded up, and 1 where it promises nothing."""
-    if not price.delta or price.epsilon is None:
+    """The sum of e^(i epsilon) delta over i below `steps`, rounded up, and 1 where it promises nothing.
+
+    Without an epsilon, the sum of what a set of weight delta can weigh at i steps: composition.md, section 4.
+    """
+    if not price.delta:
         return price.delta
+    if price.epsilon is None:
+        total = Fraction(0)
+        for step in range(steps):
+            total += price.delta if step == 0 else moved_weight_up(price.delta, step**2 * price.rho)
+            if total >= 1:
+                return Fraction(1)
+        return total
     if steps * price.epsilon > LARGEST_EXPONENT:
         return Fraction(1)
     grown, one = exp_up(steps * price.epsilon), exp_down(price.epsilon)
@@ -230,6 +235,8 @@ class Policy:
     data_set: str = ""
     catalog: str = ""
     per: Per | None = None
+    approve_above: Fraction | None = None
+    wait_days: int = WAIT_DAYS
 
     @property
     def lifetime(self) -> Budget | None:
@@ -240,6 +247,10 @@ class Policy:
         """The policy for an analyst by the normal form of the name; None where analysts are declared and this is not one."""
         normal = analyst_name(name)
         return self.analysts.get(normal) if self.analysts else Analyst(normal)
+
+    def limit_of(self, analyst: Analyst) -> Fraction | None:
+        """The epsilon above which a curator decides on a question of the analyst; None if none does."""
+        return self.approve_above if analyst.approve_above is None else analyst.approve_above
 
 
 def policy_of(catalog: Catalog) -> Policy:
@@ -254,4 +265,21 @@ def policy_of(catalog: Catalog) -> Policy:
         data_set=catalog.name,
         catalog=catalog.file,
         per=catalog.per,
+        approve_above=catalog.approve_above,
+        wait_days=catalog.wait_days,
     )
+
+
+def require_steps(steps: int, old: Neighbours, new: Neighbours) -> None:
+    """Refuse a number of steps that cannot be, and a change that has no number."""
+    if steps < 1:
+        raise InvalidInput(
+            f"steps must be at least 1, not {steps}; give for example steps=10 for a person with up to 10 rows", argument="steps"
+        )
+    if (old.change, new.change) == ("change-one", "add-remove"):
+        raise UnitsChanged(
+            "the number of units was released as public, so no entry has a price for 'add or remove one unit'",
+            remedy='declare neighbours = "change-one" again',
+        )
+    if old.change != new.change and steps < 2:
+        raise InvalidInput("steps must be at least 2 here: changing one unit is removing one and adding one", argument="steps")

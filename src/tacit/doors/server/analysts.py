@@ -29,7 +29,7 @@ from tacit.doors.server.requests import (
     fingerprint_once_paid,
     from_frame,
 )
-from tacit.errors import InvalidInput, Refused, TacitError, TimedOut
+from tacit.errors import InvalidInput, NeedsApproval, NotAllowed, Refused, TacitError, TimedOut
 from tacit.query.declared import declared_tables
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
@@ -53,6 +53,10 @@ if TYPE_CHECKING:
 
 
 DONE = 200
+NO_WAITING = NotAllowed(
+    "the epsilon of each period needs the data owner's approval, and a stream does not wait for one",
+    remedy="ask with a smaller epsilon, or ask the data owner to read the stream",
+)
 LOST = ("the question was paid for, and its answer was lost; its budget stays spent", "ask it again under a new Idempotency-Key")
 
 
@@ -87,13 +91,21 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
     fresh = {"fresh": True} if asked.fresh and isinstance(asked.sql, str) else {}
     respond: Callable[..., Any] = session.sql if isinstance(asked.sql, str) else session.ask
     more = {"params": asked.params, **budget_of(asked), "groups": asked.groups, **fresh}
-    return reply_kept(office, session, fingerprint, lambda: respond(asked.sql, **more), begun)
+    return reply_kept(office, session, (fingerprint, asked), lambda: respond(asked.sql, **more), begun)
 
 
 def reply_kept(
-    office: Office, session: Session, fingerprint: str, respond: Callable[[], Answer | Answers], begun: Begun | None
+    office: Office,
+    session: Session,
+    what: tuple[str, Question | None],
+    respond: Callable[[], Answer | Answers],
+    begun: Begun | None,
 ) -> Kept:
-    """The reply that an answer is, or its refusal, which is a reply like another. An error that is the data owner's is raised."""
+    """The reply that an answer is, or its refusal, which is a reply like another. An error that is the data owner's is raised.
+
+    `what` is the fingerprint of the request, and the question that waits if it needs an approval; a stream does not wait.
+    """
+    fingerprint, asked = what
     try:
         with office.seats.seat(), office.suspects.at_work(fingerprint):
             office.suspects.require_few(fingerprint_once_paid(fingerprint))
@@ -101,6 +113,12 @@ def reply_kept(
     except TacitError as error:
         if isinstance(error, TimedOut):
             office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
+        if isinstance(error, NeedsApproval):
+            from tacit.doors.server.approvals import hold
+
+            reply = words_for(NO_WAITING if asked is None else hold(office, session.analyst, asked, error))
+            assert reply is not None  # noqa: S101  # it is a refusal
+            return Kept(reply.status, reply.body.decode(), lasts=False)
         reply = words_for(error)
         if reply is None:
             raise
@@ -262,7 +280,7 @@ def explain_stream(office: Office, account: Account, asked: StreamPriced, _: str
 
 def _stream_kept(office: Office, session: Session, asked: StreamPriced, begun: Begun | None = None) -> Kept:
     fingerprint = _fingerprint_of_stream(session.analyst, asked)
-    return reply_kept(office, session, fingerprint, lambda: session.stream(asked.sql, **_stream_arguments(asked)), begun)
+    return reply_kept(office, session, (fingerprint, None), lambda: session.stream(asked.sql, **_stream_arguments(asked)), begun)
 
 
 def _lost(office: Office, session: Session, begun: Begun) -> Kept | None:
