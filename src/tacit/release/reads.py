@@ -1,6 +1,6 @@
 """The periods that a way to publish reads, where the budget is one of each: those that were named, or all that have begun.
 
-Every period that is read pays the whole price, and a person's lifetime what it costs somebody who is in each of them. The engine
+Every period that is read pays the whole price, and the lifetime budget the price for a person who is in each of them. The engine
 gets the same periods as a predicate on every scan, and refuses a scan of a table with periods that has none. Proof:
 accounting/periods.md, sections 2, 5 and 8.
 """
@@ -38,16 +38,16 @@ class Reads:
 
     @property
     def words(self) -> str:
-        """The periods, for what the ledger and a receipt say; empty if there are none."""
+        """The names of the periods, for a receipt; empty without periods."""
         return named(self.runs, self.calendar) if self.runs and self.calendar else ""
 
     @property
     def key(self) -> str:
-        """What a key of something kept must name: the version of the rows that are read, and their periods."""
+        """The version of the rows that are read, and their periods, for the key of a kept release."""
         return self.version if self.runs is None else f"{self.version} {self.runs}"
 
     def charge(self, events: Sequence[Event]) -> Charge | None:
-        """The periods that pay, and the price of each offer for a person in all of them; None where there are none to pay."""
+        """The periods that pay, and the price of each offer for a person in all of them; None for a budget without periods."""
         return None if self.runs is None else Charge(self.runs, tuple(map(self._for_person, events)))
 
     def engine(self, engine: Engine) -> Engine:

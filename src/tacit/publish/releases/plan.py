@@ -170,7 +170,7 @@ def _planned(session: Session, release: Release, periods: Sequence[Due], counts:
 
 
 def _periods_of(session: Session, release: Release) -> int:
-    """How many periods of the budget a release of rows reads, for all of which a person pays."""
+    """The number of periods of the budget that one period of a release of rows reads."""
     per = session.data.catalog.per
     if per is None or not release.period or per.calendar.kind not in A_YEAR:
         return 1
