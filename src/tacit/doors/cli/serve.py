@@ -21,6 +21,7 @@ from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from tacit.doors.server.figures import Shown
     from tacit.doors.server.sandbox.limits import User
     from tacit.doors.server.settings import Settings
     from tacit.privacy.catalog import Catalog
@@ -54,6 +55,10 @@ def serve(
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
+    metrics: Annotated[Path | None, typer.Option("--metrics", help="Unix socket on which figures are shown (OpenMetrics).")] = None,
+    metrics_group: Annotated[
+        str | None, typer.Option("--metrics-group", help="Group that may read them too; else the owner of the server alone.")
+    ] = None,
     opened: Annotated[
         bool, typer.Option("--open", help="With --demo: serve plain HTTP, print a login code, and open the browser.")
     ] = False,
@@ -71,7 +76,7 @@ def serve(
     if check:
         _print_protections(held, as_json, owners)
         return
-    how = How(held, owners, engines, without_sandbox)
+    how = How(held, owners, engines, without_sandbox, metrics, _group(metrics, metrics_group))
     if opened and not demo:
         raise InvalidInput("--open shows the demonstration; give --demo too, or open the address of the server in a browser")
     if opened:
@@ -106,7 +111,9 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
     with _listening_socket(wanted) as listening:
         url = f"{wanted.scheme}://{_host_name(wanted)}:{listening.getsockname()[1]}"
-        plan = Plan(declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out)
+        plan = Plan(
+            declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out, how.figures()
+        )
 
         def ready() -> None:
             _note(f"ready at {url}")
@@ -132,6 +139,22 @@ class How:
     users: Users
     engines: int
     without_sandbox: bool
+    metrics: Path | None = None
+    metrics_group: int | None = None
+
+    def figures(self) -> Shown | None:
+        """Where figures are shown, if they are; the socket is opened."""
+        from tacit.doors.server.figures import Shown, listen_at
+
+        if self.metrics is None:
+            return None
+        try:
+            shown = Shown(listen_at(self.metrics, self.metrics_group))
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else type(error).__name__
+            raise InvalidInput(f"cannot listen on {self.metrics} ({why}); give another --metrics") from None
+        shown.start()
+        return shown
 
     def require(self, reached: bool) -> None:
         """Say what is missing; refuse to let other machines reach the server without the least."""
@@ -143,6 +166,20 @@ class How:
             raise InvalidInput(
                 "beyond loopback, seccomp is required, and Landlock or users of their own; see --check, or give --without-sandbox"
             )
+
+
+def _group(metrics: Path | None, name: str | None) -> int | None:
+    """The number of the group that may read the figures."""
+    import grp
+
+    if name is None:
+        return None
+    if metrics is None:
+        raise InvalidInput("--metrics-group says who may read the socket of --metrics; give --metrics too")
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise InvalidInput(f"unknown group {name!r}; name a group of this machine in --metrics-group") from None
 
 
 def _family(host: str) -> socket.AddressFamily:

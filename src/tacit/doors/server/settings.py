@@ -199,6 +199,7 @@ class OfClerk(OfProcess):
     catalog: str
     control: int
     died: bool = False
+    figures: int = -1  # where it sends its figures; nowhere if that is below 0
 
 
 @dataclass(frozen=True, slots=True)
