@@ -214,7 +214,8 @@ class Entry:
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
             order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
-            format   entries before it are of an older format
+            decision a curator decided on a question of an analyst, which `details` names: approvals.py
+    format   entries before it are of an older format
     """
 
     ledger: str
@@ -331,7 +332,7 @@ def entry_from(text: str) -> Entry:
 # --- fields that only some entries have --------------------------------------------------------------------------------------
 
 
-TOKENS = "tokens"
+TOKENS, PERIODS, ORDERS, APPROVED = "tokens", "periods", "orders", "approved"
 
 
 def _charged_json(charged: Charged) -> dict[str, Any]:
@@ -342,9 +343,6 @@ def _charged_json(charged: Charged) -> dict[str, Any]:
 def _charged_from(document: Mapping[str, Any]) -> Charged:
     path = (Counted(_count(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"])
     return Charged(exact_from(document["epsilon"]), tuple(path))
-
-
-PERIODS = "periods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,9 +367,6 @@ def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
     runs = tuple((_count(low), _count(high)) for low, high in document["runs"])
     price, lifetime = Cost(*_sums(document["price"])), _maybe(_cap, document["lifetime"])
     return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
-
-
-ORDERS = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,10 +403,11 @@ MORE: Mapping[str, Form] = {
     TOKENS: Form(_charged_json, _charged_from),
     PERIODS: Form(_in_periods_json, _in_periods_from),
     ORDERS: Form(_at_orders_json, _at_orders_from),
+    APPROVED: FORMS["int"],  # the entry of the decision that the spend needed
 }
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
-TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal
+TOKEN, APPROVAL = "token ", "approval "  # how keys of narrow tokens and decisions begin; the key of a question is hexadecimal
 
 
 def token_key(number: int) -> str:
