@@ -72,8 +72,8 @@ def _loss(noise: Noise, counts: Counts, sign: int) -> float:
 
 def _sound() -> SmallFamily:
     sex, ward = (Column(name, "category", values=("a", "b"), unknown="drop", nulls="drop") for name in ("sex", "ward"))
-    parent = Table("parents", Source("csv", "parents.csv"), {"sex": sex}, Owner("id"), max_rows=1)
-    child = Table("children", Source("csv", "children.csv"), {"ward": ward}, Owner("id", ("parents", "id")), max_rows=MAX_ROWS)
+    parent = Table("parents", Source("csv", "parents.csv"), {"sex": sex}, unit=Owner("id"), max_rows=1)
+    child = Table("children", Source("csv", "children.csv"), {"ward": ward}, unit=Owner("id", ("parents", "id")), max_rows=MAX_ROWS)
     number = Column("number", "number", (Fraction(0), Fraction(MAX_ROWS)), Fraction(1), nulls="drop")
     family = Family(Chosen(parent, (Axis.of(sex),), {}), Chosen(child, (Axis.of(ward),), {}), Axis.of(number))
     ((first, second),) = family_designs(family, request(epsilon=1), "add-remove")
