@@ -1,8 +1,8 @@
 """Synthetic rows of two tables so small that the largest loss of one unit, with its rows in both, is found exactly.
 
-An attacker sees the noisy columns of parents and of their children, and the noisy pair of each table, by the noise of the designs
-that run. A unit is a parent with some children, of which the join keeps as many as are declared. The other units change nothing in
-a sum of noise and counts, and with one pair for each table a choice tells nothing (small_rounds.py has the choices).
+An attacker sees the noisy columns of both tables and the noisy pair of each, by the noise of the designs that run. A unit is a
+parent with some children. The join keeps at most as many of them as are declared. The other units change nothing in a sum of noise
+and counts, and with one pair for each table a choice tells nothing. Choices are in small_rounds.py.
 """
 
 from __future__ import annotations
