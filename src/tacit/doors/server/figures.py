@@ -168,7 +168,7 @@ class Shown:
         threading.Thread(target=self._answer, name="figures", daemon=True).start()
 
     def take(self, line: socket.socket) -> None:
-        """Take copies from a clerk until it ends; then there are none."""
+        """Take copies from a clerk until it ends; after it the text is empty."""
 
         def read() -> None:
             with line, suppress(OSError):
