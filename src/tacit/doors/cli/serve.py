@@ -31,6 +31,13 @@ BACKLOG = 512
 SHARE = 60  # percent of the machine's memory, for all engines together
 CERTIFICATE, KEY = "server.pem", "server.key"
 QUESTION = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
+Metrics = Annotated[Path | None, typer.Option("--metrics", help="Unix socket on which figures are shown (OpenMetrics).")]
+MetricsGroup = Annotated[
+    str | None, typer.Option("--metrics-group", help="Group that may read them too; else the owner of the server alone.")
+]
+ForwardedBy = Annotated[
+    list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
+]
 
 
 def serve(
@@ -40,9 +47,7 @@ def serve(
     cert: Annotated[Path | None, typer.Option("--cert", help="TLS certificate (PEM), with its chain.")] = None,
     key: Annotated[Path | None, typer.Option("--key", help="Private key of the certificate (PEM).")] = None,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy on this machine has the TLS.")] = False,
-    forwarded_by: Annotated[
-        list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
-    ] = None,
+    forwarded_by: ForwardedBy = None,
     per_address: Annotated[int, typer.Option("--per-address", min=1, help="Connections that one address may hold.")] = 100,
     engines: Annotated[int, typer.Option("--engines", min=0, max=64, help="Engines; 0 starts one per core.")] = 0,
     users: Annotated[
@@ -55,10 +60,8 @@ def serve(
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
-    metrics: Annotated[Path | None, typer.Option("--metrics", help="Unix socket on which figures are shown (OpenMetrics).")] = None,
-    metrics_group: Annotated[
-        str | None, typer.Option("--metrics-group", help="Group that may read them too; else the owner of the server alone.")
-    ] = None,
+    metrics: Metrics = None,
+    metrics_group: MetricsGroup = None,
     opened: Annotated[
         bool, typer.Option("--open", help="With --demo: serve plain HTTP, print a login code, and open the browser.")
     ] = False,
