@@ -43,6 +43,7 @@ from tacit.privacy.catalog import (
     AS_WRITTEN,
     CLUSTER,
     MEMORY,
+    PACE,
     PLAIN,
     QUESTIONS_AT_MOST,
     REACH_SECONDS,
@@ -128,6 +129,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
         show_left=declared["budget"].get("show_left", "tenths"),
+        pace=exact(declared.get("server", {}).get("pace", PACE)),
         declared_split=None if (split := declared["budget"].get("split")) is None else exact(split),
     )
     plain = not {"per", *NEED_PER} & declared["budget"].keys() and not any(table.period for table in tables.values())
