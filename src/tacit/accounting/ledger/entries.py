@@ -214,6 +214,7 @@ class Entry:
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
+            late     the reply to entry `about` left later than its rung (query/price/work.py)
             order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
             format   entries before it are of an older format
     """
@@ -253,6 +254,12 @@ class Entry:
     def in_periods(self) -> InPeriods | None:
         """The periods that the entry is charged to, where the budget is per period."""
         return self.more.get(PERIODS)
+
+    @property
+    def late(self) -> Mapping[str, int]:
+        """How many late replies each analyst had since the data owner last resumed."""
+        late: Mapping[str, int] = self.more.get(LATE, {})
+        return late
 
     @property
     def is_spent(self) -> bool:
@@ -332,7 +339,7 @@ def entry_from(text: str) -> Entry:
 # --- fields that only some entries have --------------------------------------------------------------------------------------
 
 
-TOKENS = "tokens"
+TOKENS, PERIODS, ORDERS, LATE = "tokens", "periods", "orders", "late"
 
 
 def _charged_json(charged: Charged) -> dict[str, Any]:
@@ -343,9 +350,6 @@ def _charged_json(charged: Charged) -> dict[str, Any]:
 def _charged_from(document: Mapping[str, Any]) -> Charged:
     path = (Counted(_count(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"])
     return Charged(exact_from(document["epsilon"]), tuple(path))
-
-
-PERIODS = "periods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,9 +374,6 @@ def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
     runs = tuple((_count(low), _count(high)) for low, high in document["runs"])
     price, lifetime = Cost(*_sums(document["price"])), _maybe(_cap, document["lifetime"])
     return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
-
-
-ORDERS = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +410,7 @@ MORE: Mapping[str, Form] = {
     TOKENS: Form(_charged_json, _charged_from),
     PERIODS: Form(_in_periods_json, _in_periods_from),
     ORDERS: Form(_at_orders_json, _at_orders_from),
+    LATE: Form(dict, lambda late: {str(name): _count(number) for name, number in late.items()}),
 }
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
@@ -433,10 +435,8 @@ def _require_known(document: Mapping[str, Any]) -> None:
     more = document.get("more")
     unknown = sorted({*document} - FIELDS_OF_3 or ({*more} if isinstance(more, dict) else {"more"}) - MORE.keys())
     if unknown:
-        raise StoreUnusable(
-            f"the ledger contains an entry with the unknown field {unknown[0][:40]!r}, which a newer version wrote",
-            remedy="update tacit",
-        )
+        what = f"the ledger contains an entry with the unknown field {unknown[0][:40]!r}, which a newer version wrote"
+        raise StoreUnusable(what, remedy="update tacit")
 
 
 # --- accounts and heads as texts ---------------------------------------------------------------------------------------------

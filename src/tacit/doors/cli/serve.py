@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +29,10 @@ Users = tuple["User | None", "User | None", "User | None"]
 BACKLOG = 512
 SHARE = 60  # percent of the machine's memory, for all engines together
 CERTIFICATE, KEY = "server.pem", "server.key"
+CLOCK = (
+    "the clock is shown: an answer that is faster than the worst case is visible to whoever can time the machine that answers; "
+    "see docs/promise.md (D14), and --hide-clock"
+)
 QUESTION = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 
 
@@ -51,6 +55,16 @@ def serve(
     without_sandbox: Annotated[
         bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
     ] = False,
+    show_clock: Annotated[
+        bool | None,
+        typer.Option(
+            "--show-clock/--hide-clock",
+            help="Whether the time and size of replies follow the work [default: hide beyond loopback].",
+        ),
+    ] = None,
+    pace: Annotated[
+        bool, typer.Option("--pace", help="With --check: measure generated data, and propose pace in [server].")
+    ] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
@@ -68,10 +82,15 @@ def serve(
     from tacit.doors.server.settings import Settings
 
     held, owners = protections(), _users(users)
+    if pace and not check:
+        raise InvalidInput("--pace measures this machine and serves nothing; give --check too")
+    if pace:
+        _print_pace(as_json)
+        return
     if check:
         _print_protections(held, as_json, owners)
         return
-    how = How(held, owners, engines, without_sandbox)
+    how = How(held, owners, engines, without_sandbox, show_clock)
     if opened and not demo:
         raise InvalidInput("--open shows the demonstration; give --demo too, or open the address of the server in a browser")
     if opened:
@@ -91,18 +110,18 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
-    from tacit.doors.server.settings import check_engine, check_exposure
+    from tacit.doors.server.settings import check_engine, check_exposure, cores_of
     from tacit.doors.server.supervisor import Plan, Supervisor
 
-    declared = read_catalog(place)
+    declared, wanted = read_catalog(place), how.about_clock(wanted)
     check_exposure(wanted, declared)
     check_engine(declared)
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
     take_over_heads(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
-    cores = os.cpu_count() or 1
-    count = how.engines or cores
+    cores = len(cores_of(True)) if wanted.hides_clock else os.cpu_count() or 1
+    count = how.engines or os.cpu_count() or 1
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
     with _listening_socket(wanted) as listening:
         url = f"{wanted.scheme}://{_host_name(wanted)}:{listening.getsockname()[1]}"
@@ -132,6 +151,14 @@ class How:
     users: Users
     engines: int
     without_sandbox: bool
+    show_clock: bool | None = None
+
+    def about_clock(self, wanted: Settings) -> Settings:
+        """The settings with the choice about the clock, which is hidden beyond loopback; says so where it is shown."""
+        shown = self.show_clock if self.show_clock is not None else not wanted.reached
+        if shown:
+            _note(CLOCK)
+        return replace(wanted, hides_clock=not shown)
 
     def require(self, reached: bool) -> None:
         """Say what is missing; refuse to let other machines reach the server without the least."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -23,6 +24,7 @@ from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.spark.connect import unreachable
 from tacit.doors.server.analysts import load_forms
 from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
+from tacit.doors.server.departures import Departures
 from tacit.doors.server.problems import problem
 from tacit.doors.server.requests import elsewhere, engine_ended, lift
 from tacit.doors.server.sandbox.database import places_of, settled
@@ -45,10 +47,11 @@ from tacit.query.engines import EMBEDDED
 from tacit.query.engines.spark.reasons import SILENT, unpacked_reason
 from tacit.release.elsewhere.frames import CALL, REPLY, Malformed, framed, receive
 from tacit.release.elsewhere.pool import Caller, Cluster, Pool
+from tacit.release.elsewhere.stays import STAY
 from tacit.release.once import LOG, noted
 from tacit.session import DataSet
 
-AT_ONCE = 32  # calls that are worked on; others wait
+AT_ONCE = 80  # calls that are worked on, or wait for an engine; others wait
 MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
 SEATS = 1  # threads that work at a time; those that wait for an engine do not count
 RECORDS = "server.sqlite"
@@ -75,6 +78,7 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     seats = Seats(SEATS, elsewhere=elsewhere)
     changed = lambda: os._exit(3)  # noqa: E731  # with the clerk all engines end, and open the new data
     pool = Pool(changed, reached=lambda: _say_ready(control), caller=caller_at(seats), cluster=CLUSTER)
+    pool.places = settings.places or None
     path = Path(settings.catalog)
     try:
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)
@@ -157,6 +161,7 @@ def _give_up(control: socket.socket, error: TacitError, code: int = 1) -> NoRetu
 def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _held: list[sqlite3.Connection]) -> NoReturn:
     """Take up the connections that the supervisor hands over; end when it does."""
     workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="call")
+    departures = None if pool.places is None else Departures()
     threading.Thread(target=_report, args=(control, data), daemon=True).start()
     while True:
         tag, descriptors, _, _ = socket.recv_fds(control, 1, 1)
@@ -166,7 +171,7 @@ def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _hel
         if tag == OF_ENGINE:
             pool.add(line)
         else:
-            threading.Thread(target=FrontLine(line, desk, workers).listen, daemon=True).start()
+            threading.Thread(target=FrontLine(line, desk, workers, departures).listen, daemon=True).start()
 
 
 def _report(control: socket.socket, data: DataSet) -> None:
@@ -190,6 +195,7 @@ class FrontLine:
     line: socket.socket
     desk: Handles
     workers: ThreadPoolExecutor
+    departures: Departures | None = None  # None where the clock is shown
     _sending: threading.Lock = field(default_factory=threading.Lock)
     _room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_WAITING))
 
@@ -209,13 +215,26 @@ class FrontLine:
 
     def _message(self, number: int, call: Call) -> bytes:
         try:
-            return framed(REPLY, number, reply_written(self.desk.handle(call)))
+            reply, stay = self.desk.handle(call), STAY.get()
+            timed = stay is not None and stay.is_paid
+            return framed(REPLY, number, reply_written(replace(reply, timed=timed)))
         except (Malformed, MemoryError):  # a reply above every limit is nobody else's trouble
             return framed(REPLY, number, reply_written(problem("unavailable")))
 
     def _reply(self, number: int, call: Call) -> None:
+        if self.departures is None:
+            self._send(self._message(number, call))
+            return
+        stay = self.departures.stay()
+        mine = STAY.set(stay)
         try:
             message = self._message(number, call)
+        finally:
+            STAY.reset(mine)
+        self.departures.leave(stay, partial(self._send, message))
+
+    def _send(self, message: bytes) -> None:
+        try:
             with self._sending:
                 self.line.settimeout(None)
                 self.line.sendall(message)
