@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,14 +57,9 @@ def serve(
     ] = False,
     show_clock: Annotated[
         bool | None,
-        typer.Option(
-            "--show-clock/--hide-clock",
-            help="Whether the time and size of replies follow the work [default: hide beyond loopback].",
-        ),
+        typer.Option("--show-clock/--hide-clock", help="Show how long work takes, or hide it; hidden beyond loopback by default."),
     ] = None,
-    pace: Annotated[
-        bool, typer.Option("--pace", help="With --check: measure generated data, and propose pace in [server].")
-    ] = False,
+    pace: Annotated[bool, typer.Option("--pace", help="With --check: measure generated data, and propose a pace.")] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
@@ -213,6 +208,21 @@ def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> No
         table.add_row(name, protection.by, protection.against, "yes" if held[name] else "no")
     console().print(table)
     say("enough to serve more than loopback" if enough else "not enough to serve more than loopback: only this machine is served")
+
+
+def _print_pace(as_json: bool) -> None:
+    """The times of generated questions on this machine, and the line of the catalog that follows."""
+    from tacit.doors.cli.pace import as_declared, proposed, timed
+
+    with TemporaryDirectory(prefix="tacit-pace-") as folder:
+        found = list(timed(Path(folder)))
+    pace = proposed(found)
+    if as_json:
+        print_json({"pace": float(pace), "questions": [asdict(each) for each in found]})
+        return
+    for each in found:
+        say(f"{each.took:7.1f} ms, where the worst work states {each.stated:7.1f}: {each.question}")
+    say(f"\nFor tacit.toml, if the machine is as busy now as it usually is:\n\n{as_declared(pace)}")
 
 
 # --- the demonstration -------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """How replies leave the front where the clock is hidden: on public ticks, and in bodies of public sizes.
 
-A reply that was paid for comes from the clerk when it is to leave, and leaves at once. Everything else (explanations, refusals, free
-questions, pages, health) leaves on the next tick. Bodies are filled up to the next of a few sizes: JSON, SVG and HTML with white
-space, an Arrow stream behind its end mark. CSV and certificates are sent as they are: white space would be part of them. Nothing is
-ever compressed, since the size would follow what is inside.
+A reply that was paid for comes from the clerk when it is to leave, and leaves at once. Everything else (explanations, refusals,
+free questions, pages, health) leaves on the next tick. Bodies are filled up to the next of a few sizes: JSON, SVG and HTML with
+white space, an Arrow stream behind its end mark. CSV and certificates are sent as they are: white space would be part of them.
+Nothing is ever compressed, since the size would follow what is inside.
 """
 
 from __future__ import annotations
