@@ -44,10 +44,11 @@ def test_boxes_have_the_law_that_they_have_as_margins(strategy):
 
 def matrix_of(strategy):
     """All measurements as rows over the cells of the table, with the variance of each number."""
-    cells = np.eye(math.prod(SIZES), dtype=np.int64).reshape(-1, *SIZES)
+    sizes = strategy.sizes
+    cells = np.eye(math.prod(sizes), dtype=np.int64).reshape(-1, *sizes)
     rows, variances = [], []
     for each in strategy.measurements:
-        others = tuple(axis for axis in range(len(SIZES)) if axis not in each.axes)
+        others = tuple(axis for axis in range(len(sizes)) if axis not in each.axes)
         columns = np.array([each.exact(cell.sum(axis=others)) for cell in cells])
         rows.append(columns.T)
         variances += [float(variance_of(each.noise))] * columns.shape[1]
@@ -61,6 +62,61 @@ def test_the_variance_is_that_of_a_general_least_squares(strategy):
     for last in range(6):
         asked = np.multiply.outer(prefix(last), [1.0, 0.0]).reshape(-1)
         assert SumOfCells(strategy, WHOLE, DIGITS, prefix(last)).weights().variance == pytest.approx(asked @ covariance @ asked)
+
+
+@pytest.mark.parametrize("strategy", list(strategies()))
+def test_the_variance_over_some_axes_is_that_of_a_general_least_squares(strategy):
+    """The measurements have an axis that the asked numbers add up over."""
+    rows, variances = matrix_of(strategy)
+    covariance = np.linalg.pinv(rows.T @ (rows / variances[:, None]))
+    for last in range(6):
+        asked = np.multiply.outer(prefix(last), [1.0, 1.0]).reshape(-1)
+        assert SumOfCells(strategy, DIGITS, DIGITS, prefix(last)).weights().variance == pytest.approx(asked @ covariance @ asked)
+
+
+def two_columns():
+    """Two columns of two digits, or one and two other columns: strategies over (2, 2, 2, 3) cells."""
+    sizes, whole = (2, 2, 2, 3), (0, 1, 2, 3)
+    wanted = (Cumulated.along(whole, ((0, 1), (2, 3)), sizes),)
+    centred = gaussian_strategy(gaussian_shares(wanted, sizes), sizes, ONE, Fraction(1, 100))
+    parts = ((0,), (1, 2), (0, 1, 3), whole)
+    return wanted[0], [
+        centred,
+        Residual(sizes, tuple(Measurement.of(part, False, sizes, ONE, Fraction(1, 9)) for part in parts)),
+    ]
+
+
+def test_weights_of_two_columns_are_those_of_a_general_least_squares():
+    wanted, strategies = two_columns()
+    assert wanted.weight == 1
+    for strategy in strategies:
+        rows, variances = matrix_of(strategy)
+        covariance = np.linalg.pinv(rows.T @ (rows / variances[:, None]))
+        needs = wanted.needs(strategy.sizes)
+        total = 0.0
+        for first, second in product(range(4), range(6)):
+            both = np.multiply.outer((np.arange(4) <= first).reshape(2, 2), (np.arange(6) <= second).reshape(2, 3)).astype(float)
+            found = SumOfCells(strategy, (0, 1, 2, 3), (0, 1, 2, 3), both).weights().variance
+            asked = both.reshape(-1)
+            assert found == pytest.approx(asked @ covariance @ asked)
+            total += found
+        assert sum(float(need) * shares_of(strategy)[part][1] for part, need in needs.items()) == pytest.approx(total)
+        for first in range(4):  # one value of each of the other two columns
+            one = (np.arange(4) <= first).astype(float).reshape(2, 2)
+            asked = np.multiply.outer(one, np.eye(6)[4].reshape(2, 3)).reshape(-1)
+            found = SumOfCells(strategy, (0, 1, 2, 3), (0, 1), one).weights().variance
+            assert found == pytest.approx(asked @ covariance @ asked)
+
+
+def test_an_interval_is_as_wide_as_its_noise_and_rounding():
+    strategy = list(strategies())[-1]
+    for rounding in (0.0, 3.0):
+        asked = SumOfCells(strategy, WHOLE, DIGITS, prefix(3), rounding)
+        width = Fraction(combined_error(asked.weights(), Fraction(1, 10)) + rounding)
+        interval = asked.interval("0.9")
+        for side in (interval.below, interval.above):
+            assert width < Fraction(side) < width * (1 + Fraction(1, 10**9))
+    assert SumOfCells(strategy, WHOLE, DIGITS, prefix(3)).rounding == 0
 
 
 @pytest.mark.parametrize("strategy", list(strategies()))
@@ -137,3 +193,23 @@ def test_digits_follow_from_the_number_of_values_and_are_few():
         assert len(digits) <= 8
         assert digits == digits_of(bins)
     assert digits_of(1) == (1,)
+
+
+def test_digits_are_those_that_intervals_were_measured_with():
+    """A kept measurement is read with the digits of its number of values, so these stay what they are."""
+    known = {
+        2: (2,),
+        6: (2, 3),
+        9: (3, 3),
+        11: (3, 4),
+        13: (3, 5),
+        16: (2, 2, 2, 2),
+        22: (4, 6),
+        33: (6, 6),
+        37: (5, 8),
+        65: (2, 6, 6),
+    }
+    assert {bins: digits_of(bins) for bins in known} == known
+    assert all(len(digits_of(bins)) <= 8 for bins in range(485, 490))
+    assert digits_of(16, most=4) == (2, 2, 2, 2)
+    assert digits_of(16, most=3) == (4, 4)

@@ -74,6 +74,25 @@ def test_a_measurement_that_is_lost_is_paid_by_every_period_that_it_reads():
             assert row <= 2 * rho(SMALL.again(at), SMALL) * (1 + 1e-12)
 
 
+def test_prices_of_several_series_by_hand():
+    """A person's two rows of a period move one series by two; what truncation leaves out is counted for every number drawn."""
+    cut = module.discrete.gaussian_truncation(LIVE.scale)
+    columns = strategy(12)
+    squared = 4 * int((columns**2).sum(axis=0).max())
+    for at in range(12):
+        whole, again, lifetime = LIVE.column(at), LIVE.again(at), LIVE.lifetime(at)
+        assert whole.sensitivity - 1 < math.sqrt(squared) <= whole.sensitivity
+        assert (again.sensitivity, lifetime.sensitivity) == (2 * max(columns[at]), 2 * sum(columns[at]))
+        assert (whole.delta, again.delta, lifetime.delta) == (4 * (12 - at) * cut, 4 * cut, 4 * cut)
+
+
+def test_a_stream_of_one_period_is_one_measurement():
+    once = Stream(most=3, horizon=1, rho=HALF, bits=1)
+    assert strategy(1, 1).tolist() == [[2]]
+    assert (once.column(0).sensitivity, once.scale) == (6, 6)
+    assert Measurement(once, 0).concentrated
+
+
 def test_the_price_of_a_person_is_that_of_the_page():
     """About 30 times that of independent answers at 120 months."""
     months = Stream(1, 120, HALF)
@@ -105,6 +124,22 @@ def test_the_estimates_of_a_stream_are_those_of_its_series(monkeypatch):
 def test_the_first_rows_of_a_strategy_are_those_of_the_horizon():
     assert (LIVE.running(5)._weights() == strategy(12)[:5, :5]).all()
     assert (LIVE.running(5)._weights() != strategy(5)).any()
+
+
+def test_a_measurement_keeps_its_shape():
+    assert Measurement(LIVE, 2).resized(12) == Measurement(LIVE, 2)
+    with pytest.raises(InvalidInput, match="cannot be resized"):
+        Measurement(LIVE, 2).resized(4)
+
+
+def test_the_law_of_two_series_is_discrete_gaussian_noise_on_each():
+    stream = Stream(1, 1, Fraction(1, 3), after=2, bits=1)
+    listed = Measurement(stream, 0).law((2, -1), missing=Fraction(1, 10**6)).probabilities
+    scale = float(stream.scale)
+    weight = sum(math.exp(-(at**2) / (2 * scale**2)) for at in range(-60, 61))
+    for first, second in product(range(-3, 4), repeat=2):
+        expected = math.exp(-(first**2 + second**2) / (2 * scale**2)) / weight**2
+        assert float(listed[4 + first, -2 + second]) == pytest.approx(expected, rel=1e-4)
 
 
 PAIRS = (((0, 0), (1, 0)), ((0, 0), (0, -1)), ((5, 3), (5, 2)))

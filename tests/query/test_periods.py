@@ -4,13 +4,10 @@ Every (person, month) of small clinics is taken away in turn, and every whole pe
 periods.md is shown to be needed by a planted bug that the same check catches.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -19,8 +16,8 @@ from hypothesis import strategies as st
 import tacit
 from by_month import Clinic, declared, prepared, without
 from joined import Asked
+from moved import by_group, check_clinic, moves
 from tacit.errors import NeverTrue, NotAllowed
-from tacit.mechanisms.laplace import Laplace
 from tacit.privacy.periods import Calendar
 from tacit.query import passes, periods
 from tacit.query.engines import compile as compiled
@@ -29,7 +26,6 @@ from tacit.query.periods import charged, periods_of_group
 from tacit.query.plan import Bound, UnitJoin
 from tacit.query.price.lifetime import whole_person
 from tacit.query.price.price import price, request
-from tacit.query.question import domain, private
 from tacit.query.trees import below
 from tacit.release.certificates.exports import export
 
@@ -164,63 +160,6 @@ def test_an_engine_reads_no_table_with_periods_unless_they_are_charged(asked):
 # --- brute force -------------------------------------------------------------------------------------------------------------
 
 
-def by_group(asked: Asked, question) -> list[dict[Any, Any]]:
-    found = asked.exact(question)
-    keys = found.pop() if private(question) else list(product(*(domain(key) for key in question.group.keys)))
-    return [dict(zip(keys, moment, strict=True)) for moment in found]
-
-
-def distance(one: Any, other: Any) -> int:
-    if isinstance(one, tuple) or isinstance(other, tuple):
-        sides = [dict(zip(*map(list, side), strict=True)) if isinstance(side, tuple) else {} for side in (one, other)]
-        return sum(abs(int(sides[0].get(at, 0)) - int(sides[1].get(at, 0))) for at in {*sides[0], *sides[1]})
-    return abs(int(one) - int(other))
-
-
-def moves(full: Sequence[dict[Any, Any]], less: Sequence[dict[Any, Any]]) -> list[list[int]]:
-    return [
-        [distance(one.get(key, 0), other.get(key, 0)) for key in {**one, **other}] for one, other in zip(full, less, strict=True)
-    ]
-
-
-def check(quotes, found: list[list[int]], times: Fraction, text: str) -> None:
-    """What moved is at most what each mechanism was told; for a whole person, at the price of a lifetime."""
-    for quote in quotes:
-        for part in quote.sums:
-            length = sum(found[part.place]) if isinstance(part.mechanism, Laplace) else sum(x**2 for x in found[part.place])
-            most = part.mechanism.sensitivity if isinstance(part.mechanism, Laplace) else part.mechanism.sensitivity**2
-            assert length <= most * times, (text, part, found)
-        for rank in quote.ranks:
-            assert sum(found[rank.place]) <= rank.mechanism.max_rows * times, (text, rank, found)
-
-
-def check_clinic(asked: Asked, texts: Sequence[str]) -> int:
-    """Every (person, month) is taken away in turn; and every person, whose loss by Laplace noise is at most that of a lifetime."""
-    checked = 0
-    run = asked.engine._connection.execute
-    pairs = run("SELECT tacit_unit, tacit_period FROM visits UNION SELECT tacit_unit, tacit_period FROM labs").fetchall()
-    for text in texts:
-        question = asked.plan(text)
-        quotes = price(question, request(epsilon=1))
-        full = by_group(asked, question)
-        for person, month in pairs:
-            with without(asked, person, month):
-                found = moves(full, by_group(asked, question))
-            check(quotes, found, Fraction(1), text)
-            reads = any(low <= month <= high for low, high in charged(question))
-            assert reads or not any(map(any, found)), (text, month, found)
-            checked += any(map(any, found))
-        lifetime = whole_person(quotes[0])
-        for person in asked.codes():
-            asked.take(person)
-            found = moves(full, by_group(asked, question))
-            asked.put_back()
-            loss = sum(Fraction(sum(found[part.place])) / part.mechanism.scale for part in quotes[0].sums)
-            assert lifetime.epsilon is not None
-            assert loss <= lifetime.epsilon, (text, person, loss, lifetime)
-    return checked
-
-
 DAYS = st.sampled_from(["2025-01-01", "2025-01-31", "2025-02-01", "2025-02-28", "2025-03-01", "2025-03-31", "2025-04-30"])
 PEOPLE = st.integers(1, 3)
 CLINICS = st.builds(
@@ -305,7 +244,7 @@ def test_a_scan_that_reads_more_than_is_charged_is_caught(full, monkeypatch):
 def test_the_price_of_one_period_for_a_whole_person_is_caught(full, monkeypatch):
     """Planted: a lifetime that is charged what one period is."""
     real = whole_person
-    monkeypatch.setitem(globals(), "whole_person", lambda quote: replace(real(quote), epsilon=Fraction(1)))
+    monkeypatch.setattr("moved.whole_person", lambda quote: replace(real(quote), epsilon=Fraction(1)))
     with pytest.raises(AssertionError):
         check_clinic(full, ["SELECT COUNT(*) FROM visits"])
 
@@ -332,8 +271,8 @@ def test_the_measured_loss_of_a_person_in_every_month_is_the_claimed_one(full):
 # --- borders -----------------------------------------------------------------------------------------------------------------
 
 
-def test_moments_are_of_the_day_in_utc(tmp_path):
-    """A moment with an offset has the day, and so the period, that it has in UTC: declared, and the same for every reader."""
+def test_the_period_of_a_row_is_that_of_its_stored_day(tmp_path):
+    """Whatever the text says of an offset: the day that questions see, and the period that is charged, are of one moment."""
     late = Clinic(((1, 3),), ((1, "2025-02-01T00:30:00+01:00", 1), (1, "2025-01-31T23:30:00-01:00", 2)), ())
     found = Asked(prepared(tmp_path / "zones", late))
     rows = found.engine._connection.execute("SELECT cost, tacit_period, day FROM visits ORDER BY cost").fetchall()

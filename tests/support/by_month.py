@@ -23,6 +23,7 @@ epsilon = 1
 delta = 1e-6
 per = "month"
 lifetime = {{ epsilon = 12, delta = 1e-5 }}
+{line}
 {budget}
 [tables.patients]
 source = "patients.csv"
@@ -69,12 +70,12 @@ class Clinic:
         return Clinic(self.patients, kept(self.visits), kept(self.labs))
 
 
-def declared(folder: Path, clinic: Clinic, budget: str = "", visits: str = "", through: str = "2025-04") -> Catalog:
-    """The catalog of a clinic whose rows are in files."""
+def declared(folder: Path, clinic: Clinic, budget: str = "", visits: str = "", through: str = "2025-04", line: str = "") -> Catalog:
+    """The catalog of a clinic whose rows are in files; `line` is one of [budget]."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, header in HEADERS.items():
         write_csv(folder / f"{name}.csv", header, getattr(clinic, name))
-    text = CATALOG.format(budget=budget, visits=visits)
+    text = CATALOG.format(budget=budget, visits=visits, line=line)
     (folder / "tacit.toml").write_text(text)
     return begun_through(parse_catalog(text, folder / "tacit.toml"), through, None)
 
@@ -90,12 +91,12 @@ def prepared(folder: Path, clinic: Clinic, **more: str) -> Catalog:
 
 
 @contextmanager
-def without(asked: Asked, person: int, period: int) -> Iterator[None]:
+def without(asked: Asked, person: int, period: int, tables: Sequence[str] = ("visits", "labs")) -> Iterator[None]:
     """The rows of a unit's code in a period are taken away for a while."""
     run = asked.engine._connection.execute
     run("BEGIN")
     try:
-        for name in ("visits", "labs"):
+        for name in tables:
             run(f"DELETE FROM {name} WHERE tacit_unit = {person} AND tacit_period = {period}")
         yield
     finally:

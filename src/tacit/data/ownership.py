@@ -27,11 +27,16 @@ class Link:
     table: Table
     column: str
 
-    def pairs(self, key_type: str) -> str:
-        """SQL for the distinct pairs (`tacit_link`, `tacit_holder`), from the raw rows: independent of limits and other values."""
+    def pairs(self, key_type: str, period: str = "") -> str:
+        """SQL for the distinct pairs (`tacit_link`, `tacit_holder`), from the raw rows: independent of limits and other values.
+
+        Where the table says which period a row has, by SQL that is NULL where it has none, each pair has that period too.
+        """
         link, holder = key_sql(self.column, key_type), key_sql(own_key(self.table), key_type)
-        distinct = f"SELECT DISTINCT {link} AS tacit_link, {holder} AS tacit_holder FROM {staged_name(self.table)}"
-        return f"SELECT * FROM ({distinct}) WHERE tacit_link IS NOT NULL AND tacit_holder IS NOT NULL"
+        dated = f", {period} AS tacit_period" if period else ""
+        distinct = f"SELECT DISTINCT {link} AS tacit_link, {holder} AS tacit_holder{dated} FROM {staged_name(self.table)}"
+        known = " AND tacit_period IS NOT NULL" if period else ""
+        return f"SELECT * FROM ({distinct}) WHERE tacit_link IS NOT NULL AND tacit_holder IS NOT NULL{known}"
 
 
 def own_key(table: Table) -> str | None:

@@ -160,6 +160,7 @@ class Column:
     notation: Notation = PLAIN
     labels: tuple[tuple[Value, str], ...] = field(default=(), compare=False)
     rule: KeyRule = field(default=AS_WRITTEN, repr=False)
+    zone: str | None = None  # in which moments of a date become days, where the catalog declares one (Per.zone)
 
     @property
     def nullable(self) -> bool:
@@ -220,7 +221,8 @@ class Table:
     min_rows: int | None = None
     assumed_rows: int = ASSUMED_ROWS
     period: str | None = None  # the date column that says in which period a row is
-    per: Per | None = None  # what a period is, if it has that column
+    period_of: Table | None = None  # the table with that column in which units are looked up: a row has the period it leads to
+    per: Per | None = None  # what a period is, if its rows have one
     never: tuple[str, ...] = ()  # conditions that no synthetic row meets; preparation and questions know nothing of them
 
     @property
@@ -346,7 +348,7 @@ class Catalog:
 
 def having_begun(catalog: Catalog, per: Per | None) -> Catalog:
     """The catalog under a declaration of periods, such as the same one after some have begun; its tables know it too."""
-    tables = {name: replace(table, per=per if table.period else None) for name, table in catalog.tables.items()}
+    tables = {name: replace(table, per=per if table.period or table.period_of else None) for name, table in catalog.tables.items()}
     return replace(catalog, per=per, tables=tables)
 
 
@@ -402,6 +404,7 @@ def _prepared_from(table: Table) -> dict[str, object]:
         **encoded,
         **_key_rules(table),
         **({"period": table.period} if table.period else {}),
+        **({"period_of": table.period_of.name} if table.period_of else {}),
     }
 
 

@@ -37,6 +37,7 @@ def _table(table: Table, public: Held) -> dict[str, Any]:
     unit = None if own is None else {"column": own.column, "references": own.references}
     limits = {name: getattr(table, name) for name in ("max_rows", "rows_at_most", "min_people")}
     limits |= {"period": table.period} if table.per is not None else {}
+    limits |= {"period_of": table.period_of.name} if table.period_of is not None else {}
     limits |= {"max_rows_per_group": table.rows_per_group, "max_joined_rows": table.most_joined_rows}
     columns = [_column(each) for each in table.columns.values()]
     if own is not None and all(column["name"].lower() != own.column.lower() for column in columns):

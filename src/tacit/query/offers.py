@@ -139,7 +139,7 @@ def _version_read(question: Question, catalog: Catalog, version: str) -> str:
     """The version of the rows that a question reads: an answer about closed periods stays the same when others are renewed."""
     if catalog.per is None or not catalog.per.versions:
         return version
-    beside = any(table.period is None for part in question.parts for table in tables_of(part.group))
+    beside = any(table.per is None for part in question.parts for table in tables_of(part.group))
     return version_read(catalog.per.versions, charged(question), version, beside)
 
 

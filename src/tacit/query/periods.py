@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Literal, NoReturn
 
+from tacit.data.ownership import code_name
 from tacit.errors import NeverTrue, NotAllowed, TooMuchWork
 from tacit.privacy.catalog import Table, day_number, day_of
 from tacit.privacy.periods import Calendar, Per, Runs, both, count, each, merged, named, runs_of
@@ -81,7 +83,7 @@ def in_periods(question: Question, per: Per) -> Question:
 
 def _dated_part(question: Question, per: Per) -> Question:
     group = question.group
-    plain = next((step.table for step in below(group) if isinstance(step, Scan) and step.table.period is None), None)
+    plain = next((step.table for step in below(group) if isinstance(step, Scan) and step.table.per is None), None)
     if plain is not None and per.lifetime is None:
         raise NotAllowed(
             f"{plain.name} has no period, so no budget of a period covers its rows",
@@ -144,11 +146,12 @@ def _dated(relation: Rows, tests: Sequence[Condition], made: Made) -> Dated:
 
 def _scanned(relation: Bound, tests: Sequence[Condition], made: Made) -> Dated:
     table = relation.child.table
-    if table.per is None or table.period is None:
+    if table.per is None:
         return Dated(relation)
-    stored = table.columns[table.period]
+    dated = table.period_of or table
+    stored = dated.columns[dated.period or ""]
     low, high = (int(bound) for bound in stored.bounds or (0, 0))
-    day = Day(Column(relation.child.source, table.period, low, high, False), table, table.per.calendar)
+    day = Day(Column(relation.child.source, stored.name, low, high, False), table, table.per.calendar)
     begun = table.per.begun or (day.calendar.number(day_of(low)), day.calendar.number(day_of(high)))
     runs = relation.periods
     if runs is None:
@@ -157,8 +160,9 @@ def _scanned(relation: Bound, tests: Sequence[Condition], made: Made) -> Dated:
         spans = [
             (max(low, day_number(day.calendar.first_day(at))), min(high, day_number(day.calendar.last_day(at)))) for at in numbers
         ]
-        runs = runs_of(at for at, kept in zip(numbers, possible_in(day.column, spans, tests, made), strict=True) if kept)
-    return _narrowed(Dated(relation, "dated", runs, (day,)), runs)
+        possible = possible_in(day.column, spans, tests, made) if table.period else [True] * len(numbers)
+        runs = runs_of(at for at, kept in zip(numbers, possible, strict=True) if kept)
+    return _narrowed(Dated(relation, "dated", runs, (day,) if table.period else ()), runs)
 
 
 def _narrowed(found: Dated, runs: Runs) -> Dated:
@@ -258,7 +262,7 @@ def _per_unit(relation: PerUnit, tests: Sequence[Condition], made: Made) -> Date
         )
     if found.kind == "dated" and count(found.runs) > 1 and not _determined([row for _, row in relation.keys], found):
         day = found.days[0] if found.days else None
-        line = "by the period column" if day is None else f"by {day.words}"
+        line = f"by {_period_column(found) if day is None else day.words}"
         raise NotAllowed(
             "a row per person over several periods changes when the rows of one of them go, and the budget is one of each",
             remedy=f"group the sub-query {line} too, or ask about one {_calendar(found).word}",
@@ -289,9 +293,12 @@ def _no_mixed(*sides: Dated) -> None:
 def _refuse_periods(left: Dated, right: Dated, what: str, word: str, where: str) -> NoReturn:
     """The refusal of rows that are put together over several periods, with the line to add."""
     if not left.days or not right.days:
+        led = next((f"{table.name} with {dated.name}" for table, dated in (*_led(left), *_led(right))), None)
         raise NotAllowed(
             f"{what} {_tables(left)} and {_tables(right)} must be on the same period, and no period column is left to compare",
-            remedy="join before UNION ALL, or keep the period column",
+            remedy=f"join {led} along the reference first, and compare its period column"
+            if led
+            else "join before UNION ALL, or keep the period column",
         )
     one, other = left.days[0], right.days[0]
     raise NotAllowed(
@@ -302,6 +309,17 @@ def _refuse_periods(left: Dated, right: Dated, what: str, word: str, where: str)
 
 def _tables(found: Dated) -> str:
     return " and ".join(dict.fromkeys(step.table.name for step in below(found.rows) if isinstance(step, Scan)))
+
+
+def _led(found: Dated) -> Iterator[tuple[Table, Table]]:
+    """The tables whose rows have the periods of others, each with that other one."""
+    return ((table, table.period_of) for table in _tables_of(found).values() if table.period_of is not None)
+
+
+def _period_column(found: Dated) -> str:
+    """The words for a key by which rows can be grouped: the one that leads to their period, if they have no column of their own."""
+    keys = (f"{table.name}.{table.unit.column}" for table, _ in _led(found) if table.unit is not None)
+    return next(keys, "the period column")
 
 
 def _calendar(found: Dated) -> Calendar:
@@ -321,9 +339,32 @@ def _sides(tests: Sequence[Condition]) -> Iterator[tuple[Row, Row]]:
 
 def _same_period(left: Dated, right: Dated, equal: Sequence[tuple[Row, Row]]) -> bool:
     """Whether rows that agree in all pairs are of one period, by the calendar alone; or whether only one period is read."""
-    if count(merged((*left.runs, *right.runs))) == 1:
+    if count(merged((*left.runs, *right.runs))) == 1 or _along_reference(left, right, equal):
         return True
     return any(_agree(one, other, equal, {**left.made, **right.made}) for one in left.days for other in right.days)
+
+
+def _along_reference(left: Dated, right: Dated, equal: Sequence[tuple[Row, Row]]) -> bool:
+    """Whether rows meet by a key that leads those of one side to their period: then it is the period of the other side, too.
+
+    The key is looked up in one table. The other side's row is either in that table, or led through it by the same value.
+    """
+    mine, theirs = _tables_of(left), _tables_of(right)
+    for one, other in equal:
+        pairs = product(stored_in(one, left.made), stored_in(other, right.made))
+        if any(a in mine and b in theirs and (_leads(mine[a], name) or _leads(theirs[b], far)) for (a, name), (b, far) in pairs):
+            return True
+    return False
+
+
+def _tables_of(found: Dated) -> dict[int, Table]:
+    """The private tables that are scanned, by the numbers of their sources."""
+    return {step.source: step.table for step in below(found.rows) if isinstance(step, Scan)}
+
+
+def _leads(table: Table, code: str) -> bool:
+    """Whether a stored code is of the key by which the rows of a table are led to the row whose period they have."""
+    return table.period_of is not None and table.unit is not None and code == code_name(table.unit.column)
 
 
 def _agree(one: Day, other: Day, equal: Sequence[tuple[Row, Row]], made: Made) -> bool:
@@ -349,8 +390,15 @@ def _is_shared(key: tuple[int | None, ...], tables: Sequence[tuple[list[int | No
 
 
 def _determined(nodes: Sequence[Row], found: Dated) -> bool:
-    """Whether some expressions of a row together tell its period."""
-    return any(_tells(nodes, day, found.made) for day in found.days)
+    """Whether some expressions of a row together tell its period: by the calendar, or one is the key that leads to it."""
+    tables = _tables_of(found)
+    leading = (
+        source in tables and _leads(tables[source], name)
+        for node in nodes
+        if hasattr(node, "low")
+        for source, name in stored_in(node, found.made)
+    )
+    return any(leading) or any(_tells(nodes, day, found.made) for day in found.days)
 
 
 def _tells(nodes: Sequence[Row], day: Day, made: Made) -> bool:

@@ -121,7 +121,7 @@ def test_joined_files_hold_the_same_rows(tmp_path, monkeypatch):
 
 def test_the_only_table_grows_too(tmp_path):
     """A person in several periods has one code, also where no other table has units."""
-    text = CATALOG.format(budget="", visits="")
+    text = CATALOG.format(budget="", visits="", line="")
     alone = text[: text.index("[tables.patients]")] + text[text.index("[tables.visits]") : text.index("[tables.labs]")]
     alone = alone.replace(', references = "patients.id"', "")
     write_csv(tmp_path / "visits.csv", HEADERS["visits"], [(7, "2025-01-02", 1), (7, "2025-02-02", 1), (8, "2025-02-02", 1)])

@@ -111,7 +111,7 @@ def test_periods_begin_by_the_owners_word_and_stay_begun(tmp_path):
 
 BAD = {
     'per = "fortnight"': "does not fit",
-    'per = "month"\nzone = "Europe/Zurich"': "is not supported",
+    'per = "month"\nzone = "Europe/Atlantis"': "is not a time zone",
     'per = "month"\nclosed = "2025"': "is not the name of a month",
     'closed = "2025-01"': "needs per",
     "lifetime = { epsilon = 3 }": "needs per",
@@ -146,7 +146,7 @@ day = {{ type = "date", bounds = ["2025-01-01", "2025-12-31"]{column} }}
 {more}
 """
 DROP = ', outside = "drop", nulls = "drop"'
-LED = '[tables.labs]\nsource = "l.csv"\nunit = { column = "visit", references = "visits.id" }\nmax_rows = 2\n'
+LED = '[tables.labs]\nsource = "l.csv"\nunit = { column = "visit", references = "visits.id" }\nmax_rows = 2\nperiod = "taken"\n'
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ LED = '[tables.labs]\nsource = "l.csv"\nunit = { column = "visit", references = 
         ({"period": "cost", "column": DROP}, "must name a declared date column"),
         ({"period": "when", "column": DROP}, "must name a declared date column"),
         ({"column": ""}, "every stored row has a day"),
-        ({"column": DROP, "more": LED}, "looks the unit up in visits"),
+        ({"column": DROP, "more": LED}, "the unit is looked up in visits"),
         ({"column": DROP, "budget": '[store]\nengine = "spark"\nmaster = "local"'}, "is not supported with per"),
     ],
 )

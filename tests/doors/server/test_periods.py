@@ -68,7 +68,7 @@ def door(folder: Path, clinic: Clinic = CLINIC, budget: str = "", analysts: str 
     """The clinic behind a desk, its budget one of each month."""
     shutil.rmtree(folder, ignore_errors=True)
     made = declared(folder, clinic, budget=budget)
-    (folder / "tacit.toml").write_text(CATALOG.format(budget=budget, visits="") + analysts, "utf-8")
+    (folder / "tacit.toml").write_text(CATALOG.format(budget=budget, visits="", line="") + analysts, "utf-8")
     made.kept.mkdir(exist_ok=True)
     (made.kept / "rank.key").write_text(KEY)
     with open_data(folder / "tacit.toml", own_process=False) as data:

@@ -146,7 +146,8 @@ def _marks(catalog: Catalog, source: Source) -> tuple[str, ...]:
 def _unit(table: Table, per: Per | None) -> str:
     """The declaration of a table's units as a text: its own rows (or their key), or a column and what it refers to; and periods."""
     unit = ["row", table.key] if table.unit is None else [table.unit.column, table.unit.references, table.no_unit]
-    return canonical_json(unit if per is None else [unit, table.period, per.calendar.text, per.zone])
+    period = table.period if table.period_of is None else ["of", table.period_of.name]
+    return canonical_json(unit if per is None else [unit, period, per.calendar.text, per.zone])
 
 
 # --- old prices under new units ----------------------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from tacit.data.declaration import BROKEN, Reading, Wrong, folded, key_text
 from tacit.data.ownership import links
@@ -18,7 +20,7 @@ from tacit.privacy.rounding import exact
 
 NEED_PER = ("closed", "zone", "lifetime")
 ADD_PER = 'add per = "month" to [budget], or take this line away'
-UTC = "UTC"
+LINKS = ("localtime", "posixrules", "Factory")  # names that mean another zone on another machine, or none
 
 Declared = Mapping[str, Any]
 
@@ -42,9 +44,12 @@ def with_periods(declared: Declared, catalog: Catalog, reading: Reading) -> Cata
         name: replace(table, period=None if table.period is None else folded(table.period))
         for name, table in catalog.tables.items()
     }
+    tables = {name: _in_zone(table, per.zone) for name, table in tables.items()}
+    catalog = replace(catalog, tables=tables)
+    tables = {name: replace(table, period_of=_led_by(table, catalog)) for name, table in tables.items()}
     whole = having_begun(replace(catalog, tables=tables), per)
     for name, table in tables.items():
-        reading.attempt(("tables", name), partial(_check_table, table, whole, per))
+        reading.attempt(("tables", name), partial(_check_table, table, per))
     if not any(table.period for table in tables.values()):
         reading.report(("budget", "per"), "needs a table with a period", 'write period = "day" in a private table, its date column')
     if reading.problems:
@@ -55,8 +60,9 @@ def with_periods(declared: Declared, catalog: Catalog, reading: Reading) -> Cata
 def _per(budget: Declared) -> Per:
     calendar = _calendar(budget["per"])
     zone = budget.get("zone")
-    if zone not in (None, UTC):
-        raise Wrong("zone", "is not supported: moments become days in UTC", 'write zone = "UTC", or give dates in the source')
+    if zone is not None and not is_zone(zone):
+        what = "is not a time zone of the IANA database as this machine has it"
+        raise Wrong("zone", what, 'write for example zone = "Europe/Zurich"; where no zone is known, install the package tzdata')
     try:
         closed = calendar.numbered(budget["closed"]) if "closed" in budget else None
     except InvalidInput as wrong:
@@ -64,6 +70,34 @@ def _per(budget: Declared) -> Per:
     lifetime = budget.get("lifetime")
     caps = None if lifetime is None else (exact(lifetime["epsilon"]), exact(lifetime.get("delta", 0)))
     return Per(calendar, caps, closed, zone=zone)
+
+
+def is_zone(name: str) -> bool:
+    """Whether a name is one of the IANA database, and means the same zone everywhere.
+
+    >>> is_zone("Europe/Zurich"), is_zone("localtime"), is_zone("../etc/passwd")
+    (True, False, False)
+    """
+    if (
+        name in LINKS
+        or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*", name)
+        or name.startswith(("posix/", "right/"))
+    ):
+        return False
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        return False
+    return True
+
+
+def _in_zone(table: Table, zone: str | None) -> Table:
+    """A private table whose moments become days in the declared zone."""
+    if table.public or zone is None:
+        return table
+    return replace(
+        table, columns={key: replace(each, zone=zone) if each.kind == "date" else each for key, each in table.columns.items()}
+    )
 
 
 def _calendar(declared: Any) -> Calendar:
@@ -88,13 +122,19 @@ def _check_catalog(catalog: Catalog, reading: Reading) -> None:
         reading.report(("store", "engine"), what, 'write engine = "duckdb", or take per away')
 
 
-def _check_table(table: Table, catalog: Catalog, per: Per) -> None:
-    led = None if table.public else next((link.table.name for link in links(catalog, table) if link.table.period), None)
-    if led is not None:
-        what = f"looks the unit up in {key_text([led])}, whose rows have periods: this is not supported with per"
-        raise Wrong("unit", what, "give the rows the person's own key: unit = { column = ... }, with a period of their own")
+def _led_by(table: Table, catalog: Catalog) -> Table | None:
+    """The table with a period in which the unit is looked up: then a row has the period of the row that it leads to."""
+    way = () if table.public else links(catalog, table)
+    return next((link.table for link in way if link.table.period), None)
+
+
+def _check_table(table: Table, per: Per) -> None:
     if table.period is None:
         return
+    if table.period_of is not None:
+        led = key_text([table.period_of.name])
+        what = f"cannot be declared: the unit is looked up in {led}, so a row has the period of the row of {led} that it leads to"
+        raise Wrong("period", what, "take this line away; the date stays a column like others")
     column = table.columns.get(table.period)
     if column is None or column.kind != "date":
         line = f'{key_text([table.period])} = {{ type = "date", bounds = ["2024-01-01", "2033-12-31"], outside = "drop", ... }}'

@@ -29,7 +29,7 @@ from tacit.data.ownership import (
     owners,
     staged_name,
 )
-from tacit.data.prepare.by_period import PERIOD, period_sql, stored_condition
+from tacit.data.prepare.by_period import PERIOD, known_period_sql, period_sql, stored_condition
 from tacit.data.prepare.packing import Keys, packing_of
 from tacit.data.prepare.public_columns import found_columns
 from tacit.data.prepare.ranking import LookUp, Ranking, ranking_key
@@ -175,11 +175,22 @@ def _look_ups(workshop: Maker, ways: Mapping[str, tuple[Link, ...]], key_type: s
     look_ups: dict[tuple[str, str], LookUp] = {}
     for link in (link for way in ways.values() for link in way if (link.table.name, link.column) not in look_ups):
         pairs = f"tacit_pairs_{len(look_ups)}"
-        workshop.keep(pairs, link.pairs(key_type))
+        workshop.keep(pairs, link.pairs(key_type, known_period_sql(link.table) if link.table.period else ""))
+        known, pairs = pairs, begun_pairs(workshop, link.table, pairs)
         holders = f"SELECT count(*) AS holders FROM {pairs} GROUP BY tacit_link"
         ((most,),) = workshop.rows(f"SELECT coalesce(max(holders), 0) FROM ({holders})")
-        look_ups[link.table.name, link.column] = LookUp(pairs, int(most))
+        look_ups[link.table.name, link.column] = LookUp(pairs, int(most), link.table.period is not None, known)
     return {table: [look_ups[link.table.name, link.column] for link in way] for table, way in ways.items()}
+
+
+def begun_pairs(workshop: Maker, table: Table, pairs: str) -> str:
+    """The pairs of a look-up in a table, of periods that have begun alone, by the name of their table."""
+    begun = None if table.per is None else table.per.begun
+    if table.period is None:
+        return pairs
+    within = "FALSE" if begun is None else f"{PERIOD} BETWEEN {begun[0]} AND {begun[1]}"
+    workshop.keep(f"{pairs}_begun", f"SELECT * FROM {pairs} WHERE {within}")
+    return f"{pairs}_begun"
 
 
 def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], key_type: str) -> dict[Reference, str]:
@@ -196,7 +207,7 @@ def _codes(workshop: Maker, catalog: Catalog, ways: Mapping[str, list[LookUp]], 
     for space, holders in held.items():
         led, *further = next(ways[table.name] for table, column in holders if column == own_key(table))
         rows = (f"SELECT {key_sql(column, key_type)}, tacit_holder FROM {ranked_name(table)}" for table, column in holders)
-        pairs = " UNION ".join(rows) if further else f"SELECT tacit_link, tacit_holder FROM {led.pairs}"
+        pairs = " UNION ".join(rows) if further else f"SELECT DISTINCT tacit_link, tacit_holder FROM {led.pairs}"
         codes = name(f"tacit_codes {'.'.join(space)}")
         named = f"SELECT * FROM ({pairs}) AS pairs (tacit_value, tacit_holder)"
         workshop.keep_numbered(codes, named, "tacit_code")
@@ -212,7 +223,8 @@ def ranking_of(workshop: Maker, table: Table, keys: Keys, look_ups: list[LookUp]
     own, texts = key_sql(own_key(table), keys.type), frozenset(map(key_name, keys.texts_of(table)))
     placed_before = workshop is not workshop.bench
     period = period_sql(table) if table.per else ""
-    return Ranking(packing_of(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before, period)
+    led = table.period_of is not None
+    return Ranking(packing_of(columns, workshop.words), own, keys, repeated, most, coded, texts, placed_before, period, led)
 
 
 def rank_rows(workshop: Maker, table: Table, ranking: Ranking, look_ups: list[LookUp], key: str) -> int | None:
@@ -302,9 +314,9 @@ def _report(workshop: Maker, catalog: Catalog, table: Table, way: list[LookUp], 
     unnamed, shared, most = _owner_counts(workshop, table, way, key_type)
     ((copies,),) = workshop.rows(f"SELECT count(*) FROM {workshop.stored(table.name)}")
     used = f"SELECT count(DISTINCT tacit_row) FROM {ranked_name(table)} WHERE tacit_rank < {table.max_rows}"
-    rows = workshop.rows(used)[0][0] if shared else copies
+    rows = workshop.rows(used)[0][0] if shared or table.period_of else copies
     without_unit = 0 if keeps_unnamed(table) else unnamed
-    later = _not_begun(workshop, table)
+    later = _not_begun(workshop, table, way, key_type)
     limit = counts.read - counts.dropped - without_unit - rows - later
     dropped = {"value": counts.dropped, "no unit": without_unit, "limit": limit, **({"not begun": later} if table.per else {})}
     sharing = {"copies": copies, "shared": shared, "most_owners": most, "alike": _alike(workshop, catalog, table, key_type)}
@@ -317,10 +329,13 @@ def kept_rows(table: Table) -> str:
     return stored_condition(table) if table.per else kept_condition(stored_columns(table))
 
 
-def _not_begun(workshop: Maker, table: Table) -> int:
+def _not_begun(workshop: Maker, table: Table, way: list[LookUp], key_type: str) -> int:
     """How many rows that no value drops are of periods that have not begun."""
     if table.per is None:
         return 0
+    if table.period_of is not None:
+        with_unit = [_owner_counts(workshop, table, led, key_type)[0] for led in (way, [replace(each, known="") for each in way])]
+        return with_unit[1] - with_unit[0]
     kept = kept_condition(stored_columns(table))
     return int(workshop.rows(f"SELECT count(*) FROM {staged_name(table)} WHERE {kept} AND NOT ({kept_rows(table)})")[0][0])
 
@@ -351,7 +366,7 @@ def _owner_counts(workshop: Maker, table: Table, way: list[LookUp], key_type: st
     several = "tacit_least <> tacit_largest"
     tests = (("count(*)", "tacit_least IS NULL"), ("count(*)", several), ("max(tacit_ways)", several))
     counts = [f"{what} FILTER (WHERE {test})" for what, test in tests]
-    units = owners(workshop.words, *(each.pairs for each in way))
+    units = owners(workshop.words, *(each.known or each.pairs for each in way))
     (row,) = workshop.rows(f"SELECT {', '.join(counts)} FROM ({own}) LEFT JOIN ({units}) ON tacit_own = tacit_link")
     unnamed, shared, most = (int(count or 0) for count in row)
     return unnamed, shared, max(most, 1)

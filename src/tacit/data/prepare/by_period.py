@@ -10,7 +10,7 @@ from tacit.data.store import PERIOD
 from tacit.privacy.catalog import Table
 from tacit.privacy.periods import Calendar
 
-__all__ = ["PERIOD", "begun_condition", "number_sql", "period_sql", "stored_condition"]
+__all__ = ["PERIOD", "begun_condition", "known_period_sql", "number_sql", "period_sql", "stored_condition"]
 FAR = 10**6  # periods, by which numbers are shifted so that division rounds down: no day is so far from 1970
 
 
@@ -45,12 +45,23 @@ def number_sql(calendar: Calendar, days: str) -> str:
 
 
 def period_sql(table: Table) -> str:
-    """SQL for the period of a packed row of a table with periods."""
+    """SQL for the period of a packed row of a table with periods; of a ranked row, where it is that of the row it leads to."""
+    if table.period_of is not None:
+        return PERIOD
     if table.per is None or table.period is None:
         raise TypeError(f"{table.name} has no periods")
     column = table.columns[table.period]
     low = int(column.bounds[0]) if column.bounds else 0
     return number_sql(table.per.calendar, f"(({packing_of(stored_columns(table)).unpack()[table.period]}) + {low})")
+
+
+def known_period_sql(table: Table) -> str:
+    """SQL for the period of any staged row of a table with a period column: NULL where the day is missing or out of bounds.
+
+    Other columns that drop the row do not matter: rows that are led through it have its period in any case.
+    """
+    columns = stored_columns(table)
+    return f"CASE WHEN {kept_condition({key: columns[key] for key in columns if key == table.period})} THEN {period_sql(table)} END"
 
 
 def begun_condition(table: Table) -> str:
@@ -60,5 +71,10 @@ def begun_condition(table: Table) -> str:
 
 
 def stored_condition(table: Table) -> str:
-    """SQL that is true for staged rows of a table with periods that no value drops, of periods that have begun."""
+    """SQL that is true for staged rows of a table with periods that no value drops, of periods that have begun.
+
+    A row that has the period of another one shows it only when that one is looked up.
+    """
+    if table.period_of is not None:
+        return kept_condition(stored_columns(table))
     return f"CASE WHEN {kept_condition(stored_columns(table))} THEN {begun_condition(table)} ELSE FALSE END"

@@ -30,6 +30,7 @@ from tacit.data.prepare.grids import (
     from_text,
     measures,
 )
+from tacit.data.prepare.zones import ZONED, day_in_zone, has_offset, plain, seconds_of
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
 
@@ -105,19 +106,35 @@ def _code_of(column: Column, value: Fraction | Value) -> int | str:
 
 
 def _date(column: Column, raw: Raw) -> Cleaning:
-    """Days as they are; moments and texts by the day as written (moments with a time zone: in UTC)."""
+    """Days as they are; moments and texts by the day as written (moments with a time zone: in UTC, or in the column's zone)."""
     x, t, words = raw.part("x"), raw.part("t"), raw.words
     low, high, _ = measures(column)
     first, last = (words.day(day_of(int(bound)).isoformat()) for bound in (low, high))
     outside = f"WHEN {x} < {first} THEN {BELOW} WHEN {x} > {last} THEN {ABOVE} ELSE {CLEAN} END"
     code = f"least(greatest({x}, {first}), {last}) - {first}"
+    if raw.type == ZONED and column.zone is not None:
+        i = raw.part("i")
+        return Cleaning(
+            ({i: seconds_of(raw.sql)}, {x: _in_zone(i, column)}), f"CASE WHEN {x} IS NULL THEN {MISSING} {outside}", code
+        )
     if raw.nature in ("day", "moment"):
         day = raw.sql if raw.nature == "day" else words.cast_or_null(raw.sql, words.types.day)
         return Cleaning(({x: day},), f"CASE WHEN {x} IS NULL THEN {MISSING} {outside}", code)
     if raw.nature not in ("text", "bytes") and (column.notation.format is None or raw.nature != "integer"):
         raise _unreadable(column, raw)
     unreadable = f"CASE WHEN {t} IS NULL THEN {MISSING} WHEN {x} IS NULL THEN {UNREADABLE} {outside}"
-    return Cleaning(({t: filled(raw)}, {x: written_day(t, column.notation.format, words)}), unreadable, code)
+    written = written_day(t, column.notation.format, words)
+    if column.zone is None or column.notation.format is not None:
+        return Cleaning(({t: filled(raw)}, {x: written}), unreadable, code)
+    i, instant = raw.part("i"), has_offset(t, words)
+    seconds = f"CASE WHEN {instant} THEN {seconds_of(words.cast_or_null(t, ZONED))} END"
+    day = f"CASE WHEN {instant} THEN {_in_zone(i, column)} ELSE {written} END"
+    return Cleaning(({t: plain(filled(raw), words)}, {i: seconds}, {x: day}), unreadable, code)
+
+
+def _in_zone(instant: str, column: Column) -> str:
+    low, high = (int(bound) for bound in column.bounds or (0, 0))
+    return day_in_zone(instant, column.zone or "UTC", low, high)
 
 
 def written_day(t: str, written_as: str | None, words: Dialect) -> str:

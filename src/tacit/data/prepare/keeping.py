@@ -34,8 +34,8 @@ def named_anew(kind: str) -> str:
 
 
 def dated(catalog: Catalog) -> list[Table]:
-    """The private tables with periods."""
-    return [table for table in catalog.tables.values() if table.per is not None and not table.public]
+    """The private tables whose rows have periods of their own."""
+    return [table for table in catalog.tables.values() if table.period is not None and not table.public]
 
 
 def open_runs(per: Per | None) -> Runs:

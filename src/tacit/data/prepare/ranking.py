@@ -20,6 +20,7 @@ from pathlib import Path
 from tacit.data.dialect import DUCKDB, Dialect
 from tacit.data.engine import ByHolder
 from tacit.data.prepare.packing import Keys, Packing
+from tacit.data.store import PERIOD
 from tacit.errors import StoreUnusable
 from tacit.files import replace_file
 from tacit.mechanisms.noise import bits
@@ -110,10 +111,15 @@ def ranking_key(folder: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Pairs (`tacit_link`, `tacit_holder`) by the name of their table, and the largest number of holders of one link."""
+    """Pairs (`tacit_link`, `tacit_holder`) by the name of their table, and the largest number of holders of one link.
+
+    If they are `dated`, each has a `tacit_period`, and one of them for each; `known` has those of periods that have not begun too.
+    """
 
     pairs: str
     most: int
+    dated: bool = False
+    known: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +141,7 @@ class Ranking:
     texts: frozenset[str] = frozenset()
     have_places: bool = False
     period: str = ""
+    led: bool = False  # whether the period is that of a pair, by which the rows are led to their units
 
     def ranked(self, staged: str, condition: str, look_ups: Sequence[LookUp]) -> ByHolder:
         """The query for the rows that the limit keeps, one for each owner (`tacit_holder`), each with its rank.
@@ -145,9 +152,11 @@ class Ranking:
         """
         columns = [*(["tacit_row"] if look_ups else []), *self._carried_columns()]
         rows, several = self._rows_with_places(staged, condition, columns), False
+        here = replace(self, period="") if self.led else self  # rows have no period before it is looked up
         for look_up in look_ups:
-            rows = self._join_owners(self._first(rows) if look_up.most > CROWD else rows, look_up.pairs, once=several)
-            several = several or look_up.most > 1
+            rows = here._join_owners(here._first(rows) if look_up.most > CROWD else rows, look_up, once=several)
+            several, here = several or look_up.most > 1, self if look_up.dated else here
+        columns = [*columns, *([PERIOD] if self.led else [])]
         kept, last = ", ".join([*columns, "tacit_holder", "tacit_rank"]), replace(self, packing=replace(self.packing, words=DUCKDB))
         return ByHolder(rows, lambda relation: f"SELECT {kept} FROM ({last._first(f'FROM {relation}')})")
 
@@ -213,10 +222,12 @@ class Ranking:
         rank = f"CAST({place} AS {self.packing.words.types.whole}) AS tacit_rank"
         return f"SELECT * FROM (SELECT *, {rank} FROM ({rows})) WHERE tacit_rank < {self.most}"
 
-    def _join_owners(self, rows: str, pairs: str, once: bool) -> str:
-        """SQL for the rows joined to their owners; deduplicated with `once`."""
-        carried = ", ".join(f"held.{column}" for column in ("tacit_row", *self._carried_columns(), "tacit_place"))
-        joined = f"({rows}) AS held JOIN {pairs} AS pairs ON held.tacit_holder = pairs.tacit_link"
+    def _join_owners(self, rows: str, look_up: LookUp, once: bool) -> str:
+        """SQL for the rows joined to their owners, one row for each period of theirs; deduplicated with `once`."""
+        dated = (PERIOD,) if self.led and self.period else ()
+        carried = ", ".join(f"held.{column}" for column in ("tacit_row", *self._carried_columns(), "tacit_place", *dated))
+        carried += f", pairs.{PERIOD}" if self.led and look_up.dated else ""
+        joined = f"({rows}) AS held JOIN {look_up.pairs} AS pairs ON held.tacit_holder = pairs.tacit_link"
         return f"SELECT {'DISTINCT ' if once else ''}{carried}, pairs.tacit_holder FROM {joined}"
 
     def _as_text(self, key: str) -> str:

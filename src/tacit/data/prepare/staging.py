@@ -105,6 +105,8 @@ def read(workshop: Workshop, catalog: Catalog, table: Table, wanted: Wanted, sel
 def _kinds(table: Table, as_written: bool = False) -> dict[str, Kind | OnGrid]:
     """The kinds of the columns; a source of texts places plain numbers on their grid, unless they are to be shown as written."""
     kinds: dict[str, Kind | OnGrid] = {key: column.kind for key, column in table.columns.items()}
+    if table.source.kind == "postgres":  # a moment in words has its offset
+        return kinds | {key: "text" for key, column in table.columns.items() if column.zone is not None}
     if table.source.kind not in OF_TEXTS:
         return kinds
     numbers = [column for column in table.columns.values() if column.kind == "number"]

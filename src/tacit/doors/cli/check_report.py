@@ -68,7 +68,10 @@ def _about_periods(catalog: Catalog) -> Iterator[str]:
         lifetime = f"epsilon {decimal_text(per.lifetime[0])}, delta {decimal_text(per.lifetime[1])}"
         yield f"a person, with all rows of all periods and tables, is protected at {lifetime} too: both promises hold at once"
     for table in catalog.tables.values():
-        if not table.public and table.period is None:
+        if table.period_of is not None:
+            led = key_text([table.period_of.name])
+            yield f"{key_text([table.name])} has no period of its own: a row has that of the row of {led} that it leads to"
+        elif not table.public and table.period is None:
             how = "only the budget of a lifetime covers it" if per.lifetime else "it cannot be asked without a budget of a lifetime"
             yield f"{key_text([table.name])} has no period: {how}"
 
