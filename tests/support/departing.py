@@ -32,6 +32,7 @@ from tacit.release.elsewhere.packed import packed
 from tacit.session import DataSet
 from tacit.session import open as open_data
 
+SPINNING = 4  # threads of an engine at work in this process
 ASKED = Request(Fraction(1))
 Work = Callable[[str], float]  # the seconds that an engine takes for the text of a question; negative if it fails after them
 
@@ -158,6 +159,13 @@ def _told(told: tuple[bytes, bytes], number: int) -> tuple[bytes, int, bytes]:
 
 def _take(seconds: float, spins: bool) -> None:
     until = time.monotonic() + seconds
-    while spins and time.monotonic() < until:
-        sum(range(1000))
+    if spins:
+        others = [threading.Thread(target=_spin, args=(until,)) for _ in range(SPINNING)]
+        for other in others:
+            other.start()
     time.sleep(max(0.0, until - time.monotonic()))
+
+
+def _spin(until: float) -> None:
+    while time.monotonic() < until:
+        sum(range(1000))

@@ -184,6 +184,11 @@ class Ledger:
         """The entry for a paid question that did not finish; after too many of them no further question is admitted."""
         return self._write(lambda page: selling.record_unfinished(page, granted, reason, self.caps))
 
+    @property
+    def late_replies(self) -> Mapping[str, int]:
+        """How many late replies each analyst had since the data owner last resumed."""
+        return next(iter(self.entries(first=self.head.number))).late
+
     def late(self, number: int) -> Entry:
         """The entry that says that the reply to a paid one leaves late; after too many of them no further question is admitted."""
         return self._write(lambda page: page.append(late_entry(page, self.policy.budget, number)))

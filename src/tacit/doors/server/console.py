@@ -281,8 +281,13 @@ def overview(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
         for entry in entries
         if entry.kind in ("spend", "recall", "failure", "resume")
     ]
-    facts = {"cap": amounts(whole.epsilon, whole.delta), "spent": _epsilon(spent.epsilon), "questions": head.questions}
+    facts: dict[str, Any] = {
+        "cap": amounts(whole.epsilon, whole.delta),
+        "spent": _epsilon(spent.epsilon),
+        "questions": head.questions,
+    }
     facts |= {"left": decimal_text(left.epsilon), "failures": head.failures, "number": head.number}
+    facts["late"] = dict(ledger.late_replies)
     facts |= _in_periods(ledger)
     return as_json({**facts, "analysts": analysts, "entries": listed, "now": moment(office.accounts.now())})
 
