@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tacit.doors.server import leaving
 from tacit.doors.server.analysts import FIRST, FORMS
-from tacit.doors.server.leaving import FILLING, LEAST, TICK, TIMED, filled, size_of
+from tacit.doors.server.leaving import FILLING, LEAST, TICK, TIMED, fill, size_of
 from tacit.doors.server.settings import cores_of
 from tacit.evidence.attacks.reply_times import Sides
 
@@ -24,13 +24,13 @@ SIZES = [LEAST * 4**place for place in range(12)]
 
 @given(length=st.integers(1, 200_000), media=st.sampled_from(sorted(FILLING)))
 def test_bodies_of_one_size_class_have_one_length(length: int, media: str) -> None:
-    assert len(filled(f"{media}; charset=utf-8", b"1" * length)) == next(size for size in SIZES if size >= length)
+    assert len(fill(f"{media}; charset=utf-8", b"1" * length)) == next(size for size in SIZES if size >= length)
 
 
 @pytest.mark.parametrize("form", ["json", "exact", "svg", "arrow"])
 def test_a_filled_body_is_read_as_before(form: str) -> None:
     reply = FORMS[form](FIRST)
-    body = filled(reply.media, reply.body)
+    body = fill(reply.media, reply.body)
     assert body.startswith(reply.body)
     assert len(body) in SIZES
     if form in ("json", "exact"):
@@ -43,7 +43,7 @@ def test_a_filled_body_is_read_as_before(form: str) -> None:
 
 @pytest.mark.parametrize("media", ["text/csv; charset=utf-8", "application/vnd.tacit.certificate+json"])
 def test_what_has_no_room_for_it_is_sent_as_it_is(media: str) -> None:
-    assert filled(media, b"n\n1\n") == b"n\n1\n"
+    assert fill(media, b"n\n1\n") == b"n\n1\n"
 
 
 def sent(body: bytes, media: bytes = b"application/json", state: dict[str, Any] | None = None) -> tuple[list[Any], float]:
@@ -54,7 +54,7 @@ def sent(body: bytes, media: bytes = b"application/json", state: dict[str, Any] 
         messages.append((time.monotonic(), message))
 
     async def reply() -> None:
-        later = leaving.leaving({"state": state or {}}, send)
+        later = leaving.sender({"state": state or {}}, send)
         headers = [(b"content-type", media), (b"content-length", str(len(body)).encode())]
         await later({"type": "http.response.start", "status": 200, "headers": headers})
         await later({"type": "http.response.body", "body": body})
@@ -100,7 +100,7 @@ def told_apart(size: Callable[[bytes], int]) -> float:
 
 
 def test_lengths_tell_nothing_within_a_size_class() -> None:
-    assert told_apart(lambda body: len(filled("application/json", body))) == 0.5
+    assert told_apart(lambda body: len(fill("application/json", body))) == 0.5
 
 
 def test_a_plant_without_filling_is_caught() -> None:

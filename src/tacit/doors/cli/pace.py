@@ -50,7 +50,7 @@ class Timed:
         return self.took / self.stated
 
 
-def timed(folder: Path) -> Iterator[Timed]:
+def measurements(folder: Path) -> Iterator[Timed]:
     """The times of the questions on a generated hospital in a folder."""
     place = build(folder)
     text = place.read_text("utf-8").replace(f"= {2 * PATIENTS * MOST_VISITS}\n", f"= {PATIENTS * MOST_VISITS}\n")
@@ -60,7 +60,7 @@ def timed(folder: Path) -> Iterator[Timed]:
         data.begin_scratch("the pace of this machine")
         data.session("ana").sql(QUESTIONS[1], epsilon=Fraction(1, 100))  # what is loaded with the first question is loaded once
         for question in QUESTIONS:
-            yield Timed(question, max(_times(data, question)), stated(data, question))
+            yield Timed(question, max(_times(data, question)), stated_work(data, question))
 
 
 @contextmanager
@@ -75,7 +75,7 @@ def _register_in(folder: Path) -> Iterator[None]:
         os.environ.update({} if before is None else {STATE: before})
 
 
-def stated(data: DataSet, question: str) -> float:
+def stated_work(data: DataSet, question: str) -> float:
     """The milliseconds that the worst work of a question states at a pace of 1, with what is beside it."""
     asked = parse(question)
     return float(worst(rewrite(asked, data.as_prepared, data.public)).steps + BESIDE) / 10**6
@@ -88,13 +88,13 @@ def _times(data: DataSet, question: str) -> Iterator[float]:
         yield 1000 * (time.monotonic() - before)
 
 
-def proposed(found: list[Timed]) -> Fraction:
+def proposal(times: list[Timed]) -> Fraction:
     """The pace to declare: that of the slowest question with room, in halves, and never below a half.
 
-    >>> proposed([Timed("", 30.0, 40.0), Timed("", 100.0, 90.0)])
+    >>> proposal([Timed("", 30.0, 40.0), Timed("", 100.0, 90.0)])
     Fraction(5, 2)
     """
-    return max(STEP, ceil(Fraction(ROOM * max(each.ratio for each in found)) / STEP) * STEP)
+    return max(STEP, ceil(Fraction(ROOM * max(each.ratio for each in times)) / STEP) * STEP)
 
 
 def as_declared(pace: Fraction) -> str:

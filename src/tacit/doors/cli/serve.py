@@ -55,10 +55,8 @@ def serve(
     without_sandbox: Annotated[
         bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
     ] = False,
-    show_clock: Annotated[
-        bool | None,
-        typer.Option("--show-clock/--hide-clock", help="Show how long work takes, or hide it; hidden beyond loopback by default."),
-    ] = None,
+    show_clock: Annotated[bool, typer.Option("--show-clock", help="Let the time and size of replies follow the work.")] = False,
+    hide_clock: Annotated[bool, typer.Option("--hide-clock", help="Hide the clock on loopback, too.")] = False,
     pace: Annotated[bool, typer.Option("--pace", help="With --check: measure generated data, and propose a pace.")] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
@@ -79,25 +77,33 @@ def serve(
     held, owners = protections(), _users(users)
     if pace and not check:
         raise InvalidInput("--pace measures this machine and serves nothing; give --check too")
-    if pace:
-        _print_pace(as_json)
-        return
     if check:
-        _print_protections(held, as_json, owners)
+        (_print_pace if pace else partial(_print_protections, held, users=owners))(as_json)
         return
-    how = How(held, owners, engines, without_sandbox, show_clock)
     if opened and not demo:
         raise InvalidInput("--open shows the demonstration; give --demo too, or open the address of the server in a browser")
-    if opened:
-        with _hospital(opens=True) as (place, shown):
-            _run(place, Settings("127.0.0.1", port), how, shown)
-        return
+    how = How(held, owners, engines, without_sandbox, _shows_clock(show_clock, hide_clock))
     if demo:
-        with _hospital() as (place, shown):
-            _run(place, Settings("127.0.0.1", port, (), place.parent / CERTIFICATE, place.parent / KEY), how, shown)
+        _serve_hospital(port, how, opened)
         return
     proxies = tuple(forwarded_by or ())
     _run(find_catalog(catalog), Settings(host, port, tuple(name or ()), cert, key, behind_proxy, proxies, per_address), how)
+
+
+def _shows_clock(show: bool, hide: bool) -> bool | None:
+    """Whether the clock is shown; None if neither is asked for, so that it is shown on loopback alone."""
+    if show and hide:
+        raise InvalidInput("--show-clock and --hide-clock are both given; leave one of them out")
+    return show if show or hide else None
+
+
+def _serve_hospital(port: int, how: How, opened: bool) -> None:
+    """The demonstration, until it is stopped."""
+    from tacit.doors.server.settings import Settings
+
+    with _hospital(opens=opened) as (place, shown):
+        files = () if opened else (place.parent / CERTIFICATE, place.parent / KEY)
+        _run(place, Settings("127.0.0.1", port, (), *files), how, shown)
 
 
 def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
@@ -194,7 +200,7 @@ def _users(given: str) -> Users:
     return front, clerk, engine
 
 
-def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> None:
+def _print_protections(held: dict[str, bool], as_json: bool, *, users: Users) -> None:
     from rich.table import Table
 
     from tacit.doors.server.sandbox.check import PROTECTIONS, suffices
@@ -212,15 +218,15 @@ def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> No
 
 def _print_pace(as_json: bool) -> None:
     """The times of generated questions on this machine, and the line of the catalog that follows."""
-    from tacit.doors.cli.pace import as_declared, proposed, timed
+    from tacit.doors.cli.pace import as_declared, measurements, proposal
 
     with TemporaryDirectory(prefix="tacit-pace-") as folder:
-        found = list(timed(Path(folder)))
-    pace = proposed(found)
+        times = list(measurements(Path(folder)))
+    pace = proposal(times)
     if as_json:
-        print_json({"pace": float(pace), "questions": [asdict(each) for each in found]})
+        print_json({"pace": float(pace), "questions": [asdict(each) for each in times]})
         return
-    for each in found:
+    for each in times:
         say(f"{each.took:7.1f} ms, where the worst work states {each.stated:7.1f}: {each.question}")
     say(f"\nFor tacit.toml, if the machine is as busy now as it usually is:\n\n{as_declared(pace)}")
 

@@ -22,7 +22,7 @@ Send = Callable[[], None]
 
 @dataclass(slots=True)
 class Departures:
-    """Replies that wait for their time. One thread, which sleeps while there is none."""
+    """Replies that wait for their time: one thread, which sleeps until the next one is due."""
 
     clock: Callable[[], float] = time.monotonic
     _heap: list[tuple[float, int, Send]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Departures:
         """Let a reply leave at the end of its stay; one that was not paid for leaves at once, and after the one that it repeats."""
         due = stay.settle()
         if due is not None:
-            self.at(due, lambda: self._left(stay, send))
+            self.at(due, lambda: self._depart(stay, send))
             return
         with self._news:
             waits = stay.first is not None and not stay.first.is_over
@@ -59,7 +59,7 @@ class Departures:
                 self._thread.start()
             self._news.notify()
 
-    def _left(self, stay: Stay, send: Send) -> None:
+    def _depart(self, stay: Stay, send: Send) -> None:
         try:
             send()
         finally:

@@ -32,7 +32,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from tacit.doors.server.calls import CONNECTION, Reply
-from tacit.doors.server.leaving import leaving
+from tacit.doors.server.leaving import sender
 from tacit.doors.server.problems import problem
 from tacit.doors.server.settings import Crowd, Settings, forwarded, origin_of
 
@@ -86,7 +86,7 @@ class Gate:
         if scope["type"] != "http":
             return
         started = False
-        send = leaving(scope, send) if self.hides_clock else send
+        send = sender(scope, send) if self.hides_clock else send
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started

@@ -28,8 +28,8 @@ FILLING: Mapping[str, bytes] = {
 }
 
 
-def leaving(scope: Message, send: Send) -> Send:
-    """What sends the reply to a request: filled up, and not before the next tick unless it is timed already."""
+def sender(scope: Message, send: Send) -> Send:
+    """The `send` of a request whose reply is filled up, and does not leave before the next tick unless it is timed already."""
     started: list[Message] = []
 
     async def send_later(message: Message) -> None:
@@ -39,7 +39,7 @@ def leaving(scope: Message, send: Send) -> Send:
         if started:
             start = started.pop()
             if not message.get("more_body", False):
-                message = {**message, "body": filled(media_of(start), message.get("body", b""))}
+                message = {**message, "body": fill(media_of(start), message.get("body", b""))}
                 start = {**start, "headers": _with_length(start["headers"], len(message["body"]))}
             if not scope.get("state", {}).get(TIMED):
                 await asyncio.sleep(to_the_next_tick(time.monotonic()))
@@ -58,10 +58,10 @@ def to_the_next_tick(now: float) -> float:
     return TICK - now % TICK
 
 
-def filled(media: str, body: bytes) -> bytes:
+def fill(media: str, body: bytes) -> bytes:
     """A body of the least size that it fits into; as it is, if its form has no room for that, or if it is empty.
 
-    >>> [len(filled("application/json", b"1" * number)) for number in (0, 1, 1024, 1025, 20_000)]
+    >>> [len(fill("application/json", b"1" * number)) for number in (0, 1, 1024, 1025, 20_000)]
     [0, 1024, 1024, 4096, 65536]
     """
     filling = FILLING.get(media.partition(";")[0].strip().lower())
@@ -69,7 +69,7 @@ def filled(media: str, body: bytes) -> bytes:
 
 
 def size_of(length: int) -> int:
-    """The least size of at least so many bytes."""
+    """The least size for a number of bytes."""
     size = LEAST
     while size < length:
         size *= TIMES
@@ -83,5 +83,5 @@ def media_of(start: Message) -> str:
 
 
 def _with_length(headers: Any, length: int) -> list[tuple[bytes, bytes]]:
-    named = [(name, value) for name, value in headers if name != b"content-length"]
-    return [*named, (b"content-length", str(length).encode())]
+    others = [(name, value) for name, value in headers if name != b"content-length"]
+    return [*others, (b"content-length", str(length).encode())]

@@ -1,12 +1,12 @@
 """The stay of a question at an engine, where a server hides its clock: public times alone, from the grant of the engine on.
 
     granted     the engine is held, before anything is paid for; later times follow from here and from rungs (query/price/work.py)
-    collected   three quarters of a rung later, whoever asked looks at what the engine has said; nothing is read before
+    collected   three quarters of a rung later the clerk looks whether the engine has replied; it reads nothing before
     left        one rung after the grant the reply leaves, and the engine is free for another question
 
 So no reply, failure or end of an engine is noticed before its public time: not by whoever asked, and not by others, who see
-engines, entries of the ledger and the work of the clerk. What is not there at its time is looked for, or leaves, when the stay is
-twice as long: at the next rung. server.md has the argument.
+engines, entries of the ledger and the work of the clerk. A reply that is not there at its time is looked for, or leaves, when the stay
+is twice as long: at the next rung. server.md has the argument.
 """
 
 from __future__ import annotations
