@@ -22,8 +22,7 @@ from typing import Any
 from shared_pool import shared_pool
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.doors.server.calls import Call, Reply, call_written, reply_read
-from tacit.doors.server.clerk import FrontLine
-from tacit.doors.server.departures import Departures
+from tacit.doors.server.clerk import Departures, FrontLine
 from tacit.doors.server.desk import Desk, desk
 from tacit.doors.server.engine import Answering, derived
 from tacit.query.price.quote import Request

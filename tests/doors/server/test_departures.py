@@ -25,7 +25,7 @@ from chance import auc_limit
 from departing import Clerk, clerk_of
 from neighbouring import CATALOG, OTHERS, VICTIM, write_world
 from tacit.doors.server.calls import Reply
-from tacit.doors.server.departures import Departures
+from tacit.doors.server.clerk import Departures
 from tacit.errors import TooManyFailures
 from tacit.evidence.attacks.reply_times import Sides
 from tacit.query.price import work

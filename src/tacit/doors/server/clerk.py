@@ -12,19 +12,22 @@ import signal
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from pathlib import Path
+from threading import Condition, Thread
 from typing import NoReturn, Protocol
 
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.spark.connect import unreachable
 from tacit.doors.server.analysts import load_forms
 from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
-from tacit.doors.server.departures import Departures
 from tacit.doors.server.problems import problem
 from tacit.doors.server.requests import elsewhere, engine_ended, lift
 from tacit.doors.server.sandbox.database import places_of, settled
@@ -45,9 +48,10 @@ from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import EMBEDDED
 from tacit.query.engines.spark.reasons import SILENT, unpacked_reason
+from tacit.release.elsewhere.facts import Cluster
 from tacit.release.elsewhere.frames import CALL, REPLY, Malformed, framed, receive
-from tacit.release.elsewhere.pool import Caller, Cluster, Pool
-from tacit.release.elsewhere.stays import STAY
+from tacit.release.elsewhere.pool import Caller, Pool
+from tacit.release.elsewhere.stays import STAY, Stay
 from tacit.release.once import LOG, noted
 from tacit.session import DataSet
 
@@ -242,3 +246,74 @@ class FrontLine:
             pass
         finally:
             self._room.release()
+
+
+# --- departures --------------------------------------------------------------------------------------------------------------
+
+
+Send = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Departures:
+    """When replies leave: those that were paid for by a timer, at the end of their stay at an engine; all others at once.
+
+    The timer is one thread, which sleeps until the next reply is due, and holds replies that are written already. So no thread that
+    works waits for a departure, and none is late because others are at work. The engine of a stay is given back when its reply has
+    left. A repetition of a question that its analyst has paid for leaves after the reply that it repeats. The front lets all others
+    leave on public ticks (leaving.py).
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    _heap: list[tuple[float, int, Send]] = field(default_factory=list)
+    _numbers: count[int] = field(default_factory=count)
+    _news: Condition = field(default_factory=Condition)
+    staying: dict[int, Stay] = field(default_factory=dict)
+    _after: dict[int, list[Send]] = field(default_factory=dict)  # by the stay that has not left, what leaves after it
+    _thread: Thread | None = None
+
+    def stay(self) -> Stay:
+        """The stay of a new call."""
+        return Stay(self.clock, staying=self.staying)
+
+    def leave(self, stay: Stay, send: Send) -> None:
+        """Let a reply leave at the end of its stay; one that was not paid for leaves at once, and after the one that it repeats."""
+        due = stay.settle()
+        if due is not None:
+            self.at(due, lambda: self._depart(stay, send))
+            return
+        with self._news:
+            waits = stay.first is not None and not stay.first.is_over
+            if waits:
+                self._after.setdefault(id(stay.first), []).append(send)
+        stay.leave()
+        if not waits:
+            send()
+
+    def at(self, due: float, send: Send) -> None:
+        """Do something at a moment, on the thread of the timer."""
+        with self._news:
+            heappush(self._heap, (due, next(self._numbers), send))
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="departures", daemon=True)
+                self._thread.start()
+            self._news.notify()
+
+    def _depart(self, stay: Stay, send: Send) -> None:
+        try:
+            send()
+        finally:
+            with self._news:
+                stay.end()
+                after = self._after.pop(id(stay), [])
+            for each in after:
+                each()
+
+    def _run(self) -> None:
+        while True:
+            with self._news:
+                while not self._heap or (wait := self._heap[0][0] - self.clock()) > 0:
+                    self._news.wait(wait if self._heap else None)
+                _, _, send = heappop(self._heap)
+            with suppress(Exception):  # no reply keeps others from leaving; whatever it was, its connection has ended
+                send()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Protocol
@@ -93,3 +93,12 @@ def description_in(content: bytes) -> tuple[StoreInfo, str]:
         raise Malformed("versions of another form")
     in_periods = {"begun": begun and (begun[0], begun[1]), "versions": tuple(tuple(each) for each in versions)}
     return StoreInfo(**(told | {"public": public} | in_periods)), pricing
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The words for data on a cluster: the reason in the byte of a failure, silence, and a cluster that cannot be reached."""
+
+    reason: Callable[[bytes], str] = lambda _: ""
+    silence: str = ""
+    away: Callable[[], StoreUnusable] = lambda: unusable(b"")

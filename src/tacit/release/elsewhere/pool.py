@@ -29,7 +29,7 @@ from tacit.query.intervals.bands import Noisy
 from tacit.query.price.quote import Quote
 from tacit.query.price.work import rung_of
 from tacit.query.question import Question
-from tacit.release.elsewhere.facts import HeldFacts, description_in, unusable
+from tacit.release.elsewhere.facts import Cluster, HeldFacts, description_in, unusable
 from tacit.release.elsewhere.frames import ASK, FAILED, GRACE, START, TOLD, UNUSABLE, Form, Line, read, written
 from tacit.release.elsewhere.packed import Sent, released_by
 from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of, request_written
@@ -56,15 +56,6 @@ class Caller:
     waits: Callable[[], None] = lambda: None
     away: Callable[[], AbstractContextManager[Any]] = nullcontext
     ended: Callable[[], None] = lambda: None
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """The words for data on a cluster: the reason in the byte of a failure, silence, and a cluster that cannot be reached."""
-
-    reason: Callable[[bytes], str] = lambda _: ""
-    silence: str = ""
-    away: Callable[[], StoreUnusable] = lambda: unusable(b"")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,8 +5,8 @@
     left        one rung after the grant the reply leaves, and the engine is free for another question
 
 So no reply, failure or end of an engine is noticed before its public time: not by whoever asked, and not by others, who see
-engines, entries of the ledger and the work of the clerk. A reply that is not there at its time is looked for, or leaves, when the stay
-is twice as long: at the next rung. server.md has the argument.
+engines, entries of the ledger and the work of the clerk. A reply that is not there at its time is looked for, or leaves, when the
+stay is twice as long: at the next rung. server.md has the argument.
 """
 
 from __future__ import annotations
