@@ -215,7 +215,8 @@ class Entry:
             resume   the curator looked into the failures, and counts them from zero again
             late     the reply to entry `about` left later than its rung (query/price/work.py)
             order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
-            format   entries before it are of an older format
+            decision a curator decided on a question of an analyst, which `details` names: approvals.py
+    format   entries before it are of an older format
     """
 
     ledger: str
@@ -257,8 +258,7 @@ class Entry:
     @property
     def late(self) -> Mapping[str, int]:
         """How many late replies each analyst had since the data owner last resumed."""
-        late: Mapping[str, int] = self.more.get(LATE, {})
-        return late
+        return dict(self.more.get(LATE, {}))
 
     @property
     def is_spent(self) -> bool:
@@ -338,7 +338,7 @@ def entry_from(text: str) -> Entry:
 # --- fields that only some entries have --------------------------------------------------------------------------------------
 
 
-TOKENS, PERIODS, ORDERS, LATE = "tokens", "periods", "orders", "late"
+TOKENS, PERIODS, ORDERS, LATE, APPROVED = "tokens", "periods", "orders", "late", "approved"
 
 
 def _charged_json(charged: Charged) -> dict[str, Any]:
@@ -410,10 +410,11 @@ MORE: Mapping[str, Form] = {
     PERIODS: Form(_in_periods_json, _in_periods_from),
     ORDERS: Form(_at_orders_json, _at_orders_from),
     LATE: Form(dict, lambda late: {str(name): _count(number) for name, number in late.items()}),
+    APPROVED: FORMS["int"],  # the entry of the decision that the spend needed
 }
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
-TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal
+TOKEN, APPROVAL = "token ", "approval "  # how keys of narrow tokens and decisions begin; the key of a question is hexadecimal
 
 
 def token_key(number: int) -> str:

@@ -312,10 +312,11 @@ def late(catalog: CatalogOption = None, as_json: AsJson = False) -> None:
 
     Example: tacit ledger late
     """
+    from tacit.accounting.ledger.statement import late_replies
     from tacit.accounting.ledger.units import LATE_OF_ANALYST, LATE_OF_DATA_SET
     from tacit.session import open as open_data
 
-    counts = dict(open_data(find_catalog(catalog)).ledger.late_replies)
+    counts = late_replies(open_data(find_catalog(catalog)).ledger)
     if as_json:
         print_json({"late": counts, "most_of_an_analyst": LATE_OF_ANALYST, "most": LATE_OF_DATA_SET})
         return
