@@ -85,6 +85,7 @@ class Plant(StrEnum):
     copies = "copies"
     places = "places"
     rare = "rare"
+    order = "order"
 
 
 def verify(
