@@ -42,6 +42,9 @@ MetricsGroup = Annotated[
 ForwardedBy = Annotated[
     list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
 ]
+WithoutSandbox = Annotated[
+    bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
+]
 
 
 def serve(
@@ -58,9 +61,7 @@ def serve(
         str, typer.Option("--users", metavar="FRONT,CLERK,ENGINE", help="Users that root gives the processes to.")
     ] = "",
     check: Annotated[bool, typer.Option("--check", help="Print which protections hold on this machine, and stop.")] = False,
-    without_sandbox: Annotated[
-        bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
-    ] = False,
+    without_sandbox: WithoutSandbox = False,
     show_clock: Annotated[bool, typer.Option("--show-clock", help="Let the time and size of replies follow the work.")] = False,
     hide_clock: Annotated[bool, typer.Option("--hide-clock", help="Hide the clock on loopback, too.")] = False,
     pace: Annotated[bool, typer.Option("--pace", help="With --check: measure generated data, and propose a pace.")] = False,
