@@ -30,9 +30,10 @@ from tacit.accounting.ledger.caps import (
 from tacit.accounting.ledger.caps import (
     Sums as Totals,
 )
-from tacit.accounting.ledger.entries import ORDERS, PERIODS, AtOrders, Entry, InPeriods, hash_of
-from tacit.accounting.ledger.units import Policy
-from tacit.errors import BudgetExceeded, NotAllowed, UnitsChanged
+from tacit.accounting.ledger.changes import REPLACED, Regrouped, calendar_of_text, nest
+from tacit.accounting.ledger.entries import IN_FORCE, ORDERS, PERIODS, AtOrders, Entry, InPeriods, hash_of
+from tacit.accounting.ledger.units import Policy, Units, dated_unit
+from tacit.errors import BudgetExceeded, InvalidInput, NotAllowed, UnitsChanged
 from tacit.privacy.catalog import Analyst
 from tacit.privacy.periods import Calendar, Run, Runs, merged, named
 
@@ -216,7 +217,7 @@ class Account:
         other = f"ask about {named(enough, calendar)}, which have enough, " if enough else "ask with a smaller epsilon, "
         return BudgetExceeded(
             f"{cap.whose} does not admit this question in {named(short or runs, calendar)}: {what}",
-            remedy=f"{other}or ask the data owner to raise {cap.declared} in tacit.toml",
+            remedy=f"{other}or ask the data owner to raise {cap.declared} in tacit.toml and to accept that: tacit ledger budget",
             argument="epsilon",
         )
 
@@ -402,7 +403,7 @@ def first_in_periods(
     """The first offer that the caps admit in every period of a charge, and what its entry says of them."""
     caps, analyst, shared, sums = asked
     admitted, price = held_of(read, caps, analyst, charge.runs).first(offers, charge, sums, shared)
-    return admitted, {PERIODS: in_periods(caps.policy, charge, price)}
+    return admitted, {PERIODS: in_periods(caps.policy, charge, price), IN_FORCE: caps.policy.declared}
 
 
 def most_questions(policy: Policy, charge: Charge | None) -> int:
@@ -410,13 +411,57 @@ def most_questions(policy: Policy, charge: Charge | None) -> int:
     return NO_END if charge is not None and charge.runs else policy.questions_at_most
 
 
-def require_nothing_paid(texts: Mapping[str, str], policy: Policy, questions: int) -> None:
-    """Refuse other units, where either the old or the new ones have periods, after the first question was paid for."""
-    if questions and (policy.per is not None or any(name.startswith(" ") for name in texts)):
-        raise UnitsChanged(
-            "prices that were paid for periods have no price for other units, and none of whole persons has one for periods",
-            remedy="declare per, zone and period as before, or begin the budget of each period in another data set",
+def regrouped_by(counted: Units, policy: Policy, steps: int) -> Regrouped | None:
+    """The change of periods that a catalog declares, after something was paid for; None if there are none, and were none.
+
+    Finer periods are restated for coarser ones, and whole persons for periods. Everything else is refused.
+    """
+    old, new = ({table: dated_unit(text) for table, text in units.private} for units in (counted, policy.units))
+    before = {unit[2] for unit in old.values()} - {None}
+    if policy.per is None and not before:
+        return None
+    if policy.per is None:
+        raise _refused("the budget was one of each period, and is not any more")
+    calendar = policy.per.calendar
+    if not before:
+        if not begun_of(policy):
+            raise UnitsChanged("no period has begun, by the prepared data", remedy="run first: tacit prepare --through PERIOD")
+        return Regrouped(None, calendar.text, REPLACED, begun_of(policy))
+    for table, (unit, period, _, zone) in new.items():
+        was = old.get(table)
+        parts = [] if was is None else [(was[0], unit, "unit"), (was[1], period, "period"), (was[3], zone, "zone")]
+        if was is None or (other := next((word for one, now, word in parts if one != now), None)) is not None:
+            raise _refused(f"{table} is a new private table" if was is None else f"the {other} of {table} has changed")
+    (known, *others) = sorted({str(old[table][2]) for table in new})
+    if others or steps != 1:
+        raise (
+            _refused("tables had different periods")
+            if others
+            else InvalidInput(
+                "steps must be 1 for the same persons with coarser periods: the steps of these follow from both calendars",
+                argument="steps",
+            )
         )
+    return None if known == calendar.text else Regrouped(known, calendar.text, 1)
+
+
+def settled(change: Regrouped | None, charged: Runs) -> Regrouped | None:
+    """A change of periods with its steps, by the periods that were ever charged; refused if one of these lies in several."""
+    if change is not None and change.old is None and charged:
+        raise _refused("periods were charged that no table declares")
+    if change is None or change.old is None:
+        return change
+    old, new = calendar_of_text(change.old), calendar_of_text(change.new)
+    if not nest(charged, old, new):
+        raise _refused(f"a {old.word} does not lie in one {new.word}: only finer periods are restated for coarser ones")
+    return replace(change, steps=change.needs(charged))
+
+
+def _refused(what: str) -> UnitsChanged:
+    return UnitsChanged(
+        f"{what}, and what was paid for periods has no price for that",
+        remedy="declare per, zone, period and unit as before; per may become coarser, such as a quarter after a month",
+    )
 
 
 def begun_of(policy: Policy) -> Runs:

@@ -34,6 +34,7 @@ from tacit.accounting.events import (
     ThresholdedKeys,
 )
 from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.ledger.changes import in_force_from, in_force_json, regrouped_from, regrouped_json
 from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
 from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import Neighbours, relation_from, relation_text
@@ -208,12 +209,12 @@ class Entry:
             spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
             answer   the answer to entry `about` left; `answer` is the hash of its text
             failure  entry `about` had no answer: it did not finish, and stays spent
-            recall   an analyst was given the answer to another one's question; it counts for that analyst alone. An answer
-                     about it follows, except in ledgers of earlier versions
-            adopt    the curator put this ledger in the place of another one, whose sums are carried over as the price
+            recall   an analyst was given the answer to another one's question; an answer about it follows, since format 2
+            adopt    this ledger took the place of another one, whose sums are carried over as the price
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
+            budget   the data owner accepted a raised budget, where it is one of each period (`more` has the field "in force")
             order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
             format   entries before it are of an older format
     """
@@ -409,6 +410,8 @@ MORE: Mapping[str, Form] = {
     TOKENS: Form(_charged_json, _charged_from),
     PERIODS: Form(_in_periods_json, _in_periods_from),
     ORDERS: Form(_at_orders_json, _at_orders_from),
+    (REGROUPED := "regrouped"): Form(regrouped_json, regrouped_from),
+    (IN_FORCE := "in force"): Form(in_force_json, in_force_from),
 }
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
@@ -416,11 +419,7 @@ TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key 
 
 
 def token_key(number: int) -> str:
-    """The key under which the last entry of a narrow token is noted.
-
-    >>> token_key(3)
-    'token 3'
-    """
+    """The key under which the last entry of a narrow token is noted."""
     return f"{TOKEN}{number}"
 
 

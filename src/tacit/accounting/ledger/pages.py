@@ -27,6 +27,7 @@ from tacit.accounting.ledger.chain import Reader, nothing, read_chain
 from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
     FORMAT,
+    IN_FORCE,
     NO_ORDERS,
     ORDERS,
     TOKEN,
@@ -191,6 +192,8 @@ def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Acco
     digest = digest_of_texts(books.texts_with(changed, pages))
     orders = what.pop("orders", last.orders)
     told: dict[str, Any] = {**same, **counts, "accounts": digest, "cap": cap, **what}
+    if IN_FORCE in last.more:
+        told["more"] = {IN_FORCE: last.more[IN_FORCE], **told.get("more", {})}
     if orders != NO_ORDERS:
         more = told.get("more", {})
         told["more"] = {**more, ORDERS: at_orders(orders, told["price"], more.get(CHARGED))}
