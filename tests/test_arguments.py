@@ -236,6 +236,7 @@ MECHANISMS: dict[type, dict[str, Any]] = {
     tacit.SmoothQuantile: {"epsilon": 1, "q": 0.5, "lower": 0, "upper": 10, "step": 1},
     tacit.SmoothTrimmedMean: {"epsilon": 1, "trim": 2, "lower": 0, "upper": 10, "step": 1},
     tacit.KeyThreshold: {"epsilon": 1, "delta": 1e-6, "max_groups": 3},
+    tacit.GaussianKeyThreshold: {"rho": 0.03, "delta": 1e-6, "max_groups": 3},
     tacit.SparseVector: {"sensitivity": 1, "threshold": 3, "positives": 2, "epsilon_threshold": 1, "epsilon_answers": 1},
     tacit.RandomizedResponse: {"epsilon": 1},
     tacit.DirichletResampling: {"blocks": 3, "noise": 4, "draws": 5},

@@ -41,6 +41,7 @@ EXPORTED = [
     "DirichletResampling",
     "Exponential",
     "Gaussian",
+    "GaussianKeyThreshold",
     "Interval",
     "KeyThreshold",
     "Laplace",

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tacit.mechanisms.quantile.interval import QuantileWithInterval
     from tacit.mechanisms.quantile.quantile import Quantile
     from tacit.mechanisms.randomized_response import RandomizedResponse
-    from tacit.mechanisms.selection import KeyThreshold
+    from tacit.mechanisms.selection import GaussianKeyThreshold, KeyThreshold
     from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
     from tacit.mechanisms.sparse_vector import SparseVector
     from tacit.privacy.interval import Interval
@@ -64,6 +64,7 @@ __all__ = [
     "DirichletResampling",
     "Exponential",
     "Gaussian",
+    "GaussianKeyThreshold",
     "Interval",
     "KeyThreshold",
     "Laplace",
@@ -126,7 +127,7 @@ _HOMES = {
     "tacit.mechanisms.quantile.quantile": ("Quantile",),
     "tacit.mechanisms.quantile.interval": ("QuantileWithInterval",),
     "tacit.mechanisms.randomized_response": ("RandomizedResponse",),
-    "tacit.mechanisms.selection": ("KeyThreshold",),
+    "tacit.mechanisms.selection": ("GaussianKeyThreshold", "KeyThreshold"),
     "tacit.mechanisms.smooth.estimates": ("SmoothQuantile", "SmoothTrimmedMean"),
     "tacit.mechanisms.sparse_vector": ("SparseVector",),
     "tacit.privacy.interval": ("Interval",),

@@ -188,7 +188,7 @@ class Certificate:
             wrong = not calls or any(one != (what, listed["value"], listed["kind"]) for one in asked)
             refuse(wrong, f"a mechanism for a {what} releases another call")
             return text, 0, [(at, "call", call) for call in node["calls"]]
-        entries = 0 if moved is None else 1 if released.alone else moved.entries
+        entries = node.get("max_groups", 0) if moved is None else 1 if released.alone else moved.entries
         return text, whole(node, "dimension", 1) if kind == "running" else entries, [(at, what, place)]
 
     def price(self) -> None:

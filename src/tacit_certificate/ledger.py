@@ -25,7 +25,7 @@ from tacit_certificate.document import (
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
 SPENDING = ("spend", "recall", "adopt")
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", *SPENDING)
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "budget", *SPENDING)
 
 
 @dataclass
@@ -104,6 +104,7 @@ class Chain:
         if kind == "order" and order is not None:
             self.spent = orders.restated(entry, order, self.spent, self.texts[:-1])
         if kind == "units":
+            refuse("regrouped" in (entry.get("more") or {}), f"entry {number} restates periods, which this checker cannot derive")
             steps = int(rational(entry["details"]["steps"]))
             rho = self.spent.rho * (steps**2 if order is None else steps)
             least = Cost(self.spent.epsilon and self.spent.epsilon * steps, rho, self.spent.delta)

@@ -84,6 +84,7 @@ EVENTS = {
     "gaussian": "sensitivity scale delta neighbours",
     "smooth": "epsilon delta alpha beta gamma neighbours",
     "thresholded-keys": "epsilon delta max_groups threshold neighbours",
+    "gaussian-keys": "sensitivity scale delta max_groups threshold neighbours",
     "resampling": "epsilon delta neighbours",
     "adaptive-rounds": "epsilon rho delta neighbours",
     "batch": "events",
@@ -112,17 +113,20 @@ def alone(event: Node) -> tuple[Cost, str]:
     refuse(not 0 <= delta <= 1, "a delta lies between 0 and 1")
     if kind == "calibrated-gaussian":
         parts = [alone(part) for part in event["events"]]
-        alike = {(part["kind"], part["neighbours"]) for part in event["events"]} == {("gaussian", parts[0][1])}
-        refuse(not alike, "the events of a group are Gaussian noise, and count for one relation")
+        alike = {part["neighbours"] for part in event["events"]} == {parts[0][1]}
+        refuse(
+            not alike or not {part["kind"] for part in event["events"]} <= {"gaussian", "gaussian-keys"},
+            "the events of a group are Gaussian noise, and count for one relation",
+        )
         noise = sum((one for one, _ in parts), start=NOTHING)
         return Cost(positive(event, "epsilon"), noise.rho, delta + noise.delta), parts[0][1]
     refuse(kind not in EVENTS or "neighbours" not in EVENTS[kind], f"an unknown event: {str(kind)[:40]}")
     if kind == "adaptive-rounds":
         epsilon = None if event["epsilon"] is None else positive(event, "epsilon")
         return Cost(epsilon, positive(event, "rho"), delta), event["neighbours"]
-    if kind == "gaussian":
+    if kind in ("gaussian", "gaussian-keys"):
         rho = ratio(event) ** 2 / 2
-        return Cost(None, rho, delta + numbers.moved_up(delta, rho)), event["neighbours"]
+        return Cost(None, rho, delta + (numbers.moved_up(delta, rho) if kind == "gaussian" else 0)), event["neighbours"]
     epsilon = ratio(event) if kind == "laplace" else positive(event, "epsilon")
     rho = numbers.pure_rho(epsilon)[1]
     return Cost(epsilon, min(rho, epsilon**2 / 8) if kind == "bounded-range" else rho, delta), event["neighbours"]
@@ -155,7 +159,7 @@ def leaves(event: Node) -> Iterator[Node]:
 
 
 KINDS = {  # of mechanisms, by what they release
-    "keys": "key-threshold",
+    "keys": "key-threshold gaussian-keys",
     "moment": "laplace gaussian running",
     "margin": "added",
     "quantile": "quantile quantile-with-interval smooth-quantile tree",
@@ -205,7 +209,7 @@ def mechanism(released: Released) -> str:
     node, events, moved = released.node, released.events, released.sensitivity
     recorded(node, events, released.reach.change and node["kind"] != "smooth-quantile")  # which is for one that comes or goes
     if node["kind"] not in ("laplace", "gaussian", "running"):
-        return _keys(released) if node["kind"] == "key-threshold" else _drawn(released)
+        return _keys(released) if node["releases"] == "keys" else _drawn(released)
     if moved is None or (node["kind"] == "running" and released.part.private):
         raise Wrong("noise is added to sums alone, and running totals are over public periods")
     if node["kind"] == "running":
@@ -234,21 +238,28 @@ def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fractio
 def _keys(released: Released) -> str:
     """selection.md, (D): the chance that a group of one unit shows, in any of its groups, is at most delta."""
     node, event, most = released.node, released.events[0], whole(released.node, "max_groups", 1)
-    same = all(node[name] == event[name] for name in ("epsilon", "delta", "max_groups", "threshold"))
+    gaussian, twice = node["kind"] == "gaussian-keys", 2 if released.reach.change else 1
+    same = all(node[name] == event[name] for name in ("epsilon", "delta", "max_groups", "threshold") if name in event)
     refuse(
         not same or most < released.reach.units, f"one unit is in up to {released.reach.units} groups; the threshold is for {most}"
     )
-    epsilon, delta, threshold = released.of("epsilon"), released.of("delta"), whole(event, "threshold", 1)
-    scale = most * (2 if released.reach.change else 1) / epsilon
-    refuse(released.of("scale") != scale, "the scale of the noise on the numbers of units is groups / epsilon")
-    shows = numbers.laplace_tail_up(scale, threshold - 2) / 2  # P[1 + X >= threshold]
+    scale, delta, threshold = released.of("scale"), released.of("delta"), whole(event, "threshold", 1)
+    if gaussian:
+        noise(node, events=released.events, l1=0, l2_squared=most * twice)
+    else:
+        refuse(scale * released.of("epsilon") != most * twice, "the scale of the noise on the numbers of units is groups / epsilon")
+    tail = numbers.gaussian_tail_up if gaussian else numbers.laplace_tail_up
+    shows = tail(scale, threshold - 2) / 2 / (1 + gaussian * Fraction(1, 10**5))  # P[1 + X >= threshold], bounded that closely
     # of at most `most` groups none shows with a chance of (1 - shows)^most
     if most * shows > delta and 1 - numbers.exp(most * numbers.log(1 - shows)[0])[0] > delta:
         raise Wrong("the threshold is too low for delta")
     declared = [whole(fact, "min_people", 0) for fact in released.part.derived.limits.values()]
     people = max(released.part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog
     refuse(threshold < people or node["min_people"] != people, f"the threshold is below min_people, which is {people}")
-    return f"at most {most} groups of one unit, threshold {threshold} at epsilon {brief(epsilon)}, delta {brief(delta)}"
+    amount = "rho" if gaussian else "epsilon"
+    return (
+        f"at most {most} groups of one unit, threshold {threshold} at {amount} {brief(released.of(amount))}, delta {brief(delta)}"
+    )
 
 
 def _drawn(released: Released) -> str:

@@ -31,6 +31,7 @@ THEOREMS: list[tuple[events.Event, Loss]] = [
     (events.SmoothNoise(F(1), F(0), F(1, 4), F(1, 2), F(4)), Pure(1)),
     (events.SmoothNoise(F(1), F(1, 10**6), F(1, 2), F(1, 30), None), Approximate(1, 1e-6)),
     (events.ThresholdedKeys(F(1), F(1, 10**6), 1, 15), Approximate(1, 1e-6)),
+    (events.GaussianKeys(F(2), F(4), F(1, 10**6), 4, 15), Concentrated(F(1, 8), F(1, 10**6))),
     (events.Resampling(F(1), F(0)), Pure(1, CHANGE_ONE)),
     (events.Resampling(F(1), F(1, 10**6)), Approximate(1, 1e-6, CHANGE_ONE)),
     (events.Resampling(F(1), F(1, 10**6), ADD_REMOVE), Approximate(1, 1e-6)),

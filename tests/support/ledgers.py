@@ -14,6 +14,7 @@ from tacit.accounting.events import (
     CalibratedGaussian,
     Event,
     ExponentialChoice,
+    GaussianKeys,
     GaussianNoise,
     GaussianNoiseOne,
     LaplaceNoise,
@@ -68,6 +69,7 @@ single_events = st.one_of(
     st.builds(SmoothNoise, small, tiny, small, small, st.none() | st.just(Fraction(4)), st.just(UNIT)),
     st.builds(AdaptiveRounds, st.none() | small, small, tiny, st.just(UNIT)),
     st.builds(Resampling, small, tiny, st.just(UNIT)),
+    st.builds(GaussianKeys, st.just(Fraction(2)), st.integers(9, 90).map(Fraction), tiny, st.just(4), st.just(60), st.just(UNIT)),
     st.builds(ThresholdedKeys, small, tiny, st.integers(1, 5), st.integers(1, 50), st.just(UNIT)),
 )
 events = single_events | st.lists(single_events, min_size=1, max_size=3).map(lambda parts: Batch(tuple(parts)))

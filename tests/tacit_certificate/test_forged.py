@@ -6,6 +6,7 @@ import copy
 import json
 import time
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from tacit_certificate.__main__ import text as text_of_report
 from tacit_certificate.check import Certificate, Report
 from tacit_certificate.document import digest
 from tacit_certificate.ledger import Chain, check
+from tacit_certificate.price import leaves
 
 PROCESSOR_SECONDS = 5  # a check of the largest of these takes a tenth of it; unbounded work takes hours
-COUNTS, MEAN, KEYS, CUBE = range(4)  # of the questions in `ASKED`
+COUNTS, MEAN, GAUSSIAN_KEYS, CUBE, _, KEYS = range(6)  # of the questions in `ASKED`
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -77,9 +79,22 @@ def sum_of_another(document: dict[str, Any]) -> None:
 
 def of_groups(groups: int) -> Change:
     def changed(document: dict[str, Any]) -> None:
-        (keys,) = [each for each in document["mechanisms"] if each["kind"] == "key-threshold"]
-        keys |= {"max_groups": groups, "scale": str(groups)}
-        document["event"]["events"][0]["max_groups"] = groups
+        (keys,) = [each for each in document["mechanisms"] if each["releases"] == "keys"]
+        event = next(each for each in leaves(document["event"]) if "max_groups" in each)
+        event["max_groups"] = keys["max_groups"] = groups
+        if keys["kind"] == "key-threshold":
+            keys["scale"] = str(Fraction(groups) / Fraction(keys["epsilon"]))
+
+    return changed
+
+
+def keys_with(**parts: Any) -> Change:
+    """Other numbers of the keys, in the mechanism and in its event."""
+
+    def changed(document: dict[str, Any]) -> None:
+        (keys,) = [each for each in document["mechanisms"] if each["releases"] == "keys"]
+        for node in (keys, next(each for each in leaves(document["event"]) if "max_groups" in each)):
+            node |= {name: value for name, value in parts.items() if name in node}
 
     return changed
 
@@ -104,6 +119,11 @@ FORGED: dict[str, tuple[int, Change]] = {
     "another first line": (COUNTS, lambda document: document.update(about="This certificate shows everything.")),
     "the threshold of fewer groups": (KEYS, of_groups(2)),
     "a threshold that is too low for so many groups": (KEYS, of_groups(10**9)),
+    "a Gaussian threshold that is one lower": (GAUSSIAN_KEYS, keys_with(threshold=25)),
+    "a Gaussian threshold of fewer groups": (GAUSSIAN_KEYS, of_groups(2)),
+    "Gaussian noise on keys for one group": (GAUSSIAN_KEYS, keys_with(sensitivity="1")),
+    "Gaussian noise on keys of half the scale": (GAUSSIAN_KEYS, keys_with(scale="3")),
+    "a Gaussian threshold with less delta": (GAUSSIAN_KEYS, keys_with(delta="1/100000")),
 }
 
 

@@ -23,6 +23,7 @@ from tacit.accounting.events import (
     CalibratedGaussian,
     Event,
     ExponentialChoice,
+    GaussianKeys,
     GaussianNoise,
     GaussianNoiseOne,
     LaplaceNoise,
@@ -101,6 +102,12 @@ def _(event: GaussianNoise) -> Loss:
     """sensitivity^2 / (2 scale^2) (Canonne, Kamath and Steinke 2020, Theorem 4); truncation: composition.md, section 5."""
     rho = _over(event.sensitivity, event.scale) ** 2 / 2
     return Concentrated(rho, event.delta + moved_weight_up(event.delta, rho), event.neighbours)
+
+
+@loss.register
+def _(event: GaussianKeys) -> Loss:
+    """The rho of the noise, and the delta of the threshold, which is the weight of a part on one side alone (selection.md)."""
+    return Concentrated(_over(event.sensitivity, event.scale) ** 2 / 2, event.delta, event.neighbours)
 
 
 @loss.register(GaussianNoiseOne)

@@ -119,6 +119,21 @@ class ThresholdedKeys:
 
 
 @dataclass(frozen=True, slots=True)
+class GaussianKeys:
+    """The keys whose number of units with discrete Gaussian noise of `scale` reaches a threshold, with those noisy numbers.
+
+    One unit moves the numbers by `sensitivity` in l2; `delta` is at least the chance that a group shows that it alone is in.
+    """
+
+    sensitivity: Fraction
+    scale: Fraction
+    delta: Fraction
+    max_groups: int
+    threshold: int
+    neighbours: Neighbours = ADD_REMOVE
+
+
+@dataclass(frozen=True, slots=True)
 class Resampling:
     """Synthetic records drawn from an urn of real and fake ones: pure where delta is 0.
 
@@ -141,7 +156,8 @@ class Batch:
 class CalibratedGaussian:
     """Discrete Gaussian noise on one vector or several of the same people, (epsilon, delta) together by the curve of its law.
 
-    All three numbers are charged: epsilon, the rho of `events`, and delta, which is that of the curve at epsilon.
+    All three numbers are charged: epsilon, the rho of `events`, and delta, which is that of the curve at epsilon; beside it the
+    deltas of the events, those of thresholds among them.
     """
 
     events: tuple[Event, ...]
@@ -181,6 +197,7 @@ Event = (
     | RandomizedAnswer
     | SmoothNoise
     | ThresholdedKeys
+    | GaussianKeys
     | Resampling
     | Batch
     | CalibratedGaussian

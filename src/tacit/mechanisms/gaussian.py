@@ -164,7 +164,7 @@ class Gaussian(additive.AdditiveNoise):
         units, tail = additive.units_of(value, self.step, self.dimension, self.on_grid), exact(missing, "missing")
         scale = self.scale
         reach = calibrate.gaussian_error(scale, tail)
-        weights = _weights(scale) if scale else [Decimal(1)]
+        weights = gaussian_weights(scale) if scale else [Decimal(1)]
         return additive.law_around(units, self.step, weights[: reach + 1], additive.decimal(gaussian_tail_up(scale, reach)))
 
     def _interval(self, missed: Fraction) -> Interval:
@@ -212,7 +212,7 @@ def _fitting_step(distance: Fraction, scale: Fraction, dimension: int) -> Fracti
     return additive.fitting_step(scale, distance, lambda step: _units(distance, step, dimension, on_grid=False))
 
 
-def _weights(scale: Fraction) -> list[Decimal]:
+def gaussian_weights(scale: Fraction) -> list[Decimal]:
     """The probabilities of 0, 1, 2, ... as far as they have digits: each is the last one times a ratio that shrinks evenly."""
     ratio = WEIGHTS.exp(WEIGHTS.divide(-(scale.denominator**2), 2 * scale.numerator**2))
     shrink = WEIGHTS.multiply(ratio, ratio)

@@ -17,6 +17,7 @@ from tacit.accounting.events import (
     CalibratedGaussian,
     Event,
     ExponentialChoice,
+    GaussianKeys,
     GaussianNoise,
     GaussianNoiseOne,
     LaplaceNoise,
@@ -55,6 +56,8 @@ TEXTS = {
     '{"delta":"1/1000","epsilon":"1/3","kind":"thresholded-keys","max_groups":3,"neighbours":"add-remove row","threshold":40}': (
         ThresholdedKeys(THIRD, Fraction(1, 1000), 3, 40)
     ),
+    '{"delta":"1/1000","kind":"gaussian-keys","max_groups":4,"neighbours":"add-remove row","scale":"9","sensitivity":"2",'
+    '"threshold":40}': (GaussianKeys(Fraction(2), Fraction(9), Fraction(1, 1000), 4, 40)),
     '{"delta":"1/1000","epsilon":"1/3","kind":"resampling","neighbours":"change-one row"}': Resampling(THIRD, Fraction(1, 1000)),
     '{"events":[{"epsilon":"1/3","kind":"noisy-max","neighbours":"add-remove row"}],"kind":"batch"}': Batch((NoisyMax(THIRD),)),
     '{"delta":"1/1000","epsilon":"1/3","events":[{"delta":"0","kind":"gaussian","neighbours":"add-remove unit","scale":"9",'

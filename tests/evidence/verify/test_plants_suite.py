@@ -32,6 +32,7 @@ BREAKS = {
     "smooth": "smoothness",
     "grid": "grid",
     "filter": "filter",
+    "order": "filter",
     "keep": "loss",
     "bits": "loss",
     "hash": "purity",

@@ -71,7 +71,8 @@ def test_private_keys_say_their_threshold(place: World) -> None:
     found = told(place, "SELECT diagnosis, COUNT(*) FROM visits GROUP BY diagnosis", epsilon=1, delta=1e-6)
     assert found.tree[0] == "group by diagnosis (private)"
     assert "shown where the noisy number of units reaches" in found.groups
-    assert found.noise[0].scale == "16"
+    assert found.noise[0].scale == "23.6331610638"
+    assert found.noise[0].mechanism == "threshold on numbers of units with Gaussian noise"
     assert "delta 1e-06" in str(found)
 
 

@@ -29,6 +29,7 @@ from tacit.errors import (
 from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
+from tacit.mechanisms.selection import GaussianKeyThreshold, KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.privacy.catalog import Analyst, Budget
 from tacit.privacy.conversion import least_epsilon_up
@@ -54,6 +55,11 @@ def guarantee(quote: Quote, change: Any, convert: Callable[[Fraction, Fraction],
     rest = quote.delta - sum(each.delta for each in parts)
     assert rest >= 0
     return pure + (convert(concentrated, rest) if concentrated else 0)
+
+
+def has_gaussian(quote: Quote) -> bool:
+    """Whether sums or private keys have Gaussian noise."""
+    return isinstance(quote.keys, GaussianKeyThreshold) or any(isinstance(part.mechanism, Gaussian) for part in quote.sums)
 
 
 def stated(quote: Quote, quotes: tuple[Quote, ...]) -> Quote:
@@ -84,11 +90,7 @@ def test_a_quote_costs_what_was_asked_for(place: World, text: str, epsilon: Frac
         exactly = quote.stated or pure or (change == "change-one" and quote.keys)
         assert not exactly or guarantee(quote, change) > epsilon * (1 - Fraction(1, 1000))
         assert sum(share for part in quote.parts for _, share in part.shares) == 1
-    kinds = [{type(part.mechanism).__name__ for part in quote.sums} for quote in quotes]
-    assert kinds in ([set()], [{"Laplace"}]) or sorted("Gaussian" in each for each in kinds) in (
-        [False, True],
-        [False, *[True] * 3],
-    )
+    assert sorted(map(has_gaussian, quotes)) in ([False], [False, True], [False, *[True] * 3])
 
 
 AT_CAPS = [
@@ -107,7 +109,7 @@ def test_a_question_at_exactly_the_cap_of_one_is_admitted(place: World, text: st
     """With Gaussian noise too, beside keys and quantiles that have a ratio; and no cap admits less than the events guarantee."""
     relation, epsilon = Neighbours(change, "unit"), Fraction(1, 2)
     quotes = price(place.plan(text), request(epsilon=epsilon, delta=delta), change)
-    assert any(isinstance(part.mechanism, Gaussian) for quote in quotes for part in quote.sums)
+    assert any(map(has_gaussian, quotes))
     for quote in (each for each in quotes if stated(each, quotes) is each):
         parts = costs_under(quote.event, relation)
         require_for_one(Analyst("ana", None, epsilon, delta), parts, Budget(Fraction(9), Fraction(1, 2)))
@@ -383,3 +385,21 @@ def test_quantiles_are_drawn_one_by_one_so_they_have_fewer_groups(place: World) 
     assert place.plan(f"SELECT COUNT(*) FROM visits GROUP BY {many}")
     with pytest.raises(TooManyGroups, match="the limit is 50000"):
         place.plan(f"SELECT MEDIAN(age), MAX(cost) FROM visits GROUP BY {many}")
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(1, KeyThreshold), (3, GaussianKeyThreshold), (40, GaussianKeyThreshold)])
+def test_the_noise_of_private_keys_follows_how_many_groups_one_unit_is_in(place: World, rows: int, kind: type) -> None:
+    """By public parameters alone: the first quote is that with the lowest threshold, and half of delta is for its keys."""
+    plan = place.plan("SELECT diagnosis, COUNT(DISTINCT person) AS n FROM visits GROUP BY diagnosis")
+    bound = plan.group.child
+    table = replace(bound.child.table, max_rows=rows)
+    plan = replace(plan, group=replace(plan.group, child=replace(bound, max_rows=rows, child=replace(bound.child, table=table))))
+    quotes = price(plan, request(epsilon=1, delta=1e-6))
+    assert isinstance(quotes[0].keys, kind)
+    assert quotes[0].keys.max_groups == rows
+    thresholds = [quote.keys.threshold for quote in quotes if quote.keys]
+    assert thresholds == sorted(thresholds)
+    if kind is GaussianKeyThreshold:
+        assert (quotes[0].keys.delta, quotes[0].stated) == (Fraction(1, 2 * 10**6), (1, Fraction(1, 2 * 10**6)))
+        (change,) = {type(each.keys) for each in price(plan, request(epsilon=1, delta=1e-6), "change-one")}
+        assert change is KeyThreshold, "whose triple under change-one would weigh delta twice"

@@ -23,6 +23,7 @@ from tacit.accounting.events import (
     CalibratedGaussian,
     Event,
     ExponentialChoice,
+    GaussianKeys,
     GaussianNoise,
     GaussianNoiseOne,
     LaplaceNoise,
@@ -32,7 +33,7 @@ from tacit.accounting.events import (
     Resampling,
     SmoothNoise,
     ThresholdedKeys,
-)
+)  # fmt: skip
 from tacit.accounting.filter import NOTHING_SPENT, State
 from tacit.accounting.ledger.changes import in_force_from, in_force_json, regrouped_from, regrouped_json
 from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
@@ -52,6 +53,7 @@ KINDS: dict[str, type[Event]] = {
     "randomized-answer": RandomizedAnswer,
     "smooth": SmoothNoise,
     "thresholded-keys": ThresholdedKeys,
+    "gaussian-keys": GaussianKeys,
     "resampling": Resampling,
     "batch": Batch,
     "calibrated-gaussian": CalibratedGaussian,
@@ -101,9 +103,7 @@ def event_of(document: Any) -> Event:
         raise UnknownEvent("unknown kind of event; it may come from a newer version: update tacit")
     forms = FIELDS[document["kind"]]
     if document.keys() != {"kind", *forms}:
-        raise UnknownEvent(
-            f"an event of kind {document['kind']!r} has unexpected fields; it may come from a newer version: update tacit"
-        )
+        raise UnknownEvent(f"an event of kind {document['kind']!r} has unexpected fields, perhaps of a newer version: update tacit")
     return KINDS[document["kind"]](**{name: form.read(document[name]) for name, form in forms.items()})
 
 
@@ -209,8 +209,8 @@ class Entry:
             spend    a question was paid for: `event` is what will run, `price` its cost under the ledger's relation
             answer   the answer to entry `about` left; `answer` is the hash of its text
             failure  entry `about` had no answer: it did not finish, and stays spent
-            recall   an analyst was given the answer to another one's question; an answer about it follows, since format 2
-            adopt    this ledger took the place of another one, whose sums are carried over as the price
+            recall   an analyst was given the answer to another one's question; it counts for that analyst alone
+            adopt    the curator put this ledger in the place of another one, whose sums are carried over as the price
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again

@@ -22,7 +22,6 @@ from tacit.accounting.events import Batch, Event, GaussianNoise
 from tacit.accounting.ledger.changes import InForce
 from tacit.accounting.ledger.entries import HALF, canonical_json
 from tacit.accounting.ledger.register import server_places
-from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, Source, Table, analyst_name
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.periods import Per
@@ -182,11 +181,6 @@ def restated_price(event: Event | None, price: Cost, steps: int) -> Cost:
         return replace(reduce(add, parts), rho=steps**2 * price.rho)  # as recorded: what a part counts today may be less
     if isinstance(event, GaussianNoise):
         return _gaussian(event, price.neighbours, steps)
-    if price.epsilon is None and price.delta:
-        raise StoreUnusable(
-            "an entry of the ledger has a delta and no epsilon, so it has no price for other units",
-            remedy="declare the same units as before",
-        )
     epsilon = None if price.epsilon is None else steps * price.epsilon
     return Cost(epsilon, steps**2 * price.rho, _delta_over_steps(price, steps), price.neighbours)
 
@@ -204,9 +198,19 @@ def _gaussian(event: GaussianNoise, relation: Neighbours, steps: int) -> Cost:
 
 
 def _delta_over_steps(price: Cost, steps: int) -> Fraction:
-    """The sum of e^(i epsilon) delta over i below `steps`, rounded up, and 1 where it promises nothing."""
-    if not price.delta or price.epsilon is None:
+    """The sum of e^(i epsilon) delta over i below `steps`, rounded up, and 1 where it promises nothing.
+
+    Without an epsilon, the sum of what a set of weight delta can weigh at i steps: composition.md, section 4.
+    """
+    if not price.delta:
         return price.delta
+    if price.epsilon is None:
+        total = Fraction(0)
+        for step in range(steps):
+            total += price.delta if step == 0 else moved_weight_up(price.delta, step**2 * price.rho)
+            if total >= 1:
+                return Fraction(1)
+        return total
     if steps * price.epsilon > LARGEST_EXPONENT:
         return Fraction(1)
     grown, one = exp_up(steps * price.epsilon), exp_down(price.epsilon)

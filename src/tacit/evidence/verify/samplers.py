@@ -52,7 +52,7 @@ from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.quantile.rank_blocks import Blocks, Rank
 from tacit.mechanisms.randomized_response import RandomizedResponse
-from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.selection import GaussianKeyThreshold, KeyThreshold
 from tacit.mechanisms.smooth.bound import SmoothBound
 from tacit.mechanisms.smooth.estimates import SmoothQuantile, SmoothTrimmedMean
 from tacit.mechanisms.smooth.noise import Grid, SmoothMechanism
@@ -217,6 +217,7 @@ def _choices() -> Laws:
         ("Sparse vector, one positive", SparseVector(1, 4, 8, positives=1, threshold=2, step=1), (1, 2, 3)),
         ("Sparse vector, two positives", SparseVector(1, 4, 16, positives=2, threshold=2, step=1), (1, 2, 3)),
         ("Keys by threshold", KeyThreshold(16, 0.01, max_groups=2), (("a", "b"), (2, 1))),
+        ("Keys by a Gaussian threshold", GaussianKeyThreshold(4, 0.01, max_groups=2), (("a", "b"), (2, 1))),
     )
 
 

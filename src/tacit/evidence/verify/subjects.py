@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
+from tacit.accounting.composition import counted_at
 from tacit.accounting.filter import Filter
 from tacit.evidence.verify import (
     hard_pairs,
@@ -25,7 +26,7 @@ from tacit.evidence.verify import (
 from tacit.evidence.verify import interval_cases as covering
 from tacit.evidence.verify.case import Case, Contracted, Drawn, Exhaustive
 from tacit.evidence.verify.claims import as_decimal, claimed_parameter, parameter, within
-from tacit.evidence.verify.composing import Move, Rule, concentrated_move, failing_move, worst_composition, worst_delta
+from tacit.evidence.verify.composing import Move, Rule, concentrated_move, failing_move, pure_move, worst_composition, worst_delta
 from tacit.evidence.verify.contract import EFFORT, Check
 from tacit.evidence.verify.survey import SurveyedShare
 from tacit.evidence.verify.trial import Pair, Trial
@@ -39,13 +40,14 @@ from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.randomized_response import RandomizedResponse
 from tacit.mechanisms.running import Running
-from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.selection import GaussianKeyThreshold, KeyThreshold
 from tacit.mechanisms.smooth.bound import SmoothBound
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.smooth.sensitivity import order_statistic, smooth_order_statistic
 from tacit.mechanisms.sorted_rows import SortedRows, sorted_rows
 from tacit.mechanisms.sparse_vector import SparseVector
 from tacit.mechanisms.stream import Measurement, Stream
+from tacit.privacy.conversion import largest_order
 from tacit.privacy.loss import ADD_REMOVE, CHANGE_ONE, Neighbours
 from tacit.privacy.rounding import as_text, exp_down, exp_up
 from tacit.privacy.universe import Database, Universe, units
@@ -106,6 +108,15 @@ ONE_OF_MANY = "a period pays once for all measurements that read it, and the row
 TWO_DELTAS = "half of delta is reserved for the conversion of rho, which uses a bound instead of the tail itself"
 CAP = Fraction(1), Fraction(1, 10)  # the cap's epsilon and delta: large, so that few moves fill it
 MOVES = (concentrated_move(Fraction(11, 10)), failing_move(Fraction(1), CAP[1]), failing_move(Fraction(1), CAP[1] / 2))
+FILTER_AT_ORDER = "Ledger's filter, at one order"
+ORDER = largest_order(CAP[0], CAP[1] / 2)
+
+
+def moves_at(order: Fraction) -> tuple[Move, ...]:
+    """Randomized response of two ratios, counted at a Renyi order without the sum of its epsilons, and an event with a delta."""
+    pure = [pure_move(ratio) for ratio in (Fraction(11, 10), Fraction(3, 2))]
+    counted = [replace(move, cost=replace(counted_at(move.cost, order), epsilon=None)) for move in pure]
+    return *counted, failing_move(Fraction(1), CAP[1] / 2)
 
 
 def sound() -> list[Case]:
@@ -124,6 +135,7 @@ def sound() -> list[Case]:
         composition_case(short),
         filter_case(FILTER, Filter(*CAP), unreached=TWO_DELTAS),
         filter_case("Ledger's filter, events with a delta", Filter(*CAP, for_events=1)),
+        filter_case(FILTER_AT_ORDER, Filter(*CAP, order=ORDER), moves_at(ORDER), unreached=TWO_DELTAS),
     ]
     drawn = [*local_answers.cases(), local_answers.every_ratio(), *_from_draws(), *small_trees.cases()]
     return [*contracted, *drawn, *whole, *covering.cases(), *small_graphs.cases(), *samplers.cases()]
@@ -201,6 +213,7 @@ def _choices() -> list[Contracted]:
         Contracted(SPARSE, SparseVector(1, HALF, HALF, positives=1, threshold=2, step=1), series),
         Contracted(SPARSE_TWO, SparseVector(1, HALF, HALF, positives=2, threshold=2, step=1), series),
         Contracted("Keys by threshold, two groups each", KeyThreshold(1, 0.01, max_groups=2), groups),
+        Contracted("Keys by a Gaussian threshold, two groups each", GaussianKeyThreshold(HALF, 0.01, max_groups=2), groups),
     ]
 
 

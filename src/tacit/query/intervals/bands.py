@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from tacit.accounting.weighted import added_error, moments_error
 from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.residual import Estimated, Residual, rounded
-from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.selection import Keys
 from tacit.privacy.interval import Interval
 from tacit.privacy.rounding import Number, exact, float_up
 from tacit.query.plan import Moment
@@ -141,7 +141,7 @@ class Priced(Protocol):
     @property
     def request(self) -> Asked: ...
     @property
-    def keys(self) -> KeyThreshold | None: ...
+    def keys(self) -> Keys | None: ...
     @property
     def beside(self) -> tuple[Priced, ...]: ...
 

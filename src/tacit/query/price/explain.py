@@ -13,6 +13,7 @@ from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.residual import Estimated
 from tacit.mechanisms.running import Running
+from tacit.mechanisms.selection import GaussianKeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.privacy.periods import named
@@ -167,8 +168,11 @@ def _noise(quote: Quote, uses: _Uses) -> list[Noise]:
     parts += [_of_margin(part, quote, uses) for part in quote.margins]
     parts += [_of_shared(part, quote, uses) for part in quote.shared]
     if quote.keys:
-        cost, touched, scale = str(loss(quote.keys.event)), str(quote.reach.units_l1), as_text(quote.keys.scale)
-        what = Noise("keys", "threshold on noisy numbers of units", touched, scale, cost)
+        cost, scale = str(loss(quote.keys.event)), as_text(quote.keys.scale)
+        touched, named = str(quote.reach.units_l1), "threshold on noisy numbers of units"
+        if isinstance(quote.keys, GaussianKeyThreshold):
+            touched, named = f"{as_text(quote.keys.length)} (l2)", "threshold on numbers of units with Gaussian noise"
+        what = Noise("keys", named, touched, scale, cost)
         return [_with_share(what, ["keys"], quote, uses), *parts]
     return parts
 

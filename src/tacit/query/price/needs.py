@@ -242,7 +242,10 @@ def epsilon_shares(question: Question, touched: Touched, added: Summed, weights:
 def rho_shares(
     question: Question, touched: Touched, added: Summed, weights: Mapping[int, Fraction], among: Sequence[Item] | None = None
 ) -> dict[Item, Fraction]:
-    """The share of rho of sums with Gaussian noise: all, or those `among`. A squared error grows as 1 / share: the square root."""
+    """The share of rho of sums with Gaussian noise: all, or of the items `among`, which may be private keys.
+
+    A squared error grows as 1 / share: the square root.
+    """
     return _shares(question, touched, added, weights, l1=False, among=among)
 
 
@@ -259,8 +262,8 @@ def _shares(
     l1: bool,
     among: Sequence[Item] | None = None,
 ) -> dict[Item, Fraction]:
-    items = [item for item in items_of(question, touched, added) if l1 or isinstance(item.what, Moment)]
-    items = items if among is None else [item for item in items if item in among]
+    items = items_of(question, touched, added)
+    items = [item for item in items if (l1 or isinstance(item.what, Moment) if among is None else item in among)]
     needed = dict.fromkeys(items, Fraction(0))
     degree = 3 if l1 else 2
     for need in needs_of(question, weights):

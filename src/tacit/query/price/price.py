@@ -19,6 +19,7 @@ from tacit.mechanisms.residual_shares import CUMULATIVE
 from tacit.mechanisms.running import Running
 from tacit.privacy.conversion import largest_rho_down
 from tacit.privacy.loss import Change
+from tacit.privacy.rounding import sqrt_up
 from tacit.query.intervals.bands import Added, Sum
 from tacit.query.intervals.misses import missed_by, most_groups
 from tacit.query.intervals.trends import Trend, is_better, squares_of, trend_of
@@ -113,7 +114,8 @@ def price(
     sharing = Sharing.of(question, touched) if question.below and factor == 1 else None
     if sharing is not None and any(sharing.conditions) and not affordable(sharing.as_run(question), cores):
         sharing = None
-    concentrated = bool(asked.delta) and any(map(paid, question.parts, touched))
+    gaussian = any(map(paid, question.parts, touched)) or (factor == 1 and any(map(private, question.parts)))
+    concentrated = bool(asked.delta) and gaussian
     if not concentrated and sharing is None:
         return (pure,)
     offers = list(_gaussian_offers(question, asked, touched, factor, weights)) if concentrated else []
@@ -209,16 +211,21 @@ def _gaussian_offers(
     """Quotes in which all sums have Gaussian noise, and those in which only sums do that one unit spreads over many groups.
 
     Laplace noise is scaled to the l1 sensitivity and Gaussian noise to the l2, so a sum gains the more, the smaller l2 is to l1.
+    So do private keys, whose numbers of units one unit moves by one in each of its groups; they are offered with either noise.
     """
     added = summed(question, _spread(question, touched, concentrated=True))
     shares = Shares(epsilon_shares(question, touched, added, weights), asked.epsilon or Fraction(0), factor)
     trend = trend_of(question) if _has_windows(question) else None
     gains = {item: spread_out(item.what, touched[item.part]) for item in shares.of if isinstance(item.what, Moment)}
-    for limit in sorted(set(gains.values()), reverse=True)[:MOST_MIXED]:
-        among = [item for item, gain in gains.items() if gain <= limit]
-        rhos = rho_shares(question, touched, added, weights, among)
-        split = Split(shares, rhos, {} if trend is None else _running(question, trend, touched[0], weights, rhos))
-        yield list(_with_gaussian(question, asked, touched, added, split))
+    keys = {item: Fraction(1, touched[item.part].units_l1) for item in shares.of if item.what == "keys" and factor == 1}
+    for limit in sorted({*gains.values(), *keys.values()}, reverse=True)[:MOST_MIXED]:
+        sums, with_keys = ([item for item, gain in each.items() if gain <= limit] for each in (gains, keys))
+        for among in ([*sums, *chosen] for chosen in ([], with_keys) if sums or chosen):
+            rhos = rho_shares(question, touched, added, weights, among)
+            split = Split(shares, rhos, {} if trend is None else _running(question, trend, touched[0], weights, rhos))
+            yield list(_with_gaussian(question, asked, touched, added, split))
+            if not with_keys:
+                break
 
 
 def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
@@ -227,6 +234,11 @@ def moves_of(question: Question, moment: Moment, touched: Reach) -> Moves:
     entries = min(dimension, entries_moved(moment, touched))
     total, largest = l1_sensitivity(moment, touched), largest_move(moment, touched)
     return Moves(Fraction(int(length)) if dimension == 1 else length, entries, total, largest)
+
+
+def moves_of_keys(groups: int) -> Moves:
+    """How far one unit moves the numbers of units of private keys: by one in each of its groups."""
+    return Moves(sqrt_up(Fraction(groups)), groups, groups, 1)
 
 
 def _has_windows(question: Question) -> bool:
@@ -277,18 +289,21 @@ def _with_gaussian(question: Question, asked: Request, touched: Sequence[Reach],
                 return replace(split.running[each], rho=rho * rhos[item])
             return gaussian(part, each, reached, rho * rhos.get(item, Fraction(1)))
 
-        return quote_of(question, asked, touched, with_noise(question, added, noise), shares)
+        keys = {item.part: rho * share for item, share in rhos.items() if item.what == "keys"}
+        return quote_of(question, asked, touched, with_noise(question, added, noise), replace(shares, rhos=keys))
 
     if shares.factor > 1:
         yield quote(calibrate_rho(epsilon, delta) / shares.factor**2)
         return
-    moves = tuple(
-        Moves(split.running[item.what].units, split.running[item.what].dimension)
-        if item.what in split.running
-        else moves_of(parts[item.part], item.what, touched[item.part])
-        for item in rhos
-        if isinstance(item.what, Moment)
-    )
+
+    def moved(item: Item) -> Moves:
+        touches = touched[item.part]
+        if not isinstance(item.what, Moment):
+            return moves_of_keys(touches.units_l1)
+        running = split.running.get(item.what)
+        return moves_of(parts[item.part], item.what, touches) if running is None else Moves(running.units, running.dimension)
+
+    moves = tuple(map(moved, rhos))
     least = quote(calibrated_rho(moves, tuple(rhos.values()), epsilon, delta))
     yield replace(least, stated=(epsilon, delta))
     yield least
@@ -374,10 +389,16 @@ class Seen:
     def half_widths(self, quote: Quote) -> Widths:
         """The error of each number of the answer at its confidence, in rows: the root of the squares of what each of its sums does.
 
-        Drawn values and private keys have the same noise in every quote for a question, and count as nothing here.
+        Drawn values have the same noise in every quote for a question, and count as nothing here. Private keys miss by their
+        threshold: a group of fewer units is hardly ever shown.
         """
         mechanisms = [{each.moment: each.mechanism for each in part.noisy_sums} for part in quote.parts]
-        return tuple(self._half_width(need, missed, mechanisms[need.part]) for need, missed in self.needs)
+        return tuple(
+            float(keys.threshold)
+            if (keys := quote.parts[need.part].keys) and any(item.what == "keys" for item, _ in need.squares)
+            else self._half_width(need, missed, mechanisms[need.part])
+            for need, missed in self.needs
+        )
 
     def _half_width(self, need: Need, missed: Fraction, mechanisms: Mapping[Moment, Additive | Added | Estimated]) -> float:
         squares = [

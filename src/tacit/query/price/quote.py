@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
 
-from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianNoise
+from tacit.accounting.events import Batch, CalibratedGaussian, Event, GaussianKeys, GaussianNoise
 from tacit.errors import InvalidBudget, InvalidInput, NoBudget
 from tacit.mechanisms.exponential import Exponential
 from tacit.mechanisms.gaussian import Gaussian
@@ -22,7 +22,7 @@ from tacit.mechanisms.mechanism import Additive
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.residual_shares import read_loss
-from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.selection import GaussianKeyThreshold, Keys, KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.mechanisms.tree.shape import Tree, fitting
@@ -207,7 +207,7 @@ class Quote:
     reach: Reach
     sums: tuple[Sum, ...]
     ranks: tuple[Rank, ...]
-    keys: KeyThreshold | None
+    keys: Keys | None
     epsilon: Fraction
     delta: Fraction
     margins: tuple[Margin, ...] = ()
@@ -222,12 +222,12 @@ class Quote:
 
     @property
     def event(self) -> Event:
-        """Where `stated`, all Gaussian sums are one event with that epsilon and delta; else each has its rho alone."""
+        """Where `stated`, all that has Gaussian noise is one event with that epsilon and delta; else each has its rho alone."""
         events = [event for part in self.parts for event in part._events]
         if self.stated is None:
             return Batch(tuple(events))
-        gaussian = tuple(event for event in events if isinstance(event, GaussianNoise))
-        rest = tuple(event for event in events if not isinstance(event, GaussianNoise))
+        gaussian = tuple(event for event in events if isinstance(event, GaussianNoise | GaussianKeys))
+        rest = tuple(event for event in events if not isinstance(event, GaussianNoise | GaussianKeys))
         return Batch((*rest, CalibratedGaussian(gaussian, *self.stated)))
 
     @property
@@ -308,6 +308,7 @@ class Shares:
     of: Mapping[Item, Fraction]
     whole: Fraction
     factor: int
+    rhos: Mapping[int, Fraction] = field(default_factory=dict)  # of private keys with Gaussian noise, by their part
 
     def epsilon(self, part: int, what: Moment | Call | Literal["keys"]) -> Fraction:
         """The epsilon of an item; of a sum that no unit can change, the whole, since it costs nothing."""
@@ -336,7 +337,7 @@ def with_noise(question: Question, added: Summed, noise: Callable[[int, Moment],
 
 def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noises: Noises, shares: Shares) -> Quote:
     """The quote of a question whose sums have their noise; all else that is released has its epsilon by `shares`."""
-    concentrated = any(part.mechanism.concentrated for sums, _ in noises for part in sums)
+    concentrated = bool(shares.rhos) or any(part.mechanism.concentrated for sums, _ in noises for part in sums)
     private_parts = sum(map(private, question.parts))
     for_keys = (asked.delta / 2 if concentrated else asked.delta) / max(1, private_parts)
     spent = asked.delta if concentrated or private_parts else Fraction(0)
@@ -349,7 +350,7 @@ def quote_of(question: Question, asked: Request, touched: Sequence[Reach], noise
             Rank(place, call, rows, _rank(call, shares.epsilon(at, call), sure[call], reached, asked.interval))
             for place, call in quantiles(part)
         ]
-        keys = _keys(part, reached, shares.epsilon(at, "keys"), for_keys, shares.factor) if private(part) else None
+        keys = _keys(at, part, reached, shares, for_keys) if private(part) else None
         modes = priced_modes(part, partial(shares.epsilon, at), reached)
         mine = tuple((item.what, share) for item, share in shares.of.items() if item.part == at)
         priced = asked.epsilon or Fraction(0)
@@ -377,8 +378,9 @@ def _rank(
     return SmoothQuantile(share, 0, high - low, 1, epsilon * rows / (parts * touched.l1), max_rows=rows, neighbours=UNIT)
 
 
-def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, factor: int) -> KeyThreshold:
+def _keys(at: int, question: Question, touched: Reach, shares: Shares, delta: Fraction) -> Keys:
     """`delta` is for the keys; a unit that changes passes it along two neighbours, so it counts 1 + e^epsilon times."""
+    share, factor = shares.epsilon(at, "keys"), shares.factor
     if not delta:
         raise NoBudget(
             "private keys require a delta: groups are released through a noisy threshold",
@@ -387,14 +389,11 @@ def _keys(question: Question, touched: Reach, share: Fraction, delta: Fraction, 
         )
     if factor == 2 and share > LARGEST_EPSILON:
         raise InvalidBudget(f"epsilon is too large for private keys; the limit is {LARGEST_EPSILON} per number", argument="epsilon")
+    people = max(question.group.people or 0, *(table.min_people for table in tables_of(question.group)))
+    if at in shares.rhos:
+        return GaussianKeyThreshold(shares.rhos[at], delta, touched.units_l1, people, UNIT)
     passed = 1 + exp_up(share) if factor == 2 else 1
-    return KeyThreshold(
-        share,
-        delta / passed,
-        touched.units_l1,
-        max(question.group.people or 0, *(table.min_people for table in tables_of(question.group))),
-        UNIT,
-    )
+    return KeyThreshold(share, delta / passed, touched.units_l1, people, UNIT)
 
 
 # --- several quantiles of one list: draws of their own, or one tree of counts (mechanisms/tree/tree.md) ----------------------

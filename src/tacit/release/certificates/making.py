@@ -37,6 +37,7 @@ PAGES: Mapping[str, str] = {
     "gaussian": "mechanisms/gaussian.md",
     "running": "mechanisms/running.md",
     "key-threshold": "mechanisms/selection.md",
+    "gaussian-keys": "mechanisms/selection.md",
     "quantile": "mechanisms/quantile/quantile.md",
     "quantile-with-interval": "mechanisms/quantile/quantile.md",
     "smooth-quantile": "mechanisms/smooth/smooth.md",

@@ -13,7 +13,7 @@ from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.quantile.interval import QuantileWithInterval
 from tacit.mechanisms.quantile.quantile import Quantile
 from tacit.mechanisms.running import Running
-from tacit.mechanisms.selection import KeyThreshold
+from tacit.mechanisms.selection import GaussianKeyThreshold, KeyThreshold
 from tacit.mechanisms.smooth.estimates import SmoothQuantile
 from tacit.mechanisms.tree.quantiles import FromTree
 from tacit.query.plan import Moment
@@ -120,6 +120,14 @@ def _(mechanism: KeyThreshold) -> dict[str, Any]:
     amounts = {"epsilon": str(mechanism.epsilon), "delta": str(mechanism.delta), "scale": str(mechanism.scale)}
     limits = {"max_groups": mechanism.max_groups, "min_people": mechanism.min_people, "threshold": mechanism.threshold}
     return {"kind": "key-threshold", **amounts, **limits}
+
+
+@parameters.register
+def _(mechanism: GaussianKeyThreshold) -> dict[str, Any]:
+    amounts = {"rho": str(mechanism.rho), "delta": str(mechanism.delta)}
+    amounts |= {"sensitivity": str(mechanism.length), "scale": str(mechanism.scale)}
+    limits = {"max_groups": mechanism.max_groups, "min_people": mechanism.min_people, "threshold": mechanism.threshold}
+    return {"kind": "gaussian-keys", **amounts, **limits}
 
 
 @parameters.register

@@ -32,7 +32,7 @@ from tacit.publish.synthetic.rows.certified import way_of_family
 from tacit.publish.synthetic.rows.inference import AGAIN, LAST, MOST_ROWS, drawn_codes, fit, read_rows, usual_rows
 from tacit.publish.synthetic.rows.marginals import COLUMNS_TOGETHER, Design, Measured, Told
 from tacit.publish.synthetic.rows.margins import margins_of
-from tacit.publish.synthetic.rows.population import require_numba
+from tacit.publish.synthetic.rows.population import FINAL, require_numba
 from tacit.publish.synthetic.rows.release import _read_record, _record, receipt_json, save_rows, values_of
 from tacit.publish.synthetic.rows.rounds import Aim, measure_rounds, rounds_designs, settled
 from tacit.query import plan
@@ -46,6 +46,7 @@ from tacit.release.once import Form, once
 from tacit.session import DataSet
 
 PARENT, CHILD, COUNTED = 0, 1, 2  # sources of the joined relation: of the first table, the other one, and the number of children
+HALF = Fraction(1, 2)  # of the budget, for each table
 MOST_CHILDREN = 2 * 10**6
 
 
@@ -174,7 +175,7 @@ def synthesize_family(
 
 
 def _delta(measured: Measured) -> Fraction:
-    return 2 * measured.design.delta
+    return measured.design.delta
 
 
 # --- what may be made: the catalog decides -----------------------------------------------------------------------------------
@@ -224,11 +225,9 @@ def keys_of(family: Family) -> dict[str, str]:
 
 
 def family_designs(family: Family, asked: Request, catalog: Catalog) -> list[tuple[Design, Design]]:
-    """The designs of both tables, for half of the budget each; with a delta there are two of each, of the same noise."""
-    half = replace(asked, epsilon=None if asked.epsilon is None else asked.epsilon / 2, delta=asked.delta / 2)
-    parents = rounds_designs(family.parent.table, family.of_parent, half, catalog.change)
-    aim = Aim(workload=family.pairs) if family.pairs else None
-    children = rounds_designs(family.child.table, family.of_child, half, catalog.change, aim)
+    """The designs of both tables, each for half of the epsilon, or with a delta of the rho; both have the same law of noise."""
+    parents = rounds_designs(family.parent.table, family.of_parent, asked, catalog.change, Aim(share=HALF))
+    children = rounds_designs(family.child.table, family.of_child, asked, catalog.change, Aim(workload=family.pairs, share=HALF))
     laws = {design.single.law: design for design in children}
     return [(design, laws[design.single.law]) for design in parents]
 
@@ -355,7 +354,7 @@ def drawn_children(family: Family, measured: Measured, given: Sequence[Codes]) -
     rows = settled(measured, total).resized(total)
     for place, cells in enumerate(given):
         rows.rows[:, own + place] = measured.merged_groups[own + place][cells]
-    rows.moving = own
+    rows.moving, rows.temperature = own, FINAL
     rows.settle(LAST + AGAIN)
     return drawn_codes(measured, rows, total)[:own]
 

@@ -28,7 +28,7 @@ from tacit.mechanisms.noise import bits
 from tacit.mechanisms.noise.uniform import distinct_integers
 from tacit.publish.synthetic.rows.marginals import Counts, Measured, Pair
 from tacit.publish.synthetic.rows.never import possible_codes, rules_of
-from tacit.publish.synthetic.rows.population import AT_MOST, LEARNING, TEMPERATURE, Population
+from tacit.publish.synthetic.rows.population import AT_MOST, FINAL, LEARNING, Population
 from tacit.publish.synthetic.rows.rounds import settled
 
 Floats = NDArray[np.float64]
@@ -59,7 +59,7 @@ def require_mbi() -> None:
         pass
 
 
-def fit(measured: Measured, rows: int = LEARNING, temperature: float = TEMPERATURE) -> Model | Population:
+def fit(measured: Measured, rows: int = LEARNING, temperature: float = FINAL) -> Model | Population:
     """The model of released marginals; it exists whatever the noise. `rows` is how many will be drawn first."""
     if measured.design.rounds is not None:
         model = settled(measured, max(LEARNING, min(AT_MOST, rows)))
@@ -199,9 +199,10 @@ def usual_rows(measured: Measured) -> int:
 def drawn_codes(measured: Measured, model: Model | Population, rows: int) -> tuple[Counts, ...]:
     """For every column, the cell of each of `rows` rows; none meets a declared condition (never.py), whichever the model is."""
     groups = _of_population(model, rows) if isinstance(model, Population) else _along_tree(model, rows)
+    columns = zip(measured.design.axes, measured.merged_groups, measured.counts, strict=True)
     codes = [
-        _apart(groups[place], merged, single)
-        for place, (merged, single) in enumerate(zip(measured.merged_groups, measured.counts, strict=True))
+        _apart(groups[place], merged, single, None if axis.width else measured.total)
+        for place, (axis, merged, single) in enumerate(columns)
     ]
     return possible_codes(rules_of(measured.design.table, measured.design.axes), codes, measured.counts)
 
@@ -249,12 +250,19 @@ def _along(shares: Floats, parents: Counts) -> Counts:
     return values
 
 
-def _apart(groups: Counts, merged: Counts, single: Counts) -> Counts:
-    """From groups back to cells: inside a group by the positive noisy counts, or evenly if no count is positive."""
+def _apart(groups: Counts, merged: Counts, single: Counts, total: float | None) -> Counts:
+    """From groups back to cells: inside a group by the counts of at least 0 that are nearest to the noisy ones.
+
+    Noisy counts without those below 0 would have too many rows in rare cells. `total` is the number of rows that the counts are
+    of, or None where the counts are an estimate already (grids.py) and rows follow them as they are.
+    """
     values = np.zeros(groups.size, dtype=np.int64)
     number = int(merged.max()) + 1
     for cells, inside in zip(_places(merged, number), _places(groups, number), strict=True):
-        weights = single[cells].clip(min=0).astype(np.float64)
+        if total is not None:
+            weights = nearest(single[cells].astype(np.float64), max(1.0, total * inside.size / max(1, groups.size)))
+        else:
+            weights = single[cells].clip(min=0).astype(np.float64)
         values[inside] = cells[spread(weights if weights.sum() else np.ones(cells.size), inside.size)]
     return values
 

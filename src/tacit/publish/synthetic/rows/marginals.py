@@ -211,11 +211,13 @@ def tree_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Cha
     return tuple(sorted(designs, key=lambda design: design.pair.deviation if design.pair else 0.0))
 
 
-def independent_designs(table: Table, axes: Sequence[Axis], asked: Request, change: Change) -> tuple[Design, ...]:
+def independent_designs(
+    table: Table, axes: Sequence[Axis], asked: Request, change: Change, share: Fraction = Fraction(1)
+) -> tuple[Design, ...]:
     """The same for single columns: rows drawn from it have independent columns. The baseline."""
     designs = [
         _design(table, axes, law, asked, Noise(law, table.max_rows, on_grid_down(whole / histograms_of(axes))))
-        for law, whole in budgets_under(asked, change)
+        for law, whole in budgets_under(asked, change, share)
     ]
     return tuple(sorted(designs, key=lambda design: design.single.deviation))
 
@@ -225,18 +227,19 @@ def histograms_of(axes: Sequence[Axis]) -> int:
     return sum(len(axis.histograms) for axis in axes)
 
 
-def budgets_under(asked: Request, change: Change) -> list[tuple[Law, Fraction]]:
-    """The epsilon, and the rho if a delta is given, that all parts together may have under add/remove.
+def budgets_under(asked: Request, change: Change, share: Fraction = Fraction(1)) -> list[tuple[Law, Fraction]]:
+    """The epsilon, and the rho if a delta is given, that all parts together may have under add/remove; or a share of each.
 
-    If one unit changes, an epsilon under add/remove counts twice and a rho four times. Parts are rounded down to the grid of the
-    ledger's sums, so that the sums do not exceed the requested budget in the last digit.
+    A share of the rho is more than the rho of a share of epsilon and delta: rhos add up, and the conversion is made once. If one
+    unit changes, an epsilon under add/remove counts twice and a rho four times. Parts are rounded down to the grid of the ledger's
+    sums, so that the sums do not exceed the requested budget in the last digit.
     """
     if asked.epsilon is None:
         raise NoBudget("missing budget for synthetic rows", remedy="give epsilon=1", argument="epsilon")
     factor = 2 if change == "change-one" else 1
-    budgets: list[tuple[Law, Fraction]] = [(Laplace, asked.epsilon / factor)]
+    budgets: list[tuple[Law, Fraction]] = [(Laplace, share * asked.epsilon / factor)]
     if asked.delta:
-        budgets.append((Gaussian, calibrate_rho(asked.epsilon, asked.delta) / factor**2))
+        budgets.append((Gaussian, share * calibrate_rho(asked.epsilon, asked.delta) / factor**2))
     return budgets
 
 

@@ -26,6 +26,7 @@ from tacit.mechanisms.noise.uniform import distinct_integers
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 TEMPERATURE = 0.3  # times the median noise: a cell is off by about this share of its noise where rows have a reason to be elsewhere
+FINAL = 0.1  # the same when rows are drawn: nothing is chosen any more, and rows that are too mixed are what is left of the error
 AT_MOST = 100_000  # rows of a population; more rows are drawn from it
 CLOSE = 0.05  # the same for copies: nearer to the counts, so that relations are less attenuated, and less mixed
 LEARNING = 8_000  # rows while marginals are being chosen

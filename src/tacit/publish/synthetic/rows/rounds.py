@@ -49,10 +49,11 @@ from tacit.publish.synthetic.rows.population import LEARNING, Barrier, Populatio
 from tacit.query.engines.engine import Engine
 from tacit.query.price.price import UNIT, Request
 
-FOR_COLUMNS = Fraction(1, 5)  # of the budget; the rest is for rounds
+FOR_COLUMNS = Fraction(2, 5)  # of the budget; the rest is for rounds. At small budgets, noise of columns is half of the error
 FOR_CHOICES = Fraction(1, 10)  # of each round
 ROUNDS_EACH = 6  # rounds for each column, if the workload has that many marginals
 MOST_STEPS = 1000
+RAISED = (Fraction(2), Fraction(7, 5))  # a round that taught too little raises the rho, or the epsilon, of the next ones by this
 FEWEST_PARTS = 6  # no round of a pure plan costs more than this share of it, so that the rho of all is far below that of one
 TARGETED = 4  # the weight of marginals with the target column, where others have 1
 MOST_TRIPLES = 1000
@@ -61,11 +62,15 @@ SETTLING, BETWEEN, LOOKS = 6, 1, 4  # sweeps after a round, sweeps between looks
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The use of the rows, from the request alone: a column that matters most, or a list of marginals; and how many rounds."""
+    """The use of the rows, from the request alone: a column that matters most, or a list of marginals; and how many rounds.
+
+    `share` is the part of the budget that this table has, where one budget pays for two tables.
+    """
 
     target: str | None = None
     workload: tuple[tuple[str, ...], ...] = ()
     steps: int | None = None
+    share: Fraction = Fraction(1)
 
 
 # --- the plan and its price --------------------------------------------------------------------------------------------------
@@ -74,14 +79,14 @@ class Aim:
 def rounds_designs(
     table: Table, axes: Sequence[Axis], asked: Request, change: Change, aim: Aim | None = None
 ) -> tuple[Design, ...]:
-    """The designs within a budget, the one with less noise first; with a delta there are two."""
+    """The designs within a budget, the one with less noise in columns and first rounds first; with a delta there are two."""
     aim = Aim() if aim is None else aim
     if len(axes) == 1:
-        return independent_designs(table, axes, asked, change)
+        return independent_designs(table, axes, asked, change, aim.share)
     candidates, weights = candidates_of(axes, aim)
     steps = min(ROUNDS_EACH * len(axes), len(candidates)) if aim.steps is None else whole_of(aim.steps, "steps", 1, MOST_STEPS)
-    designs = []
-    for law, whole in budgets_under(asked, change):
+    designs: list[tuple[float, Design]] = []
+    for law, whole in budgets_under(asked, change, aim.share):
         single = Noise(law, table.max_rows, on_grid_down(whole * FOR_COLUMNS / histograms_of(axes)))
         rest = on_grid_down(whole * (1 - FOR_COLUMNS))
         rho = rest if law.concentrated else parts_of(steps) * pure_rho_up(rest / parts_of(steps))
@@ -92,8 +97,9 @@ def rounds_designs(
             raise NoBudget(
                 "the budget is too small: only noise would be left", remedy="give for example epsilon=1", argument="epsilon"
             )
-        designs.append(Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, rounds=plan))
-    return tuple(sorted(designs, key=lambda design: design.single.deviation))
+        design = Design(table, tuple(axes), asked.epsilon or Fraction(0), delta, single, rounds=plan)
+        designs.append((single.deviation * first.deviation, design))
+    return tuple(design for _, design in sorted(designs, key=lambda pair: pair[0]))
 
 
 def parts_of(steps: int) -> int:
@@ -167,8 +173,8 @@ class Pace:
         return epsilon, noise
 
     def quicken(self) -> None:
-        """From the next round on, half the noise: the last round taught less than its noise."""
-        self._each *= 4 if self.plan.law.concentrated else 2
+        """From the next round on, about 0.7 of the noise: the last round taught less than its noise."""
+        self._each *= RAISED[0] if self.plan.law.concentrated else RAISED[1]
 
     @property
     def left(self) -> Fraction:
