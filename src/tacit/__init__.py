@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import tacit.tables as tables
     import tacit.train as train
     import tacit.verify as verify
+    from tacit.data.catalog.draft import init
     from tacit.doors.client import connect
     from tacit.mechanisms.dirichlet.resampling import DirichletResampling
     from tacit.mechanisms.exponential import Exponential
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from tacit.privacy.universe import Universe
     from tacit.release.answer import Answer
     from tacit.release.answers import Answers
-    from tacit.session import DataSet, Session, init, open  # noqa: A004  # read as tacit.open
+    from tacit.session import DataSet, Session, open  # noqa: A004  # read as tacit.open
 
     __version__: str
 
@@ -136,7 +137,8 @@ _HOMES = {
     "tacit.privacy.universe": ("Universe",),
     "tacit.release.answer": ("Answer",),
     "tacit.release.answers": ("Answers",),
-    "tacit.session": ("DataSet", "Session", "init", "open"),
+    "tacit.data.catalog.draft": ("init",),
+    "tacit.session": ("DataSet", "Session", "open"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

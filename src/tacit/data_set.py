@@ -169,7 +169,7 @@ def _settle_units(catalog: Catalog, ledger: Ledger | None) -> None:
     if ledger is None or ledger.head.units:
         return
     with suppress(StoreUnusable):
-        if not ledger.adopted() and ledger.versions() == {prepared_for(catalog)}:
+        if ledger.versions() == {prepared_for(catalog)}:
             ledger.accept_units(1, CURATOR, "the units that the store of these entries declared")
 
 

@@ -274,6 +274,13 @@ class BudgetExceeded(Refused):
     code = "budget_exceeded"
 
 
+class NeedsApproval(Refused):
+    """A question above the epsilon from which on a curator decides; nothing was spent."""
+
+    code = "needs_approval"
+    stated: object = None  # what it asks for in all, for the door that lets it wait
+
+
 class TooManyFailures(Refused):
     """Too many questions did not finish: nothing more is answered until the data owner has looked into it."""
 

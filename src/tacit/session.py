@@ -30,7 +30,7 @@ from tacit.query.language.nodes import Parameters, given
 from tacit.query.language.sql import Written, check_text, explained_text, is_list, pointing, read
 from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
-from tacit.query.offers import Asker, Offer, Seen, asked_by_place, explained, free_explanation, offered, share_of
+from tacit.query.offers import Asker, Offer, Paying, Seen, asked_by_place, explained, free_explanation, offered, share_of, stated_in
 from tacit.query.parameters import completed, named_types, parameters_of
 from tacit.query.price.quote import Quote, Request, or_one, request_of, weights_comment
 from tacit.release.answer import NO_QUANTILE, Answer, Later, Receipt, record_for_all, recorded, with_names
@@ -154,7 +154,7 @@ class Session:
         till = replace(data.till, ready=data.runner.open)
         try:
             asked = zip(offers, texts, strict=True)
-            sales = [till.under(self._sale(offer, share, text, number), offer.older) for offer, text in asked]
+            sales = [till.under(self.sale(offers, offer, share, text, number), offer.older) for offer, text in asked]
 
             def run(place: int, granted: Granted) -> Answer:
                 data.runner.open()  # again: a question before it may have ended the process that answers
@@ -164,11 +164,12 @@ class Session:
         finally:
             data.runner.free()
 
-    def _sale(self, offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
-        """The sale of a question: its price, and who pays."""
+    def sale(self, statement: Sequence[Offer], offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
+        """The sale of a question of a statement: its price, and who pays."""
         question = text + weights_comment(asked)
         sale = Sale(offer.events, self.analyst, question, offer.version, offer.key, offer.tables, self._request)
-        sale = replace(sale, charge=offer.charge, among=among, resumes=self._resumes)
+        stated = stated_in(statement) if self.data.ledger.caps.is_limited(self.analyst) else None
+        sale = replace(sale, charge=offer.charge, among=among, resumes=self._resumes, stated=stated)
         if self._bearer is not None:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
         return sale
@@ -207,15 +208,14 @@ class Session:
         `questions` are texts, or one text with a semicolon after each. Numbers that agree share measurements; `loss` says
         which error is made small, "squares" of all numbers or the "largest". One question that is refused refuses the list.
         """
-        from tacit.query.listed import checked, read_list, request_of_list, text_of_list
+        from tacit.query.listed import checked_list, request_of_list, text_of_list
 
         tidy, priced = truth_of(budget.pop("tidy", False), "tidy"), budget
         with text_of_list(questions) as text:
-            asked = read_list(questions, text, given(params, self._today()))
             self.data.refresh()
-            select = checked(asked.statement, self.data.catalog, lambda: self.data.public)
-            shown = written(select) if asked.filled else text
-            answers = self._answers(select, request_of_list(priced), check_text(shown))
+            parameters = given(params, self._today())
+            select, shown = checked_list(questions, text, parameters, self.data.catalog, lambda: self.data.public)
+            answers = self._answers(select, request_of_list(priced), shown)
         return answers.tidy() if tidy else answers
 
     def _answers(self, select: Select, asked: Request, text: str) -> Answers:
@@ -236,7 +236,7 @@ class Session:
     ) -> Sold[Any]:
         """A released value for a plan: paid for, then run; or the one that was released for it before."""
         self.data.runner.start()
-        sale = self._sale(offer, asked, text)
+        sale = self.sale([offer], offer, asked, text)
         till = replace(self.data.till, ready=self.data.runner.open)
         try:
             sale = till.under(sale, offer.older)
@@ -288,21 +288,32 @@ class Session:
     @one_exit
     def is_paid(self, question: str, *, params: Parameters = None, **budget: Any) -> bool:
         """Whether this analyst has paid for the answer, which is then free; another analyst's answer makes no difference."""
+        offers = [offer for offer, *_ in self.questions_in(question, params, budget)]
+        if len(offers) == 1 and (implied := self._implied(offers[0])) is not None and implied.is_free:
+            return True
+        return bool(offers) and all(self.data.ledger.is_paid((offer.key, *offer.older), self.analyst) for offer in offers)
+
+    def questions_in(self, question: str | Sequence[str], params: Parameters, budget: Mapping[str, Any]) -> list[Paying]:
+        """The questions that a statement pays for, each with its offers, its budget and its text; none if it is free."""
+        if not isinstance(question, str):
+            from tacit.query.listed import checked_list, request_of_list, text_of_list
+
+            wanted, values = request_of_list(budget), given(params, self._today())
+            with text_of_list(question) as text:
+                select, shown = checked_list(question, text, values, self.data.catalog, lambda: self.data.public)
+                return [(self._offer(select, wanted, shown), wanted, shown)]
         with pointing(question):
             if explained_text(question) is not None:
-                return False
+                return []
             asked = self._read(question, params).statement
-            if not isinstance(asked, Select) or free_columns(asked, self.data.catalog, lambda: self.data.public) is not None:
-                return False
-            if asked.limit == 0:
-                return False
+            if not isinstance(asked, Select) or asked.limit == 0:
+                return []
+            if free_columns(asked, self.data.catalog, lambda: self.data.public) is not None:
+                return []
             wanted, texts = request_of(asked.options, budget), {question: asked}
             if may_select_from_answers(asked) and (derivation := self._derivation(asked)) is not None:
                 wanted, texts = share_of(wanted, derivation), {written(each): each for each in derivation.questions}
-            offers = [self._offer(each, wanted, text) for text, each in texts.items()]
-            if len(offers) == 1 and (implied := self._implied(offers[0])) is not None and implied.is_free:
-                return True
-            return all(self.data.ledger.is_paid((offer.key, *offer.older), self.analyst) for offer in offers)
+            return [(self._offer(each, wanted, text), wanted, text) for text, each in texts.items()]
 
     def _offer(self, select: Select, asked: Request, text: str) -> Offer:
         """The quotes for the question that a text asks; remembered by all that they follow from."""
@@ -487,13 +498,3 @@ def open(path: str | Path = "tacit.toml", own_process: bool | None = None) -> Da
         raise InvalidInput(f"the catalog must be a path, not {type(path).__name__}; give for example 'tacit.toml'")
     read_at = stamp_of(Path(path))
     return DataSet(swept(read_catalog(Path(path))), own_process, read_at)
-
-
-def init(frame: Any = None, /, **frames: Any) -> str:
-    """The text of a catalog to fill in for data frames (pandas, Polars, Arrow), from their columns' names and types alone.
-
-    One frame is the table `data`; several are named by their arguments. Their rows are given to `prepare(sources=...)`.
-    """
-    from tacit.data.catalog.draft import draft_of_frames
-
-    return draft_of_frames({**({} if frame is None else {"data": frame}), **frames})

@@ -25,7 +25,7 @@ from tacit_certificate.document import (
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
 SPENDING = ("spend", "recall", "adopt")
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "budget", *SPENDING)
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "budget", "decision", *SPENDING)
 
 
 @dataclass

@@ -26,7 +26,7 @@ from tacit import errors
 from tacit.doors.exact_form import MEDIA, answer_from, answers_from, check_answer, exact_number, is_list, is_plain, is_text
 from tacit.errors import InvalidInput, InvalidToken, Refused, StoreUnusable, TacitError
 from tacit.mechanisms.noise import bits
-from tacit.privacy.arguments import truth_of
+from tacit.privacy.arguments import truth_of, whole_of
 from tacit.privacy.rounding import decimal_text, exact
 from tacit.query.price.quote import read_weights
 from tacit.release.answer import Answer, Later
@@ -273,6 +273,16 @@ class Remote:
         content = _read(self._send("POST", "/v1/token/revocations", {} if number is None else {"number": number}))
         with _in_words():
             return int(content["revoked"])
+
+    def waiting_questions(self) -> list[dict[str, Any]]:
+        """Questions of this account that wait for a curator or have waited, with prices and states, the latest first."""
+        content = _read(self._send("GET", "/v1/waiting"))
+        with _in_words():
+            return [dict(each) for each in content["questions"]]
+
+    def withdraw(self, number: int) -> None:
+        """Let one of them wait no longer."""
+        _read(self._send("POST", "/v1/waiting/withdrawals", {"number": whole_of(number, "number", 1, 2**53 - 1)}))
 
     # --- how -----------------------------------------------------------------------------------------------------------------
 

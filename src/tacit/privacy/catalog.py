@@ -28,6 +28,7 @@ EPOCH = date(1970, 1, 1)
 BLANKS = " \t\n\r\v\f"  # what is trimmed from texts: a list, since engines and languages differ on what a blank is
 SPLIT = Fraction(99, 100)  # the share of delta for the conversion of rho: all but what truncated noise needs (accounting/filter.md)
 SPLIT_WITH_PRIVATE_KEYS = Fraction(1, 2)  # every list of private keys has a delta of its own
+WAIT_DAYS = 14
 QUESTIONS_AT_MOST = 100_000  # paid questions of a data set: side channels are paid for per question, not per epsilon
 LARGEST = 2**53  # every prepared number is an offset below this, so that it is exact in a double too
 CLUSTER = "spark"  # the engine that has cores to declare
@@ -59,6 +60,7 @@ class Analyst:
     budget: Budget | None = None
     epsilon_per_query: Fraction | None = None
     delta_per_query: Fraction | None = None
+    approve_above: Fraction | None = None  # the epsilon of a question above which a curator decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +278,8 @@ class Catalog:
     declared_split: Fraction | None = None
     changes: Literal["private", "public"] = "private"  # whether analysts may know that nothing changed between preparations
     per: Per | None = None  # the budget is one of each period
+    approve_above: Fraction | None = None  # of analysts who have none of their own
+    wait_days: int = WAIT_DAYS  # that a question waits for a curator, and that a decision holds
 
     @property
     def file(self) -> str:

@@ -20,6 +20,7 @@ from tacit.query.language.margins import MOST_SETS
 from tacit.query.language.nodes import Given
 from tacit.query.language.sql import Written, check_text, excerpt, in_question, pointing, read
 from tacit.query.language.syntax import Select, Statement
+from tacit.query.language.writer import written
 from tacit.query.offers import Asker, Assumed, Seen, price_explained, requests_of
 from tacit.query.passes import rewrite
 from tacit.query.price.explain import explained
@@ -117,6 +118,15 @@ def members_of(noisy: Noisy, question: Question) -> list[Noisy]:
 
 
 # --- from the texts of a list to its statement -------------------------------------------------------------------------------
+
+
+def checked_list(
+    questions: str | Sequence[str], text: str, parameters: Given, catalog: Catalog, public: Callable[[], Facts]
+) -> tuple[Select, str]:
+    """A list of questions that was read and checked, and its text."""
+    asked = read_list(questions, text, parameters)
+    select = checked(asked.statement, catalog, public)
+    return select, check_text(written(select) if asked.filled else text)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit.accounting.events import Event
 from tacit.accounting.ledger.by_period import Charge
-from tacit.accounting.ledger.caps import words
+from tacit.accounting.ledger.caps import Stated, words
 from tacit.errors import InvalidInput, NotAllowed
 from tacit.mechanisms.residual_shares import read_loss
 from tacit.privacy.arguments import whole_of
@@ -112,6 +112,9 @@ class Offer:
         return tuple(quote.event for quote in self.quotes)
 
 
+Paying = tuple[Offer, Request, str]  # with its budget and its text
+
+
 def offered(select: Select, asked: Request, catalog: Catalog, public: PublicFacts, version: str, renewed: bool = True) -> Offer:
     """The quotes for a question within a request, on a version of the prepared data; without `renewed`, it is that of its rows.
 
@@ -183,6 +186,16 @@ def key_of(quote: Quote, version: str) -> str:
     if quote.request.error is not None and any(has_forecast(call, quote.question) for call in quote.question.calls):
         parts = (*parts, declared_rows(quote.question))  # what can be forecast is priced by it
     return hashlib.sha256(canonical_text(parts).encode()).hexdigest()
+
+
+def stated_in(offers: Sequence[Offer]) -> Stated:
+    """A statement as a curator judges it, by its questions: the same whatever their budget and the version of the data."""
+    plans = [key_of(replace(offer.quotes[0], request=Request()), "") for offer in offers]
+    epsilon, delta = (
+        sum((max(getattr(quote, name) for quote in offer.quotes) for offer in offers), start=Fraction(0))
+        for name in ("epsilon", "delta")
+    )
+    return Stated(hashlib.sha256(canonical_text(tuple(plans)).encode()).hexdigest(), epsilon, delta)
 
 
 # --- a request as plain values, which the ledger keeps with an answer -------------------------------------------------------------

@@ -127,6 +127,8 @@ def all_once(till: Till, sales: Sequence[Sale], run: Callable[[int, Granted], Va
     till.check()
     decisions: list[Granted | Recalled | None] = [till.ledger.recalled(sale) for sale in sales]
     if unpaid := [sale for sale, decision in zip(sales, decisions, strict=True) if decision is None]:
+        for sale in unpaid:
+            till.ledger.require_approved(sale)
         till.ready()
         till.check()
         decided = iter(till.ledger.reserve_all(unpaid))
@@ -152,7 +154,11 @@ def all_once(till: Till, sales: Sequence[Sale], run: Callable[[int, Granted], Va
 
 
 def _reserve(till: Till, sale: Sale) -> Granted | Recalled:
-    """One transaction, after the data is opened; the ledger is checked again, since that can take long."""
+    """One transaction, after the data is opened; the ledger is checked again, since that can take long.
+
+    A question that waits for a curator opens nothing.
+    """
+    till.ledger.require_approved(sale)
     till.ready()
     till.check()
     return till.ledger.reserve(sale)

@@ -55,13 +55,13 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
     tokens = dict(hospital.tokens)
     operations = {name: each for name, each in OPERATIONS.items() if name != "renew_token"}  # which would end the tokens
     found = allowed(Desk(hospital.office, hospital.desk.places, operations), tokens)
-    asking = ("ask", "explain", "answer", "certified", "budget", "history", "preview", "offer", "offered")
+    asking = ("ask", "explain", "answer", "certified", "budget", "history", "preview", "offer", "offered", "waiting", "withdraw")
     analysts = {key: {"analyst"} for key in asking}
     curators = {
         key: {"curator"}
         for key in (
             *("accounts", "add_account", "add_token", "revoke", "caps", "set_caps", "limits", "set_limits", "resume", "log"),
-            *("offers", "overview", "publish"),
+            *("offers", "overview", "publish", "approvals", "decide"),
         )
     }
     auditors = {key: {"auditor"} for key in ("ledger", "verification", "head", "take_head")}

@@ -173,6 +173,15 @@ def at_least(number: Fraction) -> str:
     return as_text(math.ceil(number / unit) * unit)
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A statement as a curator judges it: a digest of its questions whatever their budget, and the largest price."""
+
+    subject: str
+    epsilon: Fraction
+    delta: Fraction
+
+
 # --- what all caps together say of one event ---------------------------------------------------------------------------------
 
 
@@ -266,6 +275,10 @@ class Admission:
             raise InvalidInput(f"{name!r} is not an analyst of this catalog; the declared analysts are: {declared}")
         normal = analyst_name(own.name)
         return own if own.name == normal else replace(own, name=normal)
+
+    def is_limited(self, name: str) -> bool:
+        """Whether a curator decides on dear questions of an analyst."""
+        return self.policy.limit_of(self.analyst(name)) is not None
 
     def own(self, analyst: Analyst) -> Cap | None:
         """The cap of one analyst, if any."""

@@ -24,12 +24,13 @@ from tacit.accounting.ledger.by_period import (
 from tacit.accounting.ledger.caps import filter_for
 from tacit.accounting.ledger.changes import InForce, Regrouped
 from tacit.accounting.ledger.entries import (
+    APPROVAL,
+    APPROVED,
     IN_FORCE,
     NEW_ACCOUNT,
     NO_ORDERS,
     NOTHING_BEFORE,
     REGROUPED,
-    TOKEN,
     Account,
     Charged,
     Entry,
@@ -60,6 +61,7 @@ FREE = (
     "format",
     "order",
     "budget",
+    "decision",
 )  # kinds of entries that add nothing to any sum
 NEAR = Fraction(1, 10**12)  # by which the order of another machine may be less good
 KINDS = (*FREE, "spend", "recall", "adopt")
@@ -112,6 +114,9 @@ class Reader:
         self.hashes: dict[int, str] = {}  # of the answer to a spend
         self.answers: dict[int, tuple[str, str, int | None]] = {}
         self.askers: dict[tuple[str, str], int] = {}
+        self.decisions: dict[
+            int, tuple[str, str, int]
+        ] = {}  # for whom, on what, and the last entry that it admits, 0 before the first
         self.tokens: dict[tuple[str, int], Fraction] = {}  # what was asked for with each narrow token
         self.pages: dict[Key, Rows] = {}  # the sums of periods
         self.per: str | None = None  # the calendar of the periods that were charged
@@ -159,6 +164,8 @@ class Reader:
             yield from self._wrong_counts(entry)
         if entry.charged is not None:
             yield from self._wrong_tokens(entry, entry.charged)
+        if entry.kind == "decision" or APPROVED in entry.more:
+            yield from self._wrong_decision(entry)
 
     def _wrong_orders(self, entry: Entry) -> Iterator[str]:
         """A Renyi order is taken once and kept; where anything was paid for before, by an entry that restates it."""
@@ -196,6 +203,16 @@ class Reader:
                 yield f"the sum of token {one.number} of {entry.analyst} after it is wrong"
             if one.most is not None and one.asked > one.most:
                 yield f"it was admitted beyond the limit of token {one.number} of {entry.analyst}"
+
+    def _wrong_decision(self, entry: Entry) -> Iterator[str]:
+        """A decision says on whose question it is; one statement is paid for with it, by entries beside one another."""
+        if entry.kind == "decision":
+            if not entry.details.keys() >= {"decision", "for", "subject", "epsilon", "delta", "until"}:
+                yield "it does not say what was decided"
+            return
+        whose, _, used = self.decisions.get(entry.more[APPROVED], ("", "", 0))
+        if entry.kind not in ("spend", "recall") or whose != entry.analyst or (used and used < entry.number - 2):
+            yield "no decision admits it"
 
     def _wrong_sums(self, entry: Entry) -> Iterator[str]:
         own = filter_for(entry.cap, entry.price.neighbours, entry.for_events)
@@ -355,6 +372,14 @@ class Reader:
             self.answers[entry.number] = (entry.key, entry.answer, entry.about)
         if entry.kind in ("spend", "recall") and entry.key:
             self.askers[entry.key, entry.analyst] = entry.number
+        if entry.kind == "decision":
+            told = entry.details
+            admits = told["decision"] != "refused"
+            self.decisions |= {entry.number: (told["for"], told["subject"], 0)} if admits else {}
+            self.askers[f"{APPROVAL}{told['subject']}", told["for"]] = entry.number
+        if (at := entry.more.get(APPROVED)) in self.decisions:
+            self.decisions[at] = (*self.decisions[at][:2], entry.number)
+            self.askers[f"{APPROVAL}{self.decisions[at][1]}", entry.analyst] = entry.number
         for one in () if entry.charged is None else entry.charged.path:
             self.tokens[entry.analyst, one.number] = one.asked
             self.askers[token_key(one.number), entry.analyst] = entry.number
@@ -439,9 +464,9 @@ def _wrong_askers(reader: Reader, askers: Iterable[Asker]) -> Iterator[str]:
     for one in askers:
         paid = missing.pop((one.key, one.analyst), None)
         if one.entry <= reader.number and one.entry != paid:
-            is_token = one.key.startswith(TOKEN)
+            is_token = " " in one.key
             last = f"entry {one.entry} is not the last entry of {one.key} of {one.analyst}"
             yield last if is_token else f"{one.analyst} has not paid for the stored answer by entry {one.entry}"
     for (key, analyst), number in sorted(missing.items(), key=lambda item: item[1]):
-        what = f"asked with {key}" if key.startswith(TOKEN) else "paid"
+        what = f"asked with {key}" if " " in key else "paid"
         yield f"the record that {analyst} {what} by entry {number} is missing"

@@ -216,6 +216,7 @@ class Entry:
             resume   the curator looked into the failures, and counts them from zero again
             budget   the data owner accepted a raised budget, where it is one of each period (`more` has the field "in force")
             order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
+            decision a curator decided on a question of an analyst, which `details` names: approvals.py
             format   entries before it are of an older format
     """
 
@@ -333,7 +334,7 @@ def entry_from(text: str) -> Entry:
 # --- fields that only some entries have --------------------------------------------------------------------------------------
 
 
-TOKENS = "tokens"
+TOKENS, PERIODS, ORDERS, APPROVED = "tokens", "periods", "orders", "approved"
 
 
 def _charged_json(charged: Charged) -> dict[str, Any]:
@@ -344,9 +345,6 @@ def _charged_json(charged: Charged) -> dict[str, Any]:
 def _charged_from(document: Mapping[str, Any]) -> Charged:
     path = (Counted(_count(one["number"]), exact_from(one["asked"]), _maybe(exact_from, one["most"])) for one in document["path"])
     return Charged(exact_from(document["epsilon"]), tuple(path))
-
-
-PERIODS = "periods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,9 +369,6 @@ def _in_periods_from(document: Mapping[str, Any]) -> InPeriods:
     runs = tuple((_count(low), _count(high)) for low, high in document["runs"])
     price, lifetime = Cost(*_sums(document["price"])), _maybe(_cap, document["lifetime"])
     return InPeriods(document["per"], runs, document["named"], price, _count(document["most"]), lifetime)
-
-
-ORDERS = "orders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,10 +407,11 @@ MORE: Mapping[str, Form] = {
     ORDERS: Form(_at_orders_json, _at_orders_from),
     (REGROUPED := "regrouped"): Form(regrouped_json, regrouped_from),
     (IN_FORCE := "in force"): Form(in_force_json, in_force_from),
+    APPROVED: FORMS["int"],  # the entry of the decision that the spend needed
 }
 """The fields of `more`: how each is written and read. A new field is a new line; the format stays 3 (docs/decisions/0018)."""
 
-TOKEN = "token "  # noqa: S105  # how the key of a narrow token begins; the key of a question is hexadecimal
+TOKEN, APPROVAL = "token ", "approval "  # how keys of narrow tokens and decisions begin; the key of a question is hexadecimal
 
 
 def token_key(number: int) -> str:

@@ -32,15 +32,8 @@ from tacit.accounting.ledger.by_period import EVERYBODY, Charge, Held, PeriodSum
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, check_chain, nothing
 from tacit.accounting.ledger.entries import (
-    NOTHING_BEFORE,
-    ORDERS,
-    Entry,
-    Head,
-    Orders,
-    accounts_digest,
-    entry_from,
-    hash_of,
-)
+    NOTHING_BEFORE, ORDERS, Entry, Head, Orders, accounts_digest, entry_from, hash_of,
+)  # fmt: skip
 from tacit.accounting.ledger.pages import at_orders, entry_after, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.turning import accept_budget
@@ -49,6 +42,7 @@ from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, 
 from tacit.privacy.catalog import Analyst, analyst_name
 
 if TYPE_CHECKING:
+    from tacit.accounting.ledger.approvals import Decision
     from tacit.accounting.ledger.pages import Asker, Books, Kept, Line, Page
     from tacit.accounting.ledger.tables import Store
 
@@ -132,8 +126,7 @@ class Ledger:
         """An answer that was released before, or the first offer that all caps admit, spent; it is on the disk when it is returned.
 
         Raises BudgetExceeded, and spends nothing, where no offer is admitted. Questions whose processes died are counted first, in
-        a transaction of their own. The same question at once from elsewhere is waited
-        for, `patience` seconds at most.
+        a transaction of their own. The same question at once from elsewhere is waited for, `patience` seconds at most.
         """
         (decision,) = self.reserve_all([sale], patience)
         return decision
@@ -158,10 +151,23 @@ class Ledger:
         """The answer if this analyst has paid for it before: read only, without a turn. None if there is more to decide."""
         return self._store.look(lambda page: selling.recall_own_answer(self._own(page), sale, self.caps))
 
+    def require_approved(self, sale: Sale) -> None:
+        """Raises `NeedsApproval` for a dear question that no decision admits; before an engine is held for it."""
+        if sale.stated is not None:
+            from tacit.accounting.ledger.approvals import require
+
+            self._store.look(lambda page: require(self._own(page), sale, self.caps))
+
+    def last_decision(self, subject: str, analyst: str) -> Entry | None:
+        """The last decision on a subject of an analyst, or the spend that used it up."""
+        from tacit.accounting.ledger.approvals import last_about
+
+        return self._store.look(lambda page: last_about(self._own(page), subject, analyst))
+
     def is_paid(self, keys: Iterable[str], analyst: str) -> bool:
         """Whether this analyst has paid for an answer that is kept under one of the keys; what others paid for does not count."""
         own = self.caps.analyst(analyst).name
-        return self._store.look(lambda page: any(_is_kept(page, key) and page.paying_entry(key, own) is not None for key in keys))
+        return self._store.look(lambda page: any(page.has_paid(key, own) for key in keys))
 
     def is_lost(self, key: str) -> bool:
         """Whether something was paid for under a key and has no answer, while no process is answering it."""
@@ -222,8 +228,7 @@ class Ledger:
     ) -> Entry:
         """The entry by which this ledger takes the place of another one, and counts what that one had spent; see rollback.py.
 
-        `counts` are the questions and failures that it had counted, `order` the one at which it counted.
-        If the units that it counted for are unknown, nothing more is admitted until the data owner declares them.
+        `counts` are the questions and failures that it had counted, `order` the one at which it counted. Unknown units stop it.
         """
         if self.policy.per is not None and carried != nothing(carried.neighbours):
             raise StoreUnusable(
@@ -241,6 +246,12 @@ class Ledger:
             return page.append(entry_after(page.books, self.policy.budget, "adopt", {}, **said))
 
         return self._write(work)
+
+    def decide(self, decision: Decision, sales: Sequence[Sale]) -> Entry:
+        """The entry of a curator's decision on a question; raises if it is approved and the caps do not admit it."""
+        from tacit.accounting.ledger.approvals import decide
+
+        return self._write(lambda page: decide(page, self.caps.at(page.books.last), decision, sales))
 
     def note(self, by: str, why: str) -> Entry:
         """An entry with a remark of the data owner, which changes no sum."""
@@ -387,13 +398,9 @@ class Ledger:
         spends = (entry_from(line.text) for line in self._lines(after + 1) if request in line.text)
         return next((entry for entry in spends if entry.details.get("request") == request), None)
 
-    def adopted(self) -> bool:
-        """Whether sums of another ledger were carried over into this one."""
-        return any(entry.kind == "adopt" for entry in self.entries())
-
     def versions(self) -> set[str]:
-        """The versions of prepared data that were ever asked."""
-        return {entry.data_version for entry in self.entries() if entry.data_version}
+        """The versions of prepared data that were ever asked; "adopted" among them, if sums of another ledger were carried over."""
+        return {"adopted" if entry.kind == "adopt" else entry.data_version for entry in self.entries()} - {""}
 
     def hash_at(self, number: int) -> str | None:
         """The hash of one entry, None where there is no such entry."""
@@ -487,8 +494,3 @@ def _left_of(page: Page, bearer: selling.Bearer, analyst: str) -> Fraction | Non
     """The largest epsilon that the tokens still admit; None if none of them has a limit."""
     lefts = (token.most - page.token_sum(analyst, token.number) for token in bearer.path if token.most is not None)
     return min(lefts, default=None)
-
-
-def _is_kept(page: Page, key: str) -> bool:
-    kept = page.kept(key)
-    return kept is not None and kept.answer is not None

@@ -26,6 +26,7 @@ from tacit.accounting.ledger.caps import Admission
 from tacit.accounting.ledger.chain import Reader, nothing, read_chain
 from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
+    APPROVED,
     FORMAT,
     IN_FORCE,
     NO_ORDERS,
@@ -218,6 +219,7 @@ class Page:
     def __init__(self, connection: Connection, has_periods: bool = False) -> None:
         self._connection = connection
         self.books = read_books(connection, has_periods)
+        self.began = self.books.last.number  # the last entry before this transaction
 
     def append(self, entry: Entry, accounts: Mapping[str, Account] | None = None, pages: Pages | None = None) -> Entry:
         """Write the entry, and the accounts and pages that it changes; it must hold the digest of all of them after it."""
@@ -269,13 +271,18 @@ class Page:
         """The entry by which an analyst has paid for what is under a key."""
         return next((int(entry) for (entry,) in self._connection.run(READ_ASKER, wanted=key, who=analyst)), None)
 
+    def has_paid(self, key: str, analyst: str) -> bool:
+        """Whether there is an answer under a key that this analyst has paid for."""
+        kept = self.kept(key) if key else None
+        return kept is not None and kept.answer is not None and self.paying_entry(key, analyst) is not None
+
     def note_asker(self, key: str, analyst: str, entry: int) -> None:
         """Notes at which entry an analyst asked for a kept answer."""
         self._connection.run(PUT_ASKER, key=key, analyst=analyst, entry=entry)
 
     def paying_entries(self, analyst: str, most: int) -> list[int]:
         """The latest entries by which an analyst has paid for kept answers, the newest first."""
-        return [int(entry) for (entry,) in self._connection.run(READ_OWN, who=analyst, like=f"{TOKEN}%", most=most)]
+        return [int(entry) for (entry,) in self._connection.run(READ_OWN, who=analyst, like="% %", most=most)]
 
     def token_sum(self, analyst: str, number: int) -> Fraction:
         """The sum of the epsilons that were asked for with a narrow token, as the last entry that counts it says."""
@@ -290,9 +297,13 @@ class Page:
         return charged.sum_of(number)
 
     def note_tokens(self, entry: Entry) -> None:
-        """Notes an entry as the last one of each token that it is charged to."""
+        """Notes an entry as the last one of each token that it is charged to, and of the decision that it needed."""
         for one in () if entry.charged is None else entry.charged.path:
             self.note_asker(token_key(one.number), entry.analyst, entry.number)
+        if APPROVED in entry.more:
+            from tacit.accounting.ledger.approvals import note_use
+
+            note_use(self, entry)
 
     def last_token(self, analyst: str) -> int:
         """The largest number of a token of the analyst that an entry counts; else 0."""

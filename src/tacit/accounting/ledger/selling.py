@@ -18,6 +18,7 @@ from tacit.accounting.ledger.by_period import Charge, first_in_periods, most_que
 from tacit.accounting.ledger.caps import (
     Admission,
     Admitted,
+    Stated,
     Sums,
     at_least,
     at_most,
@@ -26,8 +27,8 @@ from tacit.accounting.ledger.caps import (
 )
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, TOKENS, Charged, Counted, Entry, entry_from, hash_of
 from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after
-from tacit.accounting.ledger.turning import Turn, require_steps, turn
-from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, units_from
+from tacit.accounting.ledger.turning import Turn, turn
+from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, require_steps, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, NotAllowed, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
 
@@ -79,6 +80,7 @@ class Sale:
     charge: Charge | None = None  # where the budget is one of each period
     among: int = 0  # questions of the statement that selects from its answer; 0 if it is asked by itself
     resumes: bool = False  # whether an earlier process of the same request has certainly ended, and has shown nothing
+    stated: Stated | None = None  # of a question of an analyst: what a curator may have to approve
     singly: bool = False  # whether its key is paid for once: what was lost is another sale, under another key
 
     @property
@@ -123,7 +125,7 @@ def decide_sale(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled |
     if kept is not None and is_leased(kept, time.time()):
         # A refusal by the asker's own caps comes at once, as if no other analyst had asked.
         if page.paying_entry(sale.key, analyst.name) is None:
-            _admit(page, sale, caps, analyst, shared=False)
+            admit(page, sale, caps, analyst, shared=False)
         return None
     if kept is not None and sale.singly:
         raise NotAllowed("this was paid for, and its number was lost", remedy="ask again: it is then paid again where it is read")
@@ -169,7 +171,7 @@ def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Gr
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     most = caps.policy.questions_at_most if sale.charge is None else most_questions(caps.policy, sale.charge)
     require_to_go_on(page.books.last, account, most)
-    admitted, charged = _admit(page, sale, caps, analyst)
+    admitted, charged = admit(page, sale, caps, analyst)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {
         "price": admitted.price,
@@ -198,15 +200,17 @@ def _first(page: Page, sale: Sale, places: Sequence[int], asked: Asked) -> tuple
     return first_in_periods(page.pages_of, required(sale.charge).of(places), offers, (*asked, sums))
 
 
-def _admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: bool = True) -> tuple[Admitted, dict[str, Any]]:
+def admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: bool = True) -> tuple[Admitted, dict[str, Any]]:
     """The first offer that the tokens and then the caps admit, and the charge to each token; or the first refusal.
 
     The tokens come first: otherwise one that has nothing left would learn, for nothing, what the other caps still admit.
     """
     if sale.bearer is not None:
         sale.bearer.require_live()
+    approved = approval_of(page, sale, caps, analyst)
     if sale.bearer is None or not sale.bearer.path:
-        return _first(page, sale, range(len(sale.offers)), (caps, analyst, shared))
+        admitted, more = _first(page, sale, range(len(sale.offers)), (caps, analyst, shared))
+        return admitted, {**more, **approved}
     charges = charges_of(page, sale.bearer, analyst.name)
     within = [place for place, charge in enumerate(charges) if not isinstance(charge, BudgetExceeded)]
     if not within:
@@ -215,7 +219,20 @@ def _admit(page: Page, sale: Sale, caps: Admission, analyst: Analyst, shared: bo
     offer = within[admitted.offer]
     charge = charges[offer]
     assert isinstance(charge, Charged)  # noqa: S101  # all others were left out
-    return replace(admitted, offer=offer), {TOKENS: charge, **more}
+    return replace(admitted, offer=offer), {TOKENS: charge, **more, **approved}
+
+
+def approval_of(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> dict[str, Any]:
+    """The field of an entry that names the decision which admits a dear question; raises `NeedsApproval` without one.
+
+    It follows from the question, the policy and the analyst's own decisions, whether an answer is stored or not.
+    """
+    above = caps.policy.limit_of(analyst)
+    if above is None or sale.stated is None or sale.stated.epsilon <= above:
+        return {}
+    from tacit.accounting.ledger.approvals import approval
+
+    return approval(page, sale.stated, analyst.name, above)
 
 
 def charges_of(page: Page, bearer: Bearer, analyst: str) -> list[Charged | BudgetExceeded]:
@@ -284,7 +301,7 @@ def _recall_answer(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recal
     asked_with = None if sale.bearer is None else replace(sale.bearer, asked=sale.bearer.asked[offer : offer + 1])
     charge = None if sale.charge is None else Charge(sale.charge.runs, (paid.price,))  # its price is that of a whole person
     paying = replace(sale, offers=(released,), bearer=asked_with, charge=charge)
-    admitted, more = _admit(page, paying, caps, analyst, shared=False)
+    admitted, more = admit(page, paying, caps, analyst, shared=False)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {"price": admitted.price, "analyst_spent": admitted.sums.own, "analyst_cap": analyst.budget}
     changed = {analyst.name: replace(account, spent=admitted.sums.own)}

@@ -11,8 +11,7 @@ from tacit.accounting.ledger.changes import InForce, Regrouped
 from tacit.accounting.ledger.entries import IN_FORCE, REGROUPED, Entry
 from tacit.accounting.ledger.pages import entry_after, whole_chain
 from tacit.accounting.ledger.units import Policy, Units
-from tacit.errors import InvalidInput, UnitsChanged
-from tacit.privacy.loss import Neighbours
+from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Page
@@ -49,18 +48,3 @@ def accept_budget(page: Page, policy: Policy, by: str, why: str) -> Entry:
         raise InvalidInput("no budget was raised above what the ledger counts with; there is nothing to accept")
     said = {"analyst": by, "question": f"{why} ({'; '.join(raised)})" if why else "; ".join(raised)}
     return page.append(entry_after(page.books, policy.budget, "budget", {}, **said, more={IN_FORCE: policy.declared}))
-
-
-def require_steps(steps: int, old: Neighbours, new: Neighbours) -> None:
-    """Refuse a number of steps that cannot be, and a change that has no number."""
-    if steps < 1:
-        raise InvalidInput(
-            f"steps must be at least 1, not {steps}; give for example steps=10 for a person with up to 10 rows", argument="steps"
-        )
-    if (old.change, new.change) == ("change-one", "add-remove"):
-        raise UnitsChanged(
-            "the number of units was released as public, so no entry has a price for 'add or remove one unit'",
-            remedy='declare neighbours = "change-one" again',
-        )
-    if old.change != new.change and steps < 2:
-        raise InvalidInput("steps must be at least 2 here: changing one unit is removing one and adding one", argument="steps")

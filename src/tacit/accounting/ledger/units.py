@@ -22,7 +22,8 @@ from tacit.accounting.events import Batch, Event, GaussianNoise
 from tacit.accounting.ledger.changes import InForce
 from tacit.accounting.ledger.entries import HALF, canonical_json
 from tacit.accounting.ledger.register import server_places
-from tacit.privacy.catalog import QUESTIONS_AT_MOST, Analyst, Budget, Catalog, Source, Table, analyst_name
+from tacit.errors import InvalidInput, UnitsChanged
+from tacit.privacy.catalog import QUESTIONS_AT_MOST, WAIT_DAYS, Analyst, Budget, Catalog, Source, Table, analyst_name
 from tacit.privacy.loss import Neighbours
 from tacit.privacy.periods import Per
 from tacit.privacy.rounding import exp_down, exp_up
@@ -246,6 +247,8 @@ class Policy:
     data_set: str = ""
     catalog: str = ""
     per: Per | None = None
+    approve_above: Fraction | None = None
+    wait_days: int = WAIT_DAYS
 
     @property
     def declared(self) -> InForce:
@@ -268,6 +271,10 @@ class Policy:
         normal = analyst_name(name)
         return self.analysts.get(normal) if self.analysts else Analyst(normal)
 
+    def limit_of(self, analyst: Analyst) -> Fraction | None:
+        """The epsilon above which a curator decides on a question of the analyst; None if none does."""
+        return self.approve_above if analyst.approve_above is None else analyst.approve_above
+
 
 def policy_of(catalog: Catalog) -> Policy:
     """The policy that a catalog declares."""
@@ -281,4 +288,21 @@ def policy_of(catalog: Catalog) -> Policy:
         data_set=catalog.name,
         catalog=catalog.file,
         per=catalog.per,
+        approve_above=catalog.approve_above,
+        wait_days=catalog.wait_days,
     )
+
+
+def require_steps(steps: int, old: Neighbours, new: Neighbours) -> None:
+    """Refuse a number of steps that cannot be, and a change that has no number."""
+    if steps < 1:
+        raise InvalidInput(
+            f"steps must be at least 1, not {steps}; give for example steps=10 for a person with up to 10 rows", argument="steps"
+        )
+    if (old.change, new.change) == ("change-one", "add-remove"):
+        raise UnitsChanged(
+            "the number of units was released as public, so no entry has a price for 'add or remove one unit'",
+            remedy='declare neighbours = "change-one" again',
+        )
+    if old.change != new.change and steps < 2:
+        raise InvalidInput("steps must be at least 2 here: changing one unit is removing one and adding one", argument="steps")

@@ -46,6 +46,7 @@ from tacit.privacy.catalog import (
     PLAIN,
     QUESTIONS_AT_MOST,
     REACH_SECONDS,
+    WAIT_DAYS,
     Analyst,
     Budget,
     Catalog,
@@ -110,7 +111,7 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
     _check_cores(declared.get("store", {}), reading)
     if reading.problems:
         raise reading.unusable(name)
-    budget = _budget(declared["budget"])
+    budget, store = _budget(declared["budget"]), declared.get("store", {})
     catalog = Catalog(
         budget=budget,
         tables=tables,
@@ -118,17 +119,16 @@ def _read(text: str, name: str, path: Path | None) -> Catalog:
         change=declared.get("neighbours", "add-remove"),
         path=path,
         ledger_url=declared.get("ledger", {}).get("url"),
-        store_path=declared.get("store", {}).get("path"),
-        store_engine=declared.get("store", {}).get("engine", "duckdb"),
-        store_master=declared.get("store", {}).get("master"),
-        store_parquet=declared.get("store", {}).get("parquet"),
-        store_cores=declared.get("store", {}).get("cores"),
-        changes=declared.get("store", {}).get("changes", "private"),
-        reach_seconds=declared.get("store", {}).get("reach_seconds", REACH_SECONDS),
+        **{f"store_{key}": store.get(key) for key in ("path", "master", "parquet", "cores")},
+        store_engine=store.get("engine", "duckdb"),
+        changes=store.get("changes", "private"),
+        reach_seconds=store.get("reach_seconds", REACH_SECONDS),
         questions_at_most=declared["budget"].get("questions_at_most", QUESTIONS_AT_MOST),
         data_set=declared.get("ledger", {}).get("data_set"),
         show_left=declared["budget"].get("show_left", "tenths"),
         declared_split=None if (split := declared["budget"].get("split")) is None else exact(split),
+        approve_above=None if (above := declared["budget"].get("approve_above")) is None else exact(above),
+        wait_days=declared["budget"].get("wait_days", WAIT_DAYS),
     )
     plain = not {"per", *NEED_PER} & declared["budget"].keys() and not any(table.period for table in tables.values())
     return catalog if plain else with_periods(declared, catalog, reading)
@@ -206,7 +206,7 @@ def _analyst(name: str, declared: Mapping[str, Any], whole: Budget) -> Analyst:
     caps: dict[str, Fraction] = {key: exact(value) for key, value in declared.items()}
     budget = Budget(caps.get("epsilon", whole.epsilon), caps.get("delta", whole.delta))
     own = budget if caps.keys() & {"epsilon", "delta"} else None
-    return Analyst(name, own, caps.get("epsilon_per_query"), caps.get("delta_per_query"))
+    return Analyst(name, own, caps.get("epsilon_per_query"), caps.get("delta_per_query"), caps.get("approve_above"))
 
 
 # --- the declared tables -----------------------------------------------------------------------------------------------------

@@ -212,3 +212,11 @@ def unusable(name: str, before: Sequence[str]) -> str:
     if folded(name).startswith(OURS):
         return f"names that begin with {OURS} are tacit's own"
     return "another column has the same name, and names match without case" if folded(name) in before else ""
+
+
+def init(frame: Any = None, /, **frames: Any) -> str:
+    """The text of a catalog to fill in for data frames (pandas, Polars, Arrow), from their columns' names and types alone.
+
+    One frame is the table `data`; several are named by their arguments. Their rows are given to `prepare(sources=...)`.
+    """
+    return draft_of_frames({**({} if frame is None else {"data": frame}), **frames})

@@ -64,6 +64,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
     "ledger": ("tacit.doors.cli.accounts", DATA_SET),
     "certificate": ("tacit.doors.cli.certificate", QUESTIONS),
     "token": ("tacit.doors.cli.token", SERVER),
+    "approvals": ("tacit.doors.cli.approvals", SERVER),
     "attack": ("tacit.doors.cli.attack", EVIDENCE),
     "show": ("tacit.doors.cli.show", EVIDENCE),
     "release": ("tacit.doors.cli.release", OTHER_WAYS),

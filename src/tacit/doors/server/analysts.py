@@ -29,7 +29,7 @@ from tacit.doors.server.requests import (
     fingerprint_once_paid,
     from_frame,
 )
-from tacit.errors import InvalidInput, Refused, TacitError, TimedOut
+from tacit.errors import InvalidInput, NeedsApproval, Refused, TacitError, TimedOut
 from tacit.query.declared import declared_tables
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
@@ -92,6 +92,12 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
     except TacitError as error:
         if isinstance(error, TimedOut):
             office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
+        if isinstance(error, NeedsApproval):
+            from tacit.doors.server.approvals import hold
+
+            reply = words_for(hold(office, session.analyst, asked, error))
+            assert reply is not None  # noqa: S101  # it is a refusal
+            return Kept(reply.status, reply.body.decode(), lasts=False)
         reply = words_for(error)
         if reply is None:
             raise

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tacit.doors.server import analysts, console, curators
+from tacit.doors.server import analysts, approvals, console, curators, decisions
 from tacit.doors.server import models as of
 from tacit.doors.server.calls import ADMISSION, Call, Reply
 from tacit.doors.server.office import Office, as_it_is
@@ -66,6 +66,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
     "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),
+    "waiting": Operation(approvals.list_own, of.Nothing, (ANALYST,)),
+    "withdraw": Operation(approvals.withdraw, decisions.Withdrawal, (ANALYST,)),
     "catalog": Operation(analysts.catalog, of.Nothing, EVERY_ROLE),
     "renew_token": Operation(curators.renew_token, of.OwnToken, EVERY_ROLE, grant=MINT),
     "own_tokens": Operation(curators.own_tokens, of.Nothing, EVERY_ROLE, grant=MINT),
@@ -79,6 +81,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "limits": Operation(curators.limits, of.Nothing, (CURATOR,)),
     "set_limits": Operation(curators.set_limits, of.NewLimits, (CURATOR,)),
     "resume": Operation(curators.resume, of.Resumption, (CURATOR,)),
+    "approvals": Operation(approvals.approvals, decisions.ApprovalsWanted, (CURATOR,), EXPLAINING),
+    "decide": Operation(approvals.decide, decisions.Verdict, (CURATOR,)),
     "log": Operation(curators.log, of.LogWanted, (CURATOR,)),
     "ledger": Operation(curators.ledger, of.LedgerWanted, (AUDITOR,)),
     "verification": Operation(curators.verification, of.Nothing, (AUDITOR,)),

@@ -14,6 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from tacit.doors.server import decisions
 from tacit.doors.server import models as of
 from tacit.doors.server import shapes as told
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
@@ -62,6 +63,10 @@ class LedgerQuery(of.LedgerWanted, strict=False):
     """The same from a query."""
 
 
+class ApprovalsQuery(decisions.ApprovalsWanted, strict=False):
+    """The same from a query."""
+
+
 class AnswerQuery(of.Strict, strict=False):
     """The form of an answer."""
 
@@ -83,6 +88,10 @@ ROUTES = (
     Route("POST", "/v1/explain", "explain", of.Explained, told.Explanation),
     Route("GET", "/v1/budget", "budget", of.Nothing, told.Budgets),
     Route("GET", "/v1/history", "history", HistoryQuery, told.History),
+    Route("GET", "/v1/waiting", "waiting", of.Nothing, decisions.EveryWaiting),
+    Route("POST", "/v1/waiting/withdrawals", "withdraw", decisions.Withdrawal, decisions.Withdrawn),
+    Route("GET", "/v1/approvals", "approvals", ApprovalsQuery, decisions.EveryWaiting),
+    Route("POST", "/v1/approvals", "decide", decisions.Verdict, told.Recorded),
     Route("GET", "/v1/catalog", "catalog", of.Nothing, told.Catalog),
     Route("POST", "/v1/token", "renew_token", of.OwnToken, told.Issued),
     Route("GET", "/v1/token", "own_tokens", of.Nothing, told.OwnTokens),

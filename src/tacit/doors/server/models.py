@@ -33,8 +33,8 @@ Name = Annotated[str, StringConstraints(min_length=1, max_length=64), Field(exam
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Days = Annotated[int, Field(ge=1, le=366)]
 Grant = Literal[
-    "accounts", "answer", "ask", "budget", "caps", "catalog", "explain", "head", "history", "ledger", "limits", "log", "pages",
-    "resume", "revoke", "set_caps", "set_limits", "tokens", "verification",
+    "accounts", "answer", "approvals", "ask", "budget", "caps", "catalog", "decide", "explain", "head", "history", "ledger",
+    "limits", "log", "pages", "resume", "revoke", "set_caps", "set_limits", "tokens", "verification", "waiting", "withdraw",
 ]  # fmt: skip  # the operations that a narrow token may have
 TokenNumber = Annotated[int, Field(ge=1, le=MOST_ENTRY)]
 Entry = Annotated[int, Field(ge=0, le=MOST_ENTRY)]

@@ -40,8 +40,22 @@ MOST_ROWS = 4_000  # of an account, ended ones included
 DEEPEST = 8  # narrow tokens above one another: a spend is charged to each of them
 MINT = "tokens"  # the operation that makes, lists and revokes narrow tokens
 GRANTS: Mapping[str, tuple[str, ...]] = {
-    ANALYST: ("answer", "ask", "budget", "catalog", "explain", "history", "pages", MINT),
-    CURATOR: ("accounts", "caps", "catalog", "limits", "log", "pages", "resume", "revoke", "set_caps", "set_limits", MINT),
+    ANALYST: ("answer", "ask", "budget", "catalog", "explain", "history", "pages", MINT, "waiting", "withdraw"),
+    CURATOR: (
+        "accounts",
+        "approvals",
+        "caps",
+        "catalog",
+        "decide",
+        "limits",
+        "log",
+        "pages",
+        "resume",
+        "revoke",
+        "set_caps",
+        "set_limits",
+        MINT,
+    ),
     AUDITOR: ("catalog", "head", "ledger", MINT, "verification"),
 }
 """The operations that a narrow token may have, by role: not those that issue tokens to accounts, which would be wider ones."""

@@ -18,6 +18,7 @@ from tacit.errors import (
     InvalidSensitivity,
     InvalidToken,
     InvalidValue,
+    NeedsApproval,
     Refused,
     TacitError,
     TimedOut,
@@ -65,7 +66,12 @@ TEXTS: Mapping[str, tuple[int, str, str]] = {
     "unavailable": (503, "the server cannot answer now; what was already spent stays spent", "try again later, or ask the curator"),
 }
 OWN_TEXT: Mapping[str, int] = {"invalid_request": REFUSED, "invalid_input": REFUSED, "invalid_budget": REFUSED}
-SPECIAL: Mapping[type[Refused], int] = {BudgetExceeded: CONFLICT, TooManyFailures: CONFLICT, TimedOut: 504}
+SPECIAL: Mapping[type[Refused], int] = {
+    BudgetExceeded: CONFLICT,
+    NeedsApproval: CONFLICT,
+    TooManyFailures: CONFLICT,
+    TimedOut: 504,
+}
 
 
 def _refusals(kind: type[Refused] = Refused) -> Iterator[type[Refused]]:

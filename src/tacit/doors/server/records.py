@@ -117,6 +117,19 @@ OFFERS = sql.Table(  # answers that analysts offer for publication
     sql.Column("title", sql.Text, nullable=False),
     sql.Column("at", sql.Float, nullable=False),
 )
+WAITING = sql.Table(  # questions that wait for a curator, unpaid; the ledger has the decisions
+    "waiting",
+    TABLES,
+    sql.Column("analyst", sql.Text, sql.ForeignKey(ACCOUNTS.c.name), primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True),  # within the account, never used again
+    sql.Column("subject", sql.Text, nullable=False),
+    sql.Column("epsilon", sql.Text, nullable=False),
+    sql.Column("delta", sql.Text, nullable=False),
+    sql.Column("asked", sql.Text, nullable=False),
+    sql.Column("at", sql.Float, nullable=False),
+    sql.Column("head", sql.Integer, nullable=False),  # of the ledger, when it began to wait
+    sql.Column("withdrawn", sql.Float),
+)
 SETTINGS = sql.Table(
     "settings", TABLES, sql.Column("name", sql.Text, primary_key=True), sql.Column("value", sql.Text, nullable=False)
 )

@@ -77,6 +77,7 @@ class Kept:
     status: int
     text: str
     entry: int | None = None
+    lasts: bool = True  # else the same request is looked at anew under its key
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Requests:
     def finish(self, begun: Begun, kept: Kept) -> None:
         """Keep the reply. If that fails, the ledger's entry decides when the same request comes again."""
         body: bytes | None = zlib.compress(kept.text.encode())
-        if kept.entry is None and body is not None and len(body) > MOST_FREE:
+        if not kept.lasts or (kept.entry is None and body is not None and len(body) > MOST_FREE):
             body = None
         with suppress(StoreUnusable), self._records.transaction() as connection:
             mine = (REQUESTS.c.analyst == begun.analyst) & (REQUESTS.c.key == begun.key)

@@ -24,9 +24,10 @@ STATES = {
         "catalog": "/catalog",
         "history": "/history",
         "budget": "/budget",
+        "waiting": "/waiting",
         "absent": "/answers/9999",
     },
-    "cara": {"owner": "/owner", "publish": "/publish"},
+    "cara": {"owner": "/owner", "publish": "/publish", "approvals": "/approvals", "approval": "/approvals/ana/1"},
     "otto": {"auditor": "/auditor"},
 }
 
@@ -35,6 +36,9 @@ STATES = {
 def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str]]:
     with served(tmp_path_factory.mktemp("served")) as found:
         found.desk.places = Places(rate=1e9, burst=1e9)
+        file = found.folder / "tacit.toml"
+        file.write_text(re.sub(r"(\[budget\].*)", r"\1\napprove_above = 0.6", file.read_text("utf-8"), count=1), "utf-8")
+        assert found.call("ask", sql="SELECT COUNT(*) AS n FROM visits WHERE cost < 9", epsilon="0.9").status == 409  # it waits
         with listening(found.desk) as url:
             yield found, url
 

@@ -249,6 +249,19 @@ class Asking:
         }
         return self.frame.page("history.html", who=visit.who, at="history", **facts)
 
+    async def show_waiting(self, visit: Visit) -> Response:
+        """Own questions that wait for a curator, and what became of them."""
+        seen = await visit.facts("waiting")
+        return self.frame.page("waiting.html", who=visit.who, at="waiting_nav", questions=seen["questions"], moment=views.moment)
+
+    async def withdraw(self, visit: Visit) -> Response:
+        """One of them waits no longer; one that was decided meanwhile is shown as it is."""
+        given = await form_of(visit.request)
+        reply = await visit.call("withdraw", number=int(given.get("number", "")))
+        if reply.status in (403, 429, 503):
+            raise Problem(reply)
+        return RedirectResponse("/waiting", 303, {"cache-control": "no-store"})
+
     async def budget(self, visit: Visit) -> Response:
         """The remaining budget, and how it was spent."""
         budget, page = await visit.facts("budget"), await visit.facts("history", last=200)

@@ -105,6 +105,47 @@ class Offices:
             raise Problem(reply)
         return await self.owner(visit, reply.status, wrong=json.loads(reply.body)["error"]["message"])
 
+    # --- approvals ---------------------------------------------------------------------------------------------------------------
+
+    async def approvals(self, visit: Visit) -> Response:
+        """The questions that wait, and what was decided lately."""
+        every = (await visit.facts("approvals"))["questions"]
+        waiting = [each for each in every if each["state"] == "waiting"]
+        ended = [each for each in every if each["state"] != "waiting"]
+        facts: dict[str, Any] = {"open": waiting, "ended": ended, "wrong": "", "moment": views.moment}
+        return self.frame.page("approvals.html", who=visit.who, at="approvals", **facts)
+
+    async def approval(self, visit: Visit, status: int = 200, wrong: str = "", at: tuple[str, int] | None = None) -> Response:
+        """One of them, with the derivation of its price."""
+        name, number = at or (visit.request.path_params["name"], visit.request.path_params["number"])
+        questions = (await visit.facts("approvals", name=name, number=number))["questions"]
+        if not questions:
+            return RedirectResponse("/approvals", 303, DONE)
+        texts = [questions[0]["sql"]] if isinstance(questions[0]["sql"], str) else questions[0]["sql"]
+        facts: dict[str, Any] = {"one": questions[0], "texts": texts, "wrong": wrong, "moment": views.moment}
+        return self.frame.page("approval.html", status, who=visit.who, at="approvals", **facts)
+
+    async def decide(self, visit: Visit) -> Response:
+        """Approve, reduce or refuse a question."""
+        given = await form_of(visit.request)
+        name, number, decision = given.get("name", ""), int(given.get("number", "")), given.get("decision", "")
+        most = given.get("epsilon", "").strip()
+        if decision == "reduced" and not re.fullmatch(AMOUNT, most):
+            return await self.approval(visit, 422, self.texts["no_amount"], (name, number))
+        more = {"epsilon": most} if decision == "reduced" else {}
+        told: dict[str, Any] = {
+            "name": name,
+            "number": number,
+            "decision": decision,
+            "reason": given.get("reason", "").strip()[:500],
+        }
+        reply = await visit.call("decide", **told, **more)
+        if reply.status == 200:
+            return RedirectResponse("/approvals", 303, DONE)
+        if reply.status in (403, 429, 503):
+            raise Problem(reply)
+        return await self.approval(visit, reply.status, json.loads(reply.body)["error"]["message"], (name, number))
+
     # --- publishing --------------------------------------------------------------------------------------------------------------
 
     async def publish(self, visit: Visit, status: int = 200, wrong: str = "") -> Response:
