@@ -31,9 +31,7 @@ from tacit.accounting.ledger import selling
 from tacit.accounting.ledger.by_period import EVERYBODY, Charge, Held, PeriodSums, StandingInPeriods, begun_of, held_of
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, check_chain, nothing
-from tacit.accounting.ledger.entries import (
-    NOTHING_BEFORE, ORDERS, Entry, Head, Orders, accounts_digest, entry_from, hash_of,
-)  # fmt: skip
+from tacit.accounting.ledger.entries import NOTHING_BEFORE, ORDERS, Entry, Head, Orders, accounts_digest, entry_from, hash_of
 from tacit.accounting.ledger.pages import at_orders, entry_after, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.turning import accept_budget
