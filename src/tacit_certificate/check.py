@@ -13,14 +13,14 @@ from tacit_certificate import numbers, orders, price
 from tacit_certificate.curve import calibrated
 from tacit_certificate.document import Keys, Node, Report, Wrong, digest, only, optional, rational, read, refuse, verify, whole
 from tacit_certificate.margins import Margins, added_up, outputs_of
-from tacit_certificate.price import KINDS, Cost
-from tacit_certificate.stability import Part, Reach, Sensitivity
+from tacit_certificate.orders import Cap, caps_of
+from tacit_certificate.periods import IN_PERIODS, Dated, in_periods, lifetime, numbers_of
+from tacit_certificate.price import KINDS
+from tacit_certificate.stability import Part
 from tacit_certificate.ways import NOISE, other_way
 
-FIELDS = (
-    "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version released "
-    "intervals stated software signature"
-)
+FIELDS = "about format kind form way asked plan facts relation derivation mechanisms event price cap entry data_version "
+FIELDS += "released intervals stated software signature"
 ABOUT = (
     "This certificate shows that the price is right for the plan. It cannot show that the program drew its noise, "
     "nor that it read the data that was declared."
@@ -36,7 +36,7 @@ MAKES = {  # of each kind of moment the aggregates that are computed from it; th
     "products": "covar_pop covar_samp corr regr_slope regr_intercept linreg_intercept linreg_slope linreg_r2",
 }
 ONE_SUM = ("count", "sum", "units", "distinct")
-DECIMAL = re.compile(r"-?[0-9.]{1,100}(E[+-]?[0-9]{1,3})?")
+DECIMAL = re.compile(r"-?[0-9.]{1,100}([eE][+-]?[0-9]{1,3})?")
 ROUNDING = Fraction(1, 2**40)
 
 
@@ -47,8 +47,7 @@ class Certificate:
     node: Node
     report: Report = field(default_factory=Report)
     parts: list[Part] = field(default_factory=list)
-    reaches: list[Reach] = field(default_factory=list)
-    moved: dict[tuple[int, int], Sensitivity] = field(default_factory=dict)
+    dated: list[Dated] = field(default_factory=list)
     entries: dict[int, int] = field(default_factory=dict)  # of each event, how many numbers one unit moves
 
     def check(self, keys: Keys) -> Report:
@@ -59,8 +58,8 @@ class Certificate:
 
     def contents(self) -> Report:
         """The same without fields and signature."""
-        of_plan = ("plan", "derivation") if self.node["way"] == "question" else ()
-        for name in ("relation", *of_plan, "mechanisms", "price", "cap", "released", "intervals"):
+        of_plan = ("plan", "derivation", "periods") if self.node["way"] == "question" else ()
+        for name in (*of_plan, "mechanisms", "price", "cap", "released", "intervals"):
             if not self.report.section(name, getattr(self, name)):
                 break
         self.report.stated += [str(each) for each in self.node["stated"]]
@@ -73,16 +72,14 @@ class Certificate:
         node, forms = self.node, {"public": False, "auditor": True}
         if not isinstance(node, dict) or (node.get("kind"), node.get("format")) != ("certificate", 1):
             raise Wrong("this is not a certificate of format 1")
-        only(node, FIELDS, "ledger" if node["form"] == "auditor" else "")
+        only(node, FIELDS, "ledger" * (node["form"] == "auditor") + " periods" * (node["way"] == "question"))
         known = forms.get(node["form"]) is ("ledger" in node) and node["way"] in WAYS
         refuse(not known, "the form is public or auditor, and the auditor's form has its ledger")
         self.report.checked.append(f"signed by key {verify(keys, node, 'certificate')}")
-        refuse(node["about"] != ABOUT, "the first line is not the one that says what a certificate cannot show")
-
-    def relation(self) -> None:
-        """The neighbours of the promise."""
-        refuse(self.node["relation"] != self.node["price"]["relation"], "the price counts for another relation")
-        self.report.checked.append(f"the promise is for neighbours by {self.node['relation']}")
+        refuse(
+            node["about"] != ABOUT + IN_PERIODS * ("periods" in node),
+            "the first line is not the one that says what a certificate cannot show",
+        )
 
     # --- plan, stability, sensitivity ---
 
@@ -90,8 +87,8 @@ class Certificate:
         """Every part of the plan, from the facts upwards."""
         plan, facts = self.node["plan"], self.node["facts"]["tables"]
         self.parts = [Part(node, f"/parts/{at}", facts) for at, node in enumerate(plan["parts"])]
-        if not self.parts or len(self.parts) != 1 + whole(plan, "beside", 0) + whole(plan, "below", 0):
-            raise Wrong("the number of parts is not that of the plan")
+        other = len(self.parts) != 1 + whole(plan, "beside", 0) + whole(plan, "below", 0)
+        refuse(other, "the number of parts is not that of the plan")
         change = self.node["relation"] == "change-one unit" and not any(part.private for part in self.parts)
         fixed = [step["inputs"]["rows_are_public"] for step in self.node["derivation"] if step["rule"] == "reach"]
         if any(fixed):
@@ -101,16 +98,12 @@ class Certificate:
         for part in self.parts:
             for call in part.node["calls"]:
                 refuse(not _moments_of(part, call), f"a {str(call['name'])[:20]} is computed from sums that are not in the plan")
-        self.reaches = [part.reach(change, any(fixed)) for part in self.parts]
-        for at, part in enumerate(self.parts):
-            for place, moment in enumerate(part.group["moments"]):
-                if moment["kind"] != "list":
-                    self.moved[at, place] = part.sensitivity(moment, self.reaches[at])
+            part.derive(change, any(fixed))
         public = sorted({name for part in self.parts for name in part.derived.public})
         self.report.checked.append("every expression is in the range that it states, from the declared bounds upwards")
         self.report.stated += [text for part in self.parts for text in dict.fromkeys(part.derived.unshown)]
-        if public:
-            self.report.stated.append(f"of public tables ({', '.join(public)}): ranges, and the most rows with one value")
+        text = f"of public tables ({', '.join(public)}): ranges, and the most rows with one value"
+        self.report.stated += [text] if public else []
 
     def derivation(self) -> None:
         """Every step of the derivation is one that is derived here, from the same inputs, and no other step is there."""
@@ -130,8 +123,8 @@ class Certificate:
 
     def _steps(self) -> Iterator[tuple[str, str, Node, dict[str, Any], str]]:
         """The steps that are derived here: rule, place, inputs (not those of rows, which are a witness), conclusion, in words."""
-        for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
-            group = f"/parts/{at}/group"
+        for at, part in enumerate(self.parts):
+            group, reach = f"/parts/{at}/group", part.reach
             gives = {name: getattr(reach, name) for name in ("rows", "groups", "per_group", "several", "l1", "l2_squared", "units")}
             sizes, cells = ([None] * len(part.sizes), None) if part.private else (part.sizes, math.prod(part.sizes))
             inputs = {"rows": reach.rows, "keys": sizes, "cells": cells, "per_group": part.group["per_group"]}
@@ -139,13 +132,19 @@ class Certificate:
             words = f"{reach.rows} rows of one unit, in {reach.groups} groups, {reach.per_group} in one"
             yield "reach", group, inputs, gives, words
             for place, moment in enumerate(part.group["moments"]):
-                if moved := self.moved.get((at, place)):
+                if moved := part.moved.get(place):
                     given = {"kind": moment["kind"], "together": moment["together"], "low": moved.ends[0], "high": moved.ends[1]}
                     result = {name: getattr(moved, name) for name in ("l1", "l2_squared", "entries", "largest")}
                     where, most = f"{group}/moments/{place}", f"({moment['kind']}): at most {moved.l1} in l1"
                     yield "sensitivity", where, given, result, f"sensitivity at {where} {most}"
             for (rule, where), rows in part.derived.gives.items():
                 yield rule, where, {}, {"rows": rows}, f"{rule} at {where}: {rows} rows of one unit"
+
+    def periods(self) -> None:
+        """What is read is what is charged, and rows of different periods are kept apart."""
+        self.dated, checked, stated = in_periods(self.node, self.parts)
+        self.report.checked += checked
+        self.report.stated += stated
 
     # --- mechanisms and price ---
 
@@ -158,8 +157,8 @@ class Certificate:
         for node in self.node["mechanisms"]:
             named = [events[number] for number in node["events"]]
             if node["releases"] in ("shared", "estimate"):
-                margins = margins or Margins(self.parts, self.reaches)
-                text, entries, released = margins.released(node, named, self.moved)
+                margins = margins or Margins(self.parts)
+                text, entries, released = margins.released(node, named)
             else:
                 text, entries, released = self._released(node, named)
             used, done = used + node["events"], done + released
@@ -179,60 +178,73 @@ class Certificate:
         part, place = self.parts[at], 0 if what == "keys" else whole(node, "moment", 0)
         if what == "margin":
             return f"part {at}, margin {place}: {added_up(self.parts, node, at)}", 0, [(at, "moment", place)]
-        moved = self.moved[at, place] if what == "moment" else None
-        released = price.Released(node, part, self.reaches[at], events, moved)
-        text = f"part {at}, {'the keys' if what == 'keys' else f'{what} {place}'}: {price.mechanism(released)}"
+        text = f"part {at}, {'the keys' if what == 'keys' else f'{what} {place}'}: {price.mechanism(node, events, part)}"
         if what in ("quantile", "mode"):
             listed, calls = part.group["moments"][place], [part.node["calls"][call] for call in node["calls"]]
             asked = [(call["name"], call["over"]["node"], "list") for call in calls]
             wrong = not calls or any(one != (what, listed["value"], listed["kind"]) for one in asked)
             refuse(wrong, f"a mechanism for a {what} releases another call")
             return text, 0, [(at, "call", call) for call in node["calls"]]
-        entries = node.get("max_groups", 0) if moved is None else 1 if released.alone else moved.entries
+        entries = node["max_groups"] if what == "keys" else 1 if part.alone else part.moved[place].entries
         return text, whole(node, "dimension", 1) if kind == "running" else entries, [(at, what, place)]
 
     def price(self) -> None:
         """The sum over the events is the price, and no more than what was asked for."""
-        derived, stated = price.cost(self.node["event"], self.node["relation"]), price.sums(self.node["price"])
+        within, derived = self.node.get("periods"), price.cost(self.node["event"], self.node["relation"])
+        stated = price.sums((within or self.node)["price"])
         only(self.node["price"], "epsilon rho delta relation")
+        refuse(self.node["relation"] != self.node["price"]["relation"], "the price counts for another relation")
+        self.report.checked.append(f"the promise is for neighbours by {self.node['relation']}")
         refuse(not derived.is_stated_by(stated), f"the events cost {derived}; stated is {stated}")
         most = optional(self.node["asked"].get("epsilon"))
         above = most is not None and stated.epsilon is not None and stated.epsilon > most
         refuse(above, "the price is above the epsilon that was asked for")
-        self.report.checked.append(f"the events cost {stated} (accounting/composition.md)")
+        self.report.checked.append(f"the events cost {stated} (accounting/composition.md)" + " in each period" * bool(within))
+        if within:
+            self.report.checked.append(lifetime(self.node, self.dated))
 
     # --- cap and ledger ---
 
     def cap(self) -> None:
         """The cap admits the price; in the auditor's form, the filter admitted the sums."""
-        node = self.node["cap"]
-        only(node, "epsilon delta split questions_at_most" + " order" * ("order" in node))
-        cap, split = (rational(node["epsilon"]), rational(node["delta"])), rational(node["split"])
-        refuse(not (cap[0] > 0 and 0 <= cap[1] < 1 and 0 <= split <= 1), "the cap is not a budget")
-        stated, order = price.sums(self.node["price"]), orders.of(node.get("order"))
-        alone = orders.counted(self.node["event"], self.node["relation"], order)
-        refuse(not orders.within(cap, split, alone.rounded, order), "the cap does not admit the price alone")
-        self.report.checked.append(f"within the cap of the data set: epsilon {price.brief(cap[0])}, delta {price.brief(cap[1])}")
+        only(self.node["cap"], "epsilon delta split questions_at_most", "order")
+        caps = caps_of(self.node)
+        for name, (cap, alone) in caps.items():
+            refuse(not cap.admits(alone.rounded), "the cap does not admit the price alone")
+            whose = (
+                "data set" if "periods" not in caps else "data set in each period" if name == "periods" else "lifetime of a person"
+            )
+            self.report.checked.append(f"within the cap of the {whose}: {cap}")
         if self.node["form"] == "auditor":
-            self._ledger(cap, split, stated)
+            self._ledger({name: cap for name, (cap, _) in caps.items()})
         else:
             self.report.stated.append(f"the ledger's entry {self.node['entry'][:16]}..., and that the sums before it left room")
 
-    def _ledger(self, cap: tuple[Fraction, Fraction], split: Fraction, stated: Cost) -> None:
+    def _ledger(self, caps: Mapping[str, Cap]) -> None:
         """The entry is the text that the hash is of, and the sums are those of the filter."""
-        ledger = self.node["ledger"]
-        only(ledger, "id number text before after")
-        refuse(digest(ledger["text"]) != self.node["entry"], "the text of the entry has another hash")
+        ledger, within, node = self.node["ledger"], self.node.get("periods") or {}, self.node
+        only(ledger, "id number text before after" + " periods" * bool(within))
+        refuse(digest(ledger["text"]) != node["entry"], "the text of the entry has another hash")
         entry, before, after = read(ledger["text"].encode()), price.sums(ledger["before"]), price.sums(ledger["after"])
-        recalled, said = entry["kind"] == "recall", entry["cap"]
-        told = [entry["ledger"], entry["number"], *map(price.sums, (entry["spent"], entry["price"])), 1 - rational(entry["split"])]
-        same = told == [ledger["id"], ledger["number"], after, stated, split] and (recalled or entry["event"] == self.node["event"])
-        same &= entry["kind"] in ("spend", "recall") and (rational(said["epsilon"]), rational(said["delta"])) == cap
-        refuse(not same, "the entry has another place, event, price, cap or split, or other sums")
-        order, counts = orders.charged(entry, self.node["relation"])
-        right = order == orders.of(self.node["cap"].get("order")) and after == (before if recalled else before + counts.rounded)
+        charged, recalled = (entry.get("more") or {}).get("periods") or {}, entry["kind"] == "recall"
+        told = [*map(entry.get, ("ledger", "number", "spent")), price.sums(entry["price"]), entry["price"]["neighbours"]]
+        stated = [*map(ledger.get, ("id", "number", "after")), price.sums(node["price"]), node["relation"]]
+        told += [_budget(entry["cap"]), _budget(charged.get("lifetime")), *map(charged.get, ("per", "runs", "price"))]
+        stated += [_budget(node["cap"]), _budget(within.get("lifetime")), *map(within.get, ("per", "runs", "price"))]
+        same = 1 - rational(entry["split"]) == rational(node["cap"]["split"]) and entry["kind"] in ("spend", "recall")
+        same &= told == stated and (recalled or entry["event"] == node["event"])
+        refuse(not same, "the entry has another place, event, price, cap, split or periods, or other sums")
+        order, counts = orders.charged(entry, node["relation"])
+        right, held = after == (before if recalled else before + counts.rounded), [("sums", order, after)]
+        if within:
+            order, counts = orders.charged(entry, node["relation"], "periods")
+            right &= numbers_of([run[:2] for run in ledger["periods"]], gap=0) == numbers_of(within["runs"])
+            more = price.NOTHING if recalled else counts.rounded
+            held += [("periods", order, price.sums(sums) + more) for _, _, sums in ledger["periods"]]
         refuse(not right, "the sums after the entry are not those before it and its price")
-        refuse(not recalled and not orders.within(cap, split, after, order), "the filter does not admit the sums after the entry")
+        for name, order, sums in held:
+            beyond = name in caps and (caps[name].order != order or not (recalled or caps[name].admits(sums)))
+            refuse(beyond, "the filter does not admit the sums after the entry, or counts them at another order")
         self.report.checked.append(f"entry {ledger['number']}: the filter admits its sums, {after} (accounting/filter.md)")
 
     # --- released values and intervals ---
@@ -307,6 +319,10 @@ class Certificate:
         return math.prod(part.sizes) * max(1, columns)
 
 
+def _budget(cap: Node | None) -> list[Any]:
+    return [] if cap is None else [cap["epsilon"], cap["delta"]]
+
+
 def _multiplied(inputs: Node) -> int:
     return max(1, math.prod(whole(one, "factor", 1) for one in inputs["order"]) * whole(inputs, "fan_out", 1))
 
@@ -342,11 +358,6 @@ def _moments_of(part: Part, call: Node) -> list[int]:
     return found
 
 
-def _decimal(text: Any) -> Fraction:
-    refuse(not isinstance(text, str) or not DECIMAL.fullmatch(text), "a released number is not a decimal of at most 100 digits")
-    return Fraction(text)
-
-
 def _is_noisy(node: Any) -> bool:
     """Whether a released number stands anywhere in it."""
     if isinstance(node, dict):
@@ -356,14 +367,16 @@ def _is_noisy(node: Any) -> bool:
 
 def _around(column: list[Any], width: Fraction) -> int:
     """How many rows of a column have their ends at a half width from their value, up to the rounding of doubles."""
-    _, _, values, lows, highs, *_ = column
-    rows = 0
-    for value, low, high in zip(values, lows, highs, strict=True):
-        if value is None:
-            continue
-        exact = [_decimal(each["decimal"]) if isinstance(each, dict) else Fraction(each) for each in (value, low, high)]
-        slack = ROUNDING * max(map(abs, exact))
-        if abs(exact[0] - width - exact[1]) > slack or abs(exact[0] + width - exact[2]) > slack:
-            raise Wrong(f"row {rows} of column {str(column[0])[:40]!r} has ends that are not at ± {price.brief(width)}")
-        rows += 1
-    return rows
+    rows = [row for row in zip(*column[2:5], strict=True) if row[0] is not None]
+    for number, row in enumerate(rows):
+        value, low, high = map(_exact, row)
+        slack = ROUNDING * max(map(abs, (value, low, high)))
+        wrong = abs(value - width - low) > slack or abs(value + width - high) > slack
+        refuse(wrong, f"row {number} of column {str(column[0])[:40]!r} has ends that are not at ± {price.brief(width)}")
+    return len(rows)
+
+
+def _exact(number: Any) -> Fraction:
+    text = number["decimal"] if isinstance(number, dict) else repr(number)
+    refuse(not isinstance(text, str) or not DECIMAL.fullmatch(text), "a released number is not a decimal of at most 100 digits")
+    return Fraction(text)

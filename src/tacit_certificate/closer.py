@@ -23,7 +23,7 @@ def closer(ranges: Ranges, node: Node, found: Range) -> Range:
 
 def piece_by_piece(ranges: Ranges, node: Node, found: Range) -> Range:
     """The range of an expression of one column, over halves of its range, halved again where that shows too little."""
-    columns, number = {ranges.names.of(each) for each in _columns(node)}, ranges.names.of(node)
+    columns, number = {ranges.names.of(each) for each in columns_of(node)}, ranges.names.of(node)
     if len(columns) != 1 or number in columns:
         return found
     (column,) = columns
@@ -44,7 +44,7 @@ def _halved(ranges: Ranges, node: Node, column: int) -> Range:
         found = _where(ranges, column, piece, node)
         if holds(node, found) or piece is None or piece[0] == piece[1]:
             shown.append(found)
-        elif ranges.names.work > MOST_PIECEWORK:
+        elif len(ranges.names.work) > MOST_PIECEWORK:
             return ranges.as_stated(node)
         else:
             middle = (piece[0] + piece[1]) // 2
@@ -82,13 +82,13 @@ def _sum_range(ranges: Ranges, form: Mapping[int, int], more: int) -> Range:
     return low, high + more
 
 
-def _columns(node: Any) -> Iterator[Node]:
+def columns_of(node: Any) -> Iterator[Node]:
     """The columns in an expression."""
     if isinstance(node, dict) and node.get("is") in ("Column", "Code"):
         yield node
     elif isinstance(node, dict | list):
         for each in node.values() if isinstance(node, dict) else node:
-            yield from _columns(each)
+            yield from columns_of(each)
 
 
 def _factors(ranges: Ranges, node: Node) -> list[int]:

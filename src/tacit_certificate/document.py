@@ -31,11 +31,6 @@ class Wrong(Exception):
     """A document does not say what it must: the reason, in the words of the report."""
 
 
-def in_words(reason: Exception) -> str:
-    """What is wrong with a document, or that it is not made as it must be."""
-    return str(reason) if isinstance(reason, Wrong) else f"a field is missing or of another type ({type(reason).__name__})"
-
-
 def refuse(when: object, why: str) -> None:
     """Raises if something is wrong."""
     if when:
@@ -129,9 +124,8 @@ def whole(node: Node, name: str, least: int | None = None) -> int:
 def only(node: Node, names: str, more: str = "") -> None:
     """Raises if an object has other fields than these; `more` are fields that may be there."""
     unknown, missing = node.keys() - {*names.split(), *more.split()}, {*names.split()} - node.keys()
-    if unknown or missing:
-        listed = [*(f"unknown {name[:40]}" for name in sorted(unknown)), *(f"missing {name}" for name in sorted(missing))]
-        raise Wrong(f"the fields of the object are wrong: {', '.join(listed[:5])}")
+    listed = [*(f"unknown {name[:40]}" for name in sorted(unknown)), *(f"missing {name}" for name in sorted(missing))]
+    refuse(listed, f"the fields of the object are wrong: {', '.join(listed[:5])}")
 
 
 # --- keys and signatures -----------------------------------------------------------------------------------------------------
@@ -159,9 +153,8 @@ def read_keys(data: bytes) -> Keys:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(one["public"]))
         refuse(key_id(key) != one["id"], "the id of a key is not that of its bytes")
         if place:
-            _verify(
-                trusted, {"algorithm": "ed25519", "key": one["signed_by"], "value": one["value"]}, f"tacit key\n{one['public']}"
-            )
+            signature = {"algorithm": "ed25519", "key": one["signed_by"], "value": one["value"]}
+            _verify(trusted, signature, f"tacit key\n{one['public']}")
         trusted[one["id"]] = key
     return trusted
 
@@ -206,6 +199,8 @@ class Report:
         """Runs one section. What it raises is wrong, and the sections that need it are left out."""
         try:
             look()
-        except (Wrong, *MALFORMED) as reason:
-            self.wrong.append(f"{name}: {in_words(reason)}")
+        except Wrong as reason:
+            self.wrong.append(f"{name}: {reason}")
+        except MALFORMED as reason:
+            self.wrong.append(f"{name}: a field is missing or of another type ({type(reason).__name__})")
         return not self.wrong

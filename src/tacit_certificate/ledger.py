@@ -8,24 +8,26 @@ from fractions import Fraction
 
 from tacit_certificate import orders
 from tacit_certificate.check import Certificate
-from tacit_certificate.document import (
-    Keys,
-    Node,
-    Report,
-    canonical,
-    digest,
-    only,
-    rational,
-    read,
-    read_canonical,
-    refuse,
-    verify,
-    whole,
-)
+from tacit_certificate.document import Keys, Node, Report, digest, only, rational, read, read_canonical, refuse, verify, whole
+from tacit_certificate.orders import Cap
+from tacit_certificate.periods import InPeriods
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
-SPENDING = ("spend", "recall", "adopt")
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "budget", "decision", *SPENDING)
+KINDS = (
+    "begin",
+    "answer",
+    "failure",
+    "units",
+    "resume",
+    "note",
+    "format",
+    "order",
+    "decision",
+    "budget",
+    "spend",
+    "recall",
+    "adopt",
+)
 
 
 @dataclass
@@ -48,23 +50,24 @@ class Chain:
     cap: Node = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)  # the hash of what each entry released
     ended: bool = False
+    in_periods: InPeriods = field(default_factory=InPeriods)
 
     def line(self, node: Node) -> None:
         """The next line of an export."""
         refuse(self.ended, "a line comes after the head")
         if not self.ledger:
             only(node, "format kind ledger")
-            refuse(
-                (node["format"], node["kind"]) != (1, "export"), "the first line does not say that this is an export of format 1"
-            )
+            refuse((node["format"], node["kind"]) != (1, "export"), "the first line is not that of an export of format 1")
             self.ledger = node["ledger"]
         elif node.keys() == {"entry"}:
-            self._entry(node["entry"], read(node["entry"].encode()))
+            self._entry(node["entry"], read_canonical(f"{node['entry']}\n".encode()))
         elif node.keys() == {"certificate"}:
             self._certificate(node["certificate"])
         elif node.keys() == {"missing", "why"}:
             self.owed.remove(node["missing"])
             self.report.stated.append(f"entry {node['missing']} has no certificate: {str(node['why'])[:100]}")
+            text = f"what entry {node['missing']} costs a person in all of its periods"
+            self.report.stated += [text] if node["missing"] in self.in_periods.before else []
         else:
             only(node, "head")
             self.head(node["head"])
@@ -74,7 +77,6 @@ class Chain:
     # --- entries ---
 
     def _entry(self, text: str, entry: Node) -> None:
-        refuse(canonical(entry) != text, "the text of an entry is not canonical")
         number, kind, price = len(self.texts), entry["kind"], sums(entry["price"])
         follows = (entry["ledger"], entry["number"], entry["previous"]) == (self.ledger, number, self.hashes[number])
         refuse(not follows, f"entry {number} does not follow the one before it")
@@ -83,13 +85,14 @@ class Chain:
         self.hashes.append(digest(text))
         split, relation = entry.get("split", "1/2"), entry["price"]["neighbours"]
         other = split != self.split or (relation != self.relation and kind != "units")
-        refuse(
-            number and other, f"entry {number} splits delta in another way, or counts for other neighbours, than those before it"
-        )
+        refuse(number and other, f"entry {number} has another split of delta, or other neighbours, than those before it")
         self.split, self.relation = split, relation
-        refuse("periods" in (entry.get("more") or {}), f"entry {number} is charged to periods, which this checker cannot derive")
         self._sums(number, entry, kind, price)
-        self._counts(number, entry, kind)
+        counts = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
+        told = entry.get("questions", counts[0]), entry.get("failures", counts[1])
+        right = told == counts or (kind == "adopt" and told >= counts)
+        refuse(not right, f"the counts of questions and failures after entry {number} are wrong")
+        self.counts = told
         if kind == "answer":
             self.answers[entry["about"]] = entry["answer"]
 
@@ -108,15 +111,17 @@ class Chain:
             steps = int(rational(entry["details"]["steps"]))
             rho = self.spent.rho * (steps**2 if order is None else steps)
             least = Cost(self.spent.epsilon and self.spent.epsilon * steps, rho, self.spent.delta)
-            refuse(steps < 1 or not _covers(spent, least), f"entry {number} restates the sums for other units, and they are less")
+            refuse(steps < 1 or not spent.covers(least), f"entry {number} restates the sums for other units, and they are less")
             self.report.stated.append(f"entry {number} restates all sums for other units: {steps} steps")
             self.spent, self.analysts = spent, {}
             return
+        within = (entry.get("more") or {}).get("periods")
         if kind in ("spend", "recall"):
             least = NOTHING if entry["event"] is None else cost(entry["event"], self.relation)
-            refuse(not _covers(price, least), f"entry {number} was priced below what its events cost: {least}")
-            if entry["event"] is None:
-                self.report.stated.append(f"entry {number} has no event; its price is {price}")
+            each, per = (price, "") if within is None else (sums(within["price"]), within["per"])
+            refuse(not each.covers(least), f"entry {number} was priced below what its events cost: {least}")
+            refuse(self.counts[0] and per != self.in_periods.per, f"entry {number} has other periods than those before it")
+            self.report.stated += [] if entry["event"] else [f"entry {number} has no event; its price is {price}"]
             self.owed.add(number)
         elif kind == "adopt":
             self.report.stated.append(f"entry {number} takes over the sums of another ledger: {price}")
@@ -128,20 +133,17 @@ class Chain:
         if cap != self.cap:
             self.report.checked.append(f"the cap from entry {number} on: epsilon {cap['epsilon']}, delta {cap['delta']}")
             self.cap = cap
-        admitted = kind != "spend" or orders.within((rational(cap["epsilon"]), rational(cap["delta"])), conversion, spent, order)
-        refuse(not admitted, f"entry {number} was admitted beyond the cap")
+        if within is not None:
+            refuse(kind not in ("spend", "recall"), f"entry {number} is charged to periods, and is not paid for")
+            self.in_periods.charge(entry, within, self.relation, conversion)
+        held = cap if within is None else within["lifetime"]
+        beyond = kind == "spend" and held is not None and not Cap.of(held, conversion, order).admits(spent)
+        refuse(beyond, f"entry {number} was admitted beyond the cap{'' if within is None else ' of a lifetime'}")
         if own is not None:
             before = self.analysts.get(entry["analyst"])
-            right = _covers(own, price) if before is None else own == before + price.rounded
+            right = own.covers(price) if before is None else own == before + price.rounded
             refuse(not right, f"the sums of the analyst after entry {number} are not those before it and its price")
             self.analysts[entry["analyst"]] = own
-
-    def _counts(self, number: int, entry: Node, kind: str) -> None:
-        counts = self.counts[0] + (kind == "spend"), 0 if kind == "resume" else self.counts[1] + (kind == "failure")
-        told = entry.get("questions", counts[0]), entry.get("failures", counts[1])
-        right = told == counts or (kind == "adopt" and told >= counts)
-        refuse(not right, f"the counts of questions and failures after entry {number} are wrong")
-        self.counts = told
 
     # --- certificates and heads ---
 
@@ -151,6 +153,7 @@ class Chain:
         ledger, number = node["ledger"], whole(node["ledger"], "number", 0)
         before = NOTHING if not number else sums(read(self.texts[number - 1].encode())["spent"])
         same = (ledger["text"], ledger["id"], sums(ledger["before"])) == (self.texts[number], self.ledger, before)
+        same &= ledger.get("periods") == self.in_periods.before.get(number)
         refuse(not same, f"the certificate of entry {number} has another entry, or other sums before it, than the chain")
         if node["released"]["sha256"] != self.answers.get(number):
             why = f"the released values of entry {number} are not those whose hash the chain has"
@@ -179,12 +182,6 @@ class Chain:
         refuse(self.owed, f"entries without a certificate: {sorted(self.owed)[:5]}")
 
 
-def _covers(stated: Cost, derived: Cost) -> bool:
-    """Whether a stated price is true where the derived one is: larger numbers are."""
-    bounded = stated.epsilon is None or (derived.epsilon is not None and stated.epsilon >= derived.epsilon)
-    return bounded and stated.rho >= derived.rho and stated.delta >= derived.delta
-
-
 def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
     """The report on an export and on heads that somebody kept."""
     chain = Chain(keys)
@@ -199,6 +196,7 @@ def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
         report.checked += [
             f"{len(chain.texts)} entries, each linked to the one before; {chain.valid} valid certificates",
             f"every price is at least what its events cost; together: {chain.spent}",
+            *chain.in_periods.totals(),
             f"every sum is that of the prices, and within its cap; the last cap is epsilon {chain.cap['epsilon']}",
         ]
     return report

@@ -7,7 +7,7 @@ their difference. How far one unit moves it follows from its rows, the numbers t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, combinations
@@ -15,7 +15,7 @@ from typing import Any
 
 from tacit_certificate import price
 from tacit_certificate.document import Node, Wrong, only, refuse, whole
-from tacit_certificate.stability import Part, Reach, Sensitivity
+from tacit_certificate.stability import Part, Sensitivity
 
 Axes = tuple[int, ...]
 SUMMED = ("rows", "sum")
@@ -29,7 +29,6 @@ class Margins:
     """The parts of a question as margins of one table, the number of values of every axis, and what is measured of each moment."""
 
     parts: Sequence[Part]
-    reaches: Sequence[Reach]
     terms: list[Any] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     measured: dict[int, set[tuple[Axes, bool]]] = field(default_factory=dict)
@@ -42,12 +41,12 @@ class Margins:
         one = all(part.group["child"] == self.parts[0].group["child"] for part in self.parts)
         alike = one or all(rows["is"] == "Bound" and rows == split[0][0] for rows, _ in split)
         common = [test for test in split[0][1] if one or all(test in tests for _, tests in split)]
-        for at, (part, reach) in enumerate(zip(self.parts, self.reaches, strict=True)):
+        for at, part in enumerate(self.parts):
             for place, moment in enumerate(part.group["moments"]):
                 if all(moment != known for known, *_ in self.moments):
                     self.moments.append((moment, at, place))
-            same = alike and reach.rows == self.reaches[0].rows
-            if not same or part.private or part.group["per_group"] is not None or reach.fixed:
+            same = alike and part.reach.rows == self.parts[0].reach.rows
+            if not same or part.private or part.group["per_group"] is not None or part.reach.fixed:
                 raise Wrong("parts that share measurements have the same rows, public groups and no limit of rows in a group")
             tests = [test for test in split[at][1] if test not in common]
             own = [(key["term"], size) for key, size in zip(part.group["keys"], part.sizes, strict=True)]
@@ -59,28 +58,26 @@ class Margins:
                 refuse(self.sizes[self.terms.index(term)] != size, "a key has two numbers of values")
             self.axes.append(tuple(sorted(self.terms.index(term) for term, _ in own)))
 
-    def released(
-        self, node: Node, events: Sequence[Node], moved: Mapping[tuple[int, int], Sensitivity]
-    ) -> tuple[str, int, list[tuple[Any, ...]]]:
+    def released(self, node: Node, events: Sequence[Node]) -> tuple[str, int, list[tuple[Any, ...]]]:
         """What was checked of a measurement or an estimate, how many numbers one unit moves, and what it releases."""
         at, place = whole(node, "part", 0), whole(node, "moment", 0)
         if node["releases"] == "estimate":
             return f"part {at}, moment {place}: {self.estimate(node, at)}", 0, [(at, "moment", place)]
         refuse(at != 0, "the shared measurements must be named with the first part")
-        text, entries = self.measurement(node, events, moved[self.moments[place][1:]])
+        text, entries = self.measurement(node, events)
         return f"shared by all parts, moment {place}: {text}", entries, []
 
-    def measurement(self, node: Node, events: Sequence[Node], moved: Sensitivity) -> tuple[str, int]:
+    def measurement(self, node: Node, events: Sequence[Node]) -> tuple[str, int]:
         """What was checked of a measurement, in words, and how many numbers one unit moves."""
         only(node, f"{FIELDS} {BUDGETS.get(node['kind'], '')}")
         axes, centred = tuple(node["axes"]), node["centred"]
         listed = all(type(axis) is int and 0 <= axis < len(self.sizes) for axis in axes)
         if not listed or list(axes) != sorted(set(axes)) or type(centred) is not bool or node["kind"] not in BUDGETS:
             raise Wrong("a measurement is of the cells or the residuals of rising axes, with Laplace or Gaussian noise")
-        moment = self.moments[whole(node, "moment", 0)][0]
+        moment, at, place = self.moments[whole(node, "moment", 0)]
         refuse(moment["kind"] not in SUMMED or moment["together"] is not None, "shared measurements are of counts and sums")
-        price.recorded(node, events, self.reaches[0].change)
-        alone = self._moved(axes, centred, moved)
+        price.recorded(node, events, self.parts[0].reach.change)
+        alone = self._moved(axes, centred, self.parts[at].moved[place])
         refuse(whole(node, "dimension", 1) != alone.entries, f"the measurement has {alone.entries} numbers")
         text = price.noise(node, events, alone.l1, alone.l2_squared)
         self.measured.setdefault(node["moment"], set()).add((axes, centred))
@@ -88,12 +85,12 @@ class Margins:
 
     def _moved(self, axes: Axes, centred: bool, moved: Sensitivity) -> Sensitivity:
         """How far one unit moves a measurement: residual.md, Lemma 2."""
-        (low, high), rows, sizes = moved.ends, self.reaches[0].rows, [self.sizes[axis] for axis in axes]
+        (low, high), rows, sizes = moved.ends, self.parts[0].reach.rows, [self.sizes[axis] for axis in axes]
         refuse(centred and any(size < 2 for size in sizes), "an axis of one value has no residuals")
         along = [_column(size) if centred else (1, 1, 1, size) for size in sizes]
         one, squared, farthest, numbers = (math.prod(each[at] for each in along) for at in range(4))
         largest = max(-low, high)
-        if not self.reaches[0].change:
+        if not self.parts[0].reach.change:
             times, square = largest, Fraction(largest**2)
         elif not axes:
             times, square = high - low, Fraction((high - low) ** 2)

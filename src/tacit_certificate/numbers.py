@@ -13,7 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
-from tacit_certificate.document import Wrong
+from tacit_certificate.document import Wrong, refuse
 
 DOWN, UP = (Context(prec=80, rounding=rounding, Emin=-10_000, Emax=10_000) for rounding in (ROUND_FLOOR, ROUND_CEILING))
 LARGEST_EXPONENT = 1 << 14  # of e: beyond it a loss promises nothing, and takes long to compute
@@ -50,8 +50,7 @@ def exp(x: Fraction) -> Ends:
     >>> float(low), low < high, high - low < Fraction(1, 2**240)
     (2.718281828459045, True, True)
     """
-    if abs(x) > LARGEST_EXPONENT:
-        raise Wrong("an exponent exceeds 2^14, which is more than this program computes with")
+    refuse(abs(x) > LARGEST_EXPONENT, "an exponent exceeds 2^14, which is more than this program computes with")
     return _ends(Decimal.exp, x)
 
 

@@ -6,22 +6,55 @@ A ledger takes its order with its first spend, or restates what was paid before,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from tacit_certificate.document import Node, optional, rational, read, refuse
 from tacit_certificate.numbers import exp, largest_rho_down, log
-from tacit_certificate.price import NOTHING, Cost, cost, sums
+from tacit_certificate.price import NOTHING, Cost, brief, cost, sums
 
 PAIRS = ("smooth", "thresholded-keys", "resampling")  # whose parts are a pure pair times 1 - delta
-Cap = tuple[Fraction, Fraction]
 
 
-def within(cap: Cap, conversion: Fraction, after: Cost, order: Fraction | None = None) -> bool:
-    """Whether sums are within a cap (epsilon, delta). `conversion` is the share of delta for the conversion of rho."""
-    epsilon, delta = cap
-    pure = after.epsilon is not None and after.epsilon <= epsilon
-    return after.delta <= (1 - conversion) * delta and (pure or after.rho <= largest(epsilon, conversion * delta, order))
+@dataclass(frozen=True)
+class Cap:
+    """A budget, the share of its delta that converts rho, and the order that its sums count at, if they do."""
+
+    epsilon: Fraction
+    delta: Fraction
+    share: Fraction
+    order: Fraction | None
+
+    @classmethod
+    def of(cls, node: Node, share: Fraction, order: Fraction | None = None) -> Cap:
+        """The cap of an object."""
+        cap = cls(rational(node["epsilon"]), rational(node["delta"]), share, order or of(node.get("order")))
+        refuse(not (cap.epsilon > 0 and 0 <= cap.delta < 1 and 0 <= share <= 1), "the cap is not a budget")
+        return cap
+
+    def admits(self, sums: Cost) -> bool:
+        """Whether sums are within the cap: all of their ratios, or what counts of their divergences."""
+        pure = sums.epsilon is not None and sums.epsilon <= self.epsilon
+        rest = self.share * self.delta
+        return sums.delta <= self.delta - rest and (pure or sums.rho <= largest(self.epsilon, rest, self.order))
+
+    def __str__(self) -> str:
+        return f"epsilon {brief(self.epsilon)}, delta {brief(self.delta)}"
+
+
+def caps_of(document: Node) -> dict[str, tuple[Cap, Cost]]:
+    """The caps of a certificate, by the sums that they are of, each with the price as it counts there.
+
+    A budget of each period is a cap of `periods`; then `sums` are those of whole persons, with a cap if a lifetime has one.
+    """
+    node, within = document["cap"], document.get("periods")
+    cap = Cap.of(node, rational(node["split"]))
+    caps = {"periods" if within else "sums": (cap, counted(document["event"], document["relation"], cap.order))}
+    if within and within["lifetime"] is not None:
+        life = Cap.of(within["lifetime"], cap.share)
+        caps["sums"] = life, price_at(sums(document["price"]), life.order)
+    return caps
 
 
 def largest(epsilon: Fraction, delta: Fraction, order: Fraction | None) -> Fraction:
@@ -36,16 +69,21 @@ def counted(event: Node, relation: str, order: Fraction | None) -> Cost:
     """The cost of an event, with the number that counts at the order in the place of rho: composition.md, section 7."""
     if event["kind"] == "batch":
         return sum((counted(part, relation, order) for part in event["events"]), start=NOTHING)
-    price = cost(event, relation)
+    price, own = cost(event, relation), event.get("neighbours") == relation
+    found = price_at(price, order, own and event["kind"] in PAIRS)
+    if event["kind"] != "laplace" or order is None or not price.epsilon or order * price.epsilon >= 1000:
+        return found
+    least = laplace_rho_at(rational(event["sensitivity"]) * (2 - own), rational(event["scale"]), order)
+    return Cost(found.epsilon, min(found.rho, least), found.delta)
+
+
+def price_at(price: Cost, order: Fraction | None, is_pair: bool = False) -> Cost:
+    """The same of a price alone."""
     if order is None or not price.epsilon:
         return price
     least = price.epsilon / order  # no divergence is above epsilon
-    if order * price.epsilon < 1000:
-        own = event.get("neighbours") == relation
-        if not price.delta or (own and event["kind"] in PAIRS):
-            least = min(least, pure_rho_at(price.epsilon, order))
-        if event["kind"] == "laplace":
-            least = min(least, laplace_rho_at(rational(event["sensitivity"]) * (2 - own), rational(event["scale"]), order))
+    if (is_pair or not price.delta) and order * price.epsilon < 1000:
+        least = min(least, pure_rho_at(price.epsilon, order))
     return Cost(price.epsilon, min(price.rho, least), price.delta)
 
 
@@ -81,13 +119,15 @@ def of(text: Any) -> Fraction | None:
     return order
 
 
-def charged(entry: Node, relation: str) -> tuple[Fraction | None, Cost]:
-    """The order of an entry of a ledger, and its price as it is summed: no less than its event counts."""
-    price, said = sums(entry["price"]), ((entry.get("more") or {}).get("orders") or {}).get("sums")
-    if said is None:
+def charged(entry: Node, relation: str, sums_of: str = "sums") -> tuple[Fraction | None, Cost]:
+    """The order of an entry, of the sums or of those of `periods`, and its price as it is summed: no less than its event counts."""
+    more = entry.get("more") or {}
+    of_person = "periods" in more and sums_of == "sums"  # the price of a whole person is of more than the event
+    price = sums((more["periods"] if sums_of == "periods" else entry)["price"])
+    if (said := (more.get("orders") or {}).get(sums_of)) is None:
         return None, price
     order, told = of(said[0]), Cost(price.epsilon, rational(said[1]), price.delta)
-    least = price if entry["event"] is None else counted(entry["event"], relation, order)
+    least = price_at(price, order) if of_person or entry["event"] is None else counted(entry["event"], relation, order)
     refuse(told.rho < least.rho, f"entry {entry['number']} counts less than its events have at the order of the ledger")
     return order, told
 
@@ -97,12 +137,20 @@ def restated(entry: Node, order: Fraction, before: Cost, texts: Sequence[str]) -
     paid = [one for one in map(read, map(str.encode, texts)) if one["kind"] in ("spend", "adopt")]
     spent, least = sums(entry["spent"]), Fraction(0)
     for one in paid:
-        rho = sums(one["price"]).rho
-        told = rho if one["event"] is None else counted(one["event"], one["price"]["neighbours"], order).rho
-        least += Cost(None, min(rho, told), Fraction(0)).rounded.rho
+        price, of_event = sums(one["price"]), one["event"] is not None and not _caps(one)[1]
+        told = counted(one["event"], one["price"]["neighbours"], order) if of_event else price_at(price, order)
+        least += Cost(None, min(price.rho, told.rho), Fraction(0)).rounded.rho
     refuse(not least <= spent.rho <= before.rho, f"entry {entry['number']} restates the sums at a Renyi order, and they are less")
     share = 1 - rational(entry.get("split", "1/2"))
-    caps = [(rational(one["cap"]["epsilon"]), share * rational(one["cap"]["delta"])) for one in (*paid, entry)]
-    best, kept = (max(largest(*cap, each) for cap in caps) for each in (None, order))
+    caps = [(rational(cap["epsilon"]), share * rational(cap["delta"])) for one in (*paid, entry) for cap in _caps(one)[0]]
+    best, kept = (max((largest(*cap, each) for cap in caps), default=Fraction(0)) for each in (None, order))
     refuse(best > kept * (1 + Fraction(1, 10**9)), f"the Renyi order of entry {entry['number']} is not that of the largest cap")
     return Cost(before.epsilon, spent.rho, before.delta)
+
+
+def _caps(entry: Node) -> tuple[list[Node], bool]:
+    """The caps on the ledger's sums that an entry names, which are those of a lifetime if it is charged to periods; and whether."""
+    more = entry.get("more") or {}
+    if (within := more.get("periods")) is not None:
+        return [] if within["lifetime"] is None else [within["lifetime"]], True
+    return [] if "periods" in (more.get("orders") or {}) else [entry["cap"]], False

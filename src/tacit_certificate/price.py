@@ -14,7 +14,7 @@ from fractions import Fraction
 from tacit_certificate import numbers
 from tacit_certificate.document import Node, Wrong, only, optional, rational, refuse, whole
 from tacit_certificate.series import series_moved
-from tacit_certificate.stability import Part, Reach, Sensitivity
+from tacit_certificate.stability import Part
 
 GRID = 10**24 * math.lcm(*range(1, 33))  # the sums of a ledger are multiples of 1 / GRID
 NEAR = Fraction(1, 10**20)  # by which a stated number may be above a derived one: roundings of 24 places
@@ -50,6 +50,11 @@ class Cost:
         factor = numbers.exp(self.epsilon)[1] if self.epsilon < 1000 else Fraction(10**500)
         return Cost(2 * self.epsilon, 4 * self.rho, self.delta + min(moved, self.delta * factor))
 
+    def covers(self, derived: Cost) -> bool:
+        """Whether these numbers are true where derived ones are: larger ones are."""
+        bounded = self.epsilon is None or (derived.epsilon is not None and self.epsilon >= derived.epsilon)
+        return bounded and self.rho >= derived.rho and self.delta >= derived.delta
+
     def is_stated_by(self, stated: Cost) -> bool:
         """Whether stated numbers are at or above these, and above them by roundings alone."""
         return self.epsilon == stated.epsilon and all(
@@ -77,6 +82,11 @@ def _up(number: Fraction) -> Fraction:
 def sums(node: Node) -> Cost:
     """The triple of an object."""
     return Cost(optional(node["epsilon"]), rational(node["rho"]), rational(node["delta"]))
+
+
+def plain(cost: Cost) -> Node:
+    """The object of a triple."""
+    return {"epsilon": None if cost.epsilon is None else str(cost.epsilon), "rho": str(cost.rho), "delta": str(cost.delta)}
 
 
 EVENTS = {
@@ -114,22 +124,28 @@ def alone(event: Node) -> tuple[Cost, str]:
     if kind == "calibrated-gaussian":
         parts = [alone(part) for part in event["events"]]
         alike = {part["neighbours"] for part in event["events"]} == {parts[0][1]}
-        refuse(
-            not alike or not {part["kind"] for part in event["events"]} <= {"gaussian", "gaussian-keys"},
-            "the events of a group are Gaussian noise, and count for one relation",
-        )
+        kinds = {part["kind"] for part in event["events"]} - {"gaussian", "gaussian-keys"}
+        refuse(kinds or not alike, "the events of a group are Gaussian noise, and count for one relation")
         noise = sum((one for one, _ in parts), start=NOTHING)
         return Cost(positive(event, "epsilon"), noise.rho, delta + noise.delta), parts[0][1]
     refuse(kind not in EVENTS or "neighbours" not in EVENTS[kind], f"an unknown event: {str(kind)[:40]}")
     if kind == "adaptive-rounds":
         epsilon = None if event["epsilon"] is None else positive(event, "epsilon")
         return Cost(epsilon, positive(event, "rho"), delta), event["neighbours"]
-    if kind in ("gaussian", "gaussian-keys"):
-        rho = ratio(event) ** 2 / 2
-        return Cost(None, rho, delta + (numbers.moved_up(delta, rho) if kind == "gaussian" else 0)), event["neighbours"]
+    if kind == "gaussian":
+        return gaussian(rational(event["sensitivity"]) ** 2, rational(event["scale"]), delta), event["neighbours"]
+    if kind == "gaussian-keys":
+        return Cost(None, ratio(event) ** 2 / 2, delta), event["neighbours"]
     epsilon = ratio(event) if kind == "laplace" else positive(event, "epsilon")
     rho = numbers.pure_rho(epsilon)[1]
     return Cost(epsilon, min(rho, epsilon**2 / 8) if kind == "bounded-range" else rho, delta), event["neighbours"]
+
+
+def gaussian(square: Fraction, scale: Fraction, delta: Fraction) -> Cost:
+    """The cost of Gaussian noise on numbers that move by the root of `square`, whose law leaves out a weight of delta."""
+    refuse(scale < 0 or (square and not scale), "noise of this scale protects nothing")
+    rho = square / scale**2 / 2 if scale else Fraction(0)
+    return Cost(None, rho, delta + numbers.moved_up(delta, rho))
 
 
 def positive(event: Node, name: str) -> Fraction:
@@ -176,26 +192,6 @@ EVENT_OF = {  # the kind of the events of each mechanism, if it is not its own
 SEVERAL = ("tree", "quantile-with-interval")  # of these there may be several events
 
 
-@dataclass(frozen=True)
-class Released:
-    """What a mechanism releases of a part, and all that it is checked against."""
-
-    node: Node
-    part: Part
-    reach: Reach
-    events: Sequence[Node]
-    sensitivity: Sensitivity | None = None
-
-    def of(self, name: str) -> Fraction:
-        """A parameter."""
-        return rational(self.node[name])
-
-    @property
-    def alone(self) -> bool:
-        """Whether it is one number."""
-        return (self.reach.groups if self.part.private else math.prod(self.part.sizes)) == 1
-
-
 def recorded(node: Node, events: Sequence[Node], change: bool) -> None:
     """A mechanism is recorded as events of its kind, for its relation."""
     kind, relation = EVENT_OF.get(node["kind"], node["kind"]), f"{'change-one' if change else 'add-remove'} unit"
@@ -204,18 +200,17 @@ def recorded(node: Node, events: Sequence[Node], change: bool) -> None:
     refuse(any(event["neighbours"] != relation for event in events), f"an event counts for another relation than {relation}")
 
 
-def mechanism(released: Released) -> str:
-    """What was checked of a mechanism, in words; raises if its noise is too small for its price."""
-    node, events, moved = released.node, released.events, released.sensitivity
-    recorded(node, events, released.reach.change and node["kind"] != "smooth-quantile")  # which is for one that comes or goes
-    if node["kind"] not in ("laplace", "gaussian", "running"):
-        return _keys(released) if node["releases"] == "keys" else _drawn(released)
-    if moved is None or (node["kind"] == "running" and released.part.private):
+def mechanism(node: Node, events: Sequence[Node], part: Part) -> str:
+    """What was checked of a mechanism of a part, in words; raises if its noise is too small for its price."""
+    kind, moved = node["kind"], part.moved.get(node.get("moment", -1))
+    recorded(node, events, part.reach.change and kind != "smooth-quantile")  # which is for one that comes or goes
+    if kind not in ("laplace", "gaussian", "running"):
+        return _keys(node, events[0], part) if node["releases"] == "keys" else _drawn(node, events, part)
+    if moved is None or (kind == "running" and part.private):
         raise Wrong("noise is added to sums alone, and running totals are over public periods")
-    if node["kind"] == "running":
-        text = noise(node, events, 0, series_moved(node, released.part.sizes, moved))
-        return f"measurements of {node['shape'][1]} periods, {text}"
-    return noise(node, events, moved.l1, moved.l2_squared, released.alone)
+    if kind == "running":
+        return f"measurements of {node['shape'][1]} periods, {noise(node, events, 0, series_moved(node, part.sizes, moved))}"
+    return noise(node, events, moved.l1, moved.l2_squared, part.alone)
 
 
 def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fraction, alone: bool = False) -> str:
@@ -235,53 +230,48 @@ def noise(node: Node, events: Sequence[Node], l1: int, l2_squared: int | Fractio
     return f"l2 {brief(sensitivity)}, Gaussian noise of scale {brief(scale)}, rho {brief(rho)}"
 
 
-def _keys(released: Released) -> str:
+def _keys(node: Node, event: Node, part: Part) -> str:
     """selection.md, (D): the chance that a group of one unit shows, in any of its groups, is at most delta."""
-    node, event, most = released.node, released.events[0], whole(released.node, "max_groups", 1)
-    gaussian, twice = node["kind"] == "gaussian-keys", 2 if released.reach.change else 1
+    most, units, gaussian = whole(node, "max_groups", 1), part.reach.units, node["kind"] == "gaussian-keys"
     same = all(node[name] == event[name] for name in ("epsilon", "delta", "max_groups", "threshold") if name in event)
-    refuse(
-        not same or most < released.reach.units, f"one unit is in up to {released.reach.units} groups; the threshold is for {most}"
-    )
-    scale, delta, threshold = released.of("scale"), released.of("delta"), whole(event, "threshold", 1)
+    refuse(not same or most < units, f"one unit is in up to {units} groups; the threshold is for {most}")
+    moved, amount = most * (2 if part.reach.change else 1), rational(node["rho" if gaussian else "epsilon"])
+    scale, delta, threshold = rational(node["scale"]), rational(node["delta"]), whole(event, "threshold", 1)
     if gaussian:
-        noise(node, events=released.events, l1=0, l2_squared=most * twice)
-    else:
-        refuse(scale * released.of("epsilon") != most * twice, "the scale of the noise on the numbers of units is groups / epsilon")
+        noise(node, [event], 0, moved)
+    refuse(not gaussian and scale * amount != moved, "the scale of the noise on the numbers of units is groups / epsilon")
     tail = numbers.gaussian_tail_up if gaussian else numbers.laplace_tail_up
     shows = tail(scale, threshold - 2) / 2 / (1 + gaussian * Fraction(1, 10**5))  # P[1 + X >= threshold], bounded that closely
     # of at most `most` groups none shows with a chance of (1 - shows)^most
-    if most * shows > delta and 1 - numbers.exp(most * numbers.log(1 - shows)[0])[0] > delta:
-        raise Wrong("the threshold is too low for delta")
-    declared = [whole(fact, "min_people", 0) for fact in released.part.derived.limits.values()]
-    people = max(released.part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog
+    beyond = most * shows > delta and 1 - numbers.exp(most * numbers.log(1 - shows)[0])[0] > delta
+    refuse(beyond, "the threshold is too low for delta")
+    declared = [whole(fact, "min_people", 0) for fact in part.derived.limits.values()]
+    people = max(part.group.get("people") or 0, *declared)  # the question may ask for more than the catalog
     refuse(threshold < people or node["min_people"] != people, f"the threshold is below min_people, which is {people}")
-    amount = "rho" if gaussian else "epsilon"
-    return (
-        f"at most {most} groups of one unit, threshold {threshold} at {amount} {brief(released.of(amount))}, delta {brief(delta)}"
-    )
+    price = f"{'rho' if gaussian else 'epsilon'} {brief(amount)}, delta {brief(delta)}"
+    return f"at most {most} groups of one unit, threshold {threshold} at {price}"
 
 
-def _drawn(released: Released) -> str:
+def _drawn(node: Node, events: Sequence[Node], part: Part) -> str:
     """Quantiles, trees of counts and modes: one unit moves ranks and counts by its rows, in all groups together."""
-    node, events, rows, change = released.node, released.events, released.reach.l1, released.reach.change
-    kind, times = node["kind"], whole(node, "rows", 1) if node["kind"] == "smooth-quantile" else 1
+    rows, change, kind = part.reach.l1, part.reach.change, node["kind"]
+    times = whole(node, "rows", 1) if kind == "smooth-quantile" else 1
     prices = [alone(event)[0] for event in events]
     total = sum((price.epsilon or Fraction(0) for price in prices), start=Fraction(0))
-    refuse(total != times * released.of("epsilon"), "the draws of a mechanism add up to its epsilon")
+    refuse(total != times * rational(node["epsilon"]), "the draws of a mechanism add up to its epsilon")
     refuse(kind != "exponential" and whole(node, "max_rows") * times != rows, f"one unit has up to {rows} rows, not those stated")
     least, stated = Fraction(0), Fraction(0)  # of the number by which the chances of values are kept close
     match kind:
         case "quantile":  # quantile.md: weights fall by e^(-epsilon / spread) a rank, of which a unit moves half the spread
-            share = optional(released.part.node["calls"][node["calls"][0]]["share"]) or Fraction(0)
-            least, stated = 2 * rows * (Fraction(1) if change else max(share, 1 - share)), released.of("spread")
+            share = optional(part.node["calls"][node["calls"][0]]["share"]) or Fraction(0)
+            least, stated = 2 * rows * (Fraction(1) if change else max(share, 1 - share)), rational(node["spread"])
         case "exponential":  # modes.md: rows only come or only go; for a unit that changes, half of that
-            least, stated = Fraction(rows, 1 if change else 2), released.of("sensitivity")
+            least, stated = Fraction(rows, 1 if change else 2), rational(node["sensitivity"])
         case "tree":
             least, stated = Fraction(rows * (2 if change else 1)), min(rational(event["sensitivity"]) for event in events)
-            alike = {rational(event["scale"]) for event in events} == {released.of("scale")}
+            alike = {rational(event["scale"]) for event in events} == {rational(node["scale"])}
             refuse(len(events) != whole(node, "levels", 1) or not alike, "a tree has one Laplace event of its scale a level")
         case "smooth-quantile":  # its calibration is taken as stated
-            refuse(prices[0].delta != released.of("delta"), "the event has another delta than the draws")
+            refuse(prices[0].delta != rational(node["delta"]), "the event has another delta than the draws")
     refuse(stated < least, f"{rows} rows of one unit need {brief(least)}; the {kind} is for {brief(stated)}")
     return f"{rows} rows of one unit, {len(events)} draws or levels of a {kind} at epsilon {brief(total)}"

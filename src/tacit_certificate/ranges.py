@@ -52,7 +52,7 @@ class Names:
     nodes: list[Node] = field(default_factory=list)
     shown: dict[int, Range] = field(default_factory=dict)  # what halving a column showed, wherever the expression stands
     unshown: list[str] = field(default_factory=list)  # ranges that are taken as stated
-    work: int = 0
+    work: list[int] = field(default_factory=list)  # one number for each range that was computed
 
     def of(self, node: Node) -> int:
         """The number of an expression."""
@@ -87,8 +87,8 @@ class Ranges:
         """The range of an expression, from its parts; an error if it states a narrower one than can be shown."""
         number = self.names.of(node)
         if number not in self.known:
-            self.names.work += 1
-            if self.names.work > MOST_WORK and "low" in node:
+            self.names.work.append(number)
+            if len(self.names.work) > MOST_WORK and "low" in node:
                 return self.as_stated(node)
             found = self.rule(node)
             if self.sharp or not holds(node, found):

@@ -83,10 +83,12 @@ class Derived:
     limits: dict[int, Node] = field(default_factory=dict)  # the facts of the table of each scan
     sources: dict[str, frozenset[int]] = field(default_factory=dict)  # private relations whose rows are a part, by place
     unshown: list[str] = field(default_factory=list)  # ranges that are taken as stated
+    names: Names | None = None  # of the same plan over other facts; then ranges are as narrow as they can be shown to be
 
     def ranges(self) -> Ranges:
         """The ranges of expressions of these columns, as they are so far."""
-        return Ranges(self.columns, Names(unshown=self.unshown))
+        names = Names(unshown=self.unshown) if self.names is None else replace(self.names, shown={}, unshown=self.unshown)
+        return Ranges(self.columns, names, sharp=self.names is not None)
 
     # --- columns, from the leaves upwards ---
 
@@ -95,9 +97,8 @@ class Derived:
         inside = [name for name in ("child", "other") if name in node and node["is"] != "Bound"]
         for name in inside:
             self.look(node[name], f"{at}/{name}")
-        sources = frozenset[int]().union(
-            *(self.sources[f"{at}/{name}"] for name in inside if node["is"] != "Semi" or name == "child")
-        )
+        below = [self.sources[f"{at}/{name}"] for name in inside if node["is"] != "Semi" or name == "child"]
+        sources = frozenset(chain.from_iterable(below))
         match node["is"]:
             case "Where" | "Semi":
                 pass
@@ -140,7 +141,7 @@ class Derived:
 
     def _totals(self, node: Node, child: str) -> dict[str, tuple[Range, bool]]:
         ranges, rows = self.ranges(), self.rows(node["child"], child)
-        made = {name: (ranges.stated(key), ranges.may_be_null(key)) for name, key in node["keys"]}
+        made = {name: (ranges.of(key), ranges.may_be_null(key)) for name, key in node["keys"]}
         for total in node["totals"]:
             value = total["value"]
             low, high = (0, 0) if value is None else ranges.stated(value) or (0, 0)
@@ -153,7 +154,7 @@ class Derived:
         for place, (part, values) in enumerate(node["parts"]):
             self.look(part, f"{at}/parts/{place}/0")
             ranges = self.ranges()
-            columns.append([(ranges.stated(value), ranges.may_be_null(value)) for value in values])
+            columns.append([(ranges.of(value), ranges.may_be_null(value)) for value in values])
         refuse(any(len(each) != len(node["names"]) for each in columns), "the parts of a union have different numbers of columns")
         made = [(hull(*(ends for ends, _ in each)), any(null for _, null in each)) for each in zip(*columns, strict=True)]
         return self._make(whole(node, "source"), dict(zip(node["names"], made, strict=True)))
@@ -193,7 +194,7 @@ class Derived:
             return Tree([Member(at, frozenset({source}), self.rows(node, at), self._unique(node, source))])
         inside = self.tree(node["child"], f"{at}/child", present)
         if node["is"] == "Where":
-            inside.equal += _equal_columns(_demanded(node["condition"]))
+            inside.equal += _equal_columns(demanded(node["condition"]))
         elif node["is"] == "Join":
             inside.fan_out *= whole(node, "fan_out", 1)
         elif node["is"] == "UnitJoin":
@@ -221,10 +222,10 @@ class Derived:
         return tree.rows(fixed=source) if any(source in each.sources for each in tree.members) else None
 
 
-def _demanded(condition: Node) -> list[tuple[Node, Node]]:
+def demanded(condition: Node) -> list[tuple[Node, Node]]:
     """The pairs of columns that a condition demands to be equal: outside OR and NOT."""
     if condition["is"] == "All":
-        return [pair for part in condition["parts"] for pair in _demanded(part)]
+        return [pair for part in condition["parts"] for pair in demanded(part)]
     return [(condition["left"], condition["right"])] if condition["is"] == "Compare" and condition["operator"] == "=" else []
 
 
@@ -303,12 +304,15 @@ class Part:
     node: Node
     at: str
     facts: Mapping[str, Node]
+    names: Names | None = None
     group: Node = field(init=False)
     derived: Derived = field(init=False)
     ranges: Ranges = field(init=False)
+    reach: Reach = field(init=False)
+    moved: dict[int, Sensitivity] = field(init=False)  # by the place of each moment that is summed
 
     def __post_init__(self) -> None:
-        self.group, self.derived = self.node["group"], Derived(self.facts)
+        self.group, self.derived = self.node["group"], Derived(self.facts, names=self.names)
         self.derived.look(self.group["child"], f"{self.at}/group/child")
         self.derived.gives.clear()  # what ranges need is no step
         self.ranges = self.derived.ranges()
@@ -323,6 +327,11 @@ class Part:
         """How many values each key has in the list of groups."""
         return [self.size(key) for key in self.group["keys"]]
 
+    @property
+    def cells(self) -> int:
+        """How many groups are listed."""
+        return prod(self.sizes)
+
     def size(self, key: Node) -> int:
         """How many values a key has; private text counts 1."""
         node, points = key["term"]["node"], key["term"]["points"]
@@ -334,12 +343,21 @@ class Part:
         ends = (0, 0) if node["is"] == "Literal" else self.ranges.stated(node)
         return (len(points) if points else 0 if ends is None else ends[1] - ends[0] + 1) + bool(null)
 
-    def reach(self, change: bool, fixed: bool) -> Reach:
-        """The rows and groups of one unit."""
+    @property
+    def alone(self) -> bool:
+        """Whether one unit is in one group, and that is all there is."""
+        return (self.reach.groups if self.private else self.cells) == 1
+
+    def derive(self, change: bool, fixed: bool) -> None:
+        """The rows and groups of one unit, and how far it moves every moment."""
+        self.reach, moments = self._reach(change, fixed), enumerate(self.group["moments"])
+        self.moved = {place: self.sensitivity(moment, self.reach) for place, moment in moments if moment["kind"] != "list"}
+
+    def _reach(self, change: bool, fixed: bool) -> Reach:
         rows = self.derived.rows(self.group["child"], f"{self.at}/group/child")
         if not self.group["keys"]:
             return Reach(rows, 1, rows, change, False, fixed)
-        cells = rows if self.private else prod(self.sizes)
+        cells = rows if self.private else self.cells
         per_group = min(rows, self._in_one_group(rows), rows if self.group["per_group"] is None else self._limit())
         return Reach(rows, min(rows, cells), per_group, change, self.private or cells > 1)
 
@@ -376,8 +394,8 @@ class Part:
 
     # --- moments ---
 
-    def sensitivity(self, moment: Node, reach: Reach) -> Sensitivity:
-        """How far one unit moves a moment: stability.md, sections 3 and 8."""
+    def sensitivity(self, moment: Node, reach: Reach, steps: int = 1) -> Sensitivity:
+        """How far one unit moves a moment, or one that has `steps` times the totals: stability.md, sections 3 and 8."""
         low, high = self._ends(moment, reach)
         counted = reach
         if moment["kind"] == "units":
@@ -385,11 +403,12 @@ class Part:
         elif moment["kind"] == "distinct" and moment["value"] is not None:
             values = self.ranges.stated(moment["value"])
             counted = replace(reach, per_group=min(reach.per_group, 1 if values is None else values[1] - values[0] + 1))
-        l1, squared = counted.l1 * _one(low, high, reach), counted.l2_squared * _one_squared(low, high, reach)
+        one, square = _moves(low, high, reach)
+        l1, squared = counted.l1 * one, counted.l2_squared * square
         if moment["together"] is not None:
-            most = self._together(moment)
+            most = self._together(moment) * steps
             ends = -most if low < 0 else 0, most if high > 0 else 0
-            l1, squared = min(l1, _one(*ends, reach)), min(squared, _one_squared(*ends, reach))
+            l1, squared = map(min, (l1, squared), _moves(*ends, reach))
         units = moment["kind"] == "units"
         entries = (reach.units if units else reach.groups) * (2 if reach.change and reach.several else 1)
         alone = 1 if units else min(l1, counted.per_group * (high - low if reach.change else max(-low, high)))
@@ -441,14 +460,13 @@ def _before_clamping(value: Node) -> Node:
     return kept
 
 
-def _one(low: int, high: int, reach: Reach) -> int:
-    """How far a number between two ends moves when it comes or goes; when it changes, within one group or from one into another."""
-    if not reach.change:
-        return max(-low, high)
-    return 2 * max(-low, high) if reach.several else high - low
+def _moves(low: int, high: int, reach: Reach) -> tuple[int, int]:
+    """How far a number between two ends moves when it comes or goes, and the square of that in l2.
 
-
-def _one_squared(low: int, high: int, reach: Reach) -> int:
+    When it changes: within one group, or from one into another.
+    """
+    most = max(-low, high)
     if reach.change and reach.several:
-        return 2 * (max(-low, high) ** 2 - low * high)
-    return _one(low, high, reach) ** 2
+        return 2 * most, 2 * (most**2 - low * high)
+    one = high - low if reach.change else most
+    return one, one**2

@@ -223,13 +223,19 @@ def exact_numbers(world, quote):
             yield each.noise, workload.strategy._exact(each, given)
 
 
-def greatest_loss(world, quote):
-    """The largest loss between the data and its neighbours without one unit, and the price: both epsilon, or both rho."""
+def exchanged(rows, unit):
+    """The neighbour in which one unit has the rows of another one."""
+    other = [{**row, "tacit_unit": unit} for row in rows if row["tacit_unit"] == unit + 8]
+    return [*without(rows, unit), *other]
+
+
+def greatest_loss(world, quote, neighbour=without):
+    """The largest loss between the data and its neighbours, and the price: both epsilon, or both rho."""
     everyone, losses = world.tables["visits"], []
     concentrated = quote.workloads[0].strategy.measurements[0].noise.concentrated
     before = list(exact_numbers(world, quote))
     for unit in range(8):
-        after = exact_numbers(world.with_rows("visits", without(everyone, unit)), quote)
+        after = exact_numbers(world.with_rows("visits", neighbour(everyone, unit)), quote)
         total = Fraction(0)
         for (noise, one), (_, other) in zip(before, after, strict=True):
             change = [int(each) for each in one - other]
@@ -252,6 +258,20 @@ def test_no_unit_moves_a_list_by_more_than_its_price(world, texts, asked):
     for quote in sharing(world, texts, asked):
         most, priced = greatest_loss(world, quote)
         assert priced / 8 < most <= priced * (1 + Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize("asked", [PURE, BOTH])
+def test_no_unit_that_changes_moves_a_list_by_more_than_its_price(world, asked):
+    """Through the engine, on tables in which one unit has other rows; the price of one that comes or goes (planted) is too low."""
+    for texts in ((OF_A, OF_BOTH, OF_B, TOTAL), OVERLAP):
+        for quote in sharing(world, texts, asked, "change-one"):
+            most, priced = greatest_loss(world, quote, exchanged)
+            assert priced / 8 < most <= priced * (1 + Fraction(1, 10**9))
+    worst = max(
+        Fraction(most, 1) / priced
+        for most, priced in (greatest_loss(world, each, exchanged) for each in sharing(world, (OF_A, OF_BOTH, OF_B, TOTAL), PURE))
+    )
+    assert worst > 1
 
 
 @pytest.mark.usefixtures("disagreeing")

@@ -27,7 +27,6 @@ from tacit.query.plan import Bound, UnitJoin
 from tacit.query.price.lifetime import whole_person
 from tacit.query.price.price import price, request
 from tacit.query.trees import below
-from tacit.release.certificates.exports import export
 
 WIDELY = settings(deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 LENGTHS = pytest.mark.parametrize("examples", [2, pytest.param(25, marks=pytest.mark.slow)])
@@ -302,26 +301,14 @@ def test_a_plan_keeps_the_periods_of_every_scan(asked):
     assert {step.periods for step in scans} == {((MONTH.numbered("2025-01"), MONTH.numbered("2025-02")),)}
 
 
-def test_no_certificate_passes_for_a_question_in_periods(tmp_path):
-    """It is refused, and so is an export; a checker that is given such an entry says that it cannot derive its periods."""
-    from tacit_certificate.document import Wrong
-    from tacit_certificate.ledger import Chain
-
+def test_an_answer_and_its_certificate_name_the_periods(tmp_path):
     catalog = prepared(tmp_path / "clinic", FULL)
     data = tacit.open(catalog.path, own_process=False)
     data.prepare(through="2025-04", new_ledger=True, reason="a test")
     answer = data.session().sql("SELECT COUNT(*) FROM visits WHERE day < DATE '2025-02-01'", epsilon=0.5)
     assert answer.to_dict()["periods"] == "2025-01"
     assert "in each of 2025-01" in str(answer)
-    with pytest.raises(NotAllowed, match="a certificate is not supported"):
-        data.certificate(1)
-    with pytest.raises(NotAllowed, match="a certificate is not supported"):
-        export(data, tmp_path / "export.jsonl")
-    entries = list(data.ledger.entries())
-    chain = Chain({})
-    chain.line({"format": 1, "kind": "export", "ledger": entries[0].ledger})
-    chain.line({"entry": entries[0].text})
-    with pytest.raises(Wrong, match="charged to periods"):
-        chain.line({"entry": entries[1].text})
+    (month,) = data.certificate(1).to_dict()["periods"]["runs"]
+    assert month == [24300, 24300]
     assert [each.name for each in data.periods()] == ["2025-01", "2025-02", "2025-03", "2025-04"]
     data.close()

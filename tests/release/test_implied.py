@@ -19,6 +19,7 @@ from tacit.accounting.ledger.entries import entry_from
 from tacit.accounting.ledger.ledger import Ledger
 from tacit.errors import BudgetExceeded
 from tacit.mechanisms.residual import Measurement
+from tacit.query import excluded
 from tacit.query.language.sql import parse
 from tacit.query.price.price import request
 from tacit.release import implied
@@ -90,7 +91,8 @@ def test_free_is_what_is_at_least_as_exact_as_asked(asked: tuple[Session, Answer
 
 
 OTHERS = [
-    "SELECT ward, COUNT(*) AS n FROM visits WHERE urgent GROUP BY ward",
+    "SELECT ward, COUNT(*) AS n FROM visits WHERE cost > 10 GROUP BY ward",
+    "SELECT COUNT(*) AS n FROM visits WHERE urgent OR cost > 10",
     "SELECT ward, COUNT(DISTINCT patient_id) AS n FROM visits GROUP BY ward",
     "SELECT ward, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward",  # a part of it is known
     "SELECT ward, kind, urgent, COUNT(*) AS n FROM visits GROUP BY ward, kind, urgent",  # its residuals were not measured
@@ -198,7 +200,7 @@ def coverage(asked: tuple[Session, Answer], spoiled: int = 1) -> tuple[int, int]
     """How often the interval of a total holds over an empty table; `spoiled` multiplies the noise, not its scale."""
     ana, _ = asked
     offer = ana._offer(parse(TOTAL), request(epsilon="0.01", confidence="0.9"), TOTAL)
-    held = implied.own_measurements(ana.data, "ana", offer)
+    held = implied.own_measurements(ana.data, "ana", offer, offer.question.group)
     hits, runs = 0, 300
     for _ in range(runs):
         drawn = [replace(each, numbers=_noise(each) * spoiled) for each in held]
@@ -227,7 +229,7 @@ def test_measurements_keep_their_meaning_in_another_order_of_axes(asked: tuple[S
     """Residuals in one order of axes, transposed, are the residuals in the other."""
     ana, _ = asked
     offer = ana._offer(parse(BY_WARD), request(epsilon=1), BY_WARD)
-    held = [each for each in implied.own_measurements(ana.data, "ana", offer) if len(each.keys) == 2]
+    held = [each for each in implied.own_measurements(ana.data, "ana", offer, offer.question.group) if len(each.keys) == 2]
     assert held
     for each in held:
         forward, back = ({key.term: at for at, key in enumerate(keys)} for keys in (each.keys, each.keys[::-1]))
@@ -239,3 +241,100 @@ def test_measurements_keep_their_meaning_in_another_order_of_axes(asked: tuple[S
             assert np.allclose(first, second.T)
         else:
             assert np.array_equal(np.reshape(numbers, sizes), np.reshape(turned, sizes[::-1]).T)
+
+
+# --- some of the rows, from cells of all of them -------------------------------------------------------------------------------
+
+
+CELLS = "SELECT ward, kind, urgent, COUNT(*) AS n, SUM(cost) AS cost FROM visits GROUP BY ward, kind, urgent"
+BOTH = "COUNT(*) AS n, SUM(cost) AS cost"
+SOME = {
+    f"SELECT {BOTH} FROM visits WHERE ward = 'north'": lambda row: row["ward"] == "north",
+    f"SELECT kind, {BOTH} FROM visits WHERE ward IN ('north', 'east') AND urgent GROUP BY kind": lambda row: (
+        row["ward"] in ("north", "east") and row["urgent"] is True
+    ),
+    f"SELECT urgent, {BOTH} FROM visits WHERE NOT (ward = 'west' AND kind = 'planned') GROUP BY urgent": lambda row: (
+        row["ward"] not in (None, "west") or row["kind"] not in (None, "planned")
+    ),
+    f"SELECT {BOTH} FROM visits WHERE NOT urgent": lambda row: row["urgent"] is False,
+    f"SELECT ward, {BOTH} FROM visits WHERE ward <> 'south' GROUP BY ward": lambda row: row["ward"] not in ("south", None),
+}
+
+
+def known_cells(ana: Session) -> list[dict[str, Any]]:
+    return list(ana.sql(CELLS, epsilon="4").rows())
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Session, list[dict[str, Any]]]]:
+    with hospital(tmp_path_factory.mktemp("cells")) as (ana, _):
+        yield ana, known_cells(ana)
+
+
+def disagreeing(ana: Session, rows: list[dict[str, Any]]) -> list[str]:
+    """The questions about some of the rows that are not the sums of the cells that were paid for."""
+    wrong = []
+    for text, holds in SOME.items():
+        answer = ana.sql(text, epsilon="0.01")
+        assert answer.receipt.epsilon == 0, text
+        for row in answer.rows():
+            keys = row.keys() - {"n", "cost"}
+            same = [cell for cell in rows if holds(cell) and all(cell[key] == row[key] for key in keys)]
+            for name in ("n", "cost"):
+                if abs(row[name]["value"] - sum(cell[name]["value"] for cell in same)) > 1e-6:
+                    wrong.append(text)
+    return wrong
+
+
+def test_some_of_the_rows_are_free_from_cells_that_decide_the_condition(cells: tuple[Session, list[dict[str, Any]]]) -> None:
+    ana, rows = cells
+    before = spends(ana)
+    assert disagreeing(ana, rows) == []
+    assert spends(ana) == before
+    for text in ("WHERE cost > 10", "WHERE ward = 'north' AND cost > 10", "WHERE ward = 'north' OR cost > 10"):
+        assert not ana.is_paid(f"SELECT {BOTH} FROM visits {text}", epsilon="0.01"), text
+
+
+def test_a_planted_condition_that_takes_unknown_for_true_is_caught(
+    cells: tuple[Session, list[dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ana, rows = cells
+
+    def careless(condition: Any, points: Any) -> Any:
+        ordered = excluded._inside_first(condition, {})
+        at = np.stack([points[name[:2]] for name in excluded._last_values(ordered, {})])
+        outcome = excluded.Boxes.over(excluded._last_values(ordered, {}), at, at, {}).last(ordered)
+        return outcome.true | outcome.unknown
+
+    monkeypatch.setattr(implied, "decided", careless)
+    assert disagreeing(ana, rows)
+
+
+def test_one_cell_of_shared_measurements_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The margins by pairs of columns are estimates; a condition that leaves one cell has its estimate, one with two has none."""
+    monkeypatch.setattr(implied, "_under_condition", lambda *_: None)
+    with hospital(tmp_path) as (ana, _):
+        whole = ana.margins("visits", SETS, epsilon=1)
+        answer = ana.sql("SELECT kind, COUNT(*) AS n FROM visits WHERE ward = 'north' GROUP BY kind", epsilon="0.01")
+        assert answer.receipt.epsilon == 0
+        several = "SELECT COUNT(*) AS n FROM visits WHERE ward IN ('north', 'east')"
+        assert not ana.is_paid(several, epsilon="0.01"), "errors of estimated cells are correlated"
+    rows = [row for row in [*whole.rows()][::-1] if row["ward"] == "north" and row["urgent"] is None and row["kind"]]
+    numbers, shown = ({row["kind"]: row["n"] for row in each if row["kind"]} for each in (rows, answer.rows()))
+    assert shown.keys() == numbers.keys()
+    for kind, number in shown.items():
+        assert number["value"] == numbers[kind]["value"]
+        assert number["high"] - number["low"] <= numbers[kind]["high"] - numbers[kind]["low"] + 1
+
+
+def test_the_intervals_of_sums_of_cells_hold(cells: tuple[Session, list[dict[str, Any]]]) -> None:
+    """By the law of the sum of as many noises as the largest sum has cells: 2 wards of 4, 3 kinds, and NULL of urgent."""
+    ana, _ = cells
+    text = "SELECT COUNT(*) AS n FROM visits WHERE ward IN ('north', 'east')"
+    offer = ana._offer(parse(text), request(epsilon="0.01"), text)
+    found = implied.implied_by_own(ana.data, offer, ana.analyst)
+    assert found is not None
+    (margin,) = found.quote.margins
+    urgent = len({row["urgent"] for row in known_cells(ana)})
+    assert margin.mechanism.count == 2 * 3 * urgent
+    assert found.widths[0][1] == float(margin.mechanism.interval(Fraction(95, 100)).above)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import tacit
+from tacit.accounting.ledger.entries import canonical_json, hash_of
+from tacit.release import noisy
+from tacit.release.elsewhere.packed import LENGTH
 
 CATALOG = """
 [budget]
@@ -59,3 +66,28 @@ def opened(catalog: Path) -> tacit.session.DataSet:
     data = tacit.open(catalog, own_process=False)
     data.prepare(new_ledger=True, reason="a test of neighbours", yes=True)
     return data
+
+
+def asked_of_both(two: tuple[Any, Any], text: str, budget: dict[str, Any]) -> tuple[Any, Any]:
+    """The answer on the table; and on the neighbour, with the numbers put in place that the table released."""
+    full, other = two
+    released: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(full.runner, "observers", [lambda quote, exact, numbers: released.append(numbers)])
+        first = full.session("ana").sql(text, **budget)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noisy, "noised", lambda quote, exact, observers: released.pop(0))
+        second = other.session("ana").sql(text, **budget)
+    return first, second
+
+
+def without_what_may_differ(document: dict[str, Any]) -> bytes:
+    """The canonical text without the signature, the version of the data and the hash of the entry."""
+    for name in ("signature", "data_version", "entry"):
+        assert isinstance(document[name], dict if name == "signature" else str)
+    left = {name: value for name, value in document.items() if name not in ("signature", "data_version", "entry")}
+    released = json.loads(document["released"]["text"])
+    assert hash_of(document["released"]["text"]) == document["released"]["sha256"]
+    released["parts"] = released["parts"][LENGTH:]  # before it stands a fingerprint of plan, noise and the version of the data
+    left["released"] = {"values": released, "names": document["released"]["names"]}
+    return canonical_json(left).encode("ascii")

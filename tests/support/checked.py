@@ -8,12 +8,15 @@ from itertools import count
 from threading import local
 from typing import Any
 
-from tacit.accounting.composition import cost_under
+from tacit.accounting.composition import Cost, cost_under
 from tacit.accounting.events import Event
 from tacit.accounting.ledger.entries import event_json
 from tacit.privacy.loss import Change, Neighbours, relation_text
 from tacit.query.offers import asked_json
+from tacit.query.periods import charged
+from tacit.query.price.lifetime import whole_person
 from tacit.query.price.quote import Quote
+from tacit.query.price.stability import tables_of
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.mechanisms import mechanisms_json
 from tacit.release.certificates.plain import facts_json, plan_json
@@ -24,7 +27,9 @@ def unsigned(quote: Quote, change: Change | None = None) -> dict[str, Any]:
     """A quote as a certificate has it, under the relation of a catalog, or else the one that it is priced for."""
     event, relation = quote.event, quote.reach.neighbours if change is None else Neighbours(change, "unit")
     cost = cost_under(event, relation)
-    price = {"epsilon": None if cost.epsilon is None else str(cost.epsilon), "rho": str(cost.rho), "delta": str(cost.delta)}
+    price = _sums(cost)
+    cap = {"epsilon": "1000000", "delta": "1/2", "split": "1/2", "questions_at_most": 1}
+    periods = _in_periods(quote, price)
     return {
         "way": "question",
         "form": "public",
@@ -34,14 +39,29 @@ def unsigned(quote: Quote, change: Change | None = None) -> dict[str, Any]:
         "derivation": derivation(quote),
         "mechanisms": mechanisms_json(quote, event),
         "event": event_json(event),
-        "price": {**price, "relation": relation_text(relation)},
-        "cap": {"epsilon": "1000000", "delta": "1/2", "split": "1/2", "questions_at_most": 1},
+        "price": {**(_sums(whole_person(quote)) if periods else price), "relation": relation_text(relation)},
+        "cap": cap,
+        **periods,
         "asked": asked_json(quote.request),
         "entry": "0" * 64,
         "released": {"text": None, "sha256": None, "names": [output.name for output in quote.question.headed]},
         "intervals": [{"column": place, "rule": "as-stated"} for place in range(len(quote.question.headed))],
         "stated": [],
     }
+
+
+def _sums(cost: Cost) -> dict[str, Any]:
+    return {"epsilon": None if cost.epsilon is None else str(cost.epsilon), "rho": str(cost.rho), "delta": str(cost.delta)}
+
+
+def _in_periods(quote: Quote, price: dict[str, Any]) -> dict[str, Any]:
+    """The field of a certificate with the periods of a quote, where the budget is one of each."""
+    tables = [table for part in quote.question.parts for table in tables_of(part.group)]
+    if (per := next((table.per for table in tables if table.per is not None), None)) is None:
+        return {}
+    lifetime = {"epsilon": "1000000", "delta": "1/2"}
+    runs = [list(run) for run in charged(quote.question)]
+    return {"periods": {"per": per.calendar.text, "runs": runs, "price": price, "lifetime": lifetime}}
 
 
 def checked(document: dict[str, Any]) -> Report:

@@ -67,6 +67,12 @@ FLOORS = st.sampled_from([0, 30])
 CHANGES = st.sampled_from(["add-remove", "add-remove", "change-one"])
 EPSILONS = st.sampled_from([Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(1), Fraction(7, 3), Fraction(8)])
 DELTAS = st.sampled_from([Fraction(0), Fraction(1, 10**6), Fraction(1, 10**9)])
+LIMITED = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS ({})"
+LIMITS_ASKED = st.sampled_from(
+    ["SELECT"] * 5
+    + [LIMITED.format(f"{name} = {most}") for name in ("max_rows_contributed", "max_groups_contributed") for most in (1, 2)]
+    + [LIMITED.format("min_privacy_units_per_group = 40")]
+)
 OPTIONS = st.sampled_from([(), (), (("interval", False),), (("confidence", Fraction(99, 100)),)])
 
 
@@ -110,6 +116,7 @@ def of_clinic(draw: st.DrawFn) -> Asked:
         head, _, keys = text.partition(" GROUP BY ")
         if draw(st.booleans()) and keys.split(" HAVING")[0].split(" ORDER")[0] == keys:
             text = f"{head} GROUP BY {draw(st.sampled_from(['ROLLUP', 'CUBE']))} ({keys})"
+    text = text.replace("SELECT", draw(LIMITS_ASKED), 1)
     rows, limit = draw(st.sampled_from([1, 3, 20])), draw(st.sampled_from([None, 2]))
     columns = (
         category("ward", "a", "b", "c"), number("cost", 0, 50, "0.01"), number("age", -3, 7, nulls="drop"),

@@ -20,16 +20,17 @@ from tacit_certificate.check import Certificate
 
 FOLDER = ROOT / "src" / "tacit_certificate"
 MODULES = sorted(FOLDER.glob("*.py"))
-EXTENSIONS = (
-    "closer",
-    "curve",
-    "margins",
-    "orders",
-    "series",
-    "ways",
-)  # read by whoever holds a certificate that needs one of them
+EXTENSIONS = {  # read by whoever holds a certificate that needs one of them, with the most lines of code of each
+    "closer": 80,
+    "curve": 70,
+    "margins": 120,
+    "orders": 100,
+    "periods": 240,
+    "series": 40,
+    "ways": 55,
+}
 MOST_LINES = 1_500  # of code, without blank lines, comments and docstrings: of all that every certificate is checked with
-MOST_OF_AN_EXTENSION = 150
+MOST_IN_ALL = 2_180  # docs/decisions/0019
 LONGEST_FILE = 500
 ALLOWED = {*sys.stdlib_module_names, "cryptography", "tacit_certificate"}
 
@@ -74,9 +75,10 @@ def lines_of_code(path: Path) -> int:
 
 def test_it_can_be_read_in_an_afternoon() -> None:
     lines = {path.stem: lines_of_code(path) for path in MODULES}
-    assert {*EXTENSIONS} < {*lines}
+    assert EXTENSIONS.keys() < lines.keys()
     assert sum(count for name, count in lines.items() if name not in EXTENSIONS) <= MOST_LINES
-    assert all(lines[name] <= MOST_OF_AN_EXTENSION for name in EXTENSIONS)
+    assert {name: lines[name] for name, most in EXTENSIONS.items() if lines[name] > most} == {}
+    assert sum(lines.values()) <= MOST_IN_ALL
     assert max(len(path.read_text("utf-8").splitlines()) for path in MODULES) <= LONGEST_FILE
 
 

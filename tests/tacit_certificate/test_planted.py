@@ -204,13 +204,13 @@ def test_a_total_is_clamped_between_bounds_around_zero(bounds: tuple[int, int], 
 
 
 IN_CHECKER: dict[str, tuple[str, Plant]] = {
-    "a factor of 2": ("sums", patched((stability, "_one", lambda f: lambda *a: 2 * f(*a)))),
+    "a factor of 2": ("sums", patched((stability, "_moves", lambda f: lambda *a: tuple(2 * each for each in f(*a))))),
     "a forgotten join": ("joined", patched((stability.Tree, "rows", lambda f: lambda self, *a, **b: self.members[0].rows))),
     "max_rows ignored": (
         "sums", patched((stability.Derived, "rows", lambda f: lambda self, *a: min(1, f(self, *a)))),
     ),
     "a delta that is not counted": ("keys", patched((price, "cost", lambda f: lambda *a: replace(f(*a), delta=Fraction(0))))),
-    "the other relation": ("changed", patched((check.Part, "reach", lambda f: lambda self, change, fixed: f(self, False, fixed)))),
+    "the other relation": ("changed", patched((check.Part, "derive", lambda f: lambda self, change, fixed: f(self, False, fixed)))),
     "a tail off by one": ("keys", patched((price.numbers, "laplace_tail_up", lambda f: lambda scale, width: f(scale, width - 1)))),
 }  # fmt: skip
 IN_CHECKER |= {

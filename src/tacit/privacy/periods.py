@@ -138,6 +138,19 @@ class Calendar:
         return [(self.first_day(each) - EPOCH).days for each in range(self.number(low), self.number(high) + 1)]
 
 
+def calendar_from(text: str) -> Calendar:
+    """The calendar of a text.
+
+    >>> calendar_from("30 days from 2024-01-01").text
+    '30 days from 2024-01-01'
+    """
+    kind = next((kind for kind in KINDS if kind == text), None)
+    if kind is not None:
+        return Calendar(kind)
+    days, _, start = text.partition(" days from ")
+    return Calendar("days", int(days), (date.fromisoformat(start) - EPOCH).days)
+
+
 LATER = date(2026, 9, 17)  # of examples in messages
 SHAPES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], date]], ...] = (
     (re.compile(r"(\d{4}-\d\d-\d\d)"), lambda found: date.fromisoformat(found[1])),

@@ -8,7 +8,7 @@ right, since a row of a group that is not listed counts nowhere (stability.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce, singledispatch
 from typing import Any
@@ -200,6 +200,20 @@ def _key_values(key: Key, lows: Numbers, highs: Numbers, null: bool) -> tuple[in
     if key.term.points:
         values = values[np.isin(values, key.term.points)]
     return (*values.tolist(), None) if null and key.term.nullable else tuple(values.tolist())
+
+
+def decided(condition: Condition, points: Mapping[tuple[int, str], Numbers]) -> Truths | None:
+    """Where a condition is true for stored values of its columns, NULL one above the largest; None if they do not decide it.
+
+    Every point is a box of one value for each column. A condition of other columns, or one that a box leaves open, is not decided.
+    """
+    ordered = _inside_first(condition, {})
+    stored = _last_values(ordered, {})
+    if not stored or any(name[:2] not in points for name in stored):
+        return None
+    at = np.stack([points[name[:2]] for name in stored])
+    outcome: Outcome = Boxes.over(stored, at, at, {}).last(ordered)
+    return None if (outcome.true & (outcome.false | outcome.unknown)).any() else outcome.true
 
 
 # --- ends of expressions, in many boxes at once ------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from datetime import date
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -24,9 +25,10 @@ from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.laplace import Laplace
 from tacit.mechanisms.residual import Axes, Estimated, Measurement, Residual, closure, subsets
 from tacit.privacy.catalog import Catalog
+from tacit.query.excluded import decided, stored_in
 from tacit.query.free import Facts, free_columns, may_select_from_answers
 from tacit.query.intervals.aggregates import moments_of, weights_of
-from tacit.query.intervals.bands import Noisy, Released, Shared, Sum, Workload, half_width
+from tacit.query.intervals.bands import Added, Margin, Noisy, Released, Shared, Sum, Workload, half_width
 from tacit.query.intervals.misses import calls_of, missed_in
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
@@ -34,7 +36,7 @@ from tacit.query.language.syntax import Select, Statement
 from tacit.query.language.writer import written
 from tacit.query.offers import Offer, Remembered
 from tacit.query.passes import rewrite
-from tacit.query.plan import Group, Key, Moment, Term
+from tacit.query.plan import Column, Condition, Group, Key, Moment, PublicScan, Term, Where
 from tacit.query.price.price import Quote
 from tacit.query.price.quote import Request, or_one, request_of, together
 from tacit.query.price.shared import SHARED, Sharing, is_margin
@@ -100,15 +102,15 @@ class Held:
         return Measurement(axes, self.centred, noise), np.transpose(shaped, order).reshape(-1)
 
 
-def own_measurements(data: Holds, analyst: str, offer: Offer) -> list[Held]:
-    """The measurements of the analyst's latest entries, on the same version of the same rows as a question."""
-    question, version = offer.question, offer.version
-    names = [table.name.casefold() for table in tables_of(question.group)]
+def own_measurements(data: Holds, analyst: str, offer: Offer, group: Group) -> list[Held]:
+    """The measurements of the analyst's latest entries, on the version of a question, of the rows and moments of a plan."""
+    version = offer.version
+    names = [table.name.casefold() for table in tables_of(group)]
     held: list[Held] = []
     for entry in data.ledger.paid_entries(analyst, MOST_LOOKED):
         text = entry.question.casefold()
         if entry.data_version == version and all(name in text for name in names):
-            held += _measurements_in(data, entry, analyst, question.group)
+            held += _measurements_in(data, entry, analyst, group)
         if len({each.entry for each in held}) >= MOST_ENTRIES:
             break
     return held
@@ -262,8 +264,14 @@ def implied_by_own(data: Holds, offer: Offer, analyst: str) -> Implied | None:
         return None
     if any(len({key.term for key in part.group.keys}) < len(part.group.keys) for part in question.parts):
         return None
-    held = own_measurements(data, analyst, offer)
+    held = own_measurements(data, analyst, offer, question.group)
     ways = [each for each in (_as_measured(held, offer.quotes[0]), _by_least_squares(held, offer.quotes[0])) if each is not None]
+    where = question.group.child
+    if len(question.parts) == 1 and isinstance(where, Where) and not isinstance(where.child, PublicScan):
+        rows = replace(question.group, child=where.child)
+        wider, asked = own_measurements(data, analyst, offer, rows), offer.quotes[0]
+        some = [_under_condition(wider, asked, where.condition), _one_cell_each(wider, asked, where.condition, rows)]
+        ways += [each for each in some if each is not None]
     return min(ways, key=lambda each: (not each.is_free, sum(each.least_exact.values())), default=None)
 
 
@@ -283,6 +291,94 @@ def _as_measured(held: Sequence[Held], asked: Quote) -> Implied | None:
         quotes.append(_without_price(part, sums=tuple(each for each, _ in sums.values())))
         numbers.append(Noisy(_groups(part.question), sums, {}))
     return Implied(together(quotes), estimated(together(quotes), numbers), tuple(sorted(used)), asked)
+
+
+# --- a question about some of the rows, from cells of all of them --------------------------------------------------------------
+
+
+MOST_CHOSEN = 10**5  # cells from which a condition chooses
+Choice = tuple[Callable[[Any], Any], int]
+"""Adds up the chosen cells of an array, by the keys of a question; and how many cells the largest of these sums has."""
+
+
+def _under_condition(held: Sequence[Held], asked: Quote, condition: Condition) -> Implied | None:
+    """The numbers as sums of noisy cells that were measured as they are, whose keys decide the condition."""
+    released, numbers, used = list[Sum | Margin](), dict[int, tuple[Released, Any]](), set[int]()
+    for place, moment in enumerate(asked.question.group.moments):
+        direct = [each for each in held if each.moment == moment and not each.centred]
+        candidates = [(choice, each) for each in direct if (choice := _choice(each.keys, asked.question, condition))]
+        if not candidates:
+            return None
+        (chosen, count), each = min(candidates, key=lambda one: one[0][1] * variance_of(one[1].noise))
+        added = Added(each.noise, count)
+        released.append(Margin(place, moment, 0, place, added) if count > 1 else Sum(place, moment, each.noise))
+        numbers[place], used = (released[-1], chosen(each.numbers)), used | {each.entry}
+    sums = tuple(each for each in released if isinstance(each, Sum))
+    quote = _without_price(asked, sums=sums, margins=tuple(each for each in released if isinstance(each, Margin)))
+    return Implied(quote, Noisy(_groups(asked.question), numbers, {}), tuple(sorted(used)), asked)
+
+
+def _one_cell_each(held: Sequence[Held], asked: Quote, condition: Condition, rows: Group) -> Implied | None:
+    """The numbers as estimated cells by more keys of all `rows`, where the condition leaves one cell for each of them."""
+    question, columns = asked.question, stored_in(condition, {})
+    every = {key.term: key for each in held for key in each.keys}
+    tested = [term for term in every if isinstance(term.node, Column) and (term.node.source, term.node.name) in columns]
+    wanted = dict.fromkeys([*(key.term for key in question.group.keys), *tested])
+    if not tested or not wanted.keys() <= every.keys():
+        return None
+    keys = tuple(every[term] for term in wanted)
+    choice = _choice(keys, question, condition)
+    if choice is None or choice[1] > 1:
+        return None
+    wider = replace(question, group=replace(rows, keys=keys))
+    wide = _by_least_squares(held, replace(asked, question=wider))
+    if wide is None:
+        return None
+    chosen = choice[0]
+    sums = {place: (part, chosen(values)) for place, (part, values) in wide.noisy.sums.items()}
+    centres = {place: np.asarray(chosen(values), dtype=np.float64) for place, values in wide.noisy.centres.items()}
+    quote = _without_price(asked, shared=wide.quote.shared)
+    return Implied(quote, Noisy(_groups(question), sums, {}, centres=centres), wide.entries, asked)
+
+
+def _choice(keys: Sequence[Key], question: Question, condition: Condition) -> Choice | None:
+    """The cells by these keys in which a condition is true, by the keys of a question; None if the keys do not decide it."""
+    terms, listed = [key.term for key in keys], [domain(key) for key in keys]
+    wanted, sizes = [key.term for key in question.group.keys], [len(each) for each in listed]
+    whole = all(key.kept is None for key in keys) and len({*terms}) == len(terms) <= MOST_AXES
+    own = {(term.node.source, term.node.name) for term in terms if isinstance(term.node, Column)}
+    if not whole or not {*wanted} <= {*terms} or prod(sizes) > MOST_CHOSEN or not stored_in(condition, {}) <= own:
+        return None
+    places = np.indices(sizes).reshape(len(sizes), -1)
+    points = {
+        (term.node.source, term.node.name): np.array([_stored(term.node, value) for value in values], dtype=np.int64)[at]
+        for term, values, at in zip(terms, listed, places, strict=True)
+        if isinstance(term.node, Column)
+    }
+    true = decided(condition, points)
+    if true is None or not true.any():
+        return None
+    order = sorted(
+        range(len(terms)), key=lambda at: (terms[at] not in wanted, wanted.index(terms[at]) if terms[at] in wanted else at)
+    )
+    named = [{value: place for place, value in enumerate(listed[at])} for at in order]
+    kept = [[names[value] for value in domain(key)] for names, key in zip(named, question.group.keys, strict=False)]
+
+    def chosen(cells: Any) -> Any:
+        of = np.where(true, np.asarray(cells).reshape(-1), np.zeros_like(np.asarray(cells), shape=()))
+        shaped = np.transpose(of.reshape(sizes), order)
+        added = shaped.reshape(*shaped.shape[: len(wanted)], -1).sum(axis=-1)
+        return np.asarray(added[np.ix_(*kept)] if kept else added).reshape(-1)
+
+    return chosen, int(chosen(true.astype(np.int64)).max())
+
+
+def _stored(column: Column, value: int | None) -> int:
+    """A value of a key as `decided` takes it: NULL stands one above the largest."""
+    return column.high + 1 if value is None else value
+
+
+# --- least squares over all of them --------------------------------------------------------------------------------------------
 
 
 def _by_least_squares(held: Sequence[Held], asked: Quote) -> Implied | None:

@@ -8,7 +8,7 @@ it. Every entry holds a digest of all pages, beside that of the accounts (ledger
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add
@@ -495,3 +495,26 @@ def charged_pages(entry: Entry, pages: Pages) -> dict[Key, Rows]:
         for account in accounts
         for page in pages_of(charged.runs)
     }
+
+
+@dataclass
+class Passed:
+    """The sums of the data set in every period, from entries that are taken one after the other."""
+
+    pages: dict[Key, Rows] = field(default_factory=dict)
+
+    def take(self, entry: Entry) -> None:
+        """Count the entry, which follows those that were taken."""
+        self.pages |= charged_pages(entry, self.pages)
+
+    def within(self, runs: Runs) -> tuple[tuple[int, int, State], ...]:
+        """The sums in some periods, as runs of equal ones."""
+        found: list[tuple[int, int, State]] = []
+        for page in pages_of(runs):
+            for (low, high), sums, inside in spans(self.pages.get((EVERYBODY, page), EMPTY), page, runs):
+                state = state_of(sums)
+                if inside and found and found[-1][1:] == (low - 1, state):
+                    found[-1] = (found[-1][0], high, state)
+                elif inside:
+                    found.append((low, high, state))
+        return tuple(found)

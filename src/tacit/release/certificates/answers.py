@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tacit.accounting.ledger.entries import hash_of
-from tacit.errors import InvalidInput, NotAllowed, TacitError
-from tacit.privacy.catalog import Catalog
+from tacit.errors import InvalidInput, TacitError
+from tacit.privacy.catalog import Catalog, having_begun
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
 from tacit.query.language.syntax import Select
@@ -26,11 +26,10 @@ from tacit.release.answer import Answer, Column, recorded, with_names
 from tacit.release.answers import Answers, is_list, recorded_answers
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.keys import OF_CERTIFICATES, Signer
-from tacit.release.certificates.making import Basis, of_question, unsigned, without_names
+from tacit.release.certificates.making import Basis, Before, of_question, unsigned, without_names
 from tacit.release.certificates.ways import basis_kept
 
 if TYPE_CHECKING:
-    from tacit.accounting.filter import State
     from tacit.accounting.ledger.entries import Entry
     from tacit.accounting.ledger.ledger import Ledger
     from tacit.query.binding.scope import PublicFacts
@@ -70,23 +69,12 @@ class Paid:
 
 def certified(data: Holds, number: int, analyst: str, quote: Quote | None = None, auditor: bool = False) -> Certificate:
     """The certificate of an entry of an analyst; `quote` is what was run, where it is known."""
-    require_no_periods(data.catalog)
     paid = paid_in(data.ledger, number, analyst)
     return certificate_of(data, paid, sums_before(data.ledger, paid.entry) if auditor else None, quote)
 
 
-def require_no_periods(catalog: Catalog) -> None:
-    """Refuse a certificate where the budget is one of each period: the checker cannot derive which periods a question reads."""
-    if catalog.per is not None:
-        raise NotAllowed(
-            "a certificate is not supported where the budget is one of each period: no checker derives its periods yet",
-            remedy="read the periods and prices of the entry: tacit history --json",
-        )
-
-
-def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: Quote | None = None) -> Certificate:
+def certificate_of(data: Holds, paid: Paid, before: Before | None = None, quote: Quote | None = None) -> Certificate:
     """The signed certificate of what was paid for; with the sums `before` the entry in the auditor's form."""
-    require_no_periods(data.catalog)
     basis = basis_of_way(paid) if quote is None else basis_of(paid, quote)
     basis = basis or basis_made_again(paid, data.catalog, data.public)
     return certify(basis, paid.entry, data.catalog, data.signer, before)
@@ -94,7 +82,6 @@ def certificate_of(data: Holds, paid: Paid, before: State | None = None, quote: 
 
 def certified_at_once(data: Holds, kept: tuple[Entry, str], quote: Quote, answer: Answer | Answers) -> Certificate:
     """The same certificate of an answer that this process has just released under the quote, and `kept`: nothing is read again."""
-    require_no_periods(data.catalog)
     entry, text = kept
     return certify(of_question(quote, entry, text, _columns(answer)), entry, data.catalog, data.signer)
 
@@ -125,12 +112,22 @@ def paid_in(ledger: Ledger, number: int, analyst: str) -> Paid:
     return Paid(entry, text)
 
 
-def sums_before(ledger: Ledger, entry: Entry) -> State:
-    """The sums of the data set before an entry."""
-    return next(ledger.entries(first=entry.number - 1)).spent
+def sums_before(ledger: Ledger, entry: Entry) -> Before:
+    """The sums of the data set before an entry; those of its periods from all entries before it, since no entry has them."""
+    spent = next(ledger.entries(first=entry.number - 1)).spent
+    if entry.in_periods is None:
+        return Before(spent)
+    from tacit.accounting.ledger.by_period import Passed
+
+    passed = Passed()
+    for each in ledger.entries():
+        if each.number >= entry.number:
+            break
+        passed.take(each)
+    return Before(spent, passed.within(entry.in_periods.runs))
 
 
-def certify(basis: Basis, entry: Entry, catalog: Catalog, signer: Signer, before: State | None = None) -> Certificate:
+def certify(basis: Basis, entry: Entry, catalog: Catalog, signer: Signer, before: Before | None = None) -> Certificate:
     """The signed certificate; with the sums `before` the entry in the auditor's form."""
     return Certificate(signer.signed(unsigned(basis, entry, catalog.questions_at_most, before), OF_CERTIFICATES))
 
@@ -166,7 +163,12 @@ def basis_made_again(paid: Paid, catalog: Catalog, public: PublicFacts) -> Basis
 
 
 def quotes_of(paid: Paid, catalog: Catalog, public: PublicFacts) -> Iterator[Quote]:
-    """The quotes of the requests that may have been made, under the key of the entry."""
+    """The quotes of the requests that may have been made, under the key of the entry.
+
+    Periods may have begun since then. All that it read are among those that it was charged to, from the first to the last.
+    """
+    if catalog.per is not None and paid.entry.in_periods is not None and (runs := paid.entry.in_periods.runs):
+        catalog = having_begun(catalog, replace(catalog.per, begun=(runs[0][0], runs[-1][1])))
     select = read(paid.entry.question, given(None, date.fromisoformat(paid.entry.at[:10])), several=True).statement
     if not isinstance(select, Select):
         return

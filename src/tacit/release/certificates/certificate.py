@@ -17,11 +17,17 @@ from typing import Any
 from tacit.accounting.ledger.entries import canonical_json
 from tacit.errors import InvalidInput
 from tacit.files import write
+from tacit.privacy.catalog import day_of
+from tacit.privacy.periods import calendar_from, named
 from tacit.untrusted import for_terminal
 
 ABOUT = (
     "This certificate shows that the price is right for the plan. It cannot show that the program drew its noise, "
     "nor that it read the data that was declared."
+)
+IN_PERIODS = (
+    " The budget is one of each period, and protects the rows of a person in one of them: "
+    "a person in m periods has m times its epsilon, and a delta that soon says nothing."
 )
 FORMAT = 1
 LONGEST = 200  # characters of a text that is printed
@@ -80,7 +86,7 @@ def read_certificate(file: Path) -> Certificate:
 
 def lines_of(document: Mapping[str, Any]) -> Iterator[str]:
     """The lines of a certificate for people. Its texts are not trusted, so none of them can command a terminal."""
-    yield _text(document["about"])
+    yield for_terminal(str(document["about"]), 2 * LONGEST)
     for heading, lines in sections_of(document):
         yield ""
         yield heading
@@ -114,9 +120,13 @@ def _facts(document: Mapping[str, Any]) -> Iterator[Shown]:
             yield _text(name), "public"
             continue
         unit = "each row is one unit" if fact["unit"] is None else f"unit by {fact['unit']['column']}"
-        yield _text(name), _text(f"{unit}, at most {fact['max_rows']} rows of one unit")
+        of = fact.get("period") or fact.get("period_of")
+        within = "" if of is None else f" in a period, which is that of {of}"
+        yield _text(name), _text(f"{unit}, at most {fact['max_rows']} rows of one unit{within}")
         for column, declared in fact["columns"].items():
-            bounds = "" if declared["bounds"] is None else f" from {declared['bounds'][0]} to {declared['bounds'][1]}"
+            ends = declared["bounds"] or ()
+            ends = [day_of(int(end)) for end in ends] if declared["kind"] == "date" else ends
+            bounds = " from {} to {}".format(*ends) if ends else ""
             yield _text(f"{name}.{column}"), _text(f"{declared['kind']}{bounds}, {declared['points']} values")
 
 
@@ -135,16 +145,32 @@ def _noise(document: Mapping[str, Any]) -> Iterator[Shown]:
 
 
 def _price(document: Mapping[str, Any]) -> Iterator[Shown]:
-    price, cap = document["price"], document["cap"]
-    epsilon = "none" if price["epsilon"] is None else price["epsilon"]
-    yield "this release", _text(f"epsilon {epsilon}, rho {price['rho']}, delta {price['delta']}")
-    yield "everything", _text(f"epsilon {cap['epsilon']}, delta {cap['delta']}, at most {cap['questions_at_most']} questions")
+    price, cap, within = document["price"], document["cap"], document.get("periods")
+    everything = f"epsilon {cap['epsilon']}, delta {cap['delta']}, at most {cap['questions_at_most']} questions"
+    if within is None:
+        yield "this release", _text(_amounts(price))
+        yield "everything", _text(everything)
+    else:
+        calendar, runs = calendar_from(within["per"]), tuple((int(low), int(high)) for low, high in within["runs"])
+        yield "periods", _text(f"{named(runs, calendar) or 'none'}, each a {calendar.word}")
+        yield "in each", _text(_amounts(within["price"]))
+        yield "in total", _text(f"{_amounts(price)}, for a person with rows in every one of them")
+        yield "everything", _text(f"{everything}, in each period")
+        lifetime = within["lifetime"]
+        yield "lifetime", _text("no limit" if lifetime is None else f"epsilon {lifetime['epsilon']}, delta {lifetime['delta']}")
     yield "entry", _text(document["entry"])
     if "ledger" in document:
         ledger = document["ledger"]
         yield "position", _text(f"number {ledger['number']} of ledger {ledger['id']}")
         for name in ("before", "after"):
-            yield f"sums {name}", _text(", ".join(f"{each} {value}" for each, value in ledger[name].items()))
+            yield f"sums {name}", _text(_amounts(ledger[name]))
+        for low, high, sums in ledger.get("periods", ()):
+            run, calendar = (int(low), int(high)), calendar_from(document["periods"]["per"])
+            yield "periods before", _text(f"{named((run,), calendar)}: {_amounts(sums)}")
+
+
+def _amounts(price: Mapping[str, Any]) -> str:
+    return f"epsilon {'none' if price['epsilon'] is None else price['epsilon']}, rho {price['rho']}, delta {price['delta']}"
 
 
 def _released(document: Mapping[str, Any]) -> Iterator[Shown]:

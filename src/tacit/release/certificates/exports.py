@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tacit.accounting.ledger.by_period import Passed
 from tacit.accounting.ledger.entries import canonical_json
 from tacit.accounting.ledger.selling import PAID
 from tacit.errors import TacitError
 from tacit.files import write
-from tacit.release.certificates.answers import certificate_of, paid_in, require_no_periods
+from tacit.release.certificates.answers import certificate_of, paid_in
 from tacit.release.certificates.keys import OF_HEADS
+from tacit.release.certificates.making import Before
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.entries import Entry
@@ -29,7 +31,6 @@ def head_of(data: Holds) -> dict[str, Any]:
 
 def export(data: Holds, out: str | Path) -> Path:
     """Write the chain, the certificates in the auditor's form and the head, one JSON object a line."""
-    require_no_periods(data.catalog)
     return write(out, lambda file: [file.write(f"{canonical_json(line)}\n".encode("ascii")) for line in _lines(data)], private=True)
 
 
@@ -39,15 +40,17 @@ def _lines(data: Holds) -> Iterator[dict[str, Any]]:
     yield {"format": 1, "kind": "export", "ledger": head["ledger"]}
     for entry in _entries(data, head["number"]):
         yield {"entry": entry.text}
-    before = None
+    spent, passed = None, Passed()
     for entry in _entries(data, head["number"]):
-        if entry.kind in PAID:
+        if entry.kind in PAID and spent is not None:
             try:
-                paid = paid_in(data.ledger, entry.number, entry.analyst)
+                paid, charged = paid_in(data.ledger, entry.number, entry.analyst), entry.in_periods
+                before = Before(spent, None if charged is None else passed.within(charged.runs))
                 yield {"certificate": certificate_of(data, paid, before).to_dict()}
             except TacitError as error:
                 yield {"missing": entry.number, "why": str(error)}
-        before = entry.spent
+        passed.take(entry)
+        spent = entry.spent
     yield {"head": head}
 
 

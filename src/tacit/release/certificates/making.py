@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -16,14 +17,15 @@ from importlib.resources import files
 from typing import Any
 
 from tacit.accounting.filter import State
-from tacit.accounting.ledger.entries import Entry, event_json, hash_of
+from tacit.accounting.ledger.entries import Entry, InPeriods, event_json, hash_of
+from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import relation_text
 from tacit.query.offers import asked_json
 from tacit.query.plan import Join, PublicScan
 from tacit.query.price.quote import Quote
 from tacit.query.trees import below
 from tacit.release.answer import Answer, Column, plain_names
-from tacit.release.certificates.certificate import ABOUT, FORMAT
+from tacit.release.certificates.certificate import ABOUT, FORMAT, IN_PERIODS
 from tacit.release.certificates.derivation import derivation
 from tacit.release.certificates.intervals import STATED, intervals_json
 from tacit.release.certificates.mechanisms import mechanisms_json
@@ -31,6 +33,7 @@ from tacit.release.certificates.plain import facts_json, plan_json
 from tacit.untrusted import for_json
 
 ALWAYS = ("accounting/composition.md", "accounting/filter.md", "accounting/ledger/ledger.md")
+PAGE_OF_PERIODS = "accounting/periods.md"
 PAGES: Mapping[str, str] = {
     "rounds": "publish/synthetic/rows/rounds.md",
     "laplace": "mechanisms/laplace.md",
@@ -72,10 +75,18 @@ class Basis:
     stated: Sequence[str] = ()
 
 
-def unsigned(basis: Basis, entry: Entry, questions_at_most: int, before: State | None = None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The sums of the data set before an entry; of the periods that it is charged to, each with the last of a run of equal sums."""
+
+    sums: State
+    periods: tuple[tuple[int, int, State], ...] | None = None
+
+
+def unsigned(basis: Basis, entry: Entry, questions_at_most: int, before: Before | None = None) -> dict[str, Any]:
     """The document without its signature; with the sums `before` the entry it is the auditor's form."""
     assert entry.event is not None  # noqa: S101  # the caller has it from a spend or a recall
-    document = {
+    document: dict[str, Any] = {
         "about": ABOUT,
         "format": FORMAT,
         "kind": "certificate",
@@ -87,19 +98,35 @@ def unsigned(basis: Basis, entry: Entry, questions_at_most: int, before: State |
         "cap": _cap(entry, questions_at_most),
         "entry": entry.hash,
         "data_version": entry.data_version,
-        "software": {"version": _version(), "proofs": _proofs(basis)},
+        "software": {"version": _version(), "proofs": _proofs(basis, entry)},
     }
+    if entry.in_periods is not None:
+        document["about"] += IN_PERIODS
+        document["periods"] = _in_periods(entry.in_periods, entry.orders.sums)
     return document if before is None else {**document, "ledger": _position(entry, before)}
 
 
 def _cap(entry: Entry, questions_at_most: int) -> dict[str, Any]:
-    budget = {"epsilon": str(entry.cap.epsilon), "delta": str(entry.cap.delta)}
-    order = {} if entry.orders.sums is None else {"order": str(entry.orders.sums)}
-    return {**budget, "split": str(1 - entry.for_events), "questions_at_most": questions_at_most, **order}
+    """The cap of the data set: where the budget is one of each period, of a period."""
+    at = entry.orders.sums if entry.in_periods is None else entry.orders.periods
+    return {**_budget(entry.cap, at), "split": str(1 - entry.for_events), "questions_at_most": questions_at_most}
 
 
-def _position(entry: Entry, before: State) -> dict[str, Any]:
-    sums = {"before": _sums(before), "after": _sums(entry.spent)}
+def _in_periods(charged: InPeriods, order: Fraction | None) -> dict[str, Any]:
+    """The periods of a release, its price in each, and the cap of a whole person, who is what the `price` is for."""
+    lifetime = None if charged.lifetime is None else _budget(charged.lifetime, order)
+    return {"per": charged.per, "runs": [list(run) for run in charged.runs], "price": _sums(charged.price), "lifetime": lifetime}
+
+
+def _budget(budget: Budget, order: Fraction | None) -> dict[str, Any]:
+    at = {} if order is None else {"order": str(order)}
+    return {"epsilon": str(budget.epsilon), "delta": str(budget.delta), **at}
+
+
+def _position(entry: Entry, before: Before) -> dict[str, Any]:
+    sums: dict[str, Any] = {"before": _sums(before.sums), "after": _sums(entry.spent)}
+    if before.periods is not None:
+        sums["periods"] = [[first, last, _sums(state)] for first, last, state in before.periods]
     return {"id": entry.ledger, "number": entry.number, "text": entry.text, **sums}
 
 
@@ -107,10 +134,11 @@ def _sums(sums: Any) -> dict[str, Any]:
     return {"epsilon": None if sums.epsilon is None else str(sums.epsilon), "rho": str(sums.rho), "delta": str(sums.delta)}
 
 
-def _proofs(basis: Basis) -> dict[str, str]:
+def _proofs(basis: Basis, entry: Entry) -> dict[str, str]:
     """The fingerprint of each proof page on which the certificate rests, as this version of tacit has it."""
     steps = {str(step["proof"]).split(",")[0] for step in basis.derivation}
     pages = {*ALWAYS, *steps, *(PAGES[str(each["kind"])] for each in basis.mechanisms)}
+    pages |= set() if entry.in_periods is None else {PAGE_OF_PERIODS}
     return {page: _fingerprint(page) for page in sorted(pages)}
 
 

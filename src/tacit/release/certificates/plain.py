@@ -78,6 +78,8 @@ def facts_json(question: Question) -> dict[str, Any]:
         for source, name in _columns_of(part.group):
             if source in scans:
                 used[scans[source].name].add(name)
+    for table in scans.values():
+        used[table.name] |= {table.period.lower()} if table.per is not None and table.period is not None else set()
     tables = {table.name: table_facts(table, used[table.name]) for table in scans.values()}
     return {"tables": tables | {name: {"public": True} for name in public - tables.keys()}}
 
@@ -93,7 +95,10 @@ def table_facts(table: Table, used: set[str]) -> dict[str, Any]:
     """The declarations of a private table, and of the `used` columns."""
     owner = table.unit
     references = None if owner is None or owner.references is None else ".".join(owner.references)
+    dated = {} if table.per is None or table.period is None else {"period": table.period.lower()}
+    dated |= {} if table.per is None or table.period_of is None else {"period_of": table.period_of.name}
     return {
+        **dated,
         "public": False,
         "unit": None if owner is None else {"column": owner.column, "references": references},
         "key": table.key,
