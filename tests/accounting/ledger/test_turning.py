@@ -266,7 +266,7 @@ def test_periods_need_to_have_begun(tmp_path):
 def test_planted_one_step_to_periods_is_found(tmp_path, monkeypatch):
     ledger = opened(str(tmp_path / "l.sqlite"), by(None))
     ledger.spend(pure("1"), "ana", "q", "v")
-    monkeypatch.setattr("tacit.accounting.ledger.by_period.REPLACED", 1)
+    monkeypatch.setattr("tacit.accounting.ledger.turning.REPLACED", 1)
     monthly = ledger.under(by("month"))
     monthly.accept_units(1, "curator", "")
     assert any("too few steps" in problem for problem in monthly.verify().problems)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import on_grid_up
-from tacit.accounting.ledger.by_period import Charge, first_in_periods, most_questions, regrouped_by, required
+from tacit.accounting.ledger.by_period import Charge, first_in_periods, most_questions, required
 from tacit.accounting.ledger.caps import (
     Admission,
     Admitted,
@@ -27,7 +27,7 @@ from tacit.accounting.ledger.caps import (
 )
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, TOKENS, Charged, Counted, Entry, entry_from, hash_of
 from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after
-from tacit.accounting.ledger.turning import Turn, turn
+from tacit.accounting.ledger.turning import Turn, regrouped_by, turn
 from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, require_steps, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, NotAllowed, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from tacit.accounting.ledger.by_period import settled
+from tacit.accounting.ledger.by_period import begun_of
 from tacit.accounting.ledger.chain import nothing
-from tacit.accounting.ledger.changes import InForce, Regrouped
+from tacit.accounting.ledger.changes import REPLACED, InForce, Regrouped, calendar_of_text, nest
 from tacit.accounting.ledger.entries import IN_FORCE, REGROUPED, Entry
 from tacit.accounting.ledger.pages import entry_after, whole_chain
-from tacit.accounting.ledger.units import Policy, Units
-from tacit.errors import InvalidInput
+from tacit.accounting.ledger.units import Policy, Units, dated_unit
+from tacit.errors import InvalidInput, UnitsChanged
+from tacit.privacy.periods import Runs
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Page
@@ -48,3 +49,56 @@ def accept_budget(page: Page, policy: Policy, by: str, why: str) -> Entry:
         raise InvalidInput("no budget was raised above what the ledger counts with; there is nothing to accept")
     said = {"analyst": by, "question": f"{why} ({'; '.join(raised)})" if why else "; ".join(raised)}
     return page.append(entry_after(page.books, policy.budget, "budget", {}, **said, more={IN_FORCE: policy.declared}))
+
+
+def regrouped_by(counted: Units, policy: Policy, steps: int) -> Regrouped | None:
+    """The change of periods that a catalog declares, after something was paid for; None if there are none, and were none.
+
+    Finer periods are restated for coarser ones, and whole persons for periods. Everything else is refused.
+    """
+    old, new = ({table: dated_unit(text) for table, text in units.private} for units in (counted, policy.units))
+    before = {unit[2] for unit in old.values()} - {None}
+    if policy.per is None and not before:
+        return None
+    if policy.per is None:
+        raise _refused("the budget was one of each period, and is not any more")
+    calendar = policy.per.calendar
+    if not before:
+        if not begun_of(policy):
+            raise UnitsChanged("no period has begun, by the prepared data", remedy="run first: tacit prepare --through PERIOD")
+        return Regrouped(None, calendar.text, REPLACED, begun_of(policy))
+    for table, (unit, period, _, zone) in new.items():
+        was = old.get(table)
+        parts = [] if was is None else [(was[0], unit, "unit"), (was[1], period, "period"), (was[3], zone, "zone")]
+        if was is None or (other := next((word for one, now, word in parts if one != now), None)) is not None:
+            raise _refused(f"{table} is a new private table" if was is None else f"the {other} of {table} has changed")
+    (known, *others) = sorted({str(old[table][2]) for table in new})
+    if others or steps != 1:
+        raise (
+            _refused("tables had different periods")
+            if others
+            else InvalidInput(
+                "steps must be 1 for the same persons with coarser periods: the steps of these follow from both calendars",
+                argument="steps",
+            )
+        )
+    return None if known == calendar.text else Regrouped(known, calendar.text, 1)
+
+
+def settled(change: Regrouped | None, charged: Runs) -> Regrouped | None:
+    """A change of periods with its steps, by the periods that were ever charged; refused if one of these lies in several."""
+    if change is not None and change.old is None and charged:
+        raise _refused("periods were charged that no table declares")
+    if change is None or change.old is None:
+        return change
+    old, new = calendar_of_text(change.old), calendar_of_text(change.new)
+    if not nest(charged, old, new):
+        raise _refused(f"a {old.word} does not lie in one {new.word}: only finer periods are restated for coarser ones")
+    return replace(change, steps=change.needs(charged))
+
+
+def _refused(what: str) -> UnitsChanged:
+    return UnitsChanged(
+        f"{what}, and what was paid for periods has no price for that",
+        remedy="declare per, zone, period and unit as before; per may become coarser, such as a quarter after a month",
+    )
