@@ -46,6 +46,8 @@ class Plant(StrEnum):
     score = "score"
     one_level = "one-level"
     level_twice = "level-twice"
+    child = "child"
+    unlimited = "unlimited"
     rows = "rows"
     step = "step"
     column = "column"

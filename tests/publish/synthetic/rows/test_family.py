@@ -125,14 +125,14 @@ def largest_excess(place: World, family: Family, designs: Any) -> int:
 @pytest.mark.usefixtures("same_coins")
 def test_no_unit_moves_an_input_by_more_than_it_is_priced_for(place: World, budget: dict[str, Any]) -> None:
     family = family_in(place)
-    for designs in family_designs(family, request(**budget), place.catalog):
+    for designs in family_designs(family, request(**budget), place.catalog.change):
         assert largest_excess(place, family, designs) == 0, "the bounds are attained"
 
 
 @pytest.mark.usefixtures("same_coins")
 def test_planted_sensitivities_are_seen(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     family = family_in(place)
-    (designs,) = family_designs(family, request(epsilon=2), place.catalog)
+    (designs,) = family_designs(family, request(epsilon=2), place.catalog.change)
     one = designs[1]
     for_one = replace(one, single=replace(one.single, max_rows=1), rounds=replace(one.rounds, max_rows=1))
     assert largest_excess(place, family, (designs[0], for_one)) == 1, "noise for one child"
@@ -165,7 +165,7 @@ def test_the_joined_counts_are_those_of_the_rows(place: World) -> None:
 def test_the_parts_cost_what_was_asked_for_and_no_more(tmp_path: Path, change: str) -> None:
     catalog = declared(tmp_path, change)
     family = family_of(catalog, "patients", "visits")
-    for designs in family_designs(family, request(epsilon=1), catalog):
+    for designs in family_designs(family, request(epsilon=1), catalog.change):
         price = cost_under(families._together(designs), catalog.neighbours)
         assert price.epsilon is not None
         assert Fraction(99, 100) < price.epsilon <= 1

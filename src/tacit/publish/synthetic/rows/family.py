@@ -26,6 +26,7 @@ from tacit.accounting.ledger.entries import event_json
 from tacit.accounting.ledger.selling import Sale
 from tacit.errors import InvalidInput, NoBudget, NotAllowed
 from tacit.privacy.catalog import Catalog, Column, Table
+from tacit.privacy.loss import Change
 from tacit.privacy.rounding import Number, exact
 from tacit.publish.synthetic.rows.cells import MOST_POINTS, Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.rows.certified import way_of_family
@@ -159,7 +160,7 @@ def synthesize_family(
     if epsilon is None:
         raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1", argument="epsilon")
     family, number = family_of(data.as_prepared, parent, child, bins), read_rows(rows)
-    designs = family_designs(family, request(epsilon=epsilon, delta=delta), data.catalog)
+    designs = family_designs(family, request(epsilon=epsilon, delta=delta), data.catalog.change)
     _afford(family, data.catalog)
     names = (family.parent.table.name, family.child.table.name)
     session, what = data.session(analyst), f"synthetic rows of {names[0]} and {names[1]}"
@@ -224,10 +225,10 @@ def keys_of(family: Family) -> dict[str, str]:
     return {table.name: table.unit.column for table in tables if table.unit is not None}
 
 
-def family_designs(family: Family, asked: Request, catalog: Catalog) -> list[tuple[Design, Design]]:
+def family_designs(family: Family, asked: Request, change: Change) -> list[tuple[Design, Design]]:
     """The designs of both tables, each for half of the epsilon, or with a delta of the rho; both have the same law of noise."""
-    parents = rounds_designs(family.parent.table, family.of_parent, asked, catalog.change, Aim(share=HALF))
-    children = rounds_designs(family.child.table, family.of_child, asked, catalog.change, Aim(workload=family.pairs, share=HALF))
+    parents = rounds_designs(family.parent.table, family.of_parent, asked, change, Aim(share=HALF))
+    children = rounds_designs(family.child.table, family.of_child, asked, change, Aim(workload=family.pairs, share=HALF))
     laws = {design.single.law: design for design in children}
     return [(design, laws[design.single.law]) for design in parents]
 
