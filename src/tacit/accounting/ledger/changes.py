@@ -36,7 +36,7 @@ class Regrouped:
     runs: Runs = ()
 
     def of(self, runs: Runs) -> Runs:
-        """The new periods in which some old ones lie; everything paid before there were periods counts in all that had begun."""
+        """The new periods in which some old ones lie; what was paid before there were periods counts in each that had begun."""
         return self.runs if self.old is None else lying_in(runs, calendar_of_text(self.old), calendar_of_text(self.new))
 
     def needs(self, charged: Runs) -> int:

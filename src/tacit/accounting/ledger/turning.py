@@ -52,7 +52,7 @@ def accept_budget(page: Page, policy: Policy, by: str, why: str) -> Entry:
 
 
 def regrouped_by(counted: Units, policy: Policy, steps: int) -> Regrouped | None:
-    """The change of periods that a catalog declares, after something was paid for; None if there are none, and were none.
+    """The change of periods that a catalog declares, after something was paid for; None without periods before and after.
 
     Finer periods are restated for coarser ones, and whole persons for periods. Everything else is refused.
     """
