@@ -42,7 +42,7 @@ from tacit.accounting.ledger.entries import (
     hash_of,
     token_key,
 )
-from tacit.accounting.ledger.paid import Paid, paid_by, summed
+from tacit.accounting.ledger.paid import Paid, add_up_pages, paid_by
 from tacit.errors import StoreUnusable, TacitError
 from tacit.privacy.catalog import Budget, analyst_name
 from tacit.privacy.loss import ADD_REMOVE, Neighbours
@@ -254,9 +254,9 @@ class Reader:
                 yield "it was admitted beyond the cap of a period"
 
     def _wrong_budgets(self, entry: Entry) -> Iterator[str]:
-        """What the data owner has accepted is carried on, and rises by an entry of its own alone; a spend is within it."""
+        """The budgets that the data owner has accepted are carried on, and rise by an entry of kind budget alone."""
         now: InForce | None = entry.more.get(IN_FORCE)
-        if self.in_force is not None and (now is None or (entry.kind != "budget" and self.in_force.raised(now))):
+        if self.in_force is not None and (now is None or (entry.kind != "budget" and self.in_force.rises(now))):
             yield "it raises a budget that the data owner has not accepted"
         charged = entry.in_periods
         if (
@@ -297,7 +297,7 @@ class Reader:
         accounts = {name: replace(account, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, account in self.accounts.items()}
         texts = {name: account_text(one) for name, one in accounts.items()}
         change: Regrouped | None = entry.more.get(REGROUPED)
-        pages = {} if change is None else self.regrouped(change, int(entry.details["steps"]), entry.orders)[1]
+        pages = {} if change is None else self.regroup(change, int(entry.details["steps"]), entry.orders)[1]
         if sums.spent != entry.spent or entry.accounts != digest_of_texts({**texts, **self.page_texts, **digests_of(pages)}):
             yield "the restated sums after it are wrong"
         if change is None and self.pages and int(entry.details["steps"]) > 1:
@@ -312,10 +312,10 @@ class Reader:
         """The periods that were ever charged."""
         return merged(run for one in self.paid for run in one.runs)
 
-    def regrouped(self, change: Regrouped, steps: int, orders: Orders) -> tuple[list[Paid], dict[Key, Rows]]:
+    def regroup(self, change: Regrouped, steps: int, orders: Orders) -> tuple[list[Paid], dict[Key, Rows]]:
         """Everything that was paid under other periods, and the pages of these; those of the old ones hold zeros from then on."""
-        paid = [one.regrouped(change, steps) for one in self.paid]
-        return paid, {**dict.fromkeys(self.pages, EMPTY), **summed(paid, orders.periods)}
+        paid = [one.regroup(change, steps) for one in self.paid]
+        return paid, {**dict.fromkeys(self.pages, EMPTY), **add_up_pages(paid, orders.periods)}
 
     def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
         """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
@@ -390,7 +390,7 @@ class Reader:
         sums = self.restated(steps, entry.price.neighbours, entry)
         self.accounts = {name: replace(one, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, one in self.accounts.items()}
         if (change := entry.more.get(REGROUPED)) is not None:
-            self.paid, pages = self.regrouped(change, steps, entry.orders)
+            self.paid, pages = self.regroup(change, steps, entry.orders)
             self.pages, self.per = pages, change.new
             self.page_texts |= digests_of(pages)
         self.paid = [replace(one, steps=one.steps * steps) for one in self.paid]

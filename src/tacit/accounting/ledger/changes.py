@@ -1,4 +1,4 @@
-"""What the data owner changes in a ledger with periods: other periods, for which all is restated, and a budget that was raised.
+"""Changes by the data owner in a ledger with periods: other periods, for which all is restated, and a raised budget.
 
 Both are fields of entries, so whoever reads the chain computes the same from them. `../periods.md` has the rules and their proof.
 """
@@ -54,9 +54,9 @@ def calendar_of_text(text: str) -> Calendar:
     """
     if text in KINDS:
         return Calendar(text)
-    if (found := re.fullmatch(r"([1-9][0-9]{0,5}) days from (\d{4}-\d\d-\d\d)", text)) is None:
+    if (days := re.fullmatch(r"([1-9][0-9]{0,5}) days from (\d{4}-\d\d-\d\d)", text)) is None:
         raise StoreUnusable("the ledger names periods that this version does not know", remedy="update tacit")
-    return Calendar("days", int(found[1]), day_number(date.fromisoformat(found[2])))
+    return Calendar("days", int(days[1]), day_number(date.fromisoformat(days[2])))
 
 
 def lying_in(runs: Runs, old: Calendar, new: Calendar) -> Runs:
@@ -115,7 +115,7 @@ class InForce:
         """The budgets that count: of each number the least that was accepted or is declared."""
         return InForce(_least(self.budget, declared.budget), _least_of(self.lifetime, declared.lifetime))
 
-    def raised(self, declared: InForce) -> list[str]:
+    def rises(self, declared: InForce) -> list[str]:
         """The declared budgets that exceed the accepted ones, in words; empty if none does."""
         now = self.under(declared)
         whole = [] if now.budget == declared.budget else [f"[budget] from {_words(self.budget)} to {_words(declared.budget)}"]

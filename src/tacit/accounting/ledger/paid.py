@@ -1,4 +1,4 @@
-"""What was paid, entry by entry, and what it counts today: under other units, at the one order, and in other periods."""
+"""The prices of a ledger, entry by entry, as they count today: under other units, at the one order, and in other periods."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Paid:
             return counted_at(price, order)
         return replace(price, counted=min(price.rho, reduce(add, costs_under(self.event, self.price.neighbours, order)).at_order))
 
-    def regrouped(self, change: Regrouped, steps: int) -> Paid:
+    def regroup(self, change: Regrouped, steps: int) -> Paid:
         """The same under other periods; where there were none before, one unit of today touches `steps` persons of before."""
         if change.old is None:
             return replace(self, runs=change.runs, in_period=self.price, period_steps=change.steps * self.steps * steps)
@@ -56,7 +56,7 @@ class Paid:
         return (*on_grid(price, order is not None)[:3], self.questions)
 
 
-def summed(paid: Iterable[Paid], order: Fraction | None) -> dict[Key, Rows]:
+def add_up_pages(paid: Iterable[Paid], order: Fraction | None) -> dict[Key, Rows]:
     """The pages of periods from everything that was paid: of each analyst, and of the data set, which alone counts at an order."""
     pages: dict[Key, Rows] = {}
     for one in (one for one in paid if one.runs):

@@ -29,9 +29,9 @@ class Turn(NamedTuple):
 def turn(page: Page, policy: Policy, to: Turn, by: str, why: str) -> Entry:
     """The entry from which on the ledger counts for other units; everything that was paid before is restated one by one."""
     last, relation, reader, (units, steps, change) = page.books.last, policy.neighbours, whole_chain(page), to
-    change = settled(change, reader.charged)
+    change = settle(change, reader.charged)
     sums = reader.restated(steps, relation, replace(last, cap=policy.budget))
-    pages = {} if change is None else reader.regrouped(change, steps, last.orders)[1]
+    pages = {} if change is None else reader.regroup(change, steps, last.orders)[1]
     changed = {name: replace(one, spent=sums.analysts.get(name, one.spent)) for name, one in page.books.accounts.items()}
     said = {"analyst": by, "question": why, "details": {"steps": str(steps)}}
     now = {"price": nothing(relation), "spent": sums.spent, "units": units.fingerprint}
@@ -45,7 +45,7 @@ def turn(page: Page, policy: Policy, to: Turn, by: str, why: str) -> Entry:
 def accept_budget(page: Page, policy: Policy, by: str, why: str) -> Entry:
     """The entry from which on a raised budget counts, where it is one of each period; a lowered one counts at once."""
     accepted: InForce | None = page.books.last.more.get(IN_FORCE)
-    if accepted is None or policy.per is None or not (raised := accepted.raised(policy.declared)):
+    if accepted is None or policy.per is None or not (raised := accepted.rises(policy.declared)):
         raise InvalidInput("no budget was raised above what the ledger counts with; there is nothing to accept")
     said = {"analyst": by, "question": f"{why} ({'; '.join(raised)})" if why else "; ".join(raised)}
     return page.append(entry_after(page.books, policy.budget, "budget", {}, **said, more={IN_FORCE: policy.declared}))
@@ -72,7 +72,7 @@ def regrouped_by(counted: Units, policy: Policy, steps: int) -> Regrouped | None
         parts = [] if was is None else [(was[0], unit, "unit"), (was[1], period, "period"), (was[3], zone, "zone")]
         if was is None or (other := next((word for one, now, word in parts if one != now), None)) is not None:
             raise _refused(f"{table} is a new private table" if was is None else f"the {other} of {table} has changed")
-    (known, *others) = sorted({str(old[table][2]) for table in new})
+    (calendar_then, *others) = sorted({str(old[table][2]) for table in new})
     if others or steps != 1:
         raise (
             _refused("tables had different periods")
@@ -82,10 +82,10 @@ def regrouped_by(counted: Units, policy: Policy, steps: int) -> Regrouped | None
                 argument="steps",
             )
         )
-    return None if known == calendar.text else Regrouped(known, calendar.text, 1)
+    return None if calendar_then == calendar.text else Regrouped(calendar_then, calendar.text, 1)
 
 
-def settled(change: Regrouped | None, charged: Runs) -> Regrouped | None:
+def settle(change: Regrouped | None, charged: Runs) -> Regrouped | None:
     """A change of periods with its steps, by the periods that were ever charged; refused if one of these lies in several."""
     if change is not None and change.old is None and charged:
         raise _refused("periods were charged that no table declares")

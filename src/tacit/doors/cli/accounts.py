@@ -294,7 +294,7 @@ def budget_raised(
 ) -> None:
     """Accept a raised budget, where it is one of each period: `epsilon`, `delta` or `lifetime` in [budget].
 
-    A lowered budget counts at once. A raised one counts from the entry that this writes, so that nobody raises it unseen.
+    A lowered budget counts at once. A raised one counts from the entry that this writes, so that no one-line edit raises it unseen.
 
     Example: tacit ledger budget --reason "the board agreed to epsilon 2 a month"
     """
