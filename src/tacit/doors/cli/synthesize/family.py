@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from tacit.doors.cli.synthesize.map import SeedOption, refuse_seed
 from tacit.doors.cli.synthesize.table import CopiesOption
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.synthetic.rows.family import SyntheticFamily
 
 
 def tables(
@@ -55,17 +58,21 @@ def tables(
             made = synthesize_family(data, parent, child, told=told, **asked)
             each = (made,) if copies is None else made.copies(copies, rows)
             made, written = each[0], [one.save(folder, f".{ending}") for one, folder in zip(each, folders, strict=True)]
-        relation = data.catalog.neighbours
+        relation = str(data.catalog.neighbours)
     if as_json:
         beside = {} if copies is None else {"copies": [[str(place) for place in places] for places in written[1:]]}
         print_json({"out": [str(place) for place in written[0]], **beside, **made.to_dict()})
         return
-    for name, number in made.rows.items():
-        console().print(f"{number:,} synthetic rows of {name}.", soft_wrap=True)
-    for note in made.notes:
-        console().print(f"Note: {note}.", soft_wrap=True)
-    console().print(f"Entry {made.receipt.entry} of the ledger, for '{relation}'.", soft_wrap=True)
-    console().print(f"Written: {written[0][0]} and {written[0][1]}, with their receipts.", soft_wrap=True)
-    if copies is not None:
-        words = f"Copies: in {folders[1]} to {folders[-1].name}; estimate on each, and combine with tacit.synthesize.combine."
-        console().print(words, soft_wrap=True)
+    _print(made, written, relation)
+
+
+def _print(made: SyntheticFamily, written: list[list[Path]], relation: str) -> None:
+    lines = [f"{number:,} synthetic rows of {name}." for name, number in made.rows.items()]
+    lines += [f"Note: {note}." for note in made.notes]
+    lines.append(f"Entry {made.receipt.entry} of the ledger, for '{relation}'.")
+    lines.append(f"Written: {written[0][0]} and {written[0][1]}, with their receipts.")
+    folders = [places[0].parent for places in written]
+    if folders[1:]:
+        lines.append(f"Copies: in {folders[1]} to {folders[-1].name}; estimate on each, and combine with tacit.synthesize.combine.")
+    for line in lines:
+        console().print(line, soft_wrap=True)
