@@ -13,7 +13,7 @@ from tacit_certificate.orders import Cap
 from tacit_certificate.periods import InPeriods
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "decision", "spend", "recall", "adopt")
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "late", "decision", "spend", "recall", "adopt")
 
 
 @dataclass
@@ -177,11 +177,10 @@ def check(lines: Iterable[bytes], heads: Iterable[bytes], keys: Keys) -> Report:
     report.section("ledger", chain.end)
     for head in heads:
         report.section("head", lambda head=head: chain.head(read_canonical(head)))  # type: ignore[misc]
-    if not report.wrong:
-        report.checked += [
-            f"{len(chain.texts)} entries, each linked to the one before; {chain.valid} valid certificates",
-            f"every price is at least what its events cost; together: {chain.spent}",
-            *chain.in_periods.totals(),
-            f"every sum is that of the prices, and within its cap; the last cap is epsilon {chain.cap['epsilon']}",
-        ]
+    report.checked += [] if report.wrong else [
+        f"{len(chain.texts)} entries, each linked to the one before; {chain.valid} valid certificates",
+        f"every price is at least what its events cost; together: {chain.spent}",
+        *chain.in_periods.totals(),
+        f"every sum is that of the prices, and within its cap; the last cap is epsilon {chain.cap['epsilon']}",
+    ]  # fmt: skip
     return report

@@ -87,6 +87,7 @@ class Plant(StrEnum):
     copies = "copies"
     places = "places"
     rare = "rare"
+    order = "order"
 
 
 def verify(
