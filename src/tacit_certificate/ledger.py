@@ -13,7 +13,7 @@ from tacit_certificate.orders import Cap
 from tacit_certificate.periods import InPeriods
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "decision", "spend", "recall", "adopt")
+KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "late", "decision", "spend", "recall", "adopt")
 
 
 @dataclass

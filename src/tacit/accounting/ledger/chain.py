@@ -59,6 +59,7 @@ FREE = (
     "note",
     "format",
     "order",
+    "late",
     "decision",
 )  # kinds of entries that add nothing to any sum
 NEAR = Fraction(1, 10**12)  # by which the order of another machine may be less good
@@ -119,6 +120,7 @@ class Reader:
         self.number, self.hash, self.ledger, self.format = -1, NOTHING_BEFORE, "", 1
         self.spent, self.accounts = NOTHING_SPENT, dict[str, Account]()
         self.questions = self.failures = 0
+        self.late: Mapping[str, int] = {}  # replies since the last resume, by analyst
         self.relation: Neighbours | None = None
         self.for_events: Fraction | None = None
         self.orders = NO_ORDERS
@@ -170,6 +172,8 @@ class Reader:
         if self.for_events not in (None, entry.for_events):
             yield "it splits delta differently than the entries before it"
         yield from self._wrong_orders(entry)
+        if entry.late != self._late_after(entry):
+            yield "its counts of late replies are wrong"
         if entry.kind == "units":
             yield from self._wrong_units(entry)
             return
@@ -182,6 +186,11 @@ class Reader:
             yield from self._wrong_tokens(entry, entry.charged)
         if entry.kind == "decision" or APPROVED in entry.more:
             yield from self._wrong_decision(entry)
+
+    def _late_after(self, entry: Entry) -> dict[str, int]:
+        """The late replies of each analyst after an entry."""
+        one = {entry.analyst: self.late.get(entry.analyst, 0) + 1} if entry.kind == "late" else {}
+        return {} if entry.kind == "resume" else {**self.late, **one}
 
     def _wrong_orders(self, entry: Entry) -> Iterator[str]:
         """A Renyi order is taken once and kept; where anything was paid for before, by an entry that restates it."""
@@ -276,7 +285,7 @@ class Reader:
             yield "the accounts after it are wrong"
         if entry.units != self.units and entry.kind not in ("begin", "format") and (entry.kind, entry.units) != ("adopt", ""):
             yield "it counts for other units than the entries before it"
-        if entry.kind in ("answer", "failure", "recall") and not self._is_about(entry):
+        if entry.kind in ("answer", "failure", "recall", "late") and not self._is_about(entry):
             yield "it is about another entry than it says"
 
     def _digest_after(self, entry: Entry) -> str:
@@ -290,6 +299,8 @@ class Reader:
         if entry.kind == "answer" and about in self.recalls:
             key, paid = self.recalls[about]
             return (entry.key, entry.answer) == (key, self.hashes.get(paid))
+        if entry.kind == "late" and about in self.recalls:
+            return entry.key == self.recalls[about][0]
         return self.keys.get(about) == entry.key
 
     def _wrong_units(self, entry: Entry) -> Iterator[str]:
@@ -339,7 +350,7 @@ class Reader:
         self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
         self.failures, self.units, self.format, self.for_events = entry.failures, entry.units, entry.format, entry.for_events
-        self.orders = entry.orders
+        self.orders, self.late = entry.orders, entry.late
         if entry.kind in ("spend", "recall", "adopt"):
             payer, shared = "" if entry.analyst_spent is None else analyst_name(entry.analyst), entry.kind != "recall"
             self.paid.append(Paid(payer, entry.event, entry.price, shared, of_a_person=entry.in_periods is not None))

@@ -31,17 +31,8 @@ from tacit.accounting.ledger import selling
 from tacit.accounting.ledger.by_period import EVERYBODY, Charge, Held, PeriodSums, StandingInPeriods, begun_of, held_of
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, check_chain, nothing
-from tacit.accounting.ledger.entries import (
-    NOTHING_BEFORE,
-    ORDERS,
-    Entry,
-    Head,
-    Orders,
-    accounts_digest,
-    entry_from,
-    hash_of,
-)
-from tacit.accounting.ledger.pages import at_orders, entry_after, now, orders_carried_over, take_orders
+from tacit.accounting.ledger.entries import NOTHING_BEFORE, ORDERS, Entry, Head, Orders, accounts_digest, entry_from, hash_of
+from tacit.accounting.ledger.pages import at_orders, entry_after, late_entry, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
 from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
@@ -196,6 +187,10 @@ class Ledger:
     def failed(self, granted: Granted, reason: str) -> Entry:
         """The entry for a paid question that did not finish; after too many of them no further question is admitted."""
         return self._write(lambda page: selling.record_unfinished(page, granted, reason, self.caps))
+
+    def late(self, number: int) -> Entry:
+        """The entry that says that the reply to a paid one leaves late; after too many of them no further question is admitted."""
+        return self._write(lambda page: page.append(late_entry(page, self.policy.budget, number)))
 
     @contextmanager
     def held(self, granted: Granted) -> Iterator[None]:

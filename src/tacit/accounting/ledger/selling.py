@@ -159,7 +159,8 @@ def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = N
     """How many further questions of that price are admitted, if no other analyst asks: under all caps and counts."""
     account = NEW_ACCOUNT if analyst is None else books.accounts.get(analyst.name, NEW_ACCOUNT)
     try:
-        require_to_go_on(books.last, account, caps.policy.questions_at_most)
+        name = "" if analyst is None else analyst.name
+        require_to_go_on(books.last, account, caps.policy.questions_at_most, name)
     except (BudgetExceeded, TooManyFailures):
         return 0
     admitted = caps.room(Sums(books.last.spent, account.spent), price, analyst)
@@ -170,7 +171,7 @@ def room(books: Books, caps: Admission, price: Cost, analyst: Analyst | None = N
 def _grant_sale(page: Page, sale: Sale, caps: Admission, analyst: Analyst) -> Granted:
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
     most = caps.policy.questions_at_most if sale.charge is None else most_questions(caps.policy, sale.charge)
-    require_to_go_on(page.books.last, account, most)
+    require_to_go_on(page.books.last, account, most, analyst.name)
     admitted, charged = admit(page, sale, caps, analyst)
     asked = {"analyst": analyst.name, "question": sale.question, "data_version": sale.data_version, "key": sale.key}
     sums = {
@@ -297,7 +298,7 @@ def _recall_answer(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recal
         require_paid(page, kept, entry, analyst.name)
         return Recalled(text, offer, entry, own=True)
     account = page.books.accounts.get(analyst.name, NEW_ACCOUNT)
-    require_few_failures(page.books.last, account)
+    require_few_failures(page.books.last, account, analyst.name)
     asked_with = None if sale.bearer is None else replace(sale.bearer, asked=sale.bearer.asked[offer : offer + 1])
     charge = None if sale.charge is None else Charge(sale.charge.runs, (paid.price,))  # its price is that of a whole person
     paying = replace(sale, offers=(released,), bearer=asked_with, charge=charge)

@@ -213,6 +213,8 @@ def _delta_over_steps(price: Cost, steps: int) -> Fraction:
 UNIT = Neighbours("add-remove", "unit")
 FAILURES_OF_ANALYST = 3
 FAILURES_OF_DATA_SET = 10
+LATE_OF_ANALYST = 3
+LATE_OF_DATA_SET = 30
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,6 +307,26 @@ def resume(
         console().print(f"questions go on; recorded as entry {entry}")
 
 
+def late(catalog: CatalogOption = None, as_json: AsJson = False) -> None:
+    """List the late replies of a server that hides its clock, since the ledger was last resumed.
+
+    Example: tacit ledger late
+    """
+    from tacit.accounting.ledger.statement import late_replies
+    from tacit.accounting.ledger.units import LATE_OF_ANALYST, LATE_OF_DATA_SET
+    from tacit.session import open as open_data
+
+    counts = late_replies(open_data(find_catalog(catalog)).ledger)
+    if as_json:
+        print_json({"late": counts, "most_of_an_analyst": LATE_OF_ANALYST, "most": LATE_OF_DATA_SET})
+        return
+    for name, number in sorted(counts.items()):
+        console().print(f"{name}: {number} of {LATE_OF_ANALYST}")
+    console().print(f"late replies since the last resume: {sum(counts.values())} of {LATE_OF_DATA_SET}")
+    if counts:
+        console().print("if the machine is too slow, raise pace in [server] of tacit.toml, and then run: tacit ledger resume")
+
+
 def _forget_suspects(catalog: Catalog) -> None:
     """Let requests that ended a process of the server be asked again, if there is a server."""
     from tacit.doors.server.records import FILE, Records
@@ -339,5 +359,12 @@ def adopt(
         console().print(f"adopted; recorded as entry {entry}")
 
 
-COMMANDS: Mapping[str, Callable[..., None]] = {"begin": begin, "units": units, "resume": resume, "adopt": adopt, "head": head}
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "begin": begin,
+    "units": units,
+    "resume": resume,
+    "late": late,
+    "adopt": adopt,
+    "head": head,
+}
 """Those of `tacit ledger`."""

@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +29,10 @@ Users = tuple["User | None", "User | None", "User | None"]
 BACKLOG = 512
 SHARE = 60  # percent of the machine's memory, for all engines together
 CERTIFICATE, KEY = "server.pem", "server.key"
+CLOCK = (
+    "the clock is shown: an answer that is faster than the worst case is visible to whoever can time the machine that answers; "
+    "see docs/promise.md (D14), and --hide-clock"
+)
 QUESTION = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
 
 
@@ -51,6 +55,9 @@ def serve(
     without_sandbox: Annotated[
         bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
     ] = False,
+    show_clock: Annotated[bool, typer.Option("--show-clock", help="Let the time and size of replies follow the work.")] = False,
+    hide_clock: Annotated[bool, typer.Option("--hide-clock", help="Hide the clock on loopback, too.")] = False,
+    pace: Annotated[bool, typer.Option("--pace", help="With --check: measure generated data, and propose a pace.")] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
@@ -68,22 +75,35 @@ def serve(
     from tacit.doors.server.settings import Settings
 
     held, owners = protections(), _users(users)
+    if pace and not check:
+        raise InvalidInput("--pace measures this machine and serves nothing; give --check too")
     if check:
-        _print_protections(held, as_json, owners)
+        (_print_pace if pace else partial(_print_protections, held, users=owners))(as_json)
         return
-    how = How(held, owners, engines, without_sandbox)
     if opened and not demo:
         raise InvalidInput("--open shows the demonstration; give --demo too, or open the address of the server in a browser")
-    if opened:
-        with _hospital(opens=True) as (place, shown):
-            _run(place, Settings("127.0.0.1", port), how, shown)
-        return
+    how = How(held, owners, engines, without_sandbox, _shows_clock(show_clock, hide_clock))
     if demo:
-        with _hospital() as (place, shown):
-            _run(place, Settings("127.0.0.1", port, (), place.parent / CERTIFICATE, place.parent / KEY), how, shown)
+        _serve_hospital(port, how, opened)
         return
     proxies = tuple(forwarded_by or ())
     _run(find_catalog(catalog), Settings(host, port, tuple(name or ()), cert, key, behind_proxy, proxies, per_address), how)
+
+
+def _shows_clock(show: bool, hide: bool) -> bool | None:
+    """Whether the clock is shown; None if neither is asked for, so that it is shown on loopback alone."""
+    if show and hide:
+        raise InvalidInput("--show-clock and --hide-clock are both given; leave one of them out")
+    return show if show or hide else None
+
+
+def _serve_hospital(port: int, how: How, opened: bool) -> None:
+    """The demonstration, until it is stopped."""
+    from tacit.doors.server.settings import Settings
+
+    with _hospital(opens=opened) as (place, shown):
+        files = () if opened else (place.parent / CERTIFICATE, place.parent / KEY)
+        _run(place, Settings("127.0.0.1", port, (), *files), how, shown)
 
 
 def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
@@ -91,18 +111,18 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
-    from tacit.doors.server.settings import check_engine, check_exposure
+    from tacit.doors.server.settings import check_engine, check_exposure, cores_of
     from tacit.doors.server.supervisor import Plan, Supervisor
 
-    declared = read_catalog(place)
+    declared, wanted = read_catalog(place), how.about_clock(wanted)
     check_exposure(wanted, declared)
     check_engine(declared)
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
     take_over_heads(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
-    cores = os.cpu_count() or 1
-    count = how.engines or cores
+    cores = len(cores_of(True)) if wanted.hides_clock else os.cpu_count() or 1
+    count = how.engines or os.cpu_count() or 1
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
     with _listening_socket(wanted) as listening:
         url = f"{wanted.scheme}://{_host_name(wanted)}:{listening.getsockname()[1]}"
@@ -132,6 +152,14 @@ class How:
     users: Users
     engines: int
     without_sandbox: bool
+    show_clock: bool | None = None
+
+    def about_clock(self, wanted: Settings) -> Settings:
+        """The settings with the choice about the clock, which is hidden beyond loopback; says so where it is shown."""
+        shown = self.show_clock if self.show_clock is not None else not wanted.reached
+        if shown:
+            _note(CLOCK)
+        return replace(wanted, hides_clock=not shown)
 
     def require(self, reached: bool) -> None:
         """Say what is missing; refuse to let other machines reach the server without the least."""
@@ -172,7 +200,7 @@ def _users(given: str) -> Users:
     return front, clerk, engine
 
 
-def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> None:
+def _print_protections(held: dict[str, bool], as_json: bool, *, users: Users) -> None:
     from rich.table import Table
 
     from tacit.doors.server.sandbox.check import PROTECTIONS, suffices
@@ -186,6 +214,21 @@ def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> No
         table.add_row(name, protection.by, protection.against, "yes" if held[name] else "no")
     console().print(table)
     say("enough to serve more than loopback" if enough else "not enough to serve more than loopback: only this machine is served")
+
+
+def _print_pace(as_json: bool) -> None:
+    """The times of generated questions on this machine, and the line of the catalog that follows."""
+    from tacit.doors.cli.pace import as_declared, measurements, proposal
+
+    with TemporaryDirectory(prefix="tacit-pace-") as folder:
+        times = list(measurements(Path(folder)))
+    pace = proposal(times)
+    if as_json:
+        print_json({"pace": float(pace), "questions": [asdict(each) for each in times]})
+        return
+    for each in times:
+        say(f"{each.took:7.1f} ms, where the worst work states {each.stated:7.1f}: {each.question}")
+    say(f"\nFor tacit.toml, if the machine is as busy now as it usually is:\n\n{as_declared(pace)}")
 
 
 # --- the demonstration -------------------------------------------------------------------------------------------------------

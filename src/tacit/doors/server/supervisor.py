@@ -32,7 +32,7 @@ from tacit.data.catalog import stamp_of
 from tacit.doors.server.calls import AWAY, LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
 from tacit.doors.server.parts import FIRST_WAIT, LONGEST_AWAY, Part, environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
-from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
+from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, cores_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog
 
@@ -53,6 +53,11 @@ class Plan:
     threads: int = 1
     users: tuple[User | None, User | None, User | None] = (None, None, None)  # of front, clerk and engines
     left_out: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> int:
+        """The engines, where the clock is hidden: the clerk gives no more of them than that, whatever becomes of them."""
+        return self.engines if self.front.hides_clock else 0
 
     @property
     def path(self) -> Path:
@@ -172,7 +177,7 @@ class Supervisor:
         if not self.clerk.lives() and now >= self.clerk.due:
             own = self._shared(1)
             died, self.died = self.died, False
-            self._start_controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, died, **own))
+            self._start_controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, died, self.plan.places, **own))
             for part in self.engines:
                 part.due = now
         for part in self._parts_to_start():
@@ -188,7 +193,9 @@ class Supervisor:
     def _shared(self, which: int) -> dict[str, Any]:
         """The settings that the front (0), the clerk (1) and the engines (2) share."""
         user = self.plan.users[which]
-        return {"left_out": self.plan.left_out} | ({} if user is None else {"user": user.user, "group": user.group})
+        cores = cores_of(which == 2) if self.plan.places else ()
+        shared = {"left_out": self.plan.left_out, "cores": cores}
+        return shared | ({} if user is None else {"user": user.user, "group": user.group})
 
     def _start_controlled(self, part: Part, settings: Callable[[int], Any], *descriptors: int) -> None:
         """Start a process with a control connection."""
