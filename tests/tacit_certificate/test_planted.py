@@ -21,6 +21,7 @@ from tacit.query.price import price as prices
 from tacit.query.price import quote as quotes
 from tacit_certificate import check, price, ranges, stability
 from tacit_certificate.check import Certificate
+from tacit_certificate.price import leaves
 
 VISITS = table(
     "visits", Path("visits.csv"),
@@ -117,26 +118,33 @@ def test_a_bug_in_prices_is_seen(bug: str, monkeypatch: pytest.MonkeyPatch, disa
     support.DISAGREEMENTS.extend(found)  # where the report was planted, and not the quote
 
 
-def test_a_threshold_one_too_low_is_seen() -> None:
-    (quote, *_) = QUESTIONS["keys"].quotes()
-    document = unsigned(quote)
-    for node in (next(each for each in document["mechanisms"] if each["kind"] == "key-threshold"), document["event"]["events"][0]):
+def keys(kind: str = "key-threshold", name: str = "keys") -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """A question with private keys and one kind of noise: its certificate, the mechanism of the keys, and their event."""
+    event = "thresholded-keys" if kind == "key-threshold" else kind
+    for document in map(unsigned, QUESTIONS[name].quotes()):
+        for node in document["mechanisms"]:
+            if node["kind"] == kind:
+                return document, node, next(each for each in leaves(document["event"]) if each["kind"] == event)  # type: ignore[return-value]
+    raise AssertionError(kind)
+
+
+@pytest.mark.parametrize("kind", ["key-threshold", "gaussian-keys"])
+def test_a_threshold_one_too_low_is_seen(kind: str) -> None:
+    document, *nodes = keys(kind)
+    assert not Certificate(document).contents().wrong
+    for node in nodes:
         node["threshold"] -= 1
     assert Certificate(document).contents().wrong == ["mechanisms: the threshold is too low for delta"]
 
 
 def test_rows_stated_for_one_group_are_seen() -> None:
-    (quote, *_) = QUESTIONS["keys"].quotes()
-    document = unsigned(quote)
-    node, event = next(each for each in document["mechanisms"] if each["kind"] == "key-threshold"), document["event"]["events"][0]
+    document, node, event = keys()
     node["max_groups"] = event["max_groups"] = 1
     assert Certificate(document).contents().wrong
 
 
 def test_people_that_are_asked_for_are_counted() -> None:
-    (quote, *_) = QUESTIONS["more people"].quotes()
-    document = unsigned(quote)
-    nodes = [next(each for each in document["mechanisms"] if each["kind"] == "key-threshold"), document["event"]["events"][0]]
+    document, *nodes = keys(name="more people")
     assert [node["threshold"] for node in nodes] == [300, 300]
     for node in nodes:
         node["threshold"] = 299  # enough for delta, and not for the question

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import plans
+import questions
 from checked import report_on
 from stored import catalog, days, number, table
 
@@ -65,3 +66,14 @@ def test_a_case_that_covers_every_date_is_not_null(declared, most):
     (needed,) = [part.group.moments[0].value for part in quote.question.parts]
     assert needed.high == most
     assert not report_on(quote).wrong
+
+
+def test_an_expression_with_parts_that_take_too_long_is_as_stated():
+    """It has 100,000 ranges under its conditions: parts of it were taken as stated, and the whole was refused for what they are."""
+    known = catalog(Path(), table("t", Path("t.csv"), *questions.COLUMNS, rows_at_most=1000))
+    largest = "GREATEST(millions, EXTRACT(YEAR FROM DATE_TRUNC('month', day)), day - seen, 2)"
+    asked = plans.Asked(f"SELECT SUM(GREATEST(1, signed, {largest}, 2)) FROM t", known, None, Fraction(1), Fraction(0))
+    (quote, *_) = asked.quotes()
+    report = report_on(quote)
+    assert not report.wrong
+    assert any(text.startswith("the range") for text in report.stated)

@@ -2,7 +2,7 @@
 
 Every period that is read pays the whole price, and the lifetime budget the price for a person who is in each of them. The engine
 gets the same periods as a predicate on every scan, and refuses a scan of a table with periods that has none. Proof:
-accounting/periods.md, sections 2, 5 and 8.
+accounting/periods.md, sections 2, 5 and 10.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -240,7 +241,8 @@ def _measurement(session: Asking, place: Place, at: int, asked: Sale) -> Sold[li
     sale = replace(asked, offers=(event,), question=text, data_version=data.version, key=key, charge=charge, singly=True)
     sale = replace(sale, request=asked.request or f"stream {key}", bearer=_bearer(asked))
     quote = None if data.ledger.recalled(sale) else _quote_at(session, place, at)
-    till = replace(data.till, ready=data.runner.open)
+    ready = data.runner.open if quote is None else partial(data.runner.open, quote.question)
+    till = replace(data.till, ready=ready)
 
     def run(granted: Granted) -> list[int]:
         assert quote is not None  # noqa: S101  # nothing that was recalled runs

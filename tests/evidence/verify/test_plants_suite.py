@@ -49,6 +49,8 @@ BREAKS = {
     "score": "loss",
     "one-level": "loss",
     "level-twice": "loss",
+    "child": "loss",
+    "unlimited": "loss",
     "levels": "loss",
     "unit": "loss",
     "hashes": "loss",

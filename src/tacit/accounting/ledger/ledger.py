@@ -31,18 +31,10 @@ from tacit.accounting.ledger import selling
 from tacit.accounting.ledger.by_period import EVERYBODY, Charge, Held, PeriodSums, StandingInPeriods, begun_of, held_of
 from tacit.accounting.ledger.caps import Admission, Standing, Sums
 from tacit.accounting.ledger.chain import Chain, check_chain, nothing
-from tacit.accounting.ledger.entries import (
-    NOTHING_BEFORE,
-    ORDERS,
-    Entry,
-    Head,
-    Orders,
-    accounts_digest,
-    entry_from,
-    hash_of,
-)
-from tacit.accounting.ledger.pages import at_orders, entry_after, now, orders_carried_over, take_orders
+from tacit.accounting.ledger.entries import NOTHING_BEFORE, ORDERS, Entry, Head, Orders, accounts_digest, entry_from, hash_of
+from tacit.accounting.ledger.pages import at_orders, entry_after, late_entry, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
+from tacit.accounting.ledger.turning import accept_budget
 from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
 from tacit.privacy.catalog import Analyst, analyst_name
@@ -177,13 +169,7 @@ class Ledger:
 
     def lost(self, key: str) -> Entry | None:
         """The entry that paid for something under a key that has no answer, while no process is answering it; else None."""
-
-        def look(page: Page) -> Entry | None:
-            kept = page.kept(key)
-            unfinished = kept is not None and kept.answer is None and not selling.is_leased(kept, time.time())
-            return selling.paying_entry(page, kept) if kept is not None and unfinished else None
-
-        return self._store.look(look)
+        return self._store.look(lambda page: selling.lost_entry(page, key))
 
     def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
         """The entry of one spend whose result is not kept."""
@@ -201,6 +187,10 @@ class Ledger:
     def failed(self, granted: Granted, reason: str) -> Entry:
         """The entry for a paid question that did not finish; after too many of them no further question is admitted."""
         return self._write(lambda page: selling.record_unfinished(page, granted, reason, self.caps))
+
+    def late(self, number: int) -> Entry:
+        """The entry that says that the reply to a paid one leaves late; after too many of them no further question is admitted."""
+        return self._write(lambda page: page.append(late_entry(page, self.policy.budget, number)))
 
     @contextmanager
     def held(self, granted: Granted) -> Iterator[None]:
@@ -283,6 +273,10 @@ class Ledger:
     def accept_units(self, steps: int, by: str, why: str) -> Entry:
         """The entry from which on prices count for the units of the policy, with all that was paid before restated."""
         return self._write(lambda page: selling.accept_units(page, self.policy, steps, by, why))
+
+    def accept_budget(self, by: str, why: str) -> Entry:
+        """The entry from which on a raised budget counts, where it is one of each period; a lowered one counts at once."""
+        return self._write(lambda page: accept_budget(page, self.policy, by, why))
 
     def note_public(self) -> None:
         """Remember which tables are declared public: their exact values were released and can never be private again."""

@@ -14,6 +14,7 @@ from tacit.evidence.verify import (
     hard_pairs,
     local_answers,
     samplers,
+    small_families,
     small_graphs,
     small_grids,
     small_maps,
@@ -130,6 +131,7 @@ def sound() -> list[Case]:
         *small_tables.exhaustive(),
         *small_rounds.exhaustive(),
         *small_grids.exhaustive(),
+        *small_families.exhaustive(),
         *small_training.exhaustive(),
         *small_margins.exhaustive(),
         composition_case(short),
@@ -213,7 +215,9 @@ def _choices() -> list[Contracted]:
         Contracted(SPARSE, SparseVector(1, HALF, HALF, positives=1, threshold=2, step=1), series),
         Contracted(SPARSE_TWO, SparseVector(1, HALF, HALF, positives=2, threshold=2, step=1), series),
         Contracted("Keys by threshold, two groups each", KeyThreshold(1, 0.01, max_groups=2), groups),
-        Contracted("Keys by a Gaussian threshold, two groups each", GaussianKeyThreshold(HALF, 0.01, max_groups=2), groups),
+        Contracted(
+            "Keys by a Gaussian threshold, two groups each", GaussianKeyThreshold(HALF, Fraction(1, 10**30), max_groups=2), groups
+        ),
     ]
 
 

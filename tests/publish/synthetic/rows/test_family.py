@@ -125,14 +125,14 @@ def largest_excess(place: World, family: Family, designs: Any) -> int:
 @pytest.mark.usefixtures("same_coins")
 def test_no_unit_moves_an_input_by_more_than_it_is_priced_for(place: World, budget: dict[str, Any]) -> None:
     family = family_in(place)
-    for designs in family_designs(family, request(**budget), place.catalog):
+    for designs in family_designs(family, request(**budget), place.catalog.change):
         assert largest_excess(place, family, designs) == 0, "the bounds are attained"
 
 
 @pytest.mark.usefixtures("same_coins")
 def test_planted_sensitivities_are_seen(place: World, monkeypatch: pytest.MonkeyPatch) -> None:
     family = family_in(place)
-    (designs,) = family_designs(family, request(epsilon=2), place.catalog)
+    (designs,) = family_designs(family, request(epsilon=2), place.catalog.change)
     one = designs[1]
     for_one = replace(one, single=replace(one.single, max_rows=1), rounds=replace(one.rounds, max_rows=1))
     assert largest_excess(place, family, (designs[0], for_one)) == 1, "noise for one child"
@@ -165,7 +165,7 @@ def test_the_joined_counts_are_those_of_the_rows(place: World) -> None:
 def test_the_parts_cost_what_was_asked_for_and_no_more(tmp_path: Path, change: str) -> None:
     catalog = declared(tmp_path, change)
     family = family_of(catalog, "patients", "visits")
-    for designs in family_designs(family, request(epsilon=1), catalog):
+    for designs in family_designs(family, request(epsilon=1), catalog.change):
         price = cost_under(families._together(designs), catalog.neighbours)
         assert price.epsilon is not None
         assert Fraction(99, 100) < price.epsilon <= 1
@@ -260,6 +260,25 @@ def test_it_is_paid_once(data: tacit.session.DataSet) -> None:
     assert [each.counts.tolist() for each in again.children.rounds] == [each.counts.tolist() for each in first.children.rounds]
     assert again.notes[-1] == "measured before: nothing was spent"
     assert first.to_dict()["price"] == {"epsilon": "3", "delta": "0.000001"}
+
+
+def test_copies_are_made_from_counts_with_fresh_noise_and_cost_nothing(data: tacit.session.DataSet) -> None:
+    made = synthesize_family(data, "patients", "visits", epsilon=2, rows=5)
+    entries, left = len(list(data.ledger.entries())), made.receipt.left_epsilon
+    first, *others = made.copies(3, rows=600)
+    assert [each.copy for each in (first, *others)] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert (len(list(data.ledger.entries())), first.receipt.left_epsilon) == (entries, left)
+    for each in (first, *others):
+        patients, visits = (each.to_arrow(name).to_pandas() for name in ("patients", "visits"))
+        assert len(patients) == 600
+        assert set(visits["patient"]) <= set(patients["id"])
+        assert visits["patient"].value_counts().max() <= 3
+    shares = [each.to_arrow("patients").to_pandas()["old"].mean() for each in others]
+    assert len(set(shares)) > 1, "the counts behind copies differ, and rows follow them"
+    assert "copy" in others[0].to_dict()
+    assert any(note.startswith("copy 1 of 3") for note in others[0].notes)
+    with pytest.raises(InvalidInput, match="invalid number of copies"):
+        made.copies(1)
 
 
 def test_the_certificate_is_checked(data: tacit.session.DataSet) -> None:
