@@ -151,7 +151,7 @@ class Session:
         data.runner.start()
         texts = [written(select) for select in derivation.questions]
         offers = [self._offer(select, share, text) for select, text in zip(derivation.questions, texts, strict=True)]
-        till = replace(data.till, ready=data.runner.open)
+        till = replace(data.till, ready=partial(data.runner.open, *(offer.question for offer in offers)))
         try:
             asked = zip(offers, texts, strict=True)
             sales = [till.under(self.sale(offers, offer, share, text, number), offer.older) for offer, text in asked]
@@ -237,7 +237,7 @@ class Session:
         """A released value for a plan: paid for, then run; or the one that was released for it before."""
         self.data.runner.start()
         sale = self.sale([offer], offer, asked, text)
-        till = replace(self.data.till, ready=self.data.runner.open)
+        till = replace(self.data.till, ready=partial(self.data.runner.open, offer.question))
         try:
             sale = till.under(sale, offer.older)
             return once(till, sale, lambda granted: run(offer, granted, text), form)

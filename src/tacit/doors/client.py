@@ -344,6 +344,12 @@ def _known(kind: Callable[..., Made], told: Mapping[str, Any]) -> Made:
     return kind(**fields)
 
 
+def _whole_or_none(value: Any) -> int | None:
+    if value is not None and type(value) is not int:
+        raise TypeError("not a whole number")
+    return value
+
+
 def _explanation_from(content: Mapping[str, Any]) -> Explanation:
     """The explanation of a reply; a server of an earlier version leaves newer fields out."""
     from tacit.query.price.explanation import Charged, Expected, Explanation, Noise
@@ -364,6 +370,7 @@ def _explanation_from(content: Mapping[str, Any]) -> Explanation:
             parameters=tuple((each["name"], each["type"]) for each in content.get("parameters", ())),
             budgets=tuple(_at_budget(each) for each in content.get("budgets", ())),
             charged=tuple(_known(Charged, each) for each in content.get("charged", ())),
+            rung=_whole_or_none(content.get("rung_ms")),
         )
 
 

@@ -41,6 +41,7 @@ ASSUMED_ROWS = 2 * 10**6  # of a private table without rows_at_most: an ordinary
 ASSUMED_BEFORE = 10**8  # the same of stores that were prepared before; they may have so many rows
 MEMORY = "memory"  # as a source: the rows are given in Python
 JOINED_ROWS = 1000  # of one unit after joins, where max_joined_rows is not declared
+PACE = Fraction(2)  # of a machine, where [server] declares none
 LONGEST_TEXT = 256  # bytes of a private text, where longest is not declared
 
 
@@ -278,6 +279,7 @@ class Catalog:
     declared_split: Fraction | None = None
     changes: Literal["private", "public"] = "private"  # whether analysts may know that nothing changed between preparations
     per: Per | None = None  # the budget is one of each period
+    pace: Fraction = PACE  # by which the worst work of a question is multiplied for its rung (query/price/work.py)
     approve_above: Fraction | None = None  # of analysts who have none of their own
     wait_days: int = WAIT_DAYS  # that a question waits for a curator, and that a decision holds
 

@@ -35,6 +35,7 @@ from tacit.query.price.needs import placed
 from tacit.query.price.price import Quote, Request, check, price
 from tacit.query.price.quote import or_one, request_of
 from tacit.query.price.stability import rows_are_public, tables_of
+from tacit.query.price.work import rung_of
 from tacit.query.question import MOST_CELLS, Question, canonical_plan
 from tacit.query.trees import below, canonical_text
 
@@ -404,7 +405,7 @@ def _price_explained(
     memory = asker.remembered
     offer = Shaped.of(priced(wanted)) if memory is None else memory.of("", key, lambda: Shaped.of(priced(wanted)))
     quote, takes = taken(offer.quotes, Balance(admitted, ledger.name), lambda less: priced(replace(wanted, epsilon=less)))
-    explanation = offer.explained(quote, ledger.left, tuple(takes), group_rows)
+    explanation = replace(offer.explained(quote, ledger.left, tuple(takes), group_rows), rung=rung_of(plan, catalog))
     charge = charge_of((quote,), catalog)
     if charge is None or catalog.per is None:
         return explanation

@@ -27,7 +27,7 @@ from tacit.query.intervals.bands import Floats, Integers, Margin, Noisy, Ranks, 
 from tacit.query.plan import Group
 from tacit.query.price.price import Quote, Rank
 from tacit.query.price.quote import Mode, candidates
-from tacit.query.question import Call, domain
+from tacit.query.question import Call, Question, domain
 
 if TYPE_CHECKING:
     from tacit.data.store import StoreInfo
@@ -55,8 +55,8 @@ class Runner(Protocol):
     def start(self) -> None:
         """Start without waiting; reads nothing."""
 
-    def open(self) -> None:
-        """Open the store before anything is paid for; reads no row. Anything held for this query is held until `free`."""
+    def open(self, *questions: Question) -> None:
+        """Open the store before anything is paid for; reads no row. Anything held for these questions is held until `free`."""
 
     def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:
         """The released numbers of a paid query; raises `TimedOut`. One that asks other processes tells them what was paid."""
@@ -90,7 +90,7 @@ class InProcess:
     def start(self) -> None:
         """There is nothing to start."""
 
-    def open(self) -> None:
+    def open(self, *_: Question) -> None:
         self.engine.open()
 
     def noisy(self, quote: Quote, paid: Paid | None = None) -> Noisy:

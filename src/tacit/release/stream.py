@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from typing import Any, Protocol
 
@@ -220,7 +221,7 @@ def _measurement(session: Asking, place: Place, at: int, resumes: bool) -> Sold[
                 resumes=resumes, singly=True)  # fmt: skip
     noised = replace(quote.sums[0], mechanism=mechanism)  # type: ignore[arg-type]  # a measurement has no interval: it estimates nothing
     measured = replace(quote, sums=(noised,), stated=None)
-    till = replace(data.till, ready=data.runner.open)
+    till = replace(data.till, ready=partial(data.runner.open, measured.question))
 
     def run(granted: Any) -> list[int]:
         noisy = data.runner.noisy(measured, Paid(text, granted.entry.number))

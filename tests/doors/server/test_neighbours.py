@@ -5,13 +5,13 @@ Status, code, text, headers, size and charge are compared, with hostile cells an
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neighbouring import OTHERS, VICTIM, write_world
 from served import seen
 from tacit import session
 from tacit.doors.server.calls import Call, Reply
@@ -20,29 +20,6 @@ from tacit.doors.server.problems import problem
 from tacit.errors import StoreUnusable
 from tacit.session import open as open_data
 
-CATALOG = """
-[budget]
-epsilon = 20
-delta = 1e-6
-
-[tables.patients]
-source = "patients.csv"
-unit = "row"
-rows_at_most = 1000
-[tables.patients.columns]
-id = { key = true }
-sex = { values = ["F", "M"] }
-
-[tables.visits]
-source = "visits.csv"
-unit = { column = "person", references = "patients.id" }
-max_rows = 3
-rows_at_most = 1000
-[tables.visits.columns]
-ward = { values = ["a", "b", "c"] }
-cost = { bounds = [0, 50], step = 0.01 }
-note = { keys = "private", longest = 64 }
-"""
 QUESTIONS = [
     "SELECT COUNT(*) AS n FROM visits",
     "SELECT ward, COUNT(*) AS n, AVG(cost) AS c FROM visits GROUP BY ward",
@@ -59,25 +36,12 @@ QUESTIONS = [
     "DESCRIBE visits",
     "SELECT COUNT(*) AS n FROM visits WHERE cost > 7",
 ]
-OTHERS = [(number, "abc"[number % 3], number % 50, f"text {number % 5}") for number in range(60)]
-VICTIM = [
-    (999, "victim", "nan", "victim" * 5000),
-    (999, "a", "1e308", '=cmd|"x"'),
-    (999, "b", "-inf", "\x1b[2J"),
-    (999, "c", "", ""),
-]
 
 
 def world(folder: Path, rows: list[Any]) -> Desk:
     """A desk on a table of these rows."""
     folder.mkdir()
-    (folder / "tacit.toml").write_text(CATALOG, "utf-8")
-    for name, head, lines in (
-        ("patients", ("id", "sex"), [(person, "FM"[person % 2]) for person in dict.fromkeys(row[0] for row in rows)]),
-        ("visits", ("person", "ward", "cost", "note"), rows),
-    ):
-        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([head, *lines])
+    write_world(folder, rows)
     data = open_data(folder / "tacit.toml", own_process=False)
     data.prepare(yes=True)
     data.begin_scratch("a test")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from questions import FILTERS, clinic_questions
 from tacit.errors import NotAllowed, TooMuchWork
-from tacit.privacy.catalog import Catalog
+from tacit.privacy.catalog import PACE, Catalog
 from tacit.query import named_parts, planning
 from tacit.query.engines.exact import statements_of
 from tacit.query.named_parts import LONGEST_BRANCHES
@@ -380,3 +381,26 @@ def test_counts_of_many_dear_keys_are_refused(place: World) -> None:
     afford_counts(table, dear, 14)
     with pytest.raises(TooMuchWork, match="of one core"):
         afford_counts(replace(table, rows_at_most=10**8), dear, 14)
+
+
+# --- rungs -------------------------------------------------------------------------------------------------------------------
+
+
+@given(steps=st.integers(0, 10**13), pace=st.fractions(Fraction(1, 10), 1000))
+def test_a_rung_is_the_least_of_a_doubling_ladder_that_is_long_enough(steps: int, pace: Fraction) -> None:
+    ladder, needed = [work.LOWEST * 2**place for place in range(12)], (steps + work.BESIDE) * pace / 10**6
+    assert ladder[-1] == work.HIGHEST
+    assert work.rung_above(steps, pace) == next((rung for rung in ladder if rung >= needed), work.HIGHEST)
+
+
+def test_all_admitted_work_is_within_the_ladder_at_the_usual_pace() -> None:
+    assert (MOST_STEPS + work.BESIDE) * PACE / 10**6 <= work.HIGHEST
+
+
+@settings(max_examples=20)
+@given(text=clinic_questions())
+def test_the_rung_is_that_of_the_worst_work_and_of_the_pace(place: World, text: str) -> None:
+    question = place.plan(text)
+    slower = replace(place.catalog, pace=Fraction(50))
+    assert work.rung_of(question, place.catalog) == work.rung_above(worst(question).steps, PACE)
+    assert work.rung_of(question, slower) == work.rung_above(worst(question).steps, Fraction(50)) > work.LOWEST

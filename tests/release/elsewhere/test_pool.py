@@ -25,8 +25,9 @@ from tacit.query.engines.engine import Limits, out_of_limits
 from tacit.query.engines.spark.reasons import GONE, SILENT, packed_reason
 from tacit.query.price.price import Request
 from tacit.release.elsewhere import pool as pool_module
+from tacit.release.elsewhere.facts import OPENED, description_in
 from tacit.release.elsewhere.frames import ASK, FAILED, TOLD, UNUSABLE, Malformed, receive, send, written
-from tacit.release.elsewhere.pool import OPENED, Pool, PooledRunner, description_in
+from tacit.release.elsewhere.pool import Pool, PooledRunner
 from tacit.release.elsewhere.quotes import fingerprint_of, request_written
 from tacit.release.noisy import Paid
 from tacit.session import DataSet

@@ -18,8 +18,15 @@ from typing import Any
 from tacit.accounting.composition import Cost, costs_under, counted_at
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Filter, Left, State
-from tacit.accounting.ledger.entries import HALF, NO_ORDERS, Account, Entry, Orders
-from tacit.accounting.ledger.units import FAILURES_OF_ANALYST, FAILURES_OF_DATA_SET, Policy
+from tacit.accounting.ledger.changes import InForce
+from tacit.accounting.ledger.entries import HALF, IN_FORCE, NO_ORDERS, Account, Entry, Orders
+from tacit.accounting.ledger.units import (
+    FAILURES_OF_ANALYST,
+    FAILURES_OF_DATA_SET,
+    LATE_OF_ANALYST,
+    LATE_OF_DATA_SET,
+    Policy,
+)
 from tacit.errors import BudgetExceeded, InvalidInput, TooManyFailures
 from tacit.privacy.catalog import Analyst, Budget, analyst_name
 from tacit.privacy.conversion import largest_order, largest_rho_down
@@ -77,9 +84,9 @@ class Cap:
         )
 
 
-def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> None:
+def require_to_go_on(last: Entry, account: Account, questions_at_most: int, analyst: str = "") -> None:
     """Raise if too many questions were asked, or did not finish: each may reveal something that no epsilon counts."""
-    require_few_failures(last, account)
+    require_few_failures(last, account, analyst)
     if last.questions >= questions_at_most:
         raise BudgetExceeded(
             f"the data set admits at most {questions_at_most:,} questions, and has paid for that many",
@@ -87,8 +94,13 @@ def require_to_go_on(last: Entry, account: Account, questions_at_most: int) -> N
         )
 
 
-def require_few_failures(last: Entry, account: Account) -> None:
-    """Raise if too many questions of the analyst, or of all analysts, did not finish."""
+def require_few_failures(last: Entry, account: Account, analyst: str = "") -> None:
+    """Raise if too many questions of the analyst, or of all analysts, did not finish, or too many replies were late."""
+    if last.late.get(analyst, 0) >= LATE_OF_ANALYST or sum(last.late.values()) >= LATE_OF_DATA_SET:
+        raise TooManyFailures(
+            "too many replies were late: each of them may reveal something about the data",
+            remedy="ask the data owner to raise pace in [server] of tacit.toml, and to run: tacit ledger resume",
+        )
     if account.failures >= FAILURES_OF_ANALYST or last.failures >= FAILURES_OF_DATA_SET:
         raise TooManyFailures(
             "too many questions did not finish: each of them may reveal something about the data",
@@ -216,7 +228,9 @@ class Admission:
     def at(self, last: Entry) -> Admission:
         """The same as the ledger stands after an entry; before anything is spent, with the orders that the first spend takes."""
         orders = last.orders if last.orders != NO_ORDERS or last.is_spent else self.new_orders()
-        return replace(self, for_events=last.for_events, orders=orders)
+        accepted: InForce | None = last.more.get(IN_FORCE)
+        policy = self.policy if accepted is None or self.policy.per is None else self.policy.within(accepted)
+        return replace(self, policy=policy, for_events=last.for_events, orders=orders)
 
     def new_orders(self, before: Orders = NO_ORDERS, largest: Capped = ((), ())) -> Orders:
         """The orders of before; those still missing are of the largest of the caps so far, today's among them."""

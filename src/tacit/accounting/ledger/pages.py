@@ -28,6 +28,8 @@ from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
     APPROVED,
     FORMAT,
+    IN_FORCE,
+    LATE,
     NO_ORDERS,
     ORDERS,
     TOKEN,
@@ -191,11 +193,26 @@ def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Acco
     counts = {"questions": last.questions, "failures": last.failures}
     digest = digest_of_texts(books.texts_with(changed, pages))
     orders = what.pop("orders", last.orders)
+    late = what.pop("late", {} if kind == "resume" else last.late)
     told: dict[str, Any] = {**same, **counts, "accounts": digest, "cap": cap, **what}
+    if IN_FORCE in last.more:
+        told["more"] = {IN_FORCE: last.more[IN_FORCE], **told.get("more", {})}
+    if late:
+        told["more"] = {**told.get("more", {}), LATE: late}
     if orders != NO_ORDERS:
         more = told.get("more", {})
         told["more"] = {**more, ORDERS: at_orders(orders, told["price"], more.get(CHARGED))}
     return Entry(last.ledger, last.number + 1, books.hash, now(), kind, **told)
+
+
+def late_entry(page: Page, cap: Budget, number: int) -> Entry:
+    """The entry that says that the reply about a paid one leaves late, and counts it."""
+    line, before = page.line(number), page.books.last.late
+    if line is None:
+        raise StoreUnusable(f"entry {number} is missing in the ledger", remedy=DAMAGED)
+    paid = entry_from(line.text)
+    late = {**before, paid.analyst: before.get(paid.analyst, 0) + 1}
+    return entry_after(page.books, cap, "late", {}, late=late, analyst=paid.analyst, key=paid.key, about=number)
 
 
 def now() -> str:

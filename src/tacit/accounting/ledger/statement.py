@@ -35,6 +35,11 @@ class Shown:
     periods: Sequence[tuple[str, PeriodSums, Left]] | None = None
 
 
+def late_replies(ledger: Ledger) -> dict[str, int]:
+    """How many late replies each analyst had since the data owner last resumed."""
+    return dict(next(iter(ledger.entries(first=ledger.head.number))).late)
+
+
 def budget_statement(ledger: Ledger, analyst: str, shown: Shown, bearer: Bearer | None = None) -> dict[str, Any]:
     """The analyst's cap, the sums spent and the largest cost of a further question; of the data set, the cap and the rest.
 

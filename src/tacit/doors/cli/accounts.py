@@ -287,6 +287,26 @@ def units(
         console().print("that is at or above the budget: nothing more is admitted", style="red")
 
 
+def budget_raised(
+    reason: Annotated[str, typer.Option("--reason", help="Reason; recorded in the ledger.")],
+    catalog: CatalogOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept a raised budget, where it is one of each period: `epsilon`, `delta` or `lifetime` in [budget].
+
+    A lowered budget counts at once. A raised one counts from the entry that this writes, so that no one-line edit raises it unseen.
+
+    Example: tacit ledger budget --reason "the board agreed to epsilon 2 a month"
+    """
+    from tacit.session import open as open_data
+
+    entry = open_data(find_catalog(catalog)).ledger.accept_budget("curator", reason)
+    if as_json:
+        print_json({"entry": entry.number, "accepted": entry.question})
+        return
+    console().print(f"recorded as entry {entry.number}: {entry.question}")
+
+
 def resume(
     reason: Annotated[str, typer.Option("--reason", help="Finding; recorded in the ledger.")],
     catalog: CatalogOption = None,
@@ -305,6 +325,26 @@ def resume(
         print_json({"entry": entry})
     else:
         console().print(f"questions go on; recorded as entry {entry}")
+
+
+def late(catalog: CatalogOption = None, as_json: AsJson = False) -> None:
+    """List the late replies of a server that hides its clock, since the ledger was last resumed.
+
+    Example: tacit ledger late
+    """
+    from tacit.accounting.ledger.statement import late_replies
+    from tacit.accounting.ledger.units import LATE_OF_ANALYST, LATE_OF_DATA_SET
+    from tacit.session import open as open_data
+
+    counts = late_replies(open_data(find_catalog(catalog)).ledger)
+    if as_json:
+        print_json({"late": counts, "most_of_an_analyst": LATE_OF_ANALYST, "most": LATE_OF_DATA_SET})
+        return
+    for name, number in sorted(counts.items()):
+        console().print(f"{name}: {number} of {LATE_OF_ANALYST}")
+    console().print(f"late replies since the last resume: {sum(counts.values())} of {LATE_OF_DATA_SET}")
+    if counts:
+        console().print("if the machine is too slow, raise pace in [server] of tacit.toml, and then run: tacit ledger resume")
 
 
 def _forget_suspects(catalog: Catalog) -> None:
@@ -339,5 +379,13 @@ def adopt(
         console().print(f"adopted; recorded as entry {entry}")
 
 
-COMMANDS: Mapping[str, Callable[..., None]] = {"begin": begin, "units": units, "resume": resume, "adopt": adopt, "head": head}
+COMMANDS: Mapping[str, Callable[..., None]] = {
+    "begin": begin,
+    "units": units,
+    "budget": budget_raised,
+    "resume": resume,
+    "late": late,
+    "adopt": adopt,
+    "head": head,
+}
 """Those of `tacit ledger`."""

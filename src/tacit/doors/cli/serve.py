@@ -7,7 +7,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +21,7 @@ from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from tacit.doors.server.figures import Shown
     from tacit.doors.server.sandbox.limits import User
     from tacit.doors.server.settings import Settings
     from tacit.privacy.catalog import Catalog
@@ -29,7 +30,21 @@ Users = tuple["User | None", "User | None", "User | None"]
 BACKLOG = 512
 SHARE = 60  # percent of the machine's memory, for all engines together
 CERTIFICATE, KEY = "server.pem", "server.key"
+CLOCK = (
+    "the clock is shown: an answer that is faster than the worst case is visible to whoever can time the machine that answers; "
+    "see docs/promise.md (D14), and --hide-clock"
+)
 QUESTION = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
+Metrics = Annotated[Path | None, typer.Option("--metrics", help="Unix socket on which figures are shown (OpenMetrics).")]
+MetricsGroup = Annotated[
+    str | None, typer.Option("--metrics-group", help="Group that may read them too; else the owner of the server alone.")
+]
+ForwardedBy = Annotated[
+    list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
+]
+WithoutSandbox = Annotated[
+    bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
+]
 
 
 def serve(
@@ -39,21 +54,22 @@ def serve(
     cert: Annotated[Path | None, typer.Option("--cert", help="TLS certificate (PEM), with its chain.")] = None,
     key: Annotated[Path | None, typer.Option("--key", help="Private key of the certificate (PEM).")] = None,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy on this machine has the TLS.")] = False,
-    forwarded_by: Annotated[
-        list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
-    ] = None,
+    forwarded_by: ForwardedBy = None,
     per_address: Annotated[int, typer.Option("--per-address", min=1, help="Connections that one address may hold.")] = 100,
     engines: Annotated[int, typer.Option("--engines", min=0, max=64, help="Engines; 0 starts one per core.")] = 0,
     users: Annotated[
         str, typer.Option("--users", metavar="FRONT,CLERK,ENGINE", help="Users that root gives the processes to.")
     ] = "",
     check: Annotated[bool, typer.Option("--check", help="Print which protections hold on this machine, and stop.")] = False,
-    without_sandbox: Annotated[
-        bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
-    ] = False,
+    without_sandbox: WithoutSandbox = False,
+    show_clock: Annotated[bool, typer.Option("--show-clock", help="Let the time and size of replies follow the work.")] = False,
+    hide_clock: Annotated[bool, typer.Option("--hide-clock", help="Hide the clock on loopback, too.")] = False,
+    pace: Annotated[bool, typer.Option("--pace", help="With --check: measure generated data, and propose a pace.")] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
+    metrics: Metrics = None,
+    metrics_group: MetricsGroup = None,
     opened: Annotated[
         bool, typer.Option("--open", help="With --demo: serve plain HTTP, print a login code, and open the browser.")
     ] = False,
@@ -68,22 +84,36 @@ def serve(
     from tacit.doors.server.settings import Settings
 
     held, owners = protections(), _users(users)
+    if pace and not check:
+        raise InvalidInput("--pace measures this machine and serves nothing; give --check too")
     if check:
-        _print_protections(held, as_json, owners)
+        (_print_pace if pace else partial(_print_protections, held, users=owners))(as_json)
         return
-    how = How(held, owners, engines, without_sandbox)
     if opened and not demo:
         raise InvalidInput("--open shows the demonstration; give --demo too, or open the address of the server in a browser")
-    if opened:
-        with _hospital(opens=True) as (place, shown):
-            _run(place, Settings("127.0.0.1", port), how, shown)
-        return
+    shown = metrics, _group(metrics, metrics_group)
+    how = How(held, owners, engines, without_sandbox, _shows_clock(show_clock, hide_clock), *shown)
     if demo:
-        with _hospital() as (place, shown):
-            _run(place, Settings("127.0.0.1", port, (), place.parent / CERTIFICATE, place.parent / KEY), how, shown)
+        _serve_hospital(port, how, opened)
         return
     proxies = tuple(forwarded_by or ())
     _run(find_catalog(catalog), Settings(host, port, tuple(name or ()), cert, key, behind_proxy, proxies, per_address), how)
+
+
+def _shows_clock(show: bool, hide: bool) -> bool | None:
+    """Whether the clock is shown; None if neither is asked for, so that it is shown on loopback alone."""
+    if show and hide:
+        raise InvalidInput("--show-clock and --hide-clock are both given; leave one of them out")
+    return show if show or hide else None
+
+
+def _serve_hospital(port: int, how: How, opened: bool) -> None:
+    """The demonstration, until it is stopped."""
+    from tacit.doors.server.settings import Settings
+
+    with _hospital(opens=opened) as (place, shown):
+        files = () if opened else (place.parent / CERTIFICATE, place.parent / KEY)
+        _run(place, Settings("127.0.0.1", port, (), *files), how, shown)
 
 
 def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] = lambda _: None) -> None:
@@ -91,22 +121,24 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     from tacit.data.catalog import read_catalog
     from tacit.doors.server.sandbox.check import CALLS, PATHS
     from tacit.doors.server.sandbox.profiles import is_public
-    from tacit.doors.server.settings import check_engine, check_exposure
+    from tacit.doors.server.settings import check_engine, check_exposure, cores_of
     from tacit.doors.server.supervisor import Plan, Supervisor
 
-    declared = read_catalog(place)
+    declared, wanted = read_catalog(place), how.about_clock(wanted)
     check_exposure(wanted, declared)
     check_engine(declared)
     how.require(wanted.reached)
     if is_public(declared.kept) or is_public(declared.store_folder):
         raise InvalidInput("the data lies in a folder of programs, which every process may read; move the catalog elsewhere")
     take_over_heads(declared.store_folder, declared.heads_folder)  # as earlier versions had it, while that can be read
-    cores = os.cpu_count() or 1
-    count = how.engines or cores
+    cores = len(cores_of(True)) if wanted.hides_clock else os.cpu_count() or 1
+    count = how.engines or os.cpu_count() or 1
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
     with _listening_socket(wanted) as listening:
         url = f"{wanted.scheme}://{_host_name(wanted)}:{listening.getsockname()[1]}"
-        plan = Plan(declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out)
+        plan = Plan(
+            declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out, how.figures()
+        )
 
         def ready() -> None:
             _note(f"ready at {url}")
@@ -132,6 +164,30 @@ class How:
     users: Users
     engines: int
     without_sandbox: bool
+    show_clock: bool | None = None
+    metrics: Path | None = None
+    metrics_group: int | None = None
+
+    def figures(self) -> Shown | None:
+        """Where figures are shown, if they are; the socket is opened."""
+        from tacit.doors.server.figures import Shown, listen_at
+
+        if self.metrics is None:
+            return None
+        try:
+            shown = Shown(listen_at(self.metrics, self.metrics_group))
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else type(error).__name__
+            raise InvalidInput(f"cannot listen on {self.metrics} ({why}); give another --metrics") from None
+        shown.start()
+        return shown
+
+    def about_clock(self, wanted: Settings) -> Settings:
+        """The settings with the choice about the clock, which is hidden beyond loopback; says so where it is shown."""
+        shown = self.show_clock if self.show_clock is not None else not wanted.reached
+        if shown:
+            _note(CLOCK)
+        return replace(wanted, hides_clock=not shown)
 
     def require(self, reached: bool) -> None:
         """Say what is missing; refuse to let other machines reach the server without the least."""
@@ -143,6 +199,20 @@ class How:
             raise InvalidInput(
                 "beyond loopback, seccomp is required, and Landlock or users of their own; see --check, or give --without-sandbox"
             )
+
+
+def _group(metrics: Path | None, name: str | None) -> int | None:
+    """The number of the group that may read the figures."""
+    import grp
+
+    if name is None:
+        return None
+    if metrics is None:
+        raise InvalidInput("--metrics-group says who may read the socket of --metrics; give --metrics too")
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise InvalidInput(f"unknown group {name!r}; name a group of this machine in --metrics-group") from None
 
 
 def _family(host: str) -> socket.AddressFamily:
@@ -172,7 +242,7 @@ def _users(given: str) -> Users:
     return front, clerk, engine
 
 
-def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> None:
+def _print_protections(held: dict[str, bool], as_json: bool, *, users: Users) -> None:
     from rich.table import Table
 
     from tacit.doors.server.sandbox.check import PROTECTIONS, suffices
@@ -186,6 +256,21 @@ def _print_protections(held: dict[str, bool], as_json: bool, users: Users) -> No
         table.add_row(name, protection.by, protection.against, "yes" if held[name] else "no")
     console().print(table)
     say("enough to serve more than loopback" if enough else "not enough to serve more than loopback: only this machine is served")
+
+
+def _print_pace(as_json: bool) -> None:
+    """The times of generated questions on this machine, and the line of the catalog that follows."""
+    from tacit.doors.cli.pace import as_declared, measurements, proposal
+
+    with TemporaryDirectory(prefix="tacit-pace-") as folder:
+        times = list(measurements(Path(folder)))
+    pace = proposal(times)
+    if as_json:
+        print_json({"pace": float(pace), "questions": [asdict(each) for each in times]})
+        return
+    for each in times:
+        say(f"{each.took:7.1f} ms, where the worst work states {each.stated:7.1f}: {each.question}")
+    say(f"\nFor tacit.toml, if the machine is as busy now as it usually is:\n\n{as_declared(pace)}")
 
 
 # --- the demonstration -------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ class Plant(StrEnum):
     bounds = "bounds"
     grid = "grid"
     filter = "filter"
+    order = "order"
     keep = "keep"
     bits = "bits"
     hash = "hash"

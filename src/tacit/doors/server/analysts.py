@@ -38,6 +38,7 @@ from tacit.query.passes import rewrite
 from tacit.query.question import pause
 from tacit.release.answer import Answer, Column, Receipt, plain_names, recorded, with_names
 from tacit.release.answers import Answers, is_list, named_answers, names_of, recorded_answers
+from tacit.release.elsewhere.stays import STAY
 from tacit.untrusted import for_json
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
     arguments, stored = asked.model_dump(exclude={"form"}), partial(_stored_text, office, account.name)
     with office.requests.alone(account.name, key, arguments, office.data.ledger.head.number) as begun:
         if begun.finished is not None:
+            if begun.finished.entry is not None:
+                _leave_after(begun.finished.entry)
             return _rendered(office, account, asked, from_frame(begun.finished, stored))
         kept = _recover(office, session, begun) if begun.again else None
         if kept is None:
@@ -104,10 +107,34 @@ def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun 
         entry = None if begun is None else office.data.ledger.requested(begun.key, begun.head)
         return Kept(reply.status, reply.body.decode(), None if entry is None else entry.number)
     receipt = answer.receipt
+    _note_stay(office, receipt)
     if paid := receipt.entries or (() if receipt.entry is None else (receipt.entry,)):
         left = office.balance_of(session, paid)
         receipt = replace(receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(_with(answer, receipt)), receipt.entry)
+
+
+def _note_stay(office: Office, receipt: Receipt) -> None:
+    """Where the clock is hidden: whether a paid reply leaves at the end of its stay, or repeats one that leaves before it."""
+    stay = STAY.get()
+    if stay is None or receipt.entry is None:
+        return
+    if receipt.again:
+        _leave_after(receipt.entry)
+    elif stay.granted is not None:
+        stay.pay(receipt.entry)
+        stay.record = partial(_record_late, office, receipt.entry)
+
+
+def _record_late(office: Office, entry: int) -> None:
+    with suppress(TacitError):  # the ledger cannot be written to; whoever asks next is told so
+        office.data.ledger.late(entry)
+
+
+def _leave_after(entry: int) -> None:
+    """Let the reply of this thread leave after the one that paid for an entry."""
+    if (stay := STAY.get()) is not None:
+        stay.first = stay.staying.get(entry)
 
 
 def _with(answer: Answer | Answers, receipt: Receipt) -> Answer | Answers:
@@ -242,6 +269,7 @@ def explain(office: Office, account: Account, asked: Explained, _: str) -> Reply
 
 def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Reply:
     """An answer that this analyst has paid for; one of another analyst is as absent as one that never was."""
+    _leave_after(wanted.entry)
     row = office.data.ledger.paid_by(wanted.entry, account.name)
     kept = None if row is None else answer_of(office, *row)
     if kept is None:

@@ -35,6 +35,7 @@ class Reply:
     media: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
     account: str = ""
+    timed: bool = False  # whether the clerk lets it leave at a public time of its own
 
 
 class Clerk(Protocol):
@@ -60,19 +61,19 @@ def call_read(content: bytes) -> Call:
 def reply_written(reply: Reply) -> bytes:
     """A reply as the content of a message: a line of JSON, and the body as it is."""
     head = {"status": reply.status, "media": reply.media, "headers": [list(pair) for pair in reply.headers]}
-    return written(head | {"account": reply.account}) + b"\n" + reply.body
+    return written(head | {"account": reply.account, "timed": reply.timed}) + b"\n" + reply.body
 
 
 def reply_read(content: bytes) -> Reply:
     """The reply that `reply_written` wrote."""
     line, _, body = content.partition(b"\n")
-    head = read(line, {"status": int, "media": str, "headers": list, "account": str})
+    head = read(line, {"status": int, "media": str, "headers": list, "account": str, "timed": bool})
     pairs = head["headers"]
     if len(pairs) > MOST_HEADERS or not all(_is_pair(pair) for pair in pairs):
         raise Malformed("headers that are not pairs of texts")
     if not 200 <= head["status"] <= 599 or not _is_plain(head["media"]):
         raise Malformed("a reply that HTTP does not have")
-    return Reply(head["status"], body, head["media"], tuple((name, value) for name, value in pairs), head["account"])
+    return Reply(head["status"], body, head["media"], tuple((name, value) for name, value in pairs), head["account"], head["timed"])
 
 
 def _is_pair(pair: object) -> bool:

@@ -12,18 +12,24 @@ import signal
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from pathlib import Path
+from threading import Condition, Thread
 from typing import NoReturn, Protocol
 
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.spark.connect import unreachable
 from tacit.doors.server.analysts import load_forms
-from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
-from tacit.doors.server.problems import problem
+from tacit.doors.server.calls import ADMISSION, AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
+from tacit.doors.server.figures import Figures, send_each_minute
+from tacit.doors.server.problems import STATUS, problem
 from tacit.doors.server.requests import elsewhere, engine_ended, lift
 from tacit.doors.server.sandbox.database import places_of, settled
 from tacit.doors.server.sandbox.limits import become
@@ -43,12 +49,14 @@ from tacit.files import make_private_folder, owned
 from tacit.privacy.catalog import Catalog
 from tacit.query.engines import EMBEDDED
 from tacit.query.engines.spark.reasons import SILENT, unpacked_reason
+from tacit.release.elsewhere.facts import Cluster
 from tacit.release.elsewhere.frames import CALL, REPLY, Malformed, framed, receive
-from tacit.release.elsewhere.pool import Caller, Cluster, Pool
+from tacit.release.elsewhere.pool import Caller, Pool
+from tacit.release.elsewhere.stays import STAY, Stay
 from tacit.release.once import LOG, noted
 from tacit.session import DataSet
 
-AT_ONCE = 32  # calls that are worked on; others wait
+AT_ONCE = 80  # calls that are worked on, or wait for an engine; others wait
 MOST_WAITING = 256  # calls of a front that have no reply yet; it then waits before it sends more
 SEATS = 1  # threads that work at a time; those that wait for an engine do not count
 RECORDS = "server.sqlite"
@@ -75,6 +83,7 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
     seats = Seats(SEATS, elsewhere=elsewhere)
     changed = lambda: os._exit(3)  # noqa: E731  # with the clerk all engines end, and open the new data
     pool = Pool(changed, reached=lambda: _say_ready(control), caller=caller_at(seats), cluster=CLUSTER)
+    pool.places = settings.places or None
     path = Path(settings.catalog)
     try:
         data = DataSet(read_catalog(path), read_at=stamp_of(path), holder=pool)
@@ -87,7 +96,19 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
         _give_up(control, noted(error, path.parent / ".tacit"))
     gc.freeze()
     gc.enable()
-    serve(control, data, pool, desk, held)
+    serve(control, data, pool, desk, held, figures_of(settings, data))
+
+
+def figures_of(settings: OfClerk, data: DataSet) -> Figures | None:
+    """The figures about this clerk, sent each minute to where the supervisor wants them; None if it wants none."""
+    if settings.figures < 0:
+        return None
+    from tacit.doors.server.desk import LOGIN, OF_PAGES, OPERATIONS
+
+    figures = Figures(frozenset((*OPERATIONS, *OF_PAGES, LOGIN, "health", ADMISSION)), frozenset(STATUS))
+    sent = (figures, lambda: data.ledger.head, socket.socket(fileno=settings.figures), data.catalog.kept)
+    threading.Thread(target=send_each_minute, args=sent, name="figures", daemon=True).start()
+    return figures
 
 
 def caller_at(seats: Seats) -> Caller:
@@ -154,9 +175,17 @@ def _give_up(control: socket.socket, error: TacitError, code: int = 1) -> NoRetu
 # --- at work -----------------------------------------------------------------------------------------------------------------
 
 
-def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _held: list[sqlite3.Connection]) -> NoReturn:
+def serve(
+    control: socket.socket,
+    data: DataSet,
+    pool: Pool,
+    desk: Handles,
+    _held: list[sqlite3.Connection],
+    figures: Figures | None = None,
+) -> NoReturn:
     """Take up the connections that the supervisor hands over; end when it does."""
     workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="call")
+    departures = None if pool.places is None else Departures()
     threading.Thread(target=_report, args=(control, data), daemon=True).start()
     while True:
         tag, descriptors, _, _ = socket.recv_fds(control, 1, 1)
@@ -166,7 +195,7 @@ def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _hel
         if tag == OF_ENGINE:
             pool.add(line)
         else:
-            threading.Thread(target=FrontLine(line, desk, workers).listen, daemon=True).start()
+            threading.Thread(target=FrontLine(line, desk, workers, departures, figures).listen, daemon=True).start()
 
 
 def _report(control: socket.socket, data: DataSet) -> None:
@@ -190,6 +219,8 @@ class FrontLine:
     line: socket.socket
     desk: Handles
     workers: ThreadPoolExecutor
+    departures: Departures | None = None  # None where the clock is shown
+    figures: Figures | None = None
     _sending: threading.Lock = field(default_factory=threading.Lock)
     _room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_WAITING))
 
@@ -207,19 +238,106 @@ class FrontLine:
             with suppress(OSError):
                 self.line.shutdown(socket.SHUT_RDWR)
 
-    def _message(self, number: int, call: Call) -> bytes:
+    def _message(self, number: int, call: Call) -> tuple[bytes, Reply]:
         try:
-            return framed(REPLY, number, reply_written(self.desk.handle(call)))
+            reply, stay = self.desk.handle(call), STAY.get()
+            timed = stay is not None and stay.is_paid
+            return framed(REPLY, number, reply_written(replace(reply, timed=timed))), reply
         except (Malformed, MemoryError):  # a reply above every limit is nobody else's trouble
-            return framed(REPLY, number, reply_written(problem("unavailable")))
+            return framed(REPLY, number, reply_written(problem("unavailable"))), problem("unavailable")
 
     def _reply(self, number: int, call: Call) -> None:
+        operation = "" if self.figures is None else self.figures.came(call)
+        if self.departures is None:
+            self._send(*self._message(number, call), operation)
+            return
+        stay = self.departures.stay()
+        mine = STAY.set(stay)
         try:
-            message = self._message(number, call)
+            message, reply = self._message(number, call)
+        finally:
+            STAY.reset(mine)
+        self.departures.leave(stay, partial(self._send, message, reply, operation))
+
+    def _send(self, message: bytes, reply: Reply, operation: str) -> None:
+        try:
             with self._sending:
                 self.line.settimeout(None)
                 self.line.sendall(message)
+            if self.figures is not None:
+                self.figures.left(operation, reply)
         except OSError:  # the front is gone; what was paid for is kept
             pass
         finally:
             self._room.release()
+
+
+# --- departures --------------------------------------------------------------------------------------------------------------
+
+
+Send = Callable[[], None]
+
+
+@dataclass(slots=True)
+class Departures:
+    """When replies leave: those that were paid for by a timer, at the end of their stay at an engine; all others at once.
+
+    The timer is one thread, which sleeps until the next reply is due, and holds replies that are written already. So no thread that
+    works waits for a departure, and none is late because others are at work. The engine of a stay is given back when its reply has
+    left. A repetition of a question that its analyst has paid for leaves after the reply that it repeats. The front lets all others
+    leave on public ticks (leaving.py).
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    _heap: list[tuple[float, int, Send]] = field(default_factory=list)
+    _numbers: count[int] = field(default_factory=count)
+    _news: Condition = field(default_factory=Condition)
+    staying: dict[int, Stay] = field(default_factory=dict)
+    _after: dict[int, list[Send]] = field(default_factory=dict)  # by the stay that has not left, what leaves after it
+    _thread: Thread | None = None
+
+    def stay(self) -> Stay:
+        """The stay of a new call."""
+        return Stay(self.clock, staying=self.staying)
+
+    def leave(self, stay: Stay, send: Send) -> None:
+        """Let a reply leave at the end of its stay; one that was not paid for leaves at once, and after the one that it repeats."""
+        due = stay.settle()
+        if due is not None:
+            self.at(due, lambda: self._depart(stay, send))
+            return
+        with self._news:
+            waits = stay.first is not None and not stay.first.is_over
+            if waits:
+                self._after.setdefault(id(stay.first), []).append(send)
+        stay.leave()
+        if not waits:
+            send()
+
+    def at(self, due: float, send: Send) -> None:
+        """Do something at a moment, on the thread of the timer."""
+        with self._news:
+            heappush(self._heap, (due, next(self._numbers), send))
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="departures", daemon=True)
+                self._thread.start()
+            self._news.notify()
+
+    def _depart(self, stay: Stay, send: Send) -> None:
+        try:
+            send()
+        finally:
+            with self._news:
+                stay.end()
+                after = self._after.pop(id(stay), [])
+            for each in after:
+                each()
+
+    def _run(self) -> None:
+        while True:
+            with self._news:
+                while not self._heap or (wait := self._heap[0][0] - self.clock()) > 0:
+                    self._news.wait(wait if self._heap else None)
+                _, _, send = heappop(self._heap)
+            with suppress(Exception):  # no reply keeps others from leaving; whatever it was, its connection has ended
+                send()

@@ -28,7 +28,7 @@ from pydantic import Field, StringConstraints
 
 from tacit.accounting.ledger.by_period import state_of
 from tacit.accounting.ledger.entries import canonical_json
-from tacit.accounting.ledger.statement import amounts
+from tacit.accounting.ledger.statement import amounts, late_replies
 from tacit.doors.server.analysts import answer_of, as_json, budget_of
 from tacit.doors.server.calls import Reply
 from tacit.doors.server.models import Amount, Budgeted, Entry, Strict, Text
@@ -281,8 +281,13 @@ def overview(office: Office, _: Account, __: Nothing, ___: str) -> Reply:
         for entry in entries
         if entry.kind in ("spend", "recall", "failure", "resume")
     ]
-    facts = {"cap": amounts(whole.epsilon, whole.delta), "spent": _epsilon(spent.epsilon), "questions": head.questions}
+    facts: dict[str, Any] = {
+        "cap": amounts(whole.epsilon, whole.delta),
+        "spent": _epsilon(spent.epsilon),
+        "questions": head.questions,
+    }
     facts |= {"left": decimal_text(left.epsilon), "failures": head.failures, "number": head.number}
+    facts["late"] = late_replies(ledger)
     facts |= _in_periods(ledger)
     return as_json({**facts, "analysts": analysts, "entries": listed, "now": moment(office.accounts.now())})
 

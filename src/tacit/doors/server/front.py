@@ -19,6 +19,7 @@ from tacit.doors.server import models as of
 from tacit.doors.server import shapes as told
 from tacit.doors.server.calls import ADMISSION, CONNECTION, Call, Clerk, Reply
 from tacit.doors.server.gate import App, Gate
+from tacit.doors.server.leaving import TIMED
 from tacit.doors.server.problems import STATUS, misfit, plainest, problem
 from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
 
@@ -154,6 +155,8 @@ class Asking:
         """The reply to one call, if the connection may carry it."""
         reply = await self.clerk.ask(Call(name, credential, given, key))
         line = request.scope.get("state", {}).get(CONNECTION)
+        if reply.timed:
+            request.scope.setdefault("state", {})[TIMED] = True
         if line is not None and reply.account and not line.owe(self.accounts, reply.account, self.shared):
             refused = problem("too_many_connections")
             return replace(refused, headers=(*refused.headers, ("connection", "close")))

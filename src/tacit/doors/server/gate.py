@@ -32,6 +32,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from tacit.doors.server.calls import CONNECTION, Reply
+from tacit.doors.server.leaving import sender
 from tacit.doors.server.problems import problem
 from tacit.doors.server.settings import Crowd, Settings, forwarded, origin_of
 
@@ -77,6 +78,7 @@ class Gate:
         self.inside, self.rules = inside, rules or rules_of_questions(settings)
         self.clients = Crowd(settings.per_address)  # requests under way of clients that a proxy names
         self.proxies = {origin_of(address) for address in settings.forwarded_by}
+        self.hides_clock = settings.hides_clock
         self.headers = [(name.lower().encode(), value.encode()) for name, value in self.rules.headers]
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -84,6 +86,7 @@ class Gate:
         if scope["type"] != "http":
             return
         started = False
+        send = sender(scope, send) if self.hides_clock else send
 
         async def send_with_headers(message: Message) -> None:
             nonlocal started

@@ -131,7 +131,10 @@ def environment_of_the_clerk(catalog: Catalog, same_user: bool) -> dict[str, str
 def run(role: str, settings: str) -> None:
     """The whole life of a process, from its settings. All that it loads stays: nothing of it is garbage."""
     gc.disable()
-    ROLES[role](json.loads(settings))
+    given = json.loads(settings)
+    if given.get("cores"):
+        os.sched_setaffinity(0, given["cores"])  # before there is another thread
+    ROLES[role](given)
 
 
 def _engine(given: dict[str, Any]) -> None:
@@ -176,7 +179,7 @@ def _reports(given: dict[str, Any]) -> None:
 
 
 def _tuples(given: dict[str, Any]) -> dict[str, Any]:
-    return given | {"left_out": tuple(given["left_out"])}
+    return given | {name: tuple(given[name]) for name in ("left_out", "cores")}
 
 
 ROLES = {"engine": _engine, "clerk": _clerk, "front": _front, "reports": _reports}

@@ -40,6 +40,7 @@ class Settings:
     behind_proxy: bool = False
     forwarded_by: tuple[str, ...] = ()
     per_address: int = PER_ADDRESS
+    hides_clock: bool = False  # replies leave at public times, in public sizes
 
     @property
     def connections_each(self) -> int | None:
@@ -166,6 +167,21 @@ def forwarded(headers: Collection[tuple[bytes, bytes]]) -> str:
     return origin_of(named[-1].rpartition(",")[2]) if named else ""
 
 
+# --- whose cores are whose ---------------------------------------------------------------------------------------------------
+
+
+def cores_of(is_engine: bool, cores: Collection[int] | None = None) -> tuple[int, ...]:
+    """The cores of the engines, or of all else: how long others wait must not follow how long an engine works.
+
+    One core is for the front, the clerk and the supervisor, all others are for engines; a single one is for all.
+
+    >>> cores_of(True, [0, 1, 2]), cores_of(False, [0, 1, 2]), cores_of(True, [3]), cores_of(False, [3])
+    ((1, 2), (0,), (3,), (3,))
+    """
+    known = sorted(os.sched_getaffinity(0) if cores is None else cores)
+    return tuple(known) if len(known) < 2 else tuple(known[1:] if is_engine else known[:1])
+
+
 # --- what each process is started with ---------------------------------------------------------------------------------------
 
 
@@ -176,6 +192,7 @@ class OfProcess:
     user: int | None = None
     group: int | None = None
     left_out: tuple[str, ...] = ()
+    cores: tuple[int, ...] = ()  # that it may run on; all if there are none
 
     @property
     def owner(self) -> User | None:
@@ -199,6 +216,8 @@ class OfClerk(OfProcess):
     catalog: str
     control: int
     died: bool = False
+    places: int = 0  # engines, where the clock is hidden; 0 where it is shown
+    figures: int = -1  # where it sends its figures; nowhere if that is below 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,7 @@ class Explanation(Shape):
     columns: list[Heading]
     parameters: list[KnownParameter]
     budgets: list[AtBudget]
+    rung_ms: int | None
     charged: list[dict[Literal["periods", "lifetime", "left"], str | None]] | None = None
 
 

@@ -23,16 +23,17 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import stamp_of
 from tacit.doors.server.calls import AWAY, LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
+from tacit.doors.server.figures import Shown
 from tacit.doors.server.parts import FIRST_WAIT, LONGEST_AWAY, Part, environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
-from tacit.doors.server.settings import OfClerk, OfEngine, OfFront
+from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, cores_of
 from tacit.errors import StoreUnusable
 from tacit.privacy.catalog import Catalog
 
@@ -53,6 +54,12 @@ class Plan:
     threads: int = 1
     users: tuple[User | None, User | None, User | None] = (None, None, None)  # of front, clerk and engines
     left_out: tuple[str, ...] = ()
+    figures: Shown | None = None  # where the clerk's figures are shown
+
+    @property
+    def places(self) -> int:
+        """The engines, where the clock is hidden: the clerk gives no more of them than that, whatever becomes of them."""
+        return self.engines if self.front.hides_clock else 0
 
     @property
     def path(self) -> Path:
@@ -172,7 +179,11 @@ class Supervisor:
         if not self.clerk.lives() and now >= self.clerk.due:
             own = self._shared(1)
             died, self.died = self.died, False
-            self._start_controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, died, **own))
+            with ExitStack() as stack:
+                sent = [] if self.plan.figures is None else [self._figures(stack, self.plan.figures)]
+                places = self.plan.places
+                made_clerk = lambda at: OfClerk(str(self.plan.path), at, died, places, *sent, **own)  # noqa: E731
+                self._start_controlled(self.clerk, made_clerk, *sent)
             for part in self.engines:
                 part.due = now
         for part in self._parts_to_start():
@@ -188,7 +199,9 @@ class Supervisor:
     def _shared(self, which: int) -> dict[str, Any]:
         """The settings that the front (0), the clerk (1) and the engines (2) share."""
         user = self.plan.users[which]
-        return {"left_out": self.plan.left_out} | ({} if user is None else {"user": user.user, "group": user.group})
+        cores = cores_of(which == 2) if self.plan.places else ()
+        shared = {"left_out": self.plan.left_out, "cores": cores}
+        return shared | ({} if user is None else {"user": user.user, "group": user.group})
 
     def _start_controlled(self, part: Part, settings: Callable[[int], Any], *descriptors: int) -> None:
         """Start a process with a control connection."""
@@ -197,6 +210,12 @@ class Supervisor:
             more = environment_of_the_clerk(self.plan.catalog, self.plan.users[1] is None) if part is self.clerk else None
             part.process = started(part.name, settings(theirs.fileno()), (theirs.fileno(), *descriptors), more)
         part.control, part.since = ours, time.monotonic()
+
+    def _figures(self, stack: ExitStack, shown: Shown) -> int:
+        """The descriptor at which a new clerk sends its figures."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        shown.take(ours)
+        return stack.enter_context(theirs).fileno()
 
     def _start_engine(self, part: Part) -> None:
         ours, theirs = socket.socketpair()

@@ -215,7 +215,9 @@ def _choices() -> list[Contracted]:
         Contracted(SPARSE, SparseVector(1, HALF, HALF, positives=1, threshold=2, step=1), series),
         Contracted(SPARSE_TWO, SparseVector(1, HALF, HALF, positives=2, threshold=2, step=1), series),
         Contracted("Keys by threshold, two groups each", KeyThreshold(1, 0.01, max_groups=2), groups),
-        Contracted("Keys by a Gaussian threshold, two groups each", GaussianKeyThreshold(HALF, 0.01, max_groups=2), groups),
+        Contracted(
+            "Keys by a Gaussian threshold, two groups each", GaussianKeyThreshold(HALF, Fraction(1, 10**30), max_groups=2), groups
+        ),
     ]
 
 

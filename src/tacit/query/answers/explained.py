@@ -52,6 +52,7 @@ def _at(derivation: Derivation, asked: Request, explain: Callable[[Select, Reque
         takes=tuple(dict.fromkeys(line for part in parts for line in part.takes)),
         columns=derivation.header,
         charged=tuple(each for part in parts for each in part.charged),
+        rung=sum(part.rung or 0 for part in parts),
     )
 
 

@@ -88,12 +88,14 @@ class Explanation:
     parameters: tuple[tuple[str, str | None], ...] = ()
     budgets: tuple[AtBudget, ...] = ()
     charged: tuple[Charged, ...] = ()  # of each question of a statement, where the budget is one of each period
+    rung: int | None = None  # milliseconds to the reply of a server that hides its clock; None for what is free
 
     def __str__(self) -> str:
         noises = [line for noise in self.noise for line in _noise_lines(noise)]
         errors = [f"{expected.column}: {expected.error}" for expected in self.errors]
         price = f"epsilon {as_text(self.epsilon)}" + (f", delta {as_text(self.delta)}" if self.delta else "")
         priced = [f"price: {price}" + (f"; {self.left}" if self.left else ""), *self.takes]
+        priced += [] if self.rung is None else [f"rung: {self.rung:,} ms, after which a server that hides its clock replies"]
         sections = ([*self.tree, f"groups: {self.groups}"], noises, errors, priced, _budget_lines(self.budgets))
         return "\n\n".join("\n".join(map(for_terminal, lines)) for lines in sections if lines)  # a name has no line of its own
 
@@ -120,6 +122,7 @@ class Explanation:
             "columns": [heading.to_dict() for heading in self.columns],
             "parameters": [{"name": name, "type": named} for name, named in self.parameters],
             "budgets": [each.to_dict() for each in self.budgets],
+            "rung_ms": self.rung,
             **({"charged": [each.to_dict() for each in self.charged]} if self.charged else {}),
         }
 

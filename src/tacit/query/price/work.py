@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import singledispatch
 from math import prod
 
 from tacit.data.store import FILE_ROWS
 from tacit.errors import TooMuchWork
-from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Table
+from tacit.privacy.catalog import COPIED_ROWS, MOST_PARTS, Catalog, Table
 from tacit.query.intervals.aggregates import CHOICES, drawn_in_groups, shown_at_most
 from tacit.query.plan import Bound, Group, Join, Moment, PerUnit, PublicScan, Relation, Row, Semi, Union, UnitJoin, Where
 from tacit.query.planning import MOST_CHARACTERS, MOST_PLANNING, Expressions, Size, Work, size_of, size_of_group
@@ -45,6 +46,9 @@ GROUP, OWN_GROUP, VALUE = 500, 8000, 1000  # a group that the engine returns, on
 QUANTILE, NOISE, CELL = 2 * 10**6, 500, 2000  # a drawn quantile or mode, a noisy number, and a cell of the answer
 CANDIDATE = 500  # a value among which a mode is chosen
 ENTRY = 3500  # a value of a list in which rows are looked up, which each statement makes once
+
+LOWEST, HIGHEST = 50, 102_400  # milliseconds: the first rung of the ladder, and the last; each is twice the one before it
+BESIDE = 40 * 10**6  # steps beside the worst work: the ledger, messages to the engine, and the text of the answer
 
 TASK_ROWS = 4 * FILE_ROWS  # of one task of a cluster: Spark puts at most 4 files together (work.md)
 FEW_GROUPS = 10**4  # which may all be in one part of a shuffle; more are spread evenly but for a factor of two
@@ -182,6 +186,27 @@ def _more_cores(work: Work, cores: int | None) -> str:
 
 def _large(amount: int, unit: int) -> str:
     return f"{-(-amount // unit):,}" if amount < 10**15 * unit else "more than 10^15"
+
+
+def rung_of(question: Question, catalog: Catalog) -> int:
+    """The milliseconds from the grant of an engine to the reply, where a server hides its clock: a rung of a public ladder.
+
+    It follows from the worst work and from the declared pace of the machine; no measured time of a question enters.
+    """
+    return rung_above(worst(question).on(catalog.cores or 1), catalog.pace)
+
+
+def rung_above(steps: int, pace: Fraction) -> int:
+    """The least rung of at least the time of `steps`, and of what is beside them, at a pace; the last one for all that is above.
+
+    >>> [rung_above(steps, Fraction(1)) for steps in (0, 10**7 + 1, 3 * 10**8, 10**15)]
+    [50, 100, 400, 102400]
+    """
+    milliseconds = (steps + BESIDE) * pace / 10**6
+    rung = LOWEST
+    while rung < milliseconds and rung < HIGHEST:
+        rung *= 2
+    return rung
 
 
 def worst(question: Question) -> Work:

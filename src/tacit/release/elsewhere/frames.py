@@ -10,7 +10,7 @@ import json
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -96,6 +96,9 @@ def seconds_left(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.001, deadline - time.monotonic())
 
 
+Waits = Callable[[socket.socket], bool]
+
+
 @dataclass(slots=True, eq=False)
 class Line:
     """The connection to one engine, with its description of its store and the account that it works for."""
@@ -105,6 +108,8 @@ class Line:
     pricing: str = ""
     holder: str | None = None
     numbers: count[int] = field(default_factory=count)
+    stays: bool = False  # whether its place is kept for the reply that it works for, even if it ends
+    waits: Waits | None = None  # whether a reply is there, at a public time; None: it is read as it comes
 
     def ask(self, asked: Mapping[str, Any], expected: bytes, seconds: float) -> tuple[bytes, bytes]:
         """The reply to one question in JSON; raises `OSError` if no reply arrives in time, or that to another."""
@@ -114,6 +119,10 @@ class Line:
         """The reply to one message; raises `OSError` if no reply arrives in time, or that to another."""
         deadline, number = time.monotonic() + seconds, next(self.numbers)
         send(self.socket, kind, number, content, deadline)
+        if self.waits is not None:
+            if not self.waits(self.socket):
+                raise TimeoutError("the time is up")
+            deadline = time.monotonic() + GRACE
         told, replied, reply = receive(self.socket, expected, deadline)
         if replied != number:
             raise Malformed("a reply to another question")

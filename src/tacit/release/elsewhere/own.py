@@ -16,6 +16,7 @@ from tacit.errors import InvalidValue, StoreUnusable
 from tacit.query.engines.engine import Opening, out_of_limits
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.quote import Quote
+from tacit.query.question import Question
 from tacit.release.elsewhere.frames import FAILED, GRACE, OWN_NUMBERS, QUOTE, START, TOLD, UNUSABLE, Line
 from tacit.release.elsewhere.packed import Sent, released_by
 from tacit.release.elsewhere.processes import Child, start_process
@@ -42,7 +43,7 @@ class OwnProcess:
                 self._line = Line(self._child.line)
                 self._forget = weakref.finalize(self, self._child.end)
 
-    def open(self) -> None:
+    def open(self, *_: Question) -> None:
         """Open the store there, or confirm that it is still open: an unresponsive process is replaced before any payment."""
         with self._lock:
             if self._opened:

@@ -12,25 +12,28 @@ from __future__ import annotations
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
+from functools import partial
 from itertools import count
 from threading import Condition, Thread, local
 from typing import Any
 
-from tacit.data.store import StoreInfo, column_from
+from tacit.data.store import StoreInfo
 from tacit.errors import InvalidValue, StoreUnusable
-from tacit.privacy.catalog import Catalog, Column
+from tacit.privacy.catalog import Catalog
 from tacit.query.engines import EMBEDDED
 from tacit.query.engines.engine import Limits, out_of_limits
-from tacit.query.engines.public import REFUSALS, Columns
 from tacit.query.intervals.bands import Noisy
 from tacit.query.price.quote import Quote
-from tacit.release.elsewhere.frames import ASK, FAILED, GRACE, START, TOLD, UNUSABLE, Form, Line, Malformed, read, written
+from tacit.query.price.work import rung_of
+from tacit.query.question import Question
+from tacit.release.elsewhere.facts import Cluster, HeldFacts, description_in, unusable
+from tacit.release.elsewhere.frames import ASK, FAILED, GRACE, START, TOLD, UNUSABLE, Form, Line, read, written
 from tacit.release.elsewhere.packed import Sent, released_by
 from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of, request_written
+from tacit.release.elsewhere.stays import STAY, Stay
 from tacit.release.noisy import Paid
 
 PATIENCE = 60.0  # seconds that a question waits for an engine, before it is paid for
@@ -53,15 +56,6 @@ class Caller:
     waits: Callable[[], None] = lambda: None
     away: Callable[[], AbstractContextManager[Any]] = nullcontext
     ended: Callable[[], None] = lambda: None
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """The words for data on a cluster: the reason in the byte of a failure, silence, and a cluster that cannot be reached."""
-
-    reason: Callable[[bytes], str] = lambda _: ""
-    silence: str = ""
-    away: Callable[[], StoreUnusable] = lambda: unusable(b"")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +124,8 @@ class Pool:
         self._info: StoreInfo | None = None
         self._unusable: StoreUnusable | None = None
         self._turns, self._news = Turns(), Condition()
+        self.places: int | None = None  # engines that can be held at once, whatever becomes of them; None where the clock is shown
+        self._given = 0  # engines that are held
 
     def limit(self, seconds: int) -> None:
         """Let a question take at most `seconds` from now on."""
@@ -186,11 +182,12 @@ class Pool:
             turn = self._turns.join(self.caller.account())
             try:
                 while True:
-                    while self._idle and self._turns.is_next(turn):
+                    while self._idle and self._turns.is_next(turn) and self._has_place():
                         line = self._idle.pop(0)
                         if line.lives() and pricing in (None, line.pricing):
                             line.holder = turn.account
                             self._turns.took(turn.account)
+                            self._given += 1
                             return line
                         self._drop(line)
                     if not self._news.wait(deadline - time.monotonic()):
@@ -199,11 +196,39 @@ class Pool:
                 self._turns.leave(turn)
                 self._news.notify_all()  # another one is next now
 
+    def holds(self, line: Line) -> bool:
+        """Whether an engine was not dropped."""
+        with self._news:
+            return line in self._lines
+
     def put(self, line: Line) -> None:
         """Give an engine back."""
         with self._news:
             self._let_go(line)
             self._idle.append(line)
+            self._news.notify_all()
+
+    def _has_place(self) -> bool:
+        """Whether another engine may be given: one that ended keeps its place until the reply leaves for which it was held."""
+        return self.places is None or self._given < self.places
+
+    def enter(self, stay: Stay, line: Line, seconds: float) -> None:
+        """Begin a stay at an engine that was taken: its place is another's when it ends, and no earlier."""
+        line.stays, stay.release = True, self._leave
+        stay.grant(line, seconds)
+
+    def _leave(self, stay: Stay) -> None:
+        """End a stay."""
+        with self._news:
+            line, stay.line = stay.line, None
+            if line is None:
+                return
+            line.stays = False
+            if line in self._lines:
+                self._let_go(line)
+                self._idle.append(line)
+            else:
+                self._given -= 1
             self._news.notify_all()
 
     def drop(self, line: Line) -> None:
@@ -215,6 +240,7 @@ class Pool:
         if line.holder is not None:
             self._turns.gave(line.holder)
             line.holder = None
+            self._given -= not line.stays
 
     def _drop(self, line: Line) -> None:
         self._let_go(line)
@@ -310,8 +336,16 @@ class PooledRunner:
     def start(self) -> None:
         """The supervisor starts engines."""
 
-    def open(self) -> None:
-        """Hold an engine that prices by the same catalog, before anything is paid for; raises where none is free in time."""
+    def open(self, *questions: Question) -> None:
+        """Hold an engine that prices by the same catalog, before anything is paid for; raises where none is free in time.
+
+        Where the clock is hidden, it is held for the rungs of the questions together.
+        """
+        stay = STAY.get()
+        if stay is not None and stay.line is not None:
+            if self.pool.holds(stay.line):
+                return
+            stay.leave()  # its engine has ended, and the statement goes on with another
         self.free()
         for _ in range(TRIES):
             self.pool.ready(self._price_hash())
@@ -320,7 +354,10 @@ class PooledRunner:
             except TimeoutError:
                 raise StoreUnusable("all engines are busy", remedy="ask again later, or start more engines") from None
             if self._reaches(line):
-                self._mine.line = line
+                if stay is None:
+                    self._mine.line = line
+                else:
+                    self.pool.enter(stay, line, sum(self._rung(each) for each in questions))
                 return
         raise unusable(b"")
 
@@ -356,7 +393,12 @@ class PooledRunner:
         asked = {"ask": "run", "text": paid.text, "request": request_written(quote.request), "entry": paid.entry}
         asked |= {"fingerprint": fingerprint, "seconds": self.pool.seconds}
         sent = Sent(ASK, written(asked), fingerprint, reason=self.pool.cluster.reason)
-        line, limits = self._line_to_use(), replace(self.pool.limits, seconds=self.pool.seconds)
+        stay, limits = STAY.get(), replace(self.pool.limits, seconds=self.pool.seconds)
+        if stay is not None:
+            stay.pay(paid.entry)
+        line = self._line_to_use()
+        if stay is not None:
+            line.waits = partial(stay.collect, rung=self._rung(quote.question), patience=limits.together + GRACE)
         try:
             noisy = released_by(line, sent, quote, limits.together + GRACE)
         except (OSError, InvalidValue, MemoryError) as error:
@@ -365,11 +407,20 @@ class PooledRunner:
         except BaseException:
             self.pool.drop(line)
             raise
-        self.pool.put(line)
+        finally:
+            line.waits = None
+        if stay is None:
+            self.pool.put(line)
         return noisy
+
+    def _rung(self, question: Question) -> float:
+        return rung_of(question, self.catalog()) / 1000
 
     def _line_to_use(self) -> Line:
         """The engine that is held; another one if it has ended since."""
+        stay = STAY.get()
+        if stay is not None and stay.line is not None:
+            return stay.line  # one that has ended is found out when its reply is looked for
         if (line := self._held_line()) is not None:
             if line.lives():
                 return line
@@ -387,79 +438,3 @@ class PooledRunner:
 
     def close(self) -> None:
         """The engines belong to the pool."""
-
-
-# --- public facts ------------------------------------------------------------------------------------------------------------
-
-OPENED: Form = {
-    "version": str, "prepared_at": str, "fingerprint": str, "ledger": (str, type(None)), "head": (str, type(None)), "public": dict,
-    "limits": dict, "pricing": str, "begun": (list, type(None)), "closed": (int, type(None)), "versions": list, "added": int,
-}  # fmt: skip
-
-
-@dataclass(slots=True)
-class HeldFacts:
-    """Public facts, asked of an engine once and kept: an open store never changes."""
-
-    pool: Pool
-    tables: Mapping[str, Mapping[str, Column]]
-    _numbers: dict[tuple[str, ...], int] = field(default_factory=dict)
-
-    def columns(self, table: str) -> Mapping[str, Column]:
-        return {name.lower(): columns for name, columns in self.tables.items()}[table.lower()]
-
-    def fan_out(self, table: str, column: str) -> int:
-        return self._number({"ask": "fan_out", "table": table, "column": column})
-
-    def size(self, table: str) -> int:
-        return self._number({"ask": "size", "table": table})
-
-    def _number(self, asked: dict[str, str]) -> int:
-        key = tuple(asked.values())
-        if key not in self._numbers:
-            self._numbers[key] = int(self.pool.ask_any(asked, {"number": int})["number"])
-        return self._numbers[key]
-
-    def answered(self, text: str, tables: Sequence[str]) -> Columns:
-        """The answer to a free question; a refusal is one of a closed list."""
-        reply = self.pool.ask_any({"ask": "free", "text": text}, {"columns": list, "refused": str})
-        if reply["refused"]:
-            raise REFUSALS.get(reply["refused"], REFUSALS["question"])()
-        try:
-            return [(str(name), tuple(map(_value, values))) for name, values in reply["columns"]]
-        except (TypeError, ValueError, LookupError, InvalidOperation):
-            raise unusable(b"") from None
-
-
-def _value(value: Any) -> Any:
-    """A value of a public table: a text, a number, a truth or nothing."""
-    if isinstance(value, dict):
-        return Decimal(value["decimal"])
-    if type(value) not in (str, int, float, bool, type(None)):
-        raise TypeError("a value of another kind")
-    return value
-
-
-def unusable(said: bytes) -> StoreUnusable:
-    """The error of an engine that gave a reason, or none: of two lines, so that it is one line of a log."""
-    message, remedy = (" ".join(part.split()) for part in f"{said.decode(errors='replace')}\n".split("\n", 1))
-    return StoreUnusable(message or "no engine has opened the prepared store", remedy=remedy or "try again, or run: tacit prepare")
-
-
-def description_in(content: bytes) -> tuple[StoreInfo, str]:
-    """The description of a store by an engine that has opened it, and a hash of what its prices depend on."""
-    told = read(content, OPENED)
-    try:
-        tables = told["public"]
-        public = {table: {key: column_from(key, one) for key, one in columns.items()} for table, columns in tables.items()}
-    except (AttributeError, TypeError, LookupError, ValueError):
-        raise Malformed("columns of another form") from None
-    if not all(type(most) is int for most in told["limits"].values()):
-        raise Malformed("limits of another form")
-    begun, versions, pricing = told.pop("begun"), told.pop("versions"), told.pop("pricing")
-    if begun is not None and [type(each) for each in begun] != [int, int]:
-        raise Malformed("periods of another form")
-    if not all(isinstance(each, list) and [type(part) for part in each] == [int, int, str] for each in versions):
-        raise Malformed("versions of another form")
-    in_periods = {"begun": begun and (begun[0], begun[1]), "versions": tuple(tuple(each) for each in versions)}
-    return StoreInfo(**(told | {"public": public} | in_periods)), pricing

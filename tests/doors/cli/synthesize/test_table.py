@@ -252,5 +252,9 @@ def test_two_tables_are_written_into_a_folder(tmp_path: Path, monkeypatch: pytes
     assert "were measured together" in CliRunner().invoke(app, check).output, "a column of the child with one of its parent"
     again = CliRunner().invoke(app, [*words, "--json"], prog_name="tacit")
     assert json.loads(again.output)["notes"][-1] == "measured before: nothing was spent"
-    for wrong in (("--format", "xlsx"), ("--epsilon", "1000"), ("--seed", "3")):
+    copied = CliRunner().invoke(app, [*words, "--copies", "2"], prog_name="tacit")
+    assert "Copies: in made-1 to made-2" in copied.output, copied.output
+    told = [json.loads((tmp_path / f"made-{at}/trips.csv.receipt.json").read_text()) for at in (1, 2)]
+    assert [each["copy"] for each in told] == [{"number": 1, "of": 2}, {"number": 2, "of": 2}]
+    for wrong in (("--format", "xlsx"), ("--epsilon", "1000"), ("--seed", "3"), ("--copies", "1")):
         assert CliRunner().invoke(app, [*words, *wrong], prog_name="tacit").exit_code != 0

@@ -262,6 +262,25 @@ def test_it_is_paid_once(data: tacit.session.DataSet) -> None:
     assert first.to_dict()["price"] == {"epsilon": "3", "delta": "0.000001"}
 
 
+def test_copies_are_made_from_counts_with_fresh_noise_and_cost_nothing(data: tacit.session.DataSet) -> None:
+    made = synthesize_family(data, "patients", "visits", epsilon=2, rows=5)
+    entries, left = len(list(data.ledger.entries())), made.receipt.left_epsilon
+    first, *others = made.copies(3, rows=600)
+    assert [each.copy for each in (first, *others)] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert (len(list(data.ledger.entries())), first.receipt.left_epsilon) == (entries, left)
+    for each in (first, *others):
+        patients, visits = (each.to_arrow(name).to_pandas() for name in ("patients", "visits"))
+        assert len(patients) == 600
+        assert set(visits["patient"]) <= set(patients["id"])
+        assert visits["patient"].value_counts().max() <= 3
+    shares = [each.to_arrow("patients").to_pandas()["old"].mean() for each in others]
+    assert len(set(shares)) > 1, "the counts behind copies differ, and rows follow them"
+    assert "copy" in others[0].to_dict()
+    assert any(note.startswith("copy 1 of 3") for note in others[0].notes)
+    with pytest.raises(InvalidInput, match="invalid number of copies"):
+        made.copies(1)
+
+
 def test_the_certificate_is_checked(data: tacit.session.DataSet) -> None:
     made = synthesize_family(data, "patients", "visits", epsilon=2, rows=5)
     document = made.certificate.to_dict()

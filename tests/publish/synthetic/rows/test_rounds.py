@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -278,3 +280,26 @@ def test_what_was_kept_is_read_again(place: World, budget: dict[str, Any]) -> No
             other.noise,
             other.counts.tolist(),
         )
+
+
+def modules_with_a_clock(texts: dict[str, str]) -> list[str]:
+    """The modules that import something that knows the time or can stop a run."""
+    found = []
+    for name, text in texts.items():
+        imported = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = [
+            part
+            for node in imported
+            for part in ([each.name for each in node.names] if isinstance(node, ast.Import) else [node.module or ""])
+        ]
+        found += [name] * any(each.split(".")[0] in ("time", "datetime", "signal", "threading", "asyncio") for each in names)
+    return found
+
+
+def test_no_clock_stops_or_steers_the_rounds() -> None:
+    """Steps are declared: what runs would be the same on a machine of any speed. Planted: a module that looks at a clock."""
+    texts = {path.name: path.read_text("utf-8") for path in Path(rounds.__file__).parent.glob("*.py")}
+    assert {"rounds.py", "population.py", "steps.py"} <= set(texts)
+    assert modules_with_a_clock(texts) == []
+    assert modules_with_a_clock({**texts, "late.py": "from time import monotonic"}) == ["late.py"]
+    assert modules_with_a_clock({"later.py": "import time as other"}) == ["later.py"]

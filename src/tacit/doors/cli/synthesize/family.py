@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.doors.cli.ask import AnalystOption, AsJson
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.synthesize.map import SeedOption, refuse_seed
+from tacit.doors.cli.synthesize.table import CopiesOption
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tacit.publish.synthetic.rows.family import SyntheticFamily
 
 
 def tables(
@@ -24,6 +28,7 @@ def tables(
     bins: Annotated[
         int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
     ] = None,
+    copies: CopiesOption = None,
     ending: Annotated[str, typer.Option("--format", help="Format of the files: parquet, csv or csv.gz.")] = "parquet",
     seed: SeedOption = None,
     analyst: AnalystOption = None,
@@ -35,27 +40,39 @@ def tables(
     Example: tacit synthesize tables patients visits --bins 20 --epsilon 0.5 --out synthetic
     """
     refuse_seed(seed)
+    from tacit.publish.synthetic.rows.copies import read_copies
     from tacit.publish.synthetic.rows.family import family_of, synthesize_family
     from tacit.release.outputs import FORMATS, check_apart, check_output
     from tacit.session import open as open_data
 
     if f".{ending}" not in FORMATS:
         raise InvalidInput(f"invalid format {ending[:20]!r}; expected parquet, csv or csv.gz")
+    folders = [out, *(out.with_name(f"{out.name}-{at}") for at in range(1, 1 + (0 if copies is None else read_copies(copies))))]
     asked: dict[str, Any] = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "bins": bins, "analyst": analyst}
     with open_data(find_catalog(catalog)) as data:
         family = family_of(data.as_prepared, parent, child, bins)
         for table in (family.parent.table, family.child.table):
-            check_apart(data.catalog, check_output(out / f"{table.name}.{ending}"))
+            for folder in folders:
+                check_apart(data.catalog, check_output(folder / f"{table.name}.{ending}"))
         with bar("synthesizing") as told:
             made = synthesize_family(data, parent, child, told=told, **asked)
-            places = made.save(out, f".{ending}")
-        relation = data.catalog.neighbours
+            each = (made,) if copies is None else made.copies(copies, rows)
+            made, written = each[0], [one.save(folder, f".{ending}") for one, folder in zip(each, folders, strict=True)]
+        relation = str(data.catalog.neighbours)
     if as_json:
-        print_json({"out": [str(place) for place in places], **made.to_dict()})
+        beside = {} if copies is None else {"copies": [[str(place) for place in places] for places in written[1:]]}
+        print_json({"out": [str(place) for place in written[0]], **beside, **made.to_dict()})
         return
-    for name, number in made.rows.items():
-        console().print(f"{number:,} synthetic rows of {name}.", soft_wrap=True)
-    for note in made.notes:
-        console().print(f"Note: {note}.", soft_wrap=True)
-    console().print(f"Entry {made.receipt.entry} of the ledger, for '{relation}'.", soft_wrap=True)
-    console().print(f"Written: {places[0]} and {places[1]}, with their receipts.", soft_wrap=True)
+    _print(made, written, relation)
+
+
+def _print(made: SyntheticFamily, written: list[list[Path]], relation: str) -> None:
+    lines = [f"{number:,} synthetic rows of {name}." for name, number in made.rows.items()]
+    lines += [f"Note: {note}." for note in made.notes]
+    lines.append(f"Entry {made.receipt.entry} of the ledger, for '{relation}'.")
+    lines.append(f"Written: {written[0][0]} and {written[0][1]}, with their receipts.")
+    folders = [places[0].parent for places in written]
+    if folders[1:]:
+        lines.append(f"Copies: in {folders[1]} to {folders[-1].name}; estimate on each, and combine with tacit.synthesize.combine.")
+    for line in lines:
+        console().print(line, soft_wrap=True)

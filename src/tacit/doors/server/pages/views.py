@@ -208,6 +208,7 @@ def price_of(seen: Mapping[str, Any], words: Mapping[str, Any]) -> Price:
         return Price(line, words["spend"].format(epsilon=amount(epsilon)), False, curve=curve, path=path)
     after = left - epsilon
     leaves = words["leaves"].format(left=amount(after), cap=amount(cap), more=f"{floor(after / epsilon):,}")
+    leaves += "" if explanation["rung_ms"] is None else f" · {words['rung'].format(seconds=number(explanation['rung_ms'] / 1000))}"
     return Price(" · ".join([*spends, leaves]), words["spend"].format(epsilon=amount(epsilon)), curve=curve, path=path)
 
 

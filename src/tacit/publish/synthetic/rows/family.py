@@ -30,11 +30,12 @@ from tacit.privacy.loss import Change
 from tacit.privacy.rounding import Number, exact
 from tacit.publish.synthetic.rows.cells import MOST_POINTS, Axis, Chosen, Codes, chosen_columns
 from tacit.publish.synthetic.rows.certified import way_of_family
+from tacit.publish.synthetic.rows.copies import read_copies, varied
 from tacit.publish.synthetic.rows.inference import AGAIN, LAST, MOST_ROWS, drawn_codes, fit, read_rows, usual_rows
 from tacit.publish.synthetic.rows.marginals import COLUMNS_TOGETHER, Design, Measured, Told
 from tacit.publish.synthetic.rows.margins import margins_of
-from tacit.publish.synthetic.rows.population import FINAL, require_numba
-from tacit.publish.synthetic.rows.release import _read_record, _record, receipt_json, save_rows, values_of
+from tacit.publish.synthetic.rows.population import CLOSE, FINAL, require_numba
+from tacit.publish.synthetic.rows.release import COPY, _read_record, _record, receipt_json, save_rows, values_of
 from tacit.publish.synthetic.rows.rounds import Aim, measure_rounds, rounds_designs, settled
 from tacit.query import plan
 from tacit.query.engines.engine import Engine
@@ -88,6 +89,7 @@ class SyntheticFamily:
     tables: Mapping[str, Mapping[str, Any]] = field(repr=False)
     receipt: Receipt
     certified: Any = field(repr=False)
+    copy: tuple[int, int] | None = None
 
     @property
     def certificate(self) -> Certificate:
@@ -99,6 +101,18 @@ class SyntheticFamily:
     def rows(self) -> dict[str, int]:
         """How many rows each table has."""
         return {name: len(next(iter(columns.values()))) for name, columns in self.tables.items()}
+
+    def copies(self, number: int = 5, rows: int | None = None) -> tuple[SyntheticFamily, ...]:
+        """Copy 0 from the released counts of both tables, and `number` copies from these with fresh noise, for `combine`.
+
+        Post-processing, which costs nothing. Without `rows`, the number of parents varies too. The rule: copies.md.
+        """
+        number, rows = read_copies(number), read_rows(rows)
+        return tuple(replace(self, tables=self._copy(at > 0, rows), copy=(at, number)) for at in range(number + 1))
+
+    def _copy(self, anew: bool, rows: int | None) -> Mapping[str, Mapping[str, Any]]:
+        parents, children = (varied(each) if anew else each for each in (self.parents, self.children))
+        return drawn_tables(self.family, parents, children, usual_rows(parents) if rows is None else rows, CLOSE)
 
     def to_arrow(self, table: str) -> Any:
         """The rows of one of the two tables, as an Arrow table."""
@@ -125,6 +139,7 @@ class SyntheticFamily:
             "keys": keys_of(self.family),
             "margins": {each.design.table.name: [margin.to_dict() for margin in margins_of(each)] for each in measured},
             "left_out": {each.table.name: dict(each.left_out) for each in (self.family.parent, self.family.child)},
+            **({} if self.copy is None else {"copy": {"number": self.copy[0], "of": self.copy[1]}}),
             **receipt_json(self.receipt),
             "max_rows": self.family.child.table.max_rows,
             "events": event_json(_together([each.design for each in measured])),
@@ -137,6 +152,7 @@ class SyntheticFamily:
         child = self.family.child.table
         words = [f"at most {child.max_rows} rows of {child.name} belong to one row of {self.family.parent.table.name}"]
         words += ["rows with the same parent are alike through its columns alone"]
+        words += [COPY.format(*self.copy)] if self.copy and self.copy[0] else []
         return [*words, "measured before: nothing was spent"] if self.receipt.again else words
 
 
@@ -333,21 +349,23 @@ def measure_family(family: Family, designs: tuple[Design, Design], engine: Engin
 # --- the rows ----------------------------------------------------------------------------------------------------------------
 
 
-def drawn_tables(family: Family, parents: Measured, children: Measured, number: int) -> dict[str, dict[str, Any]]:
+def drawn_tables(
+    family: Family, parents: Measured, children: Measured, number: int, temperature: float = FINAL
+) -> dict[str, dict[str, Any]]:
     """Both tables, from released numbers alone: keys are 1, 2, 3, ... and every child has the key of its parent."""
     import pyarrow as pa
 
     number = min(number, MOST_ROWS, MOST_CHILDREN // family.child.table.max_rows)
-    codes = drawn_codes(parents, fit(parents, number), number)
+    codes = drawn_codes(parents, fit(parents, number, temperature), number)
     keys = np.repeat(np.arange(1, number + 1), codes[-1])
-    own = drawn_children(family, children, [each[keys - 1] for each in codes[:-1]])
+    own = drawn_children(family, children, [each[keys - 1] for each in codes[:-1]], temperature)
     one, other = keys_of(family).values()
     names = (family.parent.table.name, family.child.table.name)
     first = {one: pa.array(np.arange(1, number + 1)), **values_of(family.parent, codes[:-1])}
     return {names[0]: first, names[1]: {other: pa.array(keys), **values_of(family.child, own)}}
 
 
-def drawn_children(family: Family, measured: Measured, given: Sequence[Codes]) -> tuple[Codes, ...]:
+def drawn_children(family: Family, measured: Measured, given: Sequence[Codes], temperature: float) -> tuple[Codes, ...]:
     """The cells of the children whose parents have the given cells: own columns settle, those of the parents stay."""
     total, own = int(given[0].size) if given else 0, len(family.child.axes)
     if not total:
@@ -355,7 +373,7 @@ def drawn_children(family: Family, measured: Measured, given: Sequence[Codes]) -
     rows = settled(measured, total).resized(total)
     for place, cells in enumerate(given):
         rows.rows[:, own + place] = measured.merged_groups[own + place][cells]
-    rows.moving, rows.temperature = own, FINAL
+    rows.moving, rows.temperature = own, temperature
     rows.settle(LAST + AGAIN)
     return drawn_codes(measured, rows, total)[:own]
 
