@@ -16,7 +16,7 @@ import pytest
 from ledgers import UNIT, opened, policy, pure
 from services import fresh_database
 from tacit.accounting.composition import cost_under, counted_at
-from tacit.accounting.events import GaussianNoise, LaplaceNoise
+from tacit.accounting.events import Batch, GaussianNoise, LaplaceNoise
 from tacit.accounting.filter import GRID
 from tacit.accounting.ledger import changes, paid
 from tacit.accounting.ledger.by_period import Charge
@@ -133,6 +133,7 @@ def test_months_become_quarters_at_the_price_of_three(address):
 ASKED = (
     (pure("0.5"), (0, 1)),
     (LaplaceNoise(Fraction(1), Fraction(4), neighbours=UNIT), (1, 2, 4)),
+    (Batch((pure("0.1"), pure("0.2"))), (7, 8)),
     (GaussianNoise(Fraction(3), Fraction(30), Fraction(1, 10**12), UNIT), (4, 11)),
 )
 

@@ -77,5 +77,5 @@ def paid_by(entry: Entry, questions: int) -> Paid:
     if charged is None:
         return Paid(payer, entry.event, entry.price, shared, questions=questions)
     at = entry.more.get(ORDERS)
-    in_period = replace(charged.price, counted=None if at is None else at.in_period)
+    in_period = replace(charged.price, neighbours=entry.price.neighbours, counted=None if at is None else at.in_period)
     return Paid(payer, entry.event, entry.price, shared, 1, True, charged.runs, in_period)
