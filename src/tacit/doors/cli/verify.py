@@ -27,6 +27,7 @@ class Plant(StrEnum):
     bounds = "bounds"
     grid = "grid"
     filter = "filter"
+    order = "order"
     keep = "keep"
     bits = "bits"
     hash = "hash"
@@ -87,7 +88,6 @@ class Plant(StrEnum):
     copies = "copies"
     places = "places"
     rare = "rare"
-    order = "order"
 
 
 def verify(
