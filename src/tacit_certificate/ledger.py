@@ -66,9 +66,7 @@ class Chain:
         number, kind, price = len(self.texts), entry["kind"], sums(entry["price"])
         follows = (entry["ledger"], entry["number"], entry["previous"]) == (self.ledger, number, self.hashes[number])
         refuse(not follows, f"entry {number} does not follow the one before it")
-        refuse(
-            kind not in KINDS.split() or (kind == "begin") != (number == 0), f"entry {number} has no place here: {str(kind)[:20]}"
-        )
+        refuse(kind not in KINDS.split() or (kind == "begin") != (number == 0), f"entry {number} is misplaced: {str(kind)[:20]}")
         self.texts.append(text)
         self.hashes.append(digest(text))
         split, relation = entry.get("split", "1/2"), entry["price"]["neighbours"]
