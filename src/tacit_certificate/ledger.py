@@ -13,7 +13,10 @@ from tacit_certificate.orders import Cap
 from tacit_certificate.periods import InPeriods
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
-KINDS = ("begin", "answer", "failure", "units", "resume", "note", "format", "order", "late", "decision", "spend", "recall", "adopt")
+KINDS = (
+    *("begin", "answer", "failure", "units", "resume", "note", "format", "order", "late", "decision", "budget"),
+    *("spend", "recall", "adopt"),
+)
 
 
 @dataclass
@@ -93,6 +96,7 @@ class Chain:
         if kind == "order" and order is not None:
             self.spent = orders.restated(entry, order, self.spent, self.texts[:-1])
         if kind == "units":
+            refuse("regrouped" in (entry.get("more") or {}), f"entry {number} restates periods, which this checker cannot derive")
             steps = int(rational(entry["details"]["steps"]))
             rho = self.spent.rho * (steps**2 if order is None else steps)
             least = Cost(self.spent.epsilon and self.spent.epsilon * steps, rho, self.spent.delta)

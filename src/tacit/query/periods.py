@@ -311,14 +311,14 @@ def _tables(found: Dated) -> str:
     return " and ".join(dict.fromkeys(step.table.name for step in below(found.rows) if isinstance(step, Scan)))
 
 
-def _led(found: Dated) -> Iterator[tuple[Table, Table]]:
+def _led(dated: Dated) -> Iterator[tuple[Table, Table]]:
     """The tables whose rows have the periods of others, each with that other one."""
-    return ((table, table.period_of) for table in _tables_of(found).values() if table.period_of is not None)
+    return ((table, table.period_of) for table in _tables_of(dated).values() if table.period_of is not None)
 
 
-def _period_column(found: Dated) -> str:
+def _period_column(dated: Dated) -> str:
     """The words for a key by which rows can be grouped: the one that leads to their period, if they have no column of their own."""
-    keys = (f"{table.name}.{table.unit.column}" for table, _ in _led(found) if table.unit is not None)
+    keys = (f"{table.name}.{table.unit.column}" for table, _ in _led(dated) if table.unit is not None)
     return next(keys, "the period column")
 
 
@@ -357,9 +357,9 @@ def _along_reference(left: Dated, right: Dated, equal: Sequence[tuple[Row, Row]]
     return False
 
 
-def _tables_of(found: Dated) -> dict[int, Table]:
+def _tables_of(dated: Dated) -> dict[int, Table]:
     """The private tables that are scanned, by the numbers of their sources."""
-    return {step.source: step.table for step in below(found.rows) if isinstance(step, Scan)}
+    return {step.source: step.table for step in below(dated.rows) if isinstance(step, Scan)}
 
 
 def _leads(table: Table, code: str) -> bool:

@@ -129,8 +129,10 @@ def test_a_lifetime_is_charged_for_the_whole_person(address):
     assert (granted.entry.price.epsilon, granted.entry.in_periods.price.epsilon) == (12, 1)
     with pytest.raises(BudgetExceeded, match="a person's lifetime"):
         ledger.reserve(sale(pure("0.1"), ((24312, 24312),)))
+    raised = opened(address, by_period_of(lifetime=13, epsilon=2))
+    raised.accept_budget("curator", "why")
     with pytest.raises(BudgetExceeded, match="about fewer periods"):  # what fits depends on how many there are
-        opened(address, by_period_of(lifetime=13, epsilon=2)).reserve(sale(pure(1), ((24312, 24313),), whole=twice))
+        raised.reserve(sale(pure(1), ((24312, 24313),), whole=twice))
     planted = opened(address, by_period_of(lifetime=12, epsilon=2))
     cheap = Cost(Fraction(1), Fraction(1, 2), Fraction(0), UNIT)
     assert not planted.caps.lifetime.filter.admits(planted.spent(), cheap)
@@ -180,7 +182,7 @@ def test_other_units_are_refused_after_the_first_question(address):
     ledger.reserve(sale(pure("0.1"), ((1, 1),)))
     from tacit.accounting.ledger.units import Units
 
-    with pytest.raises(UnitsChanged, match="no price for other units"):
+    with pytest.raises(UnitsChanged, match="no price for"):
         ledger.under(by_period_of(units=Units((("visits", '["row"]'),)))).accept_units(2, "curator", "why")
 
 

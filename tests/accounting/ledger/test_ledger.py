@@ -250,10 +250,10 @@ def test_there_is_no_way_back(file):
     ledger = opened(file, policy(1), IDENTITY)
     public = {name for name in dir(ledger) if not name.startswith("_")}
     assert public == {
-        "accept_units", "admits", "adopt", "adopted", "answered", "belongs", "by_period", "caps", "changed_units",
+        "accept_budget", "accept_units", "admits", "adopt", "answered", "belongs", "by_period", "caps", "changed_units",
         "entries", "failed", "file", "last_token", "token_left", "token_sums",
         "hash_at", "head", "held", "identity", "is_lost", "is_paid", "left", "note", "note_public", "paid_by", "paid_entries",
-        "policy", "requested",
+        "decide", "last_decision", "late", "policy", "requested", "require_approved",
         "reserve", "reserve_all", "resume", "recalled", "room", "seen_at", "spend", "spent", "split", "standing", "stopped",
         "under", "verify", "versions",
     }  # fmt: skip

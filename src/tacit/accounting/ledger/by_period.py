@@ -30,9 +30,9 @@ from tacit.accounting.ledger.caps import (
 from tacit.accounting.ledger.caps import (
     Sums as Totals,
 )
-from tacit.accounting.ledger.entries import ORDERS, PERIODS, AtOrders, Entry, InPeriods, hash_of
+from tacit.accounting.ledger.entries import IN_FORCE, ORDERS, PERIODS, AtOrders, Entry, InPeriods, hash_of
 from tacit.accounting.ledger.units import Policy
-from tacit.errors import BudgetExceeded, NotAllowed, UnitsChanged
+from tacit.errors import BudgetExceeded, NotAllowed
 from tacit.privacy.catalog import Analyst
 from tacit.privacy.periods import Calendar, Run, Runs, merged, named
 
@@ -216,7 +216,7 @@ class Account:
         other = f"ask about {named(enough, calendar)}, which have enough, " if enough else "ask with a smaller epsilon, "
         return BudgetExceeded(
             f"{cap.whose} does not admit this question in {named(short or runs, calendar)}: {what}",
-            remedy=f"{other}or ask the data owner to raise {cap.declared} in tacit.toml",
+            remedy=f"{other}or ask the data owner to raise {cap.declared} in tacit.toml and to accept that: tacit ledger budget",
             argument="epsilon",
         )
 
@@ -402,21 +402,12 @@ def first_in_periods(
     """The first offer that the caps admit in every period of a charge, and what its entry says of them."""
     caps, analyst, shared, sums = asked
     admitted, price = held_of(read, caps, analyst, charge.runs).first(offers, charge, sums, shared)
-    return admitted, {PERIODS: in_periods(caps.policy, charge, price)}
+    return admitted, {PERIODS: in_periods(caps.policy, charge, price), IN_FORCE: caps.policy.declared}
 
 
 def most_questions(policy: Policy, charge: Charge | None) -> int:
     """The most questions of the data set; of a sale that is charged to periods each period counts its own."""
     return NO_END if charge is not None and charge.runs else policy.questions_at_most
-
-
-def require_nothing_paid(texts: Mapping[str, str], policy: Policy, questions: int) -> None:
-    """Refuse other units, where either the old or the new ones have periods, after the first question was paid for."""
-    if questions and (policy.per is not None or any(name.startswith(" ") for name in texts)):
-        raise UnitsChanged(
-            "prices that were paid for periods have no price for other units, and none of whole persons has one for periods",
-            remedy="declare per, zone and period as before, or begin the budget of each period in another data set",
-        )
 
 
 def begun_of(policy: Policy) -> Runs:

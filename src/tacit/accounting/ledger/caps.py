@@ -18,7 +18,8 @@ from typing import Any
 from tacit.accounting.composition import Cost, costs_under, counted_at
 from tacit.accounting.events import Event
 from tacit.accounting.filter import Filter, Left, State
-from tacit.accounting.ledger.entries import HALF, NO_ORDERS, Account, Entry, Orders
+from tacit.accounting.ledger.changes import InForce
+from tacit.accounting.ledger.entries import HALF, IN_FORCE, NO_ORDERS, Account, Entry, Orders
 from tacit.accounting.ledger.units import (
     FAILURES_OF_ANALYST,
     FAILURES_OF_DATA_SET,
@@ -227,7 +228,9 @@ class Admission:
     def at(self, last: Entry) -> Admission:
         """The same as the ledger stands after an entry; before anything is spent, with the orders that the first spend takes."""
         orders = last.orders if last.orders != NO_ORDERS or last.is_spent else self.new_orders()
-        return replace(self, for_events=last.for_events, orders=orders)
+        accepted: InForce | None = last.more.get(IN_FORCE)
+        policy = self.policy if accepted is None or self.policy.per is None else self.policy.within(accepted)
+        return replace(self, policy=policy, for_events=last.for_events, orders=orders)
 
     def new_orders(self, before: Orders = NO_ORDERS, largest: Capped = ((), ())) -> Orders:
         """The orders of before; those still missing are of the largest of the caps so far, today's among them."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, replace
 from fractions import Fraction
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING
 
-from tacit.accounting.composition import Cost, costs_under, counted_at
-from tacit.accounting.events import Event
+from tacit.accounting.composition import Cost
 from tacit.accounting.filter import NOTHING_SPENT, State, on_grid_up
 from tacit.accounting.ledger.by_period import (
+    EMPTY,
     EVERYBODY,
     NO_END,
     Key,
@@ -24,12 +22,15 @@ from tacit.accounting.ledger.by_period import (
     spans,
 )
 from tacit.accounting.ledger.caps import filter_for
+from tacit.accounting.ledger.changes import InForce, Regrouped
 from tacit.accounting.ledger.entries import (
     APPROVAL,
     APPROVED,
+    IN_FORCE,
     NEW_ACCOUNT,
     NO_ORDERS,
     NOTHING_BEFORE,
+    REGROUPED,
     Account,
     Charged,
     Entry,
@@ -41,11 +42,11 @@ from tacit.accounting.ledger.entries import (
     hash_of,
     token_key,
 )
-from tacit.accounting.ledger.units import restated_price, under
+from tacit.accounting.ledger.paid import Paid, add_up_pages, paid_by
 from tacit.errors import StoreUnusable, TacitError
 from tacit.privacy.catalog import Budget, analyst_name
 from tacit.privacy.loss import ADD_REMOVE, Neighbours
-from tacit.privacy.periods import merged
+from tacit.privacy.periods import Runs, merged
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.pages import Asker, Kept, Line, Marks
@@ -59,6 +60,7 @@ FREE = (
     "note",
     "format",
     "order",
+    "budget",
     "late",
     "decision",
 )  # kinds of entries that add nothing to any sum
@@ -82,27 +84,6 @@ class Chain:
     def problem(self) -> str | None:
         """The first thing that is wrong; one change may show in several places."""
         return self.problems[0] if self.problems else None
-
-
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """A price as it was recorded, and how many of its units one unit of today touches; `shared` counts for the whole data set."""
-
-    analyst: str
-    event: Event | None
-    price: Cost
-    shared: bool
-    steps: int = 1
-    of_a_person: bool = False  # over several periods, so that it is not the price of the event
-
-    def today(self, relation: Neighbours, order: Fraction | None = None) -> Cost:
-        """The cost of the entry under the units declared now, and what counts of it at the order of the ledger."""
-        price = under(restated_price(self.event, self.price, self.steps), relation)
-        if order is None or (self.steps == 1 and self.price.counted is not None):
-            return price
-        if self.event is None or self.steps > 1 or self.of_a_person:
-            return counted_at(price, order)
-        return replace(price, counted=min(price.rho, reduce(add, costs_under(self.event, self.price.neighbours, order)).at_order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +121,8 @@ class Reader:
         ] = {}  # for whom, on what, and the last entry that it admits, 0 before the first
         self.tokens: dict[tuple[str, int], Fraction] = {}  # what was asked for with each narrow token
         self.pages: dict[Key, Rows] = {}  # the sums of periods
+        self.per: str | None = None  # the calendar of the periods that were charged
+        self.in_force: InForce | None = None  # the budgets that the data owner has accepted
         self.page_texts: dict[str, str] = {}  # their digests, by the names under which entries count them
 
     def read(self, line: Line) -> list[str]:
@@ -172,6 +155,7 @@ class Reader:
         if self.for_events not in (None, entry.for_events):
             yield "it splits delta differently than the entries before it"
         yield from self._wrong_orders(entry)
+        yield from self._wrong_budgets(entry)
         if entry.late != self._late_after(entry):
             yield "its counts of late replies are wrong"
         if entry.kind == "units":
@@ -261,6 +245,8 @@ class Reader:
         if entry.kind not in ("spend", "recall") or merged(charged.runs) != charged.runs:
             yield "it is charged to periods, which does not belong here"
             return
+        if self.per not in (None, charged.per):
+            yield "it is charged to other periods than the entries before it"
         orders = entry.orders
         lifetime = None if charged.lifetime is None else filter_for(charged.lifetime, relation, entry.for_events, orders.sums)
         if entry.kind == "spend" and lifetime is not None and not lifetime.holds(entry.spent):
@@ -275,6 +261,20 @@ class Reader:
             held = None if cap is None else Limits.of(filter_for(cap, relation, entry.for_events, order), most)
             if held and not all(held.hold(sums) for _, sums, mine in spans(rows, page, charged.runs) if mine):
                 yield "it was admitted beyond the cap of a period"
+
+    def _wrong_budgets(self, entry: Entry) -> Iterator[str]:
+        """The budgets that the data owner has accepted are carried on, and rise by an entry of kind budget alone."""
+        now: InForce | None = entry.more.get(IN_FORCE)
+        if self.in_force is not None and (now is None or (entry.kind != "budget" and self.in_force.rises(now))):
+            yield "it raises a budget that the data owner has not accepted"
+        charged = entry.in_periods
+        if (
+            now is not None
+            and entry.kind == "spend"
+            and charged is not None
+            and (entry.cap, charged.lifetime) != (now.budget, now.lifetime)
+        ):
+            yield "it was admitted under another budget than the accepted one"
 
     def _wrong_counts(self, entry: Entry) -> Iterator[str]:
         failures = 0 if entry.kind == "resume" else self.failures + (entry.kind == "failure")
@@ -307,10 +307,26 @@ class Reader:
         sums = self.restated(int(entry.details["steps"]), entry.price.neighbours, entry)
         accounts = {name: replace(account, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, account in self.accounts.items()}
         texts = {name: account_text(one) for name, one in accounts.items()}
-        if sums.spent != entry.spent or entry.accounts != digest_of_texts({**texts, **self.page_texts}):
+        change: Regrouped | None = entry.more.get(REGROUPED)
+        pages = {} if change is None else self.regroup(change, int(entry.details["steps"]), entry.orders)[1]
+        if sums.spent != entry.spent or entry.accounts != digest_of_texts({**texts, **self.page_texts, **digests_of(pages)}):
             yield "the restated sums after it are wrong"
+        if change is None and self.pages and int(entry.details["steps"]) > 1:
+            yield "it restates whole persons, and not what their periods have spent"
+        if change is not None and (change.old != self.per or change.steps < change.needs(self.charged)):
+            yield "it restates periods with too few steps, or others than were charged"
         if entry.price != nothing(entry.price.neighbours) or (entry.questions, entry.failures) != (self.questions, self.failures):
             yield "it changes more than the units"
+
+    @property
+    def charged(self) -> Runs:
+        """The periods that were ever charged."""
+        return merged(run for one in self.paid for run in one.runs)
+
+    def regroup(self, change: Regrouped, steps: int, orders: Orders) -> tuple[list[Paid], dict[Key, Rows]]:
+        """Everything that was paid under other periods, and the pages of these; those of the old ones hold zeros from then on."""
+        paid = [one.regroup(change, steps) for one in self.paid]
+        return paid, {**dict.fromkeys(self.pages, EMPTY), **add_up_pages(paid, orders.periods)}
 
     def restated(self, steps: int, relation: Neighbours, under: Entry) -> Sums:
         """The sums of everything that was ever paid, if one unit of today touches `steps` of those until now."""
@@ -348,12 +364,13 @@ class Reader:
         self.pages |= changed
         self.page_texts |= digests_of(changed)
         self.spent, self.ledger, self.relation = entry.spent, entry.ledger, entry.price.neighbours
+        asked = max(entry.questions - self.questions, 0) if entry.kind == "adopt" else 1
         self.questions = entry.questions if entry.format > 1 else self.questions + (entry.kind == "spend")
         self.failures, self.units, self.format, self.for_events = entry.failures, entry.units, entry.format, entry.for_events
-        self.orders, self.late = entry.orders, entry.late
+        self.orders, self.in_force, self.late = entry.orders, entry.more.get(IN_FORCE), entry.late
         if entry.kind in ("spend", "recall", "adopt"):
-            payer, shared = "" if entry.analyst_spent is None else analyst_name(entry.analyst), entry.kind != "recall"
-            self.paid.append(Paid(payer, entry.event, entry.price, shared, of_a_person=entry.in_periods is not None))
+            self.paid.append(paid_by(entry, asked))
+            self.per = self.per if entry.in_periods is None else entry.in_periods.per
         if entry.kind == "spend":
             charged = entry.in_periods
             self.capped[charged is not None].add(entry.cap)
@@ -383,6 +400,10 @@ class Reader:
         steps = int(entry.details["steps"])
         sums = self.restated(steps, entry.price.neighbours, entry)
         self.accounts = {name: replace(one, spent=sums.analysts.get(name, NOTHING_SPENT)) for name, one in self.accounts.items()}
+        if (change := entry.more.get(REGROUPED)) is not None:
+            self.paid, pages = self.regroup(change, steps, entry.orders)
+            self.pages, self.per = pages, change.new
+            self.page_texts |= digests_of(pages)
         self.paid = [replace(one, steps=one.steps * steps) for one in self.paid]
 
 

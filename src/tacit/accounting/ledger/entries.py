@@ -35,6 +35,7 @@ from tacit.accounting.events import (
     ThresholdedKeys,
 )  # fmt: skip
 from tacit.accounting.filter import NOTHING_SPENT, State
+from tacit.accounting.ledger.changes import in_force_from, in_force_json, regrouped_from, regrouped_json
 from tacit.errors import InvalidInput, StoreUnusable, UnknownEvent
 from tacit.privacy.catalog import Budget
 from tacit.privacy.loss import Neighbours, relation_from, relation_text
@@ -213,10 +214,11 @@ class Entry:
             units    the units are others from here on: every price before it counts `details["steps"]` times
             note     the data owner said something, such as why a second ledger covers the same sources
             resume   the curator looked into the failures, and counts them from zero again
+            budget   the data owner accepted a raised budget, where it is one of each period (`more` has the field "in force")
             late     the reply to entry `about` left later than its rung (query/price/work.py)
             order    what was paid before is restated at the one Renyi order that counts from here on (filter.md)
             decision a curator decided on a question of an analyst, which `details` names: approvals.py
-    format   entries before it are of an older format
+            format   entries before it are of an older format
     """
 
     ledger: str
@@ -409,6 +411,8 @@ MORE: Mapping[str, Form] = {
     TOKENS: Form(_charged_json, _charged_from),
     PERIODS: Form(_in_periods_json, _in_periods_from),
     ORDERS: Form(_at_orders_json, _at_orders_from),
+    (REGROUPED := "regrouped"): Form(regrouped_json, regrouped_from),
+    (IN_FORCE := "in force"): Form(in_force_json, in_force_from),
     LATE: Form(dict, lambda late: {str(name): _count(number) for name, number in late.items()}),
     APPROVED: FORMS["int"],  # the entry of the decision that the spend needed
 }
@@ -418,11 +422,7 @@ TOKEN, APPROVAL = "token ", "approval "  # how keys of narrow tokens and decisio
 
 
 def token_key(number: int) -> str:
-    """The key under which the last entry of a narrow token is noted.
-
-    >>> token_key(3)
-    'token 3'
-    """
+    """The key under which the last entry of a narrow token is noted."""
     return f"{TOKEN}{number}"
 
 

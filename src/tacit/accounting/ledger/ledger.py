@@ -34,6 +34,7 @@ from tacit.accounting.ledger.chain import Chain, check_chain, nothing
 from tacit.accounting.ledger.entries import NOTHING_BEFORE, ORDERS, Entry, Head, Orders, accounts_digest, entry_from, hash_of
 from tacit.accounting.ledger.pages import at_orders, entry_after, late_entry, now, orders_carried_over, take_orders
 from tacit.accounting.ledger.selling import LEASE, Granted, Recalled, Sale
+from tacit.accounting.ledger.turning import accept_budget
 from tacit.accounting.ledger.units import UNKNOWN, Policy
 from tacit.errors import BudgetExceeded, InvalidInput, NoLedger, StoreUnusable, TacitError
 from tacit.privacy.catalog import Analyst, analyst_name
@@ -273,6 +274,10 @@ class Ledger:
     def accept_units(self, steps: int, by: str, why: str) -> Entry:
         """The entry from which on prices count for the units of the policy, with all that was paid before restated."""
         return self._write(lambda page: selling.accept_units(page, self.policy, steps, by, why))
+
+    def accept_budget(self, by: str, why: str) -> Entry:
+        """The entry from which on a raised budget counts, where it is one of each period; a lowered one counts at once."""
+        return self._write(lambda page: accept_budget(page, self.policy, by, why))
 
     def note_public(self) -> None:
         """Remember which tables are declared public: their exact values were released and can never be private again."""

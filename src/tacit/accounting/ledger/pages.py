@@ -28,6 +28,7 @@ from tacit.accounting.ledger.connections import Connection
 from tacit.accounting.ledger.entries import (
     APPROVED,
     FORMAT,
+    IN_FORCE,
     LATE,
     NO_ORDERS,
     ORDERS,
@@ -194,6 +195,8 @@ def entry_after(books: Books, cap: Budget, kind: str, changed: Mapping[str, Acco
     orders = what.pop("orders", last.orders)
     late = what.pop("late", {} if kind == "resume" else last.late)
     told: dict[str, Any] = {**same, **counts, "accounts": digest, "cap": cap, **what}
+    if IN_FORCE in last.more:
+        told["more"] = {IN_FORCE: last.more[IN_FORCE], **told.get("more", {})}
     if late:
         told["more"] = {**told.get("more", {}), LATE: late}
     if orders != NO_ORDERS:

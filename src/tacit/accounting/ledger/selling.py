@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tacit.accounting.composition import Cost
 from tacit.accounting.events import Event
 from tacit.accounting.filter import on_grid_up
-from tacit.accounting.ledger.by_period import Charge, first_in_periods, most_questions, require_nothing_paid, required
+from tacit.accounting.ledger.by_period import Charge, first_in_periods, most_questions, required
 from tacit.accounting.ledger.caps import (
     Admission,
     Admitted,
@@ -25,9 +25,9 @@ from tacit.accounting.ledger.caps import (
     require_few_failures,
     require_to_go_on,
 )
-from tacit.accounting.ledger.chain import nothing
 from tacit.accounting.ledger.entries import NEW_ACCOUNT, TOKENS, Charged, Counted, Entry, entry_from, hash_of
-from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after, whole_chain
+from tacit.accounting.ledger.pages import DAMAGED, Books, Kept, entry_after
+from tacit.accounting.ledger.turning import Turn, regrouped_by, turn
 from tacit.accounting.ledger.units import NO_UNITS, UNKNOWN, Policy, Units, require_steps, units_from
 from tacit.errors import BudgetExceeded, InvalidInput, NotAllowed, StoreUnusable, TooManyFailures, UnitsChanged
 from tacit.privacy.catalog import Analyst
@@ -452,7 +452,7 @@ def note_public(page: Page, policy: Policy) -> None:
     counted = units_of(page)
     if not counted.notes(policy.units):
         told = Units(public=policy.units.public, closed=policy.units.closed, opened=policy.units.opened)
-        _turn(page, policy, counted.accepting(told), 1, "", BY_ITSELF)
+        turn(page, policy, Turn(counted.accepting(told)), "", BY_ITSELF)
 
 
 def differences(page: Page, policy: Policy) -> list[str]:
@@ -481,19 +481,7 @@ def accept_units(page: Page, policy: Policy, steps: int, by: str, why: str) -> E
     Everything that was paid before is restated one by one. The sums after it may exceed the cap: then nothing more is admitted.
     """
     require_steps(steps, page.books.last.price.neighbours, policy.neighbours)
-    require_nothing_paid(page.books.texts, policy, page.books.last.questions)
     if not differences(page, policy):
         raise InvalidInput("the ledger already counts for the declared units; there is nothing to restate")
-    return _turn(page, policy, units_of(page).accepting(policy.units), steps, by, why)
-
-
-def _turn(page: Page, policy: Policy, units: Units, steps: int, by: str, why: str) -> Entry:
-    last, relation = page.books.last, policy.neighbours
-    sums = whole_chain(page).restated(steps, relation, replace(last, cap=policy.budget))
-    changed = {name: replace(one, spent=sums.analysts.get(name, one.spent)) for name, one in page.books.accounts.items()}
-    said = {"analyst": by, "question": why, "details": {"steps": str(steps)}}
-    now = {"price": nothing(relation), "spent": sums.spent, "units": units.fingerprint}
-    entry = entry_after(page.books, policy.budget, "units", changed, **said, **now)
-    page.note_units(units.fingerprint, units.text)
-    page.append(entry, changed)
-    return entry
+    change = regrouped_by(units_of(page), policy, steps) if page.books.last.is_spent else None
+    return turn(page, policy, Turn(units_of(page).accepting(policy.units), steps, change), by, why)

@@ -15,9 +15,11 @@ from fractions import Fraction
 from functools import reduce
 from hashlib import sha256
 from operator import add
+from typing import Any
 
 from tacit.accounting.composition import Cost, cost_under, moved_weight_up
 from tacit.accounting.events import Batch, Event, GaussianNoise
+from tacit.accounting.ledger.changes import InForce
 from tacit.accounting.ledger.entries import HALF, canonical_json
 from tacit.accounting.ledger.register import server_places
 from tacit.errors import InvalidInput, UnitsChanged
@@ -150,6 +152,16 @@ def _unit(table: Table, per: Per | None) -> str:
     return canonical_json(unit if per is None else [unit, period, per.calendar.text, per.zone])
 
 
+def dated_unit(text: str) -> tuple[Any, Any, str | None, str | None]:
+    """The unit of a table as `_unit` wrote it, apart: the unit, what says its period, the calendar and the zone; or the unit alone.
+
+    >>> dated_unit('["row","id"]'), dated_unit('[["row","id"],"day","month",null]')
+    ((['row', 'id'], None, None, None), (['row', 'id'], 'day', 'month', None))
+    """
+    parts = json.loads(text)
+    return (parts[0], parts[1], parts[2], parts[3]) if isinstance(parts[0], list) else (parts, None, None, None)
+
+
 # --- old prices under new units ----------------------------------------------------------------------------------------------
 
 
@@ -239,6 +251,17 @@ class Policy:
     per: Per | None = None
     approve_above: Fraction | None = None
     wait_days: int = WAIT_DAYS
+
+    @property
+    def declared(self) -> InForce:
+        """The budgets that the catalog declares."""
+        return InForce(self.budget, self.lifetime)
+
+    def within(self, accepted: InForce) -> Policy:
+        """The same policy with the budgets that count: a raised one does after the data owner has accepted it (changes.py)."""
+        now = accepted.under(self.declared)
+        lifetime = None if now.lifetime is None else (now.lifetime.epsilon, now.lifetime.delta)
+        return replace(self, budget=now.budget, per=None if self.per is None else replace(self.per, lifetime=lifetime))
 
     @property
     def lifetime(self) -> Budget | None:

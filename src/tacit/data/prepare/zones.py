@@ -32,15 +32,15 @@ def offsets(zone: str, low: int, high: int) -> Offsets:
     [(1736467200, 3600), (1743296400, 7200)]
     """
     there, first, last = ZoneInfo(zone), (low - BEYOND) * DAY, (high + BEYOND) * DAY
-    found = [(first, _offset(there, first))]
+    changes = [(first, _offset(there, first))]
     for at in range(first + STEP, last + STEP, STEP):
-        if (now := _offset(there, at)) != found[-1][1]:
+        if (now := _offset(there, at)) != changes[-1][1]:
             before, after = at - STEP, at
             while after - before > 1:
                 middle = (before + after) // 2
-                before, after = (middle, after) if _offset(there, middle) == found[-1][1] else (before, middle)
-            found.append((after, now))
-    return found
+                before, after = (middle, after) if _offset(there, middle) == changes[-1][1] else (before, middle)
+            changes.append((after, now))
+    return changes
 
 
 def _offset(zone: ZoneInfo, instant: int) -> int:

@@ -287,6 +287,26 @@ def units(
         console().print("that is at or above the budget: nothing more is admitted", style="red")
 
 
+def budget_raised(
+    reason: Annotated[str, typer.Option("--reason", help="Reason; recorded in the ledger.")],
+    catalog: CatalogOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept a raised budget, where it is one of each period: `epsilon`, `delta` or `lifetime` in [budget].
+
+    A lowered budget counts at once. A raised one counts from the entry that this writes, so that no one-line edit raises it unseen.
+
+    Example: tacit ledger budget --reason "the board agreed to epsilon 2 a month"
+    """
+    from tacit.session import open as open_data
+
+    entry = open_data(find_catalog(catalog)).ledger.accept_budget("curator", reason)
+    if as_json:
+        print_json({"entry": entry.number, "accepted": entry.question})
+        return
+    console().print(f"recorded as entry {entry.number}: {entry.question}")
+
+
 def resume(
     reason: Annotated[str, typer.Option("--reason", help="Finding; recorded in the ledger.")],
     catalog: CatalogOption = None,
@@ -362,6 +382,7 @@ def adopt(
 COMMANDS: Mapping[str, Callable[..., None]] = {
     "begin": begin,
     "units": units,
+    "budget": budget_raised,
     "resume": resume,
     "late": late,
     "adopt": adopt,

@@ -21,6 +21,7 @@ from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 from tacit.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from tacit.doors.server.figures import Shown
     from tacit.doors.server.sandbox.limits import User
     from tacit.doors.server.settings import Settings
     from tacit.privacy.catalog import Catalog
@@ -34,6 +35,16 @@ CLOCK = (
     "see docs/promise.md (D14), and --hide-clock"
 )
 QUESTION = "SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex"
+Metrics = Annotated[Path | None, typer.Option("--metrics", help="Unix socket on which figures are shown (OpenMetrics).")]
+MetricsGroup = Annotated[
+    str | None, typer.Option("--metrics-group", help="Group that may read them too; else the owner of the server alone.")
+]
+ForwardedBy = Annotated[
+    list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
+]
+WithoutSandbox = Annotated[
+    bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
+]
 
 
 def serve(
@@ -43,24 +54,22 @@ def serve(
     cert: Annotated[Path | None, typer.Option("--cert", help="TLS certificate (PEM), with its chain.")] = None,
     key: Annotated[Path | None, typer.Option("--key", help="Private key of the certificate (PEM).")] = None,
     behind_proxy: Annotated[bool, typer.Option("--behind-proxy", help="A proxy on this machine has the TLS.")] = False,
-    forwarded_by: Annotated[
-        list[str] | None, typer.Option("--forwarded-by", help="IP address of a proxy whose X-Forwarded-For is trusted.")
-    ] = None,
+    forwarded_by: ForwardedBy = None,
     per_address: Annotated[int, typer.Option("--per-address", min=1, help="Connections that one address may hold.")] = 100,
     engines: Annotated[int, typer.Option("--engines", min=0, max=64, help="Engines; 0 starts one per core.")] = 0,
     users: Annotated[
         str, typer.Option("--users", metavar="FRONT,CLERK,ENGINE", help="Users that root gives the processes to.")
     ] = "",
     check: Annotated[bool, typer.Option("--check", help="Print which protections hold on this machine, and stop.")] = False,
-    without_sandbox: Annotated[
-        bool, typer.Option("--without-sandbox", help="Serve more than loopback even if protections are missing.")
-    ] = False,
+    without_sandbox: WithoutSandbox = False,
     show_clock: Annotated[bool, typer.Option("--show-clock", help="Let the time and size of replies follow the work.")] = False,
     hide_clock: Annotated[bool, typer.Option("--hide-clock", help="Hide the clock on loopback, too.")] = False,
     pace: Annotated[bool, typer.Option("--pace", help="With --check: measure generated data, and propose a pace.")] = False,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a generated hospital on loopback, with TLS and four accounts.")
     ] = False,
+    metrics: Metrics = None,
+    metrics_group: MetricsGroup = None,
     opened: Annotated[
         bool, typer.Option("--open", help="With --demo: serve plain HTTP, print a login code, and open the browser.")
     ] = False,
@@ -82,7 +91,8 @@ def serve(
         return
     if opened and not demo:
         raise InvalidInput("--open shows the demonstration; give --demo too, or open the address of the server in a browser")
-    how = How(held, owners, engines, without_sandbox, _shows_clock(show_clock, hide_clock))
+    shown = metrics, _group(metrics, metrics_group)
+    how = How(held, owners, engines, without_sandbox, _shows_clock(show_clock, hide_clock), *shown)
     if demo:
         _serve_hospital(port, how, opened)
         return
@@ -126,7 +136,9 @@ def _run(place: Path, wanted: Settings, how: How, shown: Callable[[str], None] =
     left_out = tuple(kind for kind, name in (("calls", CALLS), ("paths", PATHS)) if not how.held[name])
     with _listening_socket(wanted) as listening:
         url = f"{wanted.scheme}://{_host_name(wanted)}:{listening.getsockname()[1]}"
-        plan = Plan(declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out)
+        plan = Plan(
+            declared, wanted, count, f"{max(1, SHARE // count)}%", max(1, cores // count), how.users, left_out, how.figures()
+        )
 
         def ready() -> None:
             _note(f"ready at {url}")
@@ -153,6 +165,22 @@ class How:
     engines: int
     without_sandbox: bool
     show_clock: bool | None = None
+    metrics: Path | None = None
+    metrics_group: int | None = None
+
+    def figures(self) -> Shown | None:
+        """Where figures are shown, if they are; the socket is opened."""
+        from tacit.doors.server.figures import Shown, listen_at
+
+        if self.metrics is None:
+            return None
+        try:
+            shown = Shown(listen_at(self.metrics, self.metrics_group))
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else type(error).__name__
+            raise InvalidInput(f"cannot listen on {self.metrics} ({why}); give another --metrics") from None
+        shown.start()
+        return shown
 
     def about_clock(self, wanted: Settings) -> Settings:
         """The settings with the choice about the clock, which is hidden beyond loopback; says so where it is shown."""
@@ -171,6 +199,20 @@ class How:
             raise InvalidInput(
                 "beyond loopback, seccomp is required, and Landlock or users of their own; see --check, or give --without-sandbox"
             )
+
+
+def _group(metrics: Path | None, name: str | None) -> int | None:
+    """The number of the group that may read the figures."""
+    import grp
+
+    if name is None:
+        return None
+    if metrics is None:
+        raise InvalidInput("--metrics-group says who may read the socket of --metrics; give --metrics too")
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise InvalidInput(f"unknown group {name!r}; name a group of this machine in --metrics-group") from None
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -27,8 +27,9 @@ from typing import NoReturn, Protocol
 from tacit.data.catalog import read_catalog, stamp_of
 from tacit.data.spark.connect import unreachable
 from tacit.doors.server.analysts import load_forms
-from tacit.doors.server.calls import AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
-from tacit.doors.server.problems import problem
+from tacit.doors.server.calls import ADMISSION, AWAY, NOT_USABLE, OF_ENGINE, READY, Call, Reply, call_read, reply_written
+from tacit.doors.server.figures import Figures, send_each_minute
+from tacit.doors.server.problems import STATUS, problem
 from tacit.doors.server.requests import elsewhere, engine_ended, lift
 from tacit.doors.server.sandbox.database import places_of, settled
 from tacit.doors.server.sandbox.limits import become
@@ -95,7 +96,19 @@ def main(settings: OfClerk, desks: Desks, profile: Profile = CLERK) -> NoReturn:
         _give_up(control, noted(error, path.parent / ".tacit"))
     gc.freeze()
     gc.enable()
-    serve(control, data, pool, desk, held)
+    serve(control, data, pool, desk, held, figures_of(settings, data))
+
+
+def figures_of(settings: OfClerk, data: DataSet) -> Figures | None:
+    """The figures about this clerk, sent each minute to where the supervisor wants them; None if it wants none."""
+    if settings.figures < 0:
+        return None
+    from tacit.doors.server.desk import LOGIN, OF_PAGES, OPERATIONS
+
+    figures = Figures(frozenset((*OPERATIONS, *OF_PAGES, LOGIN, "health", ADMISSION)), frozenset(STATUS))
+    sent = (figures, lambda: data.ledger.head, socket.socket(fileno=settings.figures), data.catalog.kept)
+    threading.Thread(target=send_each_minute, args=sent, name="figures", daemon=True).start()
+    return figures
 
 
 def caller_at(seats: Seats) -> Caller:
@@ -162,7 +175,14 @@ def _give_up(control: socket.socket, error: TacitError, code: int = 1) -> NoRetu
 # --- at work -----------------------------------------------------------------------------------------------------------------
 
 
-def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _held: list[sqlite3.Connection]) -> NoReturn:
+def serve(
+    control: socket.socket,
+    data: DataSet,
+    pool: Pool,
+    desk: Handles,
+    _held: list[sqlite3.Connection],
+    figures: Figures | None = None,
+) -> NoReturn:
     """Take up the connections that the supervisor hands over; end when it does."""
     workers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="call")
     departures = None if pool.places is None else Departures()
@@ -175,7 +195,7 @@ def serve(control: socket.socket, data: DataSet, pool: Pool, desk: Handles, _hel
         if tag == OF_ENGINE:
             pool.add(line)
         else:
-            threading.Thread(target=FrontLine(line, desk, workers, departures).listen, daemon=True).start()
+            threading.Thread(target=FrontLine(line, desk, workers, departures, figures).listen, daemon=True).start()
 
 
 def _report(control: socket.socket, data: DataSet) -> None:
@@ -200,6 +220,7 @@ class FrontLine:
     desk: Handles
     workers: ThreadPoolExecutor
     departures: Departures | None = None  # None where the clock is shown
+    figures: Figures | None = None
     _sending: threading.Lock = field(default_factory=threading.Lock)
     _room: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MOST_WAITING))
 
@@ -217,31 +238,34 @@ class FrontLine:
             with suppress(OSError):
                 self.line.shutdown(socket.SHUT_RDWR)
 
-    def _message(self, number: int, call: Call) -> bytes:
+    def _message(self, number: int, call: Call) -> tuple[bytes, Reply]:
         try:
             reply, stay = self.desk.handle(call), STAY.get()
             timed = stay is not None and stay.is_paid
-            return framed(REPLY, number, reply_written(replace(reply, timed=timed)))
+            return framed(REPLY, number, reply_written(replace(reply, timed=timed))), reply
         except (Malformed, MemoryError):  # a reply above every limit is nobody else's trouble
-            return framed(REPLY, number, reply_written(problem("unavailable")))
+            return framed(REPLY, number, reply_written(problem("unavailable"))), problem("unavailable")
 
     def _reply(self, number: int, call: Call) -> None:
+        operation = "" if self.figures is None else self.figures.came(call)
         if self.departures is None:
-            self._send(self._message(number, call))
+            self._send(*self._message(number, call), operation)
             return
         stay = self.departures.stay()
         mine = STAY.set(stay)
         try:
-            message = self._message(number, call)
+            message, reply = self._message(number, call)
         finally:
             STAY.reset(mine)
-        self.departures.leave(stay, partial(self._send, message))
+        self.departures.leave(stay, partial(self._send, message, reply, operation))
 
-    def _send(self, message: bytes) -> None:
+    def _send(self, message: bytes, reply: Reply, operation: str) -> None:
         try:
             with self._sending:
                 self.line.settimeout(None)
                 self.line.sendall(message)
+            if self.figures is not None:
+                self.figures.left(operation, reply)
         except OSError:  # the front is gone; what was paid for is kept
             pass
         finally:

@@ -217,6 +217,7 @@ class OfClerk(OfProcess):
     control: int
     died: bool = False
     places: int = 0  # engines, where the clock is hidden; 0 where it is shown
+    figures: int = -1  # where it sends its figures; nowhere if that is below 0
 
 
 @dataclass(frozen=True, slots=True)

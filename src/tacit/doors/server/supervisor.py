@@ -23,13 +23,14 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacit.data.catalog import stamp_of
 from tacit.doors.server.calls import AWAY, LOST, NOT_USABLE, OF_ENGINE, OF_FRONT, READY
+from tacit.doors.server.figures import Shown
 from tacit.doors.server.parts import FIRST_WAIT, LONGEST_AWAY, Part, environment_of_an_engine, environment_of_the_clerk, started
 from tacit.doors.server.sandbox.limits import User
 from tacit.doors.server.settings import OfClerk, OfEngine, OfFront, cores_of
@@ -53,6 +54,7 @@ class Plan:
     threads: int = 1
     users: tuple[User | None, User | None, User | None] = (None, None, None)  # of front, clerk and engines
     left_out: tuple[str, ...] = ()
+    figures: Shown | None = None  # where the clerk's figures are shown
 
     @property
     def places(self) -> int:
@@ -177,7 +179,11 @@ class Supervisor:
         if not self.clerk.lives() and now >= self.clerk.due:
             own = self._shared(1)
             died, self.died = self.died, False
-            self._start_controlled(self.clerk, lambda at: OfClerk(str(self.plan.path), at, died, self.plan.places, **own))
+            with ExitStack() as stack:
+                sent = [] if self.plan.figures is None else [self._figures(stack, self.plan.figures)]
+                places = self.plan.places
+                made_clerk = lambda at: OfClerk(str(self.plan.path), at, died, places, *sent, **own)  # noqa: E731
+                self._start_controlled(self.clerk, made_clerk, *sent)
             for part in self.engines:
                 part.due = now
         for part in self._parts_to_start():
@@ -204,6 +210,12 @@ class Supervisor:
             more = environment_of_the_clerk(self.plan.catalog, self.plan.users[1] is None) if part is self.clerk else None
             part.process = started(part.name, settings(theirs.fileno()), (theirs.fileno(), *descriptors), more)
         part.control, part.since = ours, time.monotonic()
+
+    def _figures(self, stack: ExitStack, shown: Shown) -> int:
+        """The descriptor at which a new clerk sends its figures."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        shown.take(ours)
+        return stack.enter_context(theirs).fileno()
 
     def _start_engine(self, part: Part) -> None:
         ours, theirs = socket.socketpair()
