@@ -347,7 +347,7 @@ def _choice(keys: Sequence[Key], question: Question, condition: Condition) -> Ch
     wanted, sizes = [key.term for key in question.group.keys], [len(each) for each in listed]
     whole = all(key.kept is None for key in keys) and len({*terms}) == len(terms) <= MOST_AXES
     own = {(term.node.source, term.node.name) for term in terms if isinstance(term.node, Column)}
-    if not whole or not {*wanted} <= {*terms} or prod(sizes) > MOST_CHOSEN or not stored_in(condition, {}) <= own:
+    if not keys or not whole or not {*wanted} <= {*terms} or prod(sizes) > MOST_CHOSEN or not stored_in(condition, {}) <= own:
         return None
     places = np.indices(sizes).reshape(len(sizes), -1)
     points = {

@@ -120,6 +120,12 @@ def test_a_reply_names_the_periods_and_what_they_have_left(tmp_path):
         assert place.told("answer", entry=entries[1]["entry"])["periods"] == "2025-02"
 
 
+def test_a_join_on_the_same_month_by_an_expression_is_explained(tmp_path):
+    """Planted: the shape of the question, from which it is explained, had no condition but equal columns, and was refused."""
+    with door(tmp_path) as place:
+        assert place.told("explain", sql=QUESTIONS[-1], epsilon="0.05")["charged"][0]["periods"] == "2025-01 to 2025-04"
+
+
 def test_others_show_in_tenths_alone_and_never_their_periods_questions(tmp_path):
     """Two worlds that differ in what bob asked, by less than a tenth of each period: ana sees the same bytes."""
     replies = []

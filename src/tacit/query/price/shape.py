@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tacit.accounting.events import Event
-from tacit.query.plan import All, Truth, Where
+from tacit.query.plan import All, Bound, Truth, Where
 from tacit.query.price.explain import explained
 from tacit.query.price.explanation import Explanation
 from tacit.query.price.quote import Quote
 from tacit.query.price.stability import joining
 from tacit.query.question import Question
+from tacit.query.trees import below
 
 ANY = Truth(True)  # stands for every condition
 MOST_KEPT = 8  # explanations of one shape: an analyst may assume any size of a group
@@ -25,10 +26,12 @@ MOST_KEPT = 8  # explanations of one shape: an analyst may assume any size of a 
 def shape_of(question: Question) -> Question:
     """The question with a WHERE that keeps every row in the place of its own, equal columns apart; one of several parts as it is.
 
-    Its quotes are for pricing and explaining alone: an engine is given those of the question itself.
+    Its quotes are for pricing and explaining alone: an engine is given those of the question itself. A question that reads periods
+    is its own shape: its conditions say which rows are of the same period, and so what a whole person pays.
     """
     group, rows = question.group, question.group.child
-    if question.beside or question.below or not isinstance(rows, Where):
+    dated = any(isinstance(step, Bound) and step.periods is not None for step in below(group))
+    if question.beside or question.below or not isinstance(rows, Where) or dated:
         return question
     joined = joining(rows.condition)
     return replace(question, group=replace(group, child=replace(rows, condition=All(joined) if joined else ANY)))
