@@ -55,9 +55,7 @@ def test_missed_months_are_caught_up(data: DataSet) -> None:
     assert set(spends(data).values()) == {1}
 
 
-def test_a_clock_that_jumps_changes_nothing_and_pays_for_nothing_twice(
-    data: DataSet, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_clock_that_jumps_changes_nothing_and_pays_for_nothing_twice(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten years ahead and back between any two looks at it: what is due follows from the data owner's word alone."""
     looks, real = count(), time.time
     monkeypatch.setattr(time, "time", lambda: real() + (-1) ** next(looks) * 10 * 365 * 86_400)
