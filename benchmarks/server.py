@@ -31,6 +31,7 @@ SECONDS = 20 if os.environ.get("FULL") == "1" else 6
 TICKS = os.sysconf("SC_CLK_TCK")
 SETTLED = 3.0  # seconds after which all engines have started
 KINDS = ("front", "clerk", "engine")
+MORE: tuple[str, ...] = ()  # options of `tacit serve`
 CATALOG = f"""
 [budget]
 epsilon = 1000000
@@ -127,7 +128,7 @@ def serving(folder: Path, tokens: list[str]) -> Iterator[Server]:
     begun = time.monotonic()
     command = [sys.executable, "-m", "tacit", "serve", "--catalog", str(folder / "tacit.toml"), "--port", "0"]
     known = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    process = subprocess.Popen([*command, "--engines", str(ENGINES)], stderr=subprocess.PIPE, text=True, env=known)
+    process = subprocess.Popen([*command, "--engines", str(ENGINES), *MORE], stderr=subprocess.PIPE, text=True, env=known)
     assert process.stderr is not None
     try:
         said = next((line for line in process.stderr if "ready at" in line), None)

@@ -42,7 +42,7 @@ CASES = {
     "a stored answer of another analyst": "SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward",
 }
 STORED = CASES["a stored answer of another analyst"]
-PAIRS, FEW = 100, 12
+PAIRS, FEW, MANY = 100, 12, 2_000
 MORE = 0.03  # seconds that an engine takes more where the person is in the data
 PLANTED = 0.3  # the same for a plant, or twice what the clerk itself took at most: a busy machine must not hide it
 LEAST_OF_A_PLANT, MOST = 0.9, 0.75
@@ -343,6 +343,26 @@ def test_neighbours_have_the_same_times(clerks: tuple[Clerk, Clerk]) -> None:
 @pytest.mark.parametrize("watch", [next_in_the_queue, probes])
 def test_neighbours_look_the_same_to_others(clerks: tuple[Clerk, Clerk], watch: Watch) -> None:
     assert apart(watched(clerks, watch, PAIRS)) <= MOST
+
+
+def require_alike_on_the_real_ladder(clerks: tuple[Clerk, Clerk], pairs: int, most: float) -> None:
+    for text in (COUNT, *CASES.values()):
+        assert rung_of(clerks[0], text) in (0.1, 0.2)
+    sides = watched(clerks, reply_time, pairs)
+    assert apart(sides) <= most, f"AUC {sides.auc:.3f}, {sides.auc_interval}"
+
+
+def test_the_comparison_on_the_real_ladder_runs(clerks: tuple[Clerk, Clerk], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "LOWEST", 50)
+    require_alike_on_the_real_ladder(clerks, 5, 1.0)
+
+
+@pytest.mark.slow
+def test_neighbours_have_the_same_times_on_the_real_ladder(clerks: tuple[Clerk, Clerk], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An AUC of 0.55 is the power of the test with so many pairs, and not a guarantee."""
+    monkeypatch.setattr(work, "LOWEST", 50)
+    assert auc_limit(MANY) < 0.55
+    require_alike_on_the_real_ladder(clerks, MANY, 0.55)
 
 
 # --- planted -----------------------------------------------------------------------------------------------------------------

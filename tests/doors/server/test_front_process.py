@@ -107,4 +107,4 @@ def test_a_reply_that_cannot_be_sent_is_unavailable_for_its_caller_alone(error, 
 
     monkeypatch.setattr(clerk_module, "reply_written", fails)
     line = FrontLine(None, SimpleNamespace(handle=lambda _: Reply(200, b"")), None)  # type: ignore[arg-type]
-    assert reply_read(line._message(7, CALLED)[HEAD.size :]).status == 503
+    assert reply_read(line._message(7, CALLED)[0][HEAD.size :]).status == 503

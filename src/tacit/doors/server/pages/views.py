@@ -208,8 +208,8 @@ def price_of(seen: Mapping[str, Any], words: Mapping[str, Any]) -> Price:
         return Price(line, words["spend"].format(epsilon=amount(epsilon)), False, curve=curve, path=path)
     after = left - epsilon
     leaves = words["leaves"].format(left=amount(after), cap=amount(cap), more=f"{floor(after / epsilon):,}")
-    leaves += "" if explanation["rung_ms"] is None else f" · {words['rung'].format(seconds=number(explanation['rung_ms'] / 1000))}"
-    return Price(" · ".join([*spends, leaves]), words["spend"].format(epsilon=amount(epsilon)), curve=curve, path=path)
+    rung = [] if explanation["rung_ms"] is None else [words["rung"].format(seconds=number(explanation["rung_ms"] / 1000))]
+    return Price(" · ".join([*spends, leaves, *rung]), words["spend"].format(epsilon=amount(epsilon)), curve=curve, path=path)
 
 
 def _as_number(text: str) -> int | float:
