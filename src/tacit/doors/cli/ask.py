@@ -123,6 +123,14 @@ NoInterval = Annotated[
     bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+PeriodsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--periods",
+        metavar="PERIODS",
+        help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
+    ),
+]
 
 
 def sql(

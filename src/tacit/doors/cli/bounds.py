@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.doors.cli.ask import PeriodsOption
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
@@ -17,14 +18,7 @@ def bounds(
         str, typer.Argument(metavar="TABLE.COLUMN", help="A column of a private table, declared without bounds: { }.")
     ],
     epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Budget to spend; it is spent whatever is found.")],
-    periods: Annotated[
-        str | None,
-        typer.Option(
-            "--periods",
-            metavar="PERIODS",
-            help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
-        ),
-    ] = None,
+    periods: PeriodsOption = None,
     analyst: Annotated[
         str | None,
         typer.Option(envvar="TACIT_ANALYST", help="Analyst whose budget pays; required if the catalog declares several."),

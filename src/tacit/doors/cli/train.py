@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, PeriodsOption
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.synthesize.map import SeedOption, refuse_seed
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
@@ -31,14 +31,7 @@ def classifier(
     delta: Annotated[
         str | None, typer.Option("--delta", help="Delta to spend; allows Gaussian noise, which is far smaller.")
     ] = None,
-    periods: Annotated[
-        str | None,
-        typer.Option(
-            "--periods",
-            metavar="PERIODS",
-            help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
-        ),
-    ] = None,
+    periods: PeriodsOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the price and the noise, and spend nothing.")] = False,
     rows: Annotated[
         int | None, typer.Option("--rows", help="Number of rows to assume for the noise of the coefficients, with --explain.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, PeriodsOption
 from tacit.doors.cli.output import console, print_json, progress
 from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import InvalidCatalog, InvalidInput, NotAllowed
@@ -63,14 +63,7 @@ def commuter_map(
     report: ReportOption = None,
     catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Catalog whose budget pays.")] = None,
     totals: Annotated[str | None, typer.Option(help="With --catalog: public table with the columns destination and jobs.")] = None,
-    periods: Annotated[
-        str | None,
-        typer.Option(
-            "--periods",
-            metavar="PERIODS",
-            help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
-        ),
-    ] = None,
+    periods: PeriodsOption = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print details of noise, totals, delta and ledger.")] = False,
@@ -92,9 +85,7 @@ def commuter_map(
         check_report(curators_place(report, out))
     terms = _terms(ratio, delta, pure, keep, synthetic_workers, read_prior(prior, prior_most))
     if catalog is None:
-        _require_catalog_of(totals, analyst)
-    if periods is not None and catalog is None:
-        raise InvalidInput("--periods requires --catalog: a file has a ledger without periods; add --catalog, or remove --periods")
+        _require_catalog_of(totals, analyst, periods)
     source = _declared_source(flows, columns, catalog, totals, (analyst, periods)) if catalog else _file(flows, columns, out)
     chart = read_blocks(blocks)
     if report is not None and not chart.located:
@@ -147,8 +138,10 @@ def refuse_seed(seed: str | None) -> None:
         raise NotAllowed(f"--seed is not supported: {NO_SEED}", remedy="remove --seed")
 
 
-def _require_catalog_of(totals: str | None, analyst: str | None) -> None:
+def _require_catalog_of(totals: str | None, analyst: str | None, periods: str | None) -> None:
     """Refuses options that require a catalog, unless the environment sets the analyst for other commands."""
+    if periods is not None:
+        raise InvalidInput("--periods requires --catalog: a file has a ledger without periods; add --catalog, or remove --periods")
     if totals is not None:
         raise InvalidInput(
             "--totals requires --catalog: the totals of a file are taken from the file; add --catalog, or remove --totals"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, PeriodsOption
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.synthesize.map import SeedOption, refuse_seed
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
@@ -54,14 +54,6 @@ ReportOption = Annotated[
     typer.Option(help="HTML report for the data owner, computed from the true data; never written next to --out."),
 ]
 ColumnsOption = Annotated[str | None, typer.Option("--columns", help="Columns, comma-separated; all supported columns if omitted.")]
-PeriodsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--periods",
-        metavar="PERIODS",
-        help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
-    ),
-]
 BinsOption = Annotated[
     int | None, typer.Option("--bins", help="Number of even bins for columns of many values that have none in the catalog.")
 ]
