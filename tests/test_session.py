@@ -250,9 +250,11 @@ def test_the_ledger_records_the_noise_that_runs_under_private_keys(two: tuple[An
     full.session("ana").sql(text, epsilon=1, delta=0.01)
     *_, entry = (entry for entry in full.ledger.entries() if entry.kind == "spend")
     ran = [part.mechanism for part, _ in seen[0].sums.values()]
-    _, together = entry.event.events
-    assert together.events == tuple(mechanism.event for mechanism in ran)
-    assert [float(event.sensitivity**2) for event in together.events] == pytest.approx([5, 5 * 7**2, 5])  # 2^2 + 1 rows
+    (together,) = entry.event.events
+    keys, *sums = together.events
+    assert (keys.max_groups, float(keys.sensitivity**2)) == (3, pytest.approx(3))
+    assert tuple(sums) == tuple(mechanism.event for mechanism in ran)
+    assert [float(event.sensitivity**2) for event in sums] == pytest.approx([5, 5 * 7**2, 5])  # 2^2 + 1 rows
     assert (entry.price.epsilon, entry.price.delta) == (1, Fraction(1, 100)), "epsilon with its delta"
     assert entry.price.rho >= sum(mechanism.rho for mechanism in ran)
     explained = full.session("ana").explain(text, epsilon=1, delta=0.01)

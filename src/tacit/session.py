@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from tacit.release.bounds import BoundsProposal
     from tacit.release.certificates.certificate import Certificate
     from tacit.release.implied import Implied
+    from tacit.release.stream import Explained
 
 BIASES = "error bars cover the noise; what limits of rows, bounds and unknown values leave out is not in them"
 MOST_ENTRIES = 1_000_000
@@ -61,19 +62,19 @@ class Session:
 
     def __init__(self, data: DataSet, analyst: str, clock: Callable[[], datetime] | None = None, request: str = "") -> None:
         self.data, self.analyst, self.clock = data, analyst, clock or partial(datetime.now, UTC)
-        self._request = request  # what the ledger is told of a request that must not be paid for twice
-        self._resumes = False
+        self.request = request  # what the ledger is told of a request that must not be paid for twice
+        self.resumes = False
         self._bearer: Bearer | None = None
 
     def for_request(self, request: str, resumes: bool = False) -> Session:
         """The same session for one request of a door, which its entry names; it `resumes` one that ended and showed nothing."""
         session = Session(self.data, self.analyst, self.clock, request).with_tokens(self._bearer)
-        session._resumes = resumes
+        session.resumes = resumes
         return session
 
     def with_tokens(self, bearer: Bearer | None) -> Session:
         """The same session, whose questions are also charged to the narrow tokens that a door was shown."""
-        session = Session(self.data, self.analyst, self.clock, self._request)
+        session = Session(self.data, self.analyst, self.clock, self.request)
         session._bearer = bearer
         return session
 
@@ -167,9 +168,9 @@ class Session:
     def sale(self, statement: Sequence[Offer], offer: Offer, asked: Request, text: str, among: int = 0) -> Sale:
         """The sale of a question of a statement: its price, and who pays."""
         question = text + weights_comment(asked)
-        sale = Sale(offer.events, self.analyst, question, offer.version, offer.key, offer.tables, self._request)
+        sale = Sale(offer.events, self.analyst, question, offer.version, offer.key, offer.tables, self.request)
         stated = stated_in(statement) if self.data.ledger.caps.is_limited(self.analyst) else None
-        sale = replace(sale, charge=offer.charge, among=among, resumes=self._resumes, stated=stated)
+        sale = replace(sale, charge=offer.charge, among=among, resumes=self.resumes, stated=stated)
         if self._bearer is not None:
             sale = replace(sale, bearer=replace(self._bearer, asked=tuple(quote.epsilon for quote in offer.quotes)))
         return sale
@@ -276,10 +277,10 @@ class Session:
         """The answer to SQL with `:last`, up to a period: one more measurement for each that was not read before."""
         from tacit.release.stream import asked_for, stream_answer
 
-        return stream_answer(self, asked_for(question, through, horizon, budget), self._resumes)
+        return stream_answer(self, asked_for(question, through, horizon, budget), lambda of, *more: self.sale([of], of, *more))
 
     @one_exit
-    def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> str:
+    def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> Explained:
         """The price of a stream for each period and for a whole person, and its errors. Spends nothing and reads no rows."""
         from tacit.release.stream import asked_for, explanation
 
@@ -443,17 +444,16 @@ class Session:
 class DataSet(Opened):
     """A catalog with its prepared data and its ledger, and the sessions of its analysts."""
 
-    def propose_bounds(self, column: str, epsilon: Number, *, analyst: str | None = None) -> BoundsProposal:
+    def propose_bounds(self, column: str, epsilon: Number, *, analyst: str | None = None, periods: str = "") -> BoundsProposal:
         """Bounds of `table.column`, proposed privately for the data owner; spends epsilon, also where none are found.
 
-        `analyst` is whose budget pays; required if the catalog declares several.
+        `analyst` is whose budget pays; required if the catalog declares several. `periods` names those that are read and pay.
         """
         from tacit.query.price.price import request
         from tacit.release.bounds import propose_bounds
 
-        budget = request(epsilon, 0).epsilon or 0
-        paying = Sale((), self.session(analyst).analyst, "", self.source_version)
-        return propose_bounds(self.source_till, self.catalog, text_of(column, "column"), budget, paying)
+        paying, budget = Sale((), self.session(analyst).analyst, "", self.source_version), request(epsilon, 0).epsilon or 0
+        return propose_bounds(self.source_till, self.as_prepared, text_of(column, "column"), budget, paying, periods or None)
 
     def certified(self, entry: int, analyst: str, quote: Quote | None = None, sold: Sold[Any] | None = None) -> Certificate:
         """The certificate of an analyst's entry; `quote` is what was run, where it is known, and `sold` what was released."""

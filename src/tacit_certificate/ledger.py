@@ -13,10 +13,7 @@ from tacit_certificate.orders import Cap
 from tacit_certificate.periods import InPeriods
 from tacit_certificate.price import NOTHING, Cost, cost, sums
 
-KINDS = (
-    *("begin", "answer", "failure", "units", "resume", "note", "format", "order", "late", "decision", "budget"),
-    *("spend", "recall", "adopt"),
-)
+KINDS = "begin answer failure units resume note format order late decision budget spend recall adopt"
 
 
 @dataclass
@@ -69,7 +66,7 @@ class Chain:
         number, kind, price = len(self.texts), entry["kind"], sums(entry["price"])
         follows = (entry["ledger"], entry["number"], entry["previous"]) == (self.ledger, number, self.hashes[number])
         refuse(not follows, f"entry {number} does not follow the one before it")
-        refuse(kind not in KINDS or (kind == "begin") != (number == 0), f"entry {number} has no place here: {str(kind)[:20]}")
+        refuse(kind not in KINDS.split() or (kind == "begin") != (number == 0), f"entry {number} is misplaced: {str(kind)[:20]}")
         self.texts.append(text)
         self.hashes.append(digest(text))
         split, relation = entry.get("split", "1/2"), entry["price"]["neighbours"]
@@ -82,8 +79,7 @@ class Chain:
         right = told == counts or (kind == "adopt" and told >= counts)
         refuse(not right, f"the counts of questions and failures after entry {number} are wrong")
         self.counts = told
-        if kind == "answer":
-            self.answers[entry["about"]] = entry["answer"]
+        self.answers |= {entry["about"]: entry["answer"]} if kind == "answer" else {}
 
     def _sums(self, number: int, entry: Node, kind: str, price: Cost) -> None:
         """The price is at least what the event costs, the sums are those before and the price, and the cap holds."""

@@ -100,7 +100,7 @@ def test_the_ledger_keeps_noisy_numbers_alone(tmp_path, silent):
 # --- lost numbers --------------------------------------------------------------------------------------------------------------
 
 
-def _lose(data: DataSet, monkeypatch: pytest.MonkeyPatch, through: str) -> None:
+def _lose(data: DataSet, monkeypatch: pytest.MonkeyPatch, through: str, request: str = "") -> None:
     """Spend, and lose the number: the process dies, and its lease ends."""
 
     class Killed(BaseException):
@@ -109,7 +109,7 @@ def _lose(data: DataSet, monkeypatch: pytest.MonkeyPatch, through: str) -> None:
     usual = Ledger.answered
     monkeypatch.setattr(Ledger, "answered", lambda *_: (_ for _ in ()).throw(Killed()))
     with pytest.raises(Killed):
-        data.session().stream(COUNT, through=through, **BUDGET)
+        data.session().for_request(request, resumes=bool(request)).stream(COUNT, through=through, **BUDGET)
     monkeypatch.setattr(Ledger, "answered", usual)
     monkeypatch.setattr(selling, "is_leased", lambda *_: False)
 
@@ -129,7 +129,7 @@ def test_a_key_is_paid_for_once(tmp_path, monkeypatch):
     with clinic(tmp_path) as data:
         data.session().stream(COUNT, through="2025-01", **BUDGET)
         _lose(data, monkeypatch, "2025-02")
-        monkeypatch.setattr(Ledger, "is_lost", lambda *_: False)
+        monkeypatch.setattr(Ledger, "lost", lambda *_: None)
         with pytest.raises(NotAllowed, match="its number was lost"):
             data.session().stream(COUNT, through="2025-02", **BUDGET)
         assert len(paid(data)) == 2
@@ -137,8 +137,58 @@ def test_a_key_is_paid_for_once(tmp_path, monkeypatch):
 
 def test_a_run_that_resumes_pays_nothing_again(tmp_path, monkeypatch):
     with clinic(tmp_path) as data:
-        _lose(data, monkeypatch, "2025-01")
+        _lose(data, monkeypatch, "2025-01", "a run")
         data.session().for_request("a run", resumes=True).stream(COUNT, through="2025-02", **BUDGET)
+        assert [name for name, _ in paid(data)] == ["2025-01", "2025-02"]
+
+
+def test_a_run_does_not_take_up_what_another_request_paid_for(tmp_path, monkeypatch):
+    """That one may still be drawing its number: two numbers for one price. Lost, it is paid again, and the run ends well."""
+    with clinic(tmp_path) as data:
+        _lose(data, monkeypatch, "2025-01")
+        for _ in range(2):
+            data.session().for_request("a run", resumes=True).stream(COUNT, through="2025-02", **BUDGET)
+        assert [name for name, _ in paid(data)] == ["2025-01", "2025-01", "2025-02"]
+        drawn = [entry.number for entry in data.ledger.entries() if entry.kind == "spend"][1:]
+        assert sorted(each.entry for each in data.ledger._answers()) == drawn
+
+
+def test_the_question_names_a_stream_and_not_its_layout(tmp_path):
+    """Planted: blanks within a text made one stream of two questions."""
+    with clinic(tmp_path) as data:
+        session = data.session()
+        session.stream(COUNT, through="2025-01", **BUDGET)
+        assert session.stream(COUNT.replace(" FROM", "\n  -- all\n  FROM"), through="2025-01", **BUDGET).receipt.again
+        one = COUNT.replace("day <= :last", "day <= :last AND 'a b' = 'a b'")
+        answers = [session.stream(text, through="2025-01", **BUDGET) for text in (one, one.replace("a b", "a  b"))]
+        assert [answer.receipt.again for answer in answers] == [False, False]
+
+
+def test_another_analysts_stream_is_neither_paid_nor_moved(tmp_path):
+    """The second analyst gets the numbers of the first, pays in the own accounts alone, and moves nothing else."""
+    more = "[analysts.ana]\nepsilon = 1\ndelta = 1e-6\n[analysts.bo]\nepsilon = 1\ndelta = 1e-6\n"
+    with clinic(tmp_path, budget=more) as data:
+        first = data.session("ana").stream(COUNT, through="2025-02", **BUDGET)
+        before = data.session("ana").budget()
+        second = data.session("bo").stream(COUNT, through="2025-02", **BUDGET)
+        assert first.to_dict()["rows"] == second.to_dict()["rows"]
+        after = data.session("ana").budget()
+        assert (after["periods"], after["data_set"]["left"]) == (before["periods"], before["data_set"]["left"])
+        assert [entry.kind for entry in data.ledger.entries() if entry.kind in ("spend", "recall")] == ["spend"] * 2 + [
+            "recall"
+        ] * 2
+        third = data.session("ana").stream(COUNT, through="2025-03", **BUDGET)
+        assert third.to_dict()["rows"][:2] == first.to_dict()["rows"]
+        assert data.session("bo").stream(COUNT, through="2025-02", **BUDGET).receipt.again
+
+
+def test_a_process_of_its_own_draws_the_same_measurement(tmp_path):
+    declared(tmp_path, CLINIC)
+    with tacit.open(tmp_path / "tacit.toml") as data:
+        data.prepare(yes=True, through="2025-04", reason="a test")
+        data.begin_scratch("a test")
+        answer = data.session().stream(COUNT, through="2025-02", **BUDGET)
+        assert data.session().stream(COUNT, through="2025-02", **BUDGET).to_dict()["rows"] == answer.to_dict()["rows"]
         assert [name for name, _ in paid(data)] == ["2025-01", "2025-02"]
 
 
@@ -190,7 +240,7 @@ def test_a_period_that_cannot_pay_is_refused_before_anything_is_read(tmp_path):
         (COUNT.replace("COUNT(*) AS n", "AVG(cost) AS n"), {}, "one COUNT or SUM for each period"),
         (COUNT.replace("day <= :last", "day <= :last AND day >= DATE '2025-02-01' AND day <> DATE '2025-03-01'"), {}, None),
         (COUNT, {"horizon": 3}, "ends after 3 periods"),
-        (COUNT, {"delta": 0}, "give epsilon= and delta="),
+        (COUNT, {"delta": 0}, "needs epsilon and delta"),
         (COUNT, {"horizon": 1}, "horizon"),
         (COUNT, {"through": "2025-07"}, "consecutive periods up to"),
     ],
@@ -209,6 +259,21 @@ def test_what_is_not_a_stream_is_said(tmp_path, text, more, what):
 def test_the_price_is_said_before(tmp_path):
     with clinic(tmp_path) as data:
         told = data.session().explain_stream(COUNT, through="2025-02", **{**BUDGET, "horizon": 120})
-        assert "for all 120 measurements" in told
-        assert "price for a person with rows in each of 120 periods" in told
+        assert "for all 120 measurements" in str(told)
+        assert "price for a person with rows in each of 120 periods" in str(told)
+        assert round(float(told.rho_lifetime / (120 * told.stream.rho))) == 33
+        last = told.to_dict()["errors"][-1]
+        assert last["periods"] == 120
+        assert 0.18 < last["half_width"] / last["added_up"] < 0.24
         assert paid(data) == []
+
+
+def test_errors_said_before_are_those_of_the_answer(tmp_path):
+    sums = COUNT.replace("COUNT(*)", "SUM(cost)")
+    with clinic(tmp_path) as data:
+        for text in (COUNT, sums):
+            told = data.session().explain_stream(text, through="2025-02", **BUDGET)
+            rows = data.session().stream(text, through="2025-04", **BUDGET).to_dict()["rows"]
+            for periods, width, _ in told.half_widths([1, 4]):
+                total = rows[periods - 1]["total"]
+                assert (total["high"] - total["low"]) / 2 == pytest.approx(width, abs=1)

@@ -35,6 +35,8 @@ COUNT = "SELECT COUNT(*) AS n FROM visits"
 GIVEN: dict[str, dict[str, Any]] = {
     "ask": {"sql": "SELECT ward FROM wards"},
     "explain": {"sql": COUNT, "epsilon": "0.1"},
+    "stream": {"sql": COUNT, "through": "2025-02", "horizon": 12, "epsilon": "0.1", "delta": "1e-9"},
+    "explain_stream": {"sql": COUNT, "through": "2025-02", "horizon": 12, "epsilon": "0.1", "delta": "1e-9"},
     "answer": {"entry": 999},
     "add_account": {"name": "dan", "role": "auditor"},
     "add_token": {"name": "dan"},

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacit import errors
-from tacit.doors.exact_form import MEDIA, answer_from, answers_from, check_answer, exact_number, is_list, is_plain, is_text
+from tacit.doors.exact_form import MEDIA, answer_from, answers_from, check_answer, exact_number, is_list, table_from
 from tacit.errors import InvalidInput, InvalidToken, Refused, StoreUnusable, TacitError
 from tacit.mechanisms.noise import bits
 from tacit.privacy.arguments import truth_of, whole_of
@@ -35,7 +35,7 @@ from tacit.release.certificates.certificate import Certificate, certificate_from
 if TYPE_CHECKING:
     from tacit.query.language.frame import Frame
     from tacit.query.language.nodes import Parameters
-    from tacit.query.price.explanation import AtBudget, Explanation
+    from tacit.query.price.explanation import AtBudget, Explanation, StreamPrice
     from tacit.release.answers import Answers
 
 Made = TypeVar("Made")
@@ -132,10 +132,8 @@ class Remote:
     def ask(self, questions: str | Sequence[str], *, params: Parameters = None, tidy: bool = False, **more: Any) -> Answers:
         """The answers to several questions at one price: one entry of the ledger, all of them or none; sent under one key."""
         groups = more.pop("groups", None)
-        asked = {
-            **_request([questions] if isinstance(questions, str) else questions, params, more),
-            **({} if groups is None else {"groups": groups}),
-        }
+        asked = _request([questions] if isinstance(questions, str) else questions, params, more)
+        asked |= {} if groups is None else {"groups": groups}
         headers = {"Accept": MEDIA, "Idempotency-Key": bits.random_bytes(24).hex()}
         answers = self._answers_from(self._send("POST", "/v1/questions", asked, headers))
         return answers.tidy() if truth_of(tidy, "tidy") else answers
@@ -154,6 +152,19 @@ class Remote:
         asked |= {} if epsilons is None else {"epsilons": [decimal_text(exact(each, "epsilons")) for each in epsilons]}
         asked |= {} if group_rows is None else {"group_rows": group_rows}
         return _explanation_from(_read(self._send("POST", "/v1/explain", asked)))
+
+    def stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> Answer:
+        """The answer to SQL with `:last`, up to a period: each period pays once, and what was read before is free."""
+        headers = {"Accept": MEDIA, "Idempotency-Key": bits.random_bytes(24).hex()}
+        asked = {**_request(question, None, budget), "through": through, "horizon": horizon}
+        return self._answer_from(self._send("POST", "/v1/streams", asked, headers))
+
+    def explain_stream(self, question: str, *, through: str, horizon: int, **budget: Any) -> StreamPrice:
+        """The price of a stream for each period and for a whole person, and its errors. Spends nothing."""
+        asked = {**_request(question, None, budget), "through": through, "horizon": horizon}
+        from tacit.query.price.explanation import StreamPrice
+
+        return StreamPrice(_read(self._send("POST", "/v1/streams/explain", asked)))
 
     def answer(self, entry: int) -> Answer | Answers:
         """An answer that was paid for, or the answers to a list, by the entry in the ledger."""
@@ -195,7 +206,7 @@ class Remote:
         """The declarations of each table: columns, units and limits."""
         known = self.catalog()
         with _in_words():
-            return [_table(table) for table in known["tables"]]
+            return [table_from(table) for table in known["tables"]]
 
     def table(self, name: str) -> Frame[Answer]:
         """The same queries built step by step in Python: where, join, group_by, agg, then release; sent as SQL."""
@@ -372,22 +383,6 @@ def _explanation_from(content: Mapping[str, Any]) -> Explanation:
             charged=tuple(_known(Charged, each) for each in content.get("charged", ())),
             rung=_whole_or_none(content.get("rung_ms")),
         )
-
-
-def _table(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The declarations of a table, in the types that readers rely on."""
-    unit, columns = told.get("unit"), told["columns"]
-    named = [told["name"], *(part for column in columns for part in (column["name"], column["kind"]))]
-    named += [] if unit is None else [unit["column"], *(unit["references"] or ())]
-    bounds = [part for column in columns for part in column["bounds"] or ()]
-    pairs = all(column["bounds"] is None or len(column["bounds"]) == 2 for column in columns)
-    steps = [column["step"] for column in columns if column["step"] is not None]
-    values = [value for column in columns for value in column["values"] or ()]
-    if not pairs or not all(map(is_text, (*named, *bounds, *steps))) or not all(map(is_plain, values)):
-        raise TypeError("not a table")
-    if unit is not None and unit["references"] is not None and len(unit["references"]) != 2:
-        raise TypeError("not a unit")
-    return dict(told)
 
 
 def _at_budget(content: Mapping[str, Any]) -> AtBudget:

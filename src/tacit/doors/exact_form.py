@@ -110,3 +110,19 @@ def is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return len(value) == 1 and all(isinstance(part, str) and DECIMAL.fullmatch(part) for part in value.values())
     return value is None or isinstance(value, str | int | float)
+
+
+def table_from(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The declarations of a table, in the types that readers rely on."""
+    unit, columns = told.get("unit"), told["columns"]
+    named = [told["name"], *(part for column in columns for part in (column["name"], column["kind"]))]
+    named += [] if unit is None else [unit["column"], *(unit["references"] or ())]
+    bounds = [part for column in columns for part in column["bounds"] or ()]
+    pairs = all(column["bounds"] is None or len(column["bounds"]) == 2 for column in columns)
+    steps = [column["step"] for column in columns if column["step"] is not None]
+    values = [value for column in columns for value in column["values"] or ()]
+    if not pairs or not all(map(is_text, (*named, *bounds, *steps))) or not all(map(is_plain, values)):
+        raise TypeError("not a table")
+    if unit is not None and unit["references"] is not None and len(unit["references"]) != 2:
+        raise TypeError("not a unit")
+    return dict(told)

@@ -33,6 +33,7 @@ from tacit.query.plan import Column as Stored
 from tacit.query.price.price import UNIT
 from tacit.release.answer import Receipt
 from tacit.release.once import Form, Till, once
+from tacit.release.reads import Reads, reads_of
 
 STEP = Fraction(1, 10**6)
 MOST_ROWS = 2**33  # so that no size stops it after the spend
@@ -71,25 +72,32 @@ class BoundsProposal:
             "price": {"epsilon": as_text(self.receipt.epsilon), "delta": "0"},
             "left": None if left is None else {"epsilon": as_text(left)},
             "entry": self.receipt.entry,
+            **({"periods": self.receipt.periods} if self.receipt.periods else {}),
             "again": self.receipt.again,
         }
 
 
-def propose_bounds(till: Till, catalog: Catalog, named: str, epsilon: Number, paying: Sale) -> BoundsProposal:
+def propose_bounds(
+    till: Till, catalog: Catalog, named: str, epsilon: Number, paying: Sale, periods: str | None = None
+) -> BoundsProposal:
     """The proposed bounds of `table.column`; spends epsilon of the data set before a row of the source is read.
 
-    `paying` says who pays, and under which version. The same proposal of the same files is not paid for again.
+    `paying` says who pays, and under which version. The same proposal of the same files is not paid for again. Where the budget is
+    one of each period, all that have begun are read and pay, or those of `periods`.
     """
     table, column = _named_column(catalog, named)
+    reads = reads_of(catalog, table, paying.data_version, periods)
     staged = _catalog_of(catalog, table, column)
     check_sources(staged)
     budget = exact(epsilon)
     own = budget / 2 if catalog.change == "change-one" else budget  # an event for add/remove counts twice there
     proposing = ProposedBounds(table.max_rows, own, UNIT)
-    key, what = _key_of(staged, (table.name, column, as_text(budget), paying.data_version)), f"bounds of {table.name}.{column}"
-    sale = replace(paying, offers=(proposing.event,), question=what, key=key, tables=(table.name,))
-    sold = once(till, sale, lambda granted: proposing.release(_counts(staged, table, column)), KEPT)
+    asked, what = (table.name, column, as_text(budget), reads.key), f"bounds of {table.name}.{column}"
+    sale = replace(paying, offers=(proposing.event,), question=what, key=_key_of(staged, asked), tables=(table.name,))
+    sale = replace(sale, charge=reads.charge(sale.offers))
+    sold = once(till, sale, lambda granted: proposing.release(_counts(staged, table, column, reads)), KEPT)
     receipt = Receipt(budget, Fraction(0), sold.left.epsilon, sold.left.delta, sold.entry, paying.data_version, sold.repeated)
+    receipt = replace(receipt, periods=reads.words)
     return BoundsProposal(table.name, column, sold.value, table.max_rows, proposing.threshold, receipt)
 
 
@@ -130,26 +138,26 @@ def _named_column(catalog: Catalog, named: str) -> tuple[Table, str]:
     return table, column
 
 
-def _counts(staged: Catalog, table: Table, column: str) -> Sealed[Any]:
+def _counts(staged: Catalog, table: Table, column: str, reads: Reads) -> Sealed[Any]:
     """The exact counts of all bins, sealed, from a store of its own.
 
     A file that is not what the catalog declares stops it, as it stops `tacit prepare`: if it were read in another way instead, one
     row would change how all others are read.
     """
     try:
-        return _counted(staged, table, column)
+        return _counted(staged, table, column, reads)
     finally:
         with suppress(OSError):
             shutil.rmtree(staged.store_folder)
 
 
-def _counted(staged: Catalog, table: Table, column: str) -> Sealed[Any]:
+def _counted(staged: Catalog, table: Table, column: str, reads: Reads) -> Sealed[Any]:
     version = prepare(staged, mark=LedgerMark()).version
     engine = engine_for(staged, version)
     try:
         own = staged.tables[table.name]
         key = Key(column, Term(_bin(own.columns[column]), NumberType(Fraction(1))))
-        (moment,) = engine.run(Group(Bound(Scan(own), own.max_rows), (key,), (Moment("rows"),))).moments
+        (moment,) = reads.engine(engine).run(Group(Bound(Scan(own), own.max_rows), (key,), (Moment("rows"),))).moments
         assert isinstance(moment, Sealed)  # noqa: S101  # a number of rows is not a list
         return moment
     finally:
@@ -159,15 +167,15 @@ def _counted(staged: Catalog, table: Table, column: str) -> Sealed[Any]:
 def _catalog_of(catalog: Catalog, table: Table, column: str) -> Catalog:
     """The catalog with this column alone, and the tables that lead to its units; its store is a folder of its own."""
     numbers = Column(column, "number", (-LARGEST, LARGEST), STEP, nulls="drop", notation=table.columns[column].notation)
-    keys = {name: each for name, each in table.columns.items() if each.kind == "key"}
+    keys = {name: each for name, each in table.columns.items() if each.kind == "key" or name == table.period}
     tables = {table.name: replace(table, columns={**keys, column: numbers}, rows_at_most=MOST_ROWS)}
     for link in links(catalog, table):
-        own = {name: each for name, each in link.table.columns.items() if each.kind == "key"}
+        own = {name: each for name, each in link.table.columns.items() if each.kind == "key" or name == link.table.period}
         tables[link.table.name] = replace(link.table, columns=own, rows_at_most=MOST_ROWS)
     if table.unit is not None and table.unit.references is not None:
         for name, each in catalog.tables.items():  # the tables that a reference names, also where the value itself is the unit
             if name not in tables and not each.public:
-                kept = {key: one for key, one in each.columns.items() if one.kind == "key"}
+                kept = {key: one for key, one in each.columns.items() if one.kind == "key" or key == each.period}
                 tables[name] = replace(each, columns=kept, rows_at_most=MOST_ROWS)
     place = catalog.kept / f"bounds-{bits.random_bytes(8).hex()}"
     return replace(catalog, tables=tables, store_path=str(place), store_engine="duckdb", store_master=None, store_cores=None)

@@ -56,6 +56,7 @@ class Picture:
     answer: Answer
     numbers: tuple[Column, ...]
     title: str | None = None
+    words: str | None = None  # below the title, in place of the conditions of the question
 
     def svg(self) -> str:
         """The picture as a self-contained SVG."""
@@ -75,10 +76,15 @@ class Picture:
 
 def chart(answer: Answer, path: str | Path | None = None, column: str | None = None, title: str | None = None) -> Picture:
     """The picture of all numbers of the answer, or of one; saved as .svg, .png or .html if a path is given."""
-    picture = Picture(answer, _numbers(answer, column), title)
+    picture = picture_under(answer, title, column=column)
     if path is not None:
         picture.save(path)
     return picture
+
+
+def picture_under(answer: Answer, title: str | None, words: str | None = None, column: str | None = None) -> Picture:
+    """The picture under a title, and with words below it in place of the conditions of the question."""
+    return Picture(answer, _numbers(answer, column), title, words)
 
 
 def save_drawing(drawing: Drawing, path: str | Path) -> Path:
@@ -217,7 +223,7 @@ def _notes(picture: Picture, shown: list[int], panels: tuple[Panel, ...], along:
     from tacit.query.language.sql import about
 
     answer = picture.answer
-    said = about(answer.asked) if answer.asked else ""
+    said = picture.words if picture.words is not None else about(answer.asked) if answer.asked else ""
     notes = [in_columns(for_title(said), 6 * WIDEST_NAME)] if said else []
     missing = any(len(panel.marks) < len(shown) for panel in panels)
     left_out = len(answer) - len(shown)

@@ -43,10 +43,11 @@ Observer = Callable[[Quote, Exact, Noisy], None]
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """A question that was paid for: its text as the ledger records it, and the number of its entry."""
+    """A question that was paid for: its text as the ledger records it, and the number of its entry; of a stream, its horizon."""
 
     text: str
     entry: int
+    horizon: int | None = None
 
 
 class Runner(Protocol):

@@ -17,6 +17,7 @@ from tacit.privacy.catalog import Budget
 from tacit.privacy.periods import Per
 from tacit.privacy.rounding import decimal_text
 from tacit.release.answer import Answer, Column, cell_text, heading
+from tacit.release.axes import is_date
 from tacit.release.certificates.certificate import Certificate
 from tacit.untrusted import for_html, prose_for_html
 
@@ -146,4 +147,6 @@ def table_html(answer: Answer) -> str:
 
 
 def _kind(column: Column) -> str:
-    return "number" if column.is_number else "key"
+    if column.is_number:
+        return "number"
+    return "key date" if any(is_date(value) for value in column.values[:1]) else "key"

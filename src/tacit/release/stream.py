@@ -9,41 +9,45 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from tacit.accounting.composition import cost_under
 from tacit.accounting.ledger.by_period import Charge
-from tacit.accounting.ledger.selling import Sale
+from tacit.accounting.ledger.selling import Bearer, Granted, Sale
 from tacit.errors import InvalidInput, NotAllowed
+from tacit.mechanisms.gaussian import Gaussian
 from tacit.mechanisms.running import MOST_PERIODS
 from tacit.mechanisms.stream import Measurement, Stream
 from tacit.privacy.arguments import text_of, whole_of
-from tacit.privacy.periods import Calendar, named
+from tacit.privacy.periods import EPOCH, Calendar, named
+from tacit.privacy.rounding import decimal_text
+from tacit.query.intervals.aggregates import weights_of
 from tacit.query.intervals.bands import Noisy
 from tacit.query.language.nodes import given
-from tacit.query.language.sql import pointing, read
+from tacit.query.language.sql import check_text, pointing, read
 from tacit.query.language.syntax import Select
 from tacit.query.language.writer import written
 from tacit.query.offers import Offer, offered
-from tacit.query.periods import periods_of_group
-from tacit.query.plan import DateType
-from tacit.query.price.price import calibrate_rho
+from tacit.query.price.explanation import StreamPrice
 from tacit.query.price.quote import UNIT, Quote, Request, request_of
-from tacit.query.price.stability import l1_sensitivity
-from tacit.query.question import domain, private, size
+from tacit.query.price.stream import measurement_of, stream_of
+from tacit.query.question import domain
 from tacit.query.trees import canonical_text
 from tacit.release.answer import Answer, Receipt
 from tacit.release.noisy import Paid
 from tacit.release.once import Form, Sold, once
 from tacit.release.tabulate import answer
+
+if TYPE_CHECKING:
+    from tacit.accounting.ledger.ledger import Ledger
 
 NOTE = "running totals of a stream; a period paid for all measurements up to the horizon of {horizon} when it was first read"
 KEPT: Form[list[int]] = Form(lambda numbers: json.dumps({"stream": numbers}), lambda text: list(json.loads(text)["stream"]))
@@ -57,6 +61,9 @@ class Asking(Protocol):
     analyst: str
 
 
+Selling = Callable[[Offer, Request, str], Sale]  # of a session: who pays for a question, and for which request of a door
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A stream as it is asked for: the text with `:last`, the last period that is read, the horizon and the price of a period."""
@@ -66,10 +73,17 @@ class Asked:
     horizon: int
     request: Request
 
+    def at(self, last: date) -> Select:
+        """The question with its last day."""
+        statement = read(self.text, given({LAST: last}, last)).statement
+        if not isinstance(statement, Select):
+            raise InvalidInput("a stream needs a SELECT with :last, the last day that it reads")
+        return statement
+
     @property
     def words(self) -> str:
-        """The text, however it is laid out."""
-        return " ".join(self.text.split())
+        """The question, however its text is laid out."""
+        return written(self.at(EPOCH))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +108,14 @@ class Place:
 
 def asked_for(text: str, through: str, horizon: int, budget: Mapping[str, Any]) -> Asked:
     """The request, checked: a stream has a price in epsilon and delta, since its noise is Gaussian."""
+    if budget.get("epsilon") is None or not budget.get("delta"):
+        raise InvalidInput("a stream needs epsilon and delta, the price of each period: its noise is Gaussian", argument="delta")
     wanted = request_of((), dict(budget))
-    if wanted.epsilon is None or not wanted.delta:
-        raise InvalidInput("a stream has Gaussian noise: give epsilon= and delta=, the price of each period", argument="delta")
     most = whole_of(horizon, "horizon", 2, MOST_PERIODS)
-    return Asked(text_of(text, "question"), text_of(through, "through"), most, wanted)
+    return Asked(check_text(text), text_of(through, "through"), most, wanted)
 
 
-def stream_answer(session: Asking, asked: Asked, resumes: bool = False) -> Answer:
+def stream_answer(session: Asking, asked: Asked, selling: Selling) -> Answer:
     """The answer up to the last period; measurements that are kept cost nothing, and missing ones are paid for in their order."""
     data = session.data
     data.refresh()
@@ -110,40 +124,85 @@ def stream_answer(session: Asking, asked: Asked, resumes: bool = False) -> Answe
         count = place.calendar.numbered(asked.through) - place.first + 1
         data.runner.start()
         try:
-            bought = [_measurement(session, place, at, resumes) for at in range(count)]
+            sale = selling(offer, asked.request, "")
+            bought = [_measurement(session, place, at, sale) for at in range(count)]
         finally:
             data.runner.free()
     return _tabulated(session, place, offer, bought)
 
 
-def explanation(session: Asking, asked: Asked) -> str:
-    """The price of a stream in every period and for a whole person, and its errors, in lines. Spends nothing, reads no rows."""
-    place, _ = _place_of(session, asked)
-    stream, horizon = place.stream, place.stream.horizon
-    lifetime = sum((cost_under(stream.lifetime(at), UNIT).rho for at in range(horizon)), start=Fraction(0))
-    whole, alone = stream.running(horizon), float(stream.most) / (2 * float(stream.rho)) ** 0.5
-    lines = [
-        f"stream of {horizon} periods from {place.calendar.name(place.first)} on, each measured with all periods before it",
-        f"price: rho {float(stream.rho):.4g} in each period, paid when it is first read, for all {horizon} measurements",
-        f"price for a person with rows in each of {horizon} periods: rho {float(lifetime):.4g}, paid measurement by measurement; "
-        f"independent answers cost rho {float(horizon * stream.rho):.4g}",
-    ]
-    for periods in dict.fromkeys(each for each in (1, 3, 12, 36, horizon) if each <= horizon):
-        (deviation,) = whole.deviations([(0, periods)])
-        lines.append(f"total of {periods}: deviation {deviation:.3g}; of independent answers added up {alone * periods**0.5:.3g}")
-    return "\n".join(lines)
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A stream in advance: the price of each period, that of a person in all of them, and the errors of its running totals.
+
+    `errors` has, for some numbers of periods, the half width of the interval of their total, and that of as many independent
+    answers at the same price added up.
+    """
+
+    calendar: Calendar
+    first: int
+    stream: Stream
+    epsilon: Fraction
+    delta: Fraction
+    confidence: Fraction
+    unit: float
+
+    @property
+    def rho_lifetime(self) -> Fraction:
+        """The price of all measurements for a person with rows in every period."""
+        return sum((self.rho_of_person(at) for at in range(self.stream.horizon)), start=Fraction(0))
+
+    def rho_of_person(self, at: int) -> Fraction:
+        """The price of measurement `at`, counted from 0, for a person with rows in every period so far."""
+        return cost_under(self.stream.lifetime(at), UNIT).rho
+
+    def half_widths(self, periods: Sequence[int]) -> list[tuple[int, float, float]]:
+        """For each number of periods the half width of their total, and of independent answers added up."""
+        missed = 1 - self.confidence
+        widths = self.stream.running(self.stream.horizon).widths([(0, each) for each in periods], missed)
+        alone = Gaussian(self.stream.most, self.stream.rho, 1, 1, True, self.stream.neighbours)
+        one = float(alone.interval(self.confidence).above)
+        found = zip(periods, widths, strict=True)
+        return [(each, self.unit * float(width), self.unit * one * each**0.5) for each, width in found]
+
+    @property
+    def errors(self) -> list[tuple[int, float, float]]:
+        """The half widths of totals early, in between and at the end."""
+        horizon = self.stream.horizon
+        return self.half_widths(list(dict.fromkeys(each for each in (1, 3, 12, 36, horizon) if each <= horizon)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values; budgets are exact texts."""
+        stream = self.stream
+        return {
+            "first": self.calendar.name(self.first), "horizon": stream.horizon, "per": self.calendar.text,
+            "price": {"epsilon": decimal_text(self.epsilon), "delta": decimal_text(self.delta)}, "rho": float(stream.rho),
+            "rho_lifetime": float(self.rho_lifetime), "rho_lifetime_of_independent": float(stream.horizon * stream.rho),
+            "confidence": float(self.confidence),
+            "errors": [{"periods": each, "half_width": width, "added_up": alone} for each, width, alone in self.errors],
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return str(StreamPrice(self.to_dict()))
+
+
+def explanation(session: Asking, asked: Asked) -> Explained:
+    """The price of a stream in every period and for a whole person, and its errors. Spends nothing, reads no rows."""
+    with pointing(asked.text):
+        place, offer = _place_of(session, asked)
+    question, wanted = offer.quotes[0].question, asked.request
+    (unit,) = weights_of(question.calls[0], question.calls) or (Fraction(1),)
+    paid = wanted.epsilon or Fraction(0), wanted.delta
+    return Explained(place.calendar, place.first, place.stream, *paid, wanted.confidence, float(unit))
 
 
 # --- the question at a period --------------------------------------------------------------------------------------------------
 
 
-def _offer(session: Asking, asked: Asked, last: date) -> tuple[Offer, str]:
+def _offer(session: Asking, asked: Asked, last: date) -> Offer:
     """The question with its last day, priced as any other."""
-    statement = read(asked.text, given({LAST: last}, last)).statement
-    if not isinstance(statement, Select):
-        raise InvalidInput("a stream needs a SELECT with :last, the last day that it reads")
     data = session.data
-    return offered(statement, asked.request, data.as_prepared, data.public, data.version), written(statement)
+    return offered(asked.at(last), asked.request, data.as_prepared, data.public, data.version)
 
 
 def _place_of(session: Asking, asked: Asked) -> tuple[Place, Offer]:
@@ -157,7 +216,7 @@ def _place_of(session: Asking, asked: Asked) -> tuple[Place, Offer]:
     if ":last" not in asked.text:
         raise InvalidInput("a stream needs :last in its conditions, the last day that it reads; add AND day <= :last")
     last = per.calendar.numbered(asked.through)
-    offer, _ = _offer(session, asked, per.calendar.last_day(last))
+    offer = _offer(session, asked, per.calendar.last_day(last))
     runs = () if offer.charge is None else offer.charge.runs
     if len(runs) != 1 or runs[0][1] != last:
         where = named(runs, per.calendar) or "no period"
@@ -166,73 +225,62 @@ def _place_of(session: Asking, asked: Asked) -> tuple[Place, Offer]:
             remedy="write WHERE day >= DATE '...' AND day <= :last, and begin the period with tacit prepare --through",
         )
     first, count = runs[0][0], last - runs[0][0] + 1
-    quote = _sum_of(offer, count)
-    (at,) = _series(quote, count)
-    sizes = [size(key) for key in quote.question.group.keys]
-    before, after = (int(np.prod(part, dtype=object)) for part in (sizes[:at], sizes[at + 1 :]))
-    rho = calibrate_rho(asked.request.epsilon or Fraction(0), asked.request.delta)
-    stream = Stream(l1_sensitivity(quote.sums[0].moment, quote.reach), asked.horizon, rho, before, after, quote.reach.neighbours)
-    if count > asked.horizon:
-        raise NotAllowed(
-            f"the stream ends after {asked.horizon} periods, and this is number {count}", remedy="declare another stream"
-        )
-    return Place(asked, per.calendar, first, stream), offer
-
-
-def _sum_of(offer: Offer, count: int) -> Quote:
-    """The quote of a question with one sum for each period, of public groups; refused else."""
-    quote = offer.quotes[0]
-    alone = not (quote.beside or quote.below or quote.ranks or quote.modes or quote.workloads or quote.margins or quote.shared)
-    if not alone or len(quote.sums) != 1 or private(quote.question) or len(_series(quote, count)) != 1:
-        raise NotAllowed(
-            "a stream has one COUNT or SUM for each period: GROUP BY the period, and public keys if any",
-            remedy="for example SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n ... GROUP BY month",
-        )
-    return quote
-
-
-def _series(quote: Quote, count: int) -> list[int]:
-    """The keys with one value for each period, which alone says the period of a row."""
-    group = quote.question.group
-    dates = [at for at, key in enumerate(group.keys) if isinstance(key.term.type, DateType) and size(key) == count]
-    return [at for at in dates if periods_of_group(replace(group, keys=(group.keys[at],))) == (count, 1)]
+    return Place(asked, per.calendar, first, stream_of(offer.quotes[0], count, asked.horizon)), offer
 
 
 # --- a measurement -------------------------------------------------------------------------------------------------------------
 
 
-def _measurement(session: Asking, place: Place, at: int, resumes: bool) -> Sold[list[int]]:
+def _measurement(session: Asking, place: Place, at: int, asked: Sale) -> Sold[list[int]]:
     """The noisy numbers of a measurement, and the entry that paid for them."""
-    data, ledger = session.data, session.data.ledger
-    offer, text = _offer(session, place.asked, place.last_day(at))
-    quote, stream = _sum_of(offer, at + 1), place.stream
-    same = l1_sensitivity(quote.sums[0].moment, quote.reach) == stream.most
-    runs = () if offer.charge is None else offer.charge.runs
-    if not same or runs != ((place.first, place.first + at),):
-        raise NotAllowed("the question reads other rows in its earlier periods", remedy="write :last in one condition alone")
-    attempt = 0
-    while not resumes and ledger.is_lost(place.key(at, attempt)):
-        attempt += 1
-    mechanism = Measurement(stream, at)
-    event = stream.again(at) if attempt else mechanism.event
-    charged = runs if attempt else ((place.first + at, place.first + at),)
-    key, whole = place.key(at, attempt), cost_under(stream.lifetime(at), UNIT)
-    sale = Sale((event,), session.analyst, text, data.version, key, offer.tables, f"stream {key}", charge=Charge(charged, (whole,)),
-                resumes=resumes, singly=True)  # fmt: skip
-    noised = replace(quote.sums[0], mechanism=mechanism)  # type: ignore[arg-type]  # a measurement has no interval: it estimates nothing
-    measured = replace(quote, sums=(noised,), stated=None)
-    till = replace(data.till, ready=partial(data.runner.open, measured.question))
+    data, stream = session.data, place.stream
+    last, text = place.first + at, written(place.asked.at(place.last_day(at)))
+    attempt = _attempt(data.ledger, place, at, asked)
+    event, runs = (stream.again(at), ((place.first, last),)) if attempt else (stream.column(at), ((last, last),))
+    key, charge = place.key(at, attempt), Charge(runs, (cost_under(stream.lifetime(at), UNIT),))
+    sale = replace(asked, offers=(event,), question=text, data_version=data.version, key=key, charge=charge, singly=True)
+    sale = replace(sale, request=asked.request or f"stream {key}", bearer=_bearer(asked))
+    quote = None if data.ledger.recalled(sale) else _quote_at(session, place, at)
+    ready = data.runner.open if quote is None else partial(data.runner.open, quote.question)
+    till = replace(data.till, ready=ready)
 
-    def run(granted: Any) -> list[int]:
-        noisy = data.runner.noisy(measured, Paid(text, granted.entry.number))
-        return mechanism.numbers(noisy.sums[quote.sums[0].place][1])
+    def run(granted: Granted) -> list[int]:
+        assert quote is not None  # noqa: S101  # nothing that was recalled runs
+        noisy = data.runner.noisy(quote, Paid(text, granted.entry.number, stream.horizon))
+        return Measurement(stream, at).numbers(noisy.sums[quote.sums[0].place][1])
 
     return once(till, sale, run, KEPT)
+
+
+def _quote_at(session: Asking, place: Place, at: int) -> Quote:
+    """The quote of a measurement; refused before it is paid for if it is not of this stream, or reads other periods."""
+    offer = _offer(session, place.asked, place.last_day(at))
+    quote, mechanism = measurement_of(offer.quotes[0], place.stream.horizon)
+    runs = () if offer.charge is None else offer.charge.runs
+    if mechanism.stream != place.stream or runs != ((place.first, place.first + at),):
+        raise NotAllowed("the question reads other rows in its earlier periods", remedy="write :last in one condition alone")
+    return quote
+
+
+def _bearer(sale: Sale) -> Bearer | None:
+    """The tokens of a sale, which are charged what is asked for the one measurement."""
+    return None if sale.bearer is None else replace(sale.bearer, asked=sale.bearer.asked[:1])
+
+
+def _attempt(ledger: Ledger, place: Place, at: int, sale: Sale) -> int:
+    """How often the numbers of a measurement were lost; a request that resumes takes up what it has paid for itself."""
+    attempt = 0
+    while (lost := ledger.lost(place.key(at, attempt))) is not None:
+        if sale.resumes and (lost.analyst, lost.details.get("request")) == (sale.analyst, sale.request):
+            break
+        attempt += 1
+    return attempt
 
 
 def _tabulated(session: Asking, place: Place, offer: Offer, bought: Sequence[Sold[list[int]]]) -> Answer:
     """The answer from what was measured, which is released already."""
     quote, entries = offer.quotes[0], tuple(sold.entry for sold in bought)
+    text = written(place.asked.at(place.last_day(len(bought) - 1)))
     numbers = np.array([sold.value for sold in bought], dtype=object)
     (part,) = quote.sums
     running = place.stream.running(len(numbers))
@@ -249,4 +297,4 @@ def _tabulated(session: Asking, place: Place, offer: Offer, bought: Sequence[Sol
         again=all(sold.repeated for sold in bought),
         periods="" if charge is None else named(charge.runs, place.calendar),
     )
-    return replace(answer(shown, noisy, receipt, [NOTE.format(horizon=place.stream.horizon)]), asked=place.asked.text)
+    return replace(answer(shown, noisy, receipt, [NOTE.format(horizon=place.stream.horizon)]), asked=text)

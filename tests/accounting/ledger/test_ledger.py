@@ -252,7 +252,7 @@ def test_there_is_no_way_back(file):
     assert public == {
         "accept_budget", "accept_units", "admits", "adopt", "answered", "belongs", "by_period", "caps", "changed_units",
         "entries", "failed", "file", "last_token", "token_left", "token_sums",
-        "hash_at", "head", "held", "identity", "is_lost", "is_paid", "left", "note", "note_public", "paid_by", "paid_entries",
+        "hash_at", "head", "held", "identity", "is_paid", "left", "lost", "note", "note_public", "paid_by", "paid_entries",
         "decide", "last_decision", "late", "policy", "requested", "require_approved",
         "reserve", "reserve_all", "resume", "recalled", "room", "seen_at", "spend", "spent", "split", "standing", "stopped",
         "under", "verify", "versions",

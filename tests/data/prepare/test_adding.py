@@ -58,6 +58,20 @@ def added(catalog: Catalog, through: str | None = None, closed: str | None = Non
     return catalog
 
 
+def test_a_file_that_the_store_was_made_from_is_not_added_again(tmp_path):
+    """Nor is a copy of it elsewhere; one with other rows is, whatever it is called."""
+    made = first(tmp_path / "clinic", Clinic(((1, 3),), ((1, "2025-01-02", 3),)))
+    before = shape(made)
+    copy = tmp_path / "visits.csv"
+    shutil.copy(made.folder / "visits.csv", copy)
+    for file in (made.folder / "visits.csv", copy):
+        assert add(made, given_files(made, [f"visits={file}"])).notes == ("skipped, since they were added before: visits.csv",)
+    assert shape(made) == before
+    write_csv(copy, HEADERS["visits"], [(1, "2025-01-03", 4)])
+    assert add(made, given_files(made, [f"visits={copy}"])).notes == ()
+    assert shape(made) != before
+
+
 def held(catalog: Catalog, tables: Sequence[str] = TABLES) -> dict[int, dict[str, Counter]]:
     """The stored rows of each unit's code, by table, as a question reads them."""
     units: dict[int, dict[str, Counter]] = {}

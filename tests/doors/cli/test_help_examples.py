@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from by_month import Clinic, declared
 from pages import ROOT
 from tacit.data.prepare import prepare
 from tacit.doors.cli import app
@@ -109,10 +110,30 @@ def small(monkeypatch):
     monkeypatch.setattr(plants, "cases", lambda plant=None: everything()[-1:])
 
 
-FRESH = ("prepare", "ledger begin", "ledger units", "synthesize tables")  # without a ledger, or with another catalog
+FRESH = ("stream", "prepare", "ledger begin", "ledger units", "synthesize tables")  # without a ledger, or with another catalog
+
+
+STREAM = (
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY month) AS total "
+    "FROM visits WHERE day <= :last GROUP BY month"
+)
+
+
+def by_month(place: Path) -> Path:
+    """A clinic whose budget is one of each month, with the question of a stream."""
+    declared(place, Clinic(((1, 1),), ((1, "2026-01-02", 1),), ()))
+    catalog = place / "tacit.toml"
+    catalog.write_text(catalog.read_text("utf-8").replace("2025-", "2026-"), "utf-8")
+    (place / "totals.sql").write_text(f"{STREAM}\n", "utf-8")
+    with open_data(catalog) as data:
+        data.prepare(yes=True, through="2026-04", reason="the examples of the help")
+        data.begin_scratch("the examples of the help")
+    return place
 
 
 def fresh(name: str, place: Path) -> Path:
+    if name == "stream":
+        return by_month(place)
     catalog = hospital.build(place)
     if name == "ledger units":
         with open_data(catalog) as data:

@@ -73,6 +73,6 @@ def test_an_embedded_engine_is_asked_without_a_thread(engine: str, shown: list[s
 
     monkeypatch.setattr(ask, "opened", lambda catalog, analyst: SimpleNamespace(data=Data()))
     monkeypatch.setattr(ask, "clock", lambda what: clocks.append(what) or nullcontext())
-    with ask._respondent(None, None, None):
+    with ask.respondent(None, None, None):
         pass
     assert clocks == shown

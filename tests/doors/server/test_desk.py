@@ -55,7 +55,8 @@ def test_every_operation_has_the_roles_of_the_design(hospital):
     tokens = dict(hospital.tokens)
     operations = {name: each for name, each in OPERATIONS.items() if name != "renew_token"}  # which would end the tokens
     found = allowed(Desk(hospital.office, hospital.desk.places, operations), tokens)
-    asking = ("ask", "explain", "answer", "certified", "budget", "history", "preview", "offer", "offered", "waiting", "withdraw")
+    asking = ("ask", "explain", "stream", "explain_stream", "answer", "certified", "budget", "history", "preview")
+    asking += ("offer", "offered", "waiting", "withdraw")
     analysts = {key: {"analyst"} for key in asking}
     curators = {
         key: {"curator"}

@@ -16,7 +16,10 @@ import pytest
 from by_month import CATALOG, KEY, Clinic, declared
 from served import seen
 from serving import serving
+from tacit.accounting.ledger import selling
 from tacit.accounting.ledger.by_period import StandingInPeriods
+from tacit.accounting.ledger.ledger import Ledger
+from tacit.doors.client import connect
 from tacit.doors.server import engine as engine_module
 from tacit.doors.server.calls import Call
 from tacit.doors.server.desk import Desk, desk
@@ -24,7 +27,9 @@ from tacit.doors.server.sandbox.kernel import KNOWN
 from tacit.doors.server.settings import Settings, check_exposure
 from tacit.privacy.catalog import having_begun
 from tacit.query.engines import opening
-from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of
+from tacit.query.price.stream import measurement_of
+from tacit.release.elsewhere.frames import FAILED, NUMBERS
+from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of, request_written
 from tacit.session import open as open_data
 from visiting import Visitor
 
@@ -195,6 +200,98 @@ def test_questions_at_most_counts_in_each_period(tmp_path):
         assert place.call("ask", sql=QUESTIONS[4], epsilon="0.1").status == 200
 
 
+# --- streams -----------------------------------------------------------------------------------------------------------------
+
+TOTALS = (
+    "SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n, SUM(COUNT(*)) OVER (ORDER BY month) AS total "
+    "FROM visits WHERE day <= :last GROUP BY month"
+)
+STREAM = {"sql": TOTALS, "horizon": 24, "epsilon": "0.2", "delta": "1e-8"}
+
+
+def spends(place: Door) -> list[str]:
+    ledger = place.desk.office.data.ledger
+    return [entry.in_periods.named for entry in ledger.entries() if entry.kind == "spend" and entry.in_periods is not None]
+
+
+def streamed(place: Door) -> list[Any]:
+    """What an analyst sees of a stream: its price, each period, a repeat, refusals, and the balance after each."""
+    found: list[Any] = [seen(place.call("explain_stream", **STREAM, through="2025-02"))]
+    asked = [{"through": month} for month in ("2025-01", "2025-03", "2025-03", "2025-04", "2025-05")]
+    for more in [*asked, {"through": "2025-02", "sql": FEBRUARY}, {"through": "2025-04", "epsilon": "5"}]:
+        found += [seen(place.call("stream", **{**STREAM, **more})), seen(place.call("budget"))]
+    return [*found, spends(place)]
+
+
+def test_streams_of_neighbours_differ_in_released_digits_alone(tmp_path):
+    with door(tmp_path / "one") as one:
+        first = streamed(one)
+    with door(tmp_path / "two", CLINIC.without(4, 2)) as two:
+        assert streamed(two) == first
+    assert first[-1] == ["2025-01", "2025-02", "2025-03", "2025-04"], "each period once, and nothing for what is refused"
+
+
+def test_a_stream_shows_balances_as_a_question_does(tmp_path):
+    with door(tmp_path) as place:
+        told = place.told("stream", **STREAM, through="2025-02")
+        assert (told["periods"], len(told["rows"])) == ("2025-01 to 2025-02", 2)
+        assert place.told("stream", "bob", **STREAM, through="2025-02")["rows"] == told["rows"]
+        question = place.told("ask", sql=FEBRUARY, epsilon="0.05")
+        assert len(told["left"]["epsilon"]) <= 3 >= len(question["left"]["epsilon"]), "in tenths"
+        refused = place.told("answer", entry=told["entry"])["error"]
+        assert (refused["code"], "one measurement of a stream" in refused["message"]) == ("invalid_input", True)
+        assert place.told("explain_stream", **STREAM, through="2025-02")["horizon"] == 24
+
+
+def test_a_key_is_one_reply_and_a_lost_number_is_paid_once(tmp_path, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    with door(tmp_path) as place:
+
+        def ask(key: str, through: str) -> Any:
+            return place.desk.handle(Call("stream", place.tokens["ana"], {**STREAM, "through": through}, key))
+
+        first = ask("a key", "2025-02")
+        assert (first.status, ask("a key", "2025-02").body) == (200, first.body)
+        monkeypatch.setattr(Ledger, "answered", lambda *_: (_ for _ in ()).throw(Killed()))
+        with pytest.raises(Killed):
+            ask("another", "2025-03")
+        monkeypatch.undo()
+        monkeypatch.setattr(selling, "is_leased", lambda *_: False)
+        assert json.loads(ask("another", "2025-03").body)["error"]["code"] == "timed_out"
+        assert spends(place) == ["2025-01", "2025-02", "2025-03"]
+        assert ask("a third", "2025-03").status == 200
+        assert spends(place)[3:] == ["2025-01 to 2025-03"]
+
+
+def test_a_narrow_token_pays_for_each_measurement(tmp_path):
+    with door(tmp_path) as place:
+        made = place.told("renew_token", replace=False, most="0.5", operations=["ask"])
+        place.tokens["narrow"] = made["token"]
+        assert place.call("stream", "narrow", **STREAM, through="2025-02").status == 200
+        refused = place.told("stream", "narrow", **STREAM, through="2025-03")["error"]
+        assert refused["code"] == "budget_exceeded"
+        assert spends(place) == ["2025-01", "2025-02"]
+        assert place.call("explain_stream", "narrow", **STREAM, through="2025-02").status == 403
+
+
+def test_the_engine_draws_the_measurement_that_was_paid_for(tmp_path, otherwise_priced):
+    with door(tmp_path) as place:
+        data, answering = place.desk.office.data, _answering(place)
+        wanted = engine_module.Request(Fraction(1, 5), Fraction(1, 10**8))
+        text = TOTALS.replace(":last", "DATE '2025-02-28'")
+        paid, _ = measurement_of(engine_module.derived(text, wanted, data.as_prepared, data.public)[0], 24)
+        asked = {"ask": "run", "text": text, "request": request_written(wanted), "entry": 7, "seconds": 60}
+        asked |= {"fingerprint": fingerprint_of(paid, data.version)}
+        told = [answering.run({**asked, "entry": number, "horizon": horizon})[0] for number, horizon in enumerate((24, 25, None))]
+        assert told == [NUMBERS, FAILED, FAILED], "another horizon has other noise, and none is another question"
+        answering.catalog = replace(
+            answering.catalog, per=replace(answering.catalog.per, lifetime=(Fraction(1, 10**4), Fraction(0)))
+        )
+        assert answering.run({**asked, "entry": 8, "horizon": 24})[0] == FAILED
+
+
 # --- engines -----------------------------------------------------------------------------------------------------------------
 
 
@@ -251,6 +348,14 @@ def test_a_real_server_answers_with_periods(tmp_path):
         assert (status, told["periods"], told["left"]["epsilon"]) == (200, "2025-02", "0.7")
         status, told = server.ask(QUESTIONS[-1], epsilon="0.05")
         assert (status, told["periods"]) == (200, "2025-01 to 2025-04")
+        status, _, body = server.request("POST", "/v1/streams", "ana", {**STREAM, "through": "2025-03"}, "a-key")
+        assert status == 200, body
+        assert json.loads(body)["periods"] == "2025-01 to 2025-03"
+        with connect(f"http://127.0.0.1:{server.port}", tokens["ana"]) as remote:
+            budget = {name: STREAM[name] for name in ("horizon", "epsilon", "delta")}
+            again = remote.stream(TOTALS, through="2025-03", **budget)
+            assert (again.to_dict()["rows"], again.receipt.again) == (json.loads(body)["rows"], True)
+            assert "price for a person" in str(remote.explain_stream(TOTALS, through="2025-03", **budget))
         assert server.ask(FEBRUARY + " AND cost > 2", epsilon="0.8")[1]["error"]["code"] == "budget_exceeded"
 
 

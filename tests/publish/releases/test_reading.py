@@ -36,8 +36,9 @@ def test_the_definition_is_what_must_not_change() -> None:
     assert renamed.fingerprint == visits.fingerprint
 
 
+SQL = next(line for line in RELEASES.splitlines() if line.startswith("sql = "))
 WRONG = {
-    "needs exactly one of sql, margins and synthetic": ('sql = "SELECT ward', 'replaces = "SELECT ward'),
+    "needs exactly one of sql, stream, margins and synthetic": ('sql = "SELECT ward', 'replaces = "SELECT ward'),
     "needs exactly one of epsilon and error": ("epsilon = 0.5", "confidence = 0.9"),
     "must name the days of its month": (":first AND :last GROUP", "1 AND 2 GROUP"),
     "names a period, and the release has none": ('epsilon = 0.5\nperiod = "month"', "epsilon = 0.5"),
@@ -45,6 +46,10 @@ WRONG = {
     "is not a period of this release": ("epsilon = 0.5", 'epsilon = 0.5\nfrom = "2024-Q1"'),
     "unknown release 'older'": ("epsilon = 0.5", 'epsilon = 0.5\nreplaces = "older"'),
     "contains an invisible character": ("Stays of", "Stays\\u202e of"),
+    "say how many periods the stream will ever have": (SQL, 'stream = "SELECT 1 WHERE :last"'),
+    "is for a stream": ("epsilon = 0.5", "epsilon = 0.5\nhorizon = 12"),
+    "give both for a stream": (SQL, 'horizon = 12\nstream = "SELECT 1 WHERE :last"'),
+    "must name the last day that it reads, and no other": (SQL, 'horizon = 12\ndelta = 1e-9\nstream = "SELECT :first, :last"'),
     "is not a key that tacit knows; did you mean epsilon?": ("epsilon = 0.5", "epsilon = 0.5\nepsilonn = 1"),
 }
 

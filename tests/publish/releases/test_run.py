@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,18 @@ def test_missed_months_are_caught_up(data: DataSet) -> None:
     released(data, through="2024-01")
     assert [ran.period for ran in released(data, through="2024-04") if ran.release == "visits"] == ["2024-02", "2024-03", "2024-04"]
     assert set(spends(data).values()) == {1}
+
+
+def test_a_clock_that_jumps_changes_nothing_and_pays_for_nothing_twice(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten years ahead and back between any two looks at it: what is due follows from the data owner's word alone."""
+    looks, real = count(), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + (-1) ** next(looks) * 10 * 365 * 86_400)
+    monkeypatch.setattr("tacit.accounting.ledger.pages.now", lambda: f"{2016 + 20 * (next(looks) % 2)}-01-01T00:00:00.000+00:00")
+    for through in ("2024-01", "2024-03", "2024-03"):
+        released(data, through=through)
+    assert spends(data) == ALL
+    assert files(data) == {f"{name}/{month}.json" for name in ("visits", "total") for month in MONTHS}
+    assert data.ledger.verify().whole
 
 
 KILLS: dict[str, tuple[Any, str]] = {

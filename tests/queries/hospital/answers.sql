@@ -12,6 +12,7 @@ SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS virtual_
 --   count: Laplace, sensitivity 8 (l1), scale 8, pure epsilon 1 (add or remove one unit)
 --   n: ± 24 at 0.95 confidence
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 202 a window, a filter and an order over released numbers
 SELECT ward, n / SUM(n) OVER () AS share FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t WHERE n > 100 ORDER BY n;
@@ -24,6 +25,7 @@ SELECT ward, n / SUM(n) OVER () AS share FROM (SELECT ward, COUNT(*) AS n FROM v
 --   count: Laplace, sensitivity 8 (l1), scale 8, pure epsilon 1 (add or remove one unit)
 --   share: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 203 WITH, groups of groups
 WITH q AS (SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY ward, kind) SELECT ward, SUM(n) AS n, MAX(n) AS most FROM q GROUP BY ward;
@@ -37,6 +39,7 @@ WITH q AS (SELECT ward, kind, COUNT(*) AS n FROM visits GROUP BY ward, kind) SEL
 --   n: not known in advance; it is reported with the answer
 --   most: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 204 scalars without FROM, which share epsilon
 SELECT (SELECT COUNT(*) FROM visits) / (SELECT COUNT(*) FROM patients) AS per_person;
@@ -56,6 +59,7 @@ SELECT (SELECT COUNT(*) FROM visits) / (SELECT COUNT(*) FROM patients) AS per_pe
 --   count (question 2): Laplace, sensitivity 1 (l1), scale 2, pure epsilon 0.5 (add or remove one unit)
 --   per_person: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 205 joined with a public table
 SELECT w.floor, SUM(t.n) AS n, SUM(t.n) / SUM(w.beds) AS per_bed FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t JOIN wards AS w ON t.ward = w.ward GROUP BY w.floor;
@@ -69,6 +73,7 @@ SELECT w.floor, SUM(t.n) AS n, SUM(t.n) / SUM(w.beds) AS per_bed FROM (SELECT wa
 --   n: not known in advance; it is reported with the answer
 --   per_bed: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 206 two answers joined
 SELECT a.ward, a.n / b.n AS urgent FROM (SELECT ward, COUNT(*) AS n FROM visits WHERE urgent GROUP BY ward) AS a JOIN (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS b ON a.ward = b.ward;
@@ -89,6 +94,7 @@ SELECT a.ward, a.n / b.n AS urgent FROM (SELECT ward, COUNT(*) AS n FROM visits 
 --   count (question 2): Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
 --   urgent: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 207 the same question twice is one release
 SELECT t.ward, t.n, t.n / u.most AS relative FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t, (SELECT MAX(n) AS most FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS q) AS u;
@@ -102,6 +108,7 @@ SELECT t.ward, t.n, t.n / u.most AS relative FROM (SELECT ward, COUNT(*) AS n FR
 --   n: ± 24 at 0.95 confidence
 --   relative: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 208 dates of an answer by quarter
 SELECT DATE_TRUNC('quarter', month) AS quarter, SUM(n) AS n FROM (SELECT DATE_TRUNC('month', day) AS month, COUNT(*) AS n FROM visits GROUP BY month) AS t GROUP BY DATE_TRUNC('quarter', month);
@@ -114,6 +121,7 @@ SELECT DATE_TRUNC('quarter', month) AS quarter, SUM(n) AS n FROM (SELECT DATE_TR
 --   count: Laplace, sensitivity 8 (l1), scale 8, pure epsilon 1 (add or remove one unit)
 --   n: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 209 groups that noisy numbers form
 SELECT FLOOR(n / 100) AS hundreds, COUNT(*) AS wards FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t GROUP BY hundreds;
@@ -127,6 +135,7 @@ SELECT FLOOR(n / 100) AS hundreds, COUNT(*) AS wards FROM (SELECT ward, COUNT(*)
 --   hundreds: not known: released numbers decide what it is made of
 --   wards: not known: released numbers decide what it is made of
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 210 private keys, which need a delta
 SELECT diagnosis, n / SUM(n) OVER () AS share FROM (SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis) AS t ORDER BY n DESC LIMIT 3;
@@ -135,13 +144,14 @@ SELECT diagnosis, n / SUM(n) OVER () AS share FROM (SELECT diagnosis, COUNT(*) A
 --       group by diagnosis (private)
 --         keep at most 8 rows per unit
 --           scan visits
---   groups: private, shown where the noisy number of units reaches 319; one unit touches at most 8, with at most 8 rows in each
---   keys: threshold on noisy numbers of units, sensitivity 8, scale 16, epsilon 0.5, delta 1e-08 (add or remove one unit)
+--   groups: private, shown where the noisy number of units reaches 176; one unit touches at most 8, with at most 8 rows in each
+--   keys: threshold on numbers of units with Gaussian noise, sensitivity 2.82843 (l2), scale 28.6214819122, concentrated rho 0.00488288, delta 5e-09 (add or remove one unit)
 --       50 % of epsilon
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
 --       50 % of epsilon, for n
 --   share: not known in advance; it is reported with the answer
 --   price: epsilon 1, delta 1e-08
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 211 an answer about people, from a sub-query by person
 SELECT n, people, SUM(people) OVER (ORDER BY n) AS so_far FROM (SELECT n, COUNT(*) AS people FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS p GROUP BY n) AS t;
@@ -156,6 +166,7 @@ SELECT n, people, SUM(people) OVER (ORDER BY n) AS so_far FROM (SELECT n, COUNT(
 --   people: ± 3 at 0.95 confidence
 --   so_far: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 212 a filter by a public table
 SELECT ward, n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t WHERE ward IN (SELECT ward FROM wards WHERE floor = 2);
@@ -168,6 +179,7 @@ SELECT ward, n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t 
 --   count: Laplace, sensitivity 8 (l1), scale 8, pure epsilon 1 (add or remove one unit)
 --   n: ± 24 at 0.95 confidence
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 213 UNION ALL inside
 SELECT what, n FROM (SELECT 'patients' AS what, COUNT(*) AS n FROM patients UNION ALL SELECT 'visits', COUNT(*) FROM visits) AS t ORDER BY n DESC;
@@ -190,6 +202,7 @@ SELECT what, n FROM (SELECT 'patients' AS what, COUNT(*) AS n FROM patients UNIO
 --       50 % of epsilon, for count
 --   n: not known in advance; it is reported with the answer
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- answered: 214 a chosen value is shown
 SELECT ward, usual FROM (SELECT ward, MODE(kind) AS usual FROM visits GROUP BY ward) AS t;
@@ -202,6 +215,7 @@ SELECT ward, usual FROM (SELECT ward, MODE(kind) AS usual FROM visits GROUP BY w
 --   mode of kind: exponential mechanism over 3 declared values, sensitivity 8 rows, scale 8, pure epsilon 1 (add or remove one unit)
 --   usual: text made from noisy numbers, or a chosen value; it has no interval
 --   price: epsilon 1
+--   rung: 0 ms, after which a server that hides its clock replies
 
 -- refused: 215 a SELECT by person is no release
 SELECT * FROM (SELECT patient_id, COUNT(*) AS n FROM visits GROUP BY patient_id) AS t;

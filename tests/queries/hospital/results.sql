@@ -103,8 +103,8 @@ SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS (epsilon = 1, delta = 1e-7) diagnosis, 
 --   group by diagnosis (private)
 --     keep at most 8 rows per unit
 --       scan visits
---   groups: private, shown where the noisy number of units reaches 320; one unit touches at most 8, with at most 8 rows in each
---   keys: threshold on noisy numbers of units, sensitivity 8, scale 18.1818, epsilon 0.44, delta 1e-07 (add or remove one unit)
+--   groups: private, shown where the noisy number of units reaches 170; one unit touches at most 8, with at most 8 rows in each
+--   keys: threshold on numbers of units with Gaussian noise, sensitivity 2.82843 (l2), scale 29.5974174937, concentrated rho 0.00456617, delta 5e-08 (add or remove one unit)
 --       44 % of epsilon
 --   count: Laplace, sensitivity 8 (l1), scale 14.2857, pure epsilon 0.56 (add or remove one unit)
 --       56 % of epsilon, for n, place

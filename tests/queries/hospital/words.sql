@@ -64,8 +64,8 @@ SELECT diagnosis, COUNT(*) AS n FROM visits GROUP BY diagnosis ORDER BY n DESC L
 --   group by diagnosis (private)
 --     keep at most 8 rows per unit
 --       scan visits
---   groups: private, shown where the noisy number of units reaches 319; one unit touches at most 8, with at most 8 rows in each
---   keys: threshold on noisy numbers of units, sensitivity 8, scale 16, epsilon 0.5, delta 1e-08 (add or remove one unit)
+--   groups: private, shown where the noisy number of units reaches 176; one unit touches at most 8, with at most 8 rows in each
+--   keys: threshold on numbers of units with Gaussian noise, sensitivity 2.82843 (l2), scale 28.6214819122, concentrated rho 0.00488288, delta 5e-09 (add or remove one unit)
 --       50 % of epsilon
 --   count: Laplace, sensitivity 8 (l1), scale 16, pure epsilon 0.5 (add or remove one unit)
 --       50 % of epsilon, for n

@@ -167,10 +167,9 @@ class Ledger:
         own = self.caps.analyst(analyst).name
         return self._store.look(lambda page: any(page.has_paid(key, own) for key in keys))
 
-    def is_lost(self, key: str) -> bool:
-        """Whether something was paid for under a key and has no answer, while no process is answering it."""
-        kept = self._store.look(lambda page: page.kept(key))
-        return kept is not None and kept.answer is None and not selling.is_leased(kept, time.time())
+    def lost(self, key: str) -> Entry | None:
+        """The entry that paid for something under a key that has no answer, while no process is answering it; else None."""
+        return self._store.look(lambda page: selling.lost_entry(page, key))
 
     def spend(self, event: Event, analyst: str, question: str, data_version: str) -> Entry:
         """The entry of one spend whose result is not kept."""

@@ -134,7 +134,7 @@ def decide_sale(page: Page, sale: Sale, caps: Admission) -> Granted | Recalled |
 
 def _resumed(page: Page, sale: Sale, kept: Kept) -> Granted | None:
     """The same grant again, for the one release that it paid for: no value of it was shown (ledger.md)."""
-    paid = _paying_entry(page, kept)
+    paid = paying_entry(page, kept)
     if (paid.analyst, paid.details.get("request")) != (sale.analyst, sale.request) or paid.event not in sale.offers:
         return None
     page.keep(replace(kept, until=time.time() + LEASE))
@@ -271,17 +271,25 @@ def count_lost(page: Page, caps: Admission, key: str = "") -> int:
     if same is not None and same.answer is None and same.until and not is_leased(same, now):
         lost[same.key] = same
     for kept in lost.values():
-        record_unfinished(page, Granted(_paying_entry(page, kept), 0), "its process ended", caps)
+        record_unfinished(page, Granted(paying_entry(page, kept), 0), "its process ended", caps)
     return len(lost)
 
 
-def _paying_entry(page: Page, kept: Kept) -> Entry:
+def paying_entry(page: Page, kept: Kept) -> Entry:
     """The spend that a question names; it must name the question too, or that would be found lost again without end."""
     line = page.line(kept.entry)
     entry = None if line is None or hash_of(line.text) != line.hash else entry_from(line.text)
     if entry is None or (entry.kind, entry.key) != ("spend", kept.key):
         raise _changed_answer(kept)
     return entry
+
+
+def lost_entry(page: Page, key: str) -> Entry | None:
+    """The entry that paid for something without an answer that no process is answering; else None."""
+    kept = page.kept(key)
+    if kept is None or kept.answer is not None or is_leased(kept, time.time()):
+        return None
+    return paying_entry(page, kept)
 
 
 def _recall_answer(page: Page, sale: Sale, caps: Admission, kept: Kept) -> Recalled:

@@ -104,7 +104,7 @@ def prepare(
             if catalog.per is not None:
                 from tacit.data.prepare.keeping import keep_for_adding
 
-                keep_for_adding(bench, read_from, finished, folder)
+                keep_for_adding(bench, read_from, finished, folder, ranking_key(catalog.kept))
     making.replaced()
     if progress is not None:
         progress("prepared", 1.0)

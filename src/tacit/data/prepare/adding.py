@@ -8,7 +8,6 @@ Which periods got rows is not told: every period that is not closed gets a new v
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -39,6 +38,7 @@ from tacit.data.prepare.keeping import (
     bring_back,
     dated,
     joined_with,
+    mark_of,
     named_anew,
     number_of,
     open_runs,
@@ -55,7 +55,6 @@ from tacit.data.prepare.ranking import ranking_key
 from tacit.data.prepare.staging import Tally, kept_condition, stage, stored_columns, tally, with_examples
 from tacit.data.prepare.verdict import NotAccepted, Prepared, TableReport
 from tacit.data.store import (
-    LARGE,
     NAMES,
     ROWS,
     UNITS,
@@ -218,22 +217,13 @@ class Arrived:
     @classmethod
     def of(cls, catalog: Catalog, given: Given, seen: Collection[str], key: str) -> Arrived:
         """The files that are new."""
-        marks = {(table, file): _mark(key, table, file) for table, files in given.items() for file in files}
+        marks = {(table, file): mark_of(key, table, file) for table, files in given.items() for file in files}
         before = {place for place, mark in marks.items() if catalog.tables[place[0]].per is not None and mark in seen}
         files = {table: [file for file in each if (table, file) not in before] for table, each in given.items()}
         names = ", ".join(sorted({file.name for _, file in before})[:MOST_NAMED])
         notes = (f"skipped, since they were added before: {names}{', ...' if len(before) > MOST_NAMED else ''}",) if before else ()
         new = {table: each for table, each in files.items() if each}
         return cls(new, key, tuple(sorted({*seen, *marks.values()})), notes)
-
-
-def _mark(key: str, table: str, file: Path) -> str:
-    """A keyed mark of a file's name and content, for the files that only the owner can read."""
-    mark = hmac.new(key.encode(), f"{table}\n{file.name}\n".encode(), "sha256")
-    with file.open("rb") as content:
-        while block := content.read(LARGE):
-            mark.update(block)
-    return mark.hexdigest()
 
 
 def _sources(catalog: Catalog, arrived: Arrived, folder: Path) -> Catalog:

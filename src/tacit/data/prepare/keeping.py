@@ -9,17 +9,19 @@ period are ranked again, all of them. Once a period is closed, its rows with the
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from tacit.data.dialect import name, text
 from tacit.data.engine import Workshop
+from tacit.data.files.sources import source_files
 from tacit.data.ownership import carried_keys, key_name, staged_name
 from tacit.data.prepare.by_period import PERIOD, period_sql, stored_condition
 from tacit.data.prepare.packing import KeyForm, Keys, packing_of, text_name
 from tacit.data.prepare.staging import fate_name, stored_columns
-from tacit.data.store import UNITS, WAITING, Held, StoredFile, write_files
+from tacit.data.store import LARGE, UNITS, WAITING, Held, StoredFile, write_files
 from tacit.mechanisms.noise import bits
 from tacit.privacy.catalog import Catalog, Table
 from tacit.privacy.periods import Per, Runs
@@ -46,7 +48,7 @@ def open_runs(per: Per | None) -> Runs:
     return ((first, per.begun[1]),) if first <= per.begun[1] else ()
 
 
-def keep_for_adding(bench: Workshop, catalog: Catalog, finished: tuple[Keys, int], folder: Path) -> None:
+def keep_for_adding(bench: Workshop, catalog: Catalog, finished: tuple[Keys, int], folder: Path, key: str) -> None:
     """Write both files of a store that was just made, and name them in it."""
     keys, codes = finished
     if not bench.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'tacit_units'"):  # no table has named units
@@ -55,10 +57,25 @@ def keep_for_adding(bench: Workshop, catalog: Catalog, finished: tuple[Keys, int
     with written(bench, folder / units):
         write_codes(bench, "tacit_units", keys.type, codes, ())
         write_sizes(bench, catalog, {})
-        write_arrivals(bench, ())
+        write_arrivals(bench, _first_marks(catalog, key))
     with written(bench, folder / waiting):
         held = write_waiting(bench, catalog, {table.name: open_runs(table.per) for table in dated(catalog)})
     write_files(bench.engine, "store", [StoredFile(units, UNITS, 0), StoredFile(waiting, WAITING, 0, held)])
+
+
+def mark_of(key: str, table: str, file: Path) -> str:
+    """A keyed mark of a file's name and content, for the files that only the owner can read."""
+    mark = hmac.new(key.encode(), f"{table}\n{file.name}\n".encode(), "sha256")
+    with file.open("rb") as content:
+        while block := content.read(LARGE):
+            mark.update(block)
+    return mark.hexdigest()
+
+
+def _first_marks(catalog: Catalog, key: str) -> list[str]:
+    """The marks of the files that a store was made from, so that none of them is added to it again."""
+    tables = [table for table in dated(catalog) if table.source.kind in ("csv", "parquet") and not table.source.remote]
+    return sorted({mark_of(key, table.name, file) for table in tables for file in source_files(catalog, table.source)})
 
 
 @contextmanager

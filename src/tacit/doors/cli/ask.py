@@ -123,6 +123,14 @@ NoInterval = Annotated[
     bool, typer.Option("--no-interval", help="Release quantiles without intervals; all of their epsilon goes to the values.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+PeriodsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--periods",
+        metavar="PERIODS",
+        help="Periods to read and to pay from, for example 2026-09 or 2026-01..2026-09; all that have begun if omitted.",
+    ),
+]
 
 
 def sql(
@@ -163,11 +171,11 @@ def sql(
     text, params = text_of(question, file), parameters(param or ())
     if is_list(text):
         _refuse_forms(as_csv, chart)
-        with _respondent(catalog, analyst, server) as session:
+        with respondent(catalog, analyst, server) as session:
             answers = session.ask(text, params=params, **budget, groups=groups, tidy=tidy)
         print_json(answers.to_dict()) if as_json else console().print(str(answers), soft_wrap=True, markup=False, highlight=False)
         return
-    with _respondent(catalog, analyst, server) as session:
+    with respondent(catalog, analyst, server) as session:
         answer = session.sql(text, params=params, **budget, groups=groups, tidy=tidy, fresh=fresh)
     print_answer(answer, as_csv, as_json)
     if chart is not None:  # after the answer: it is paid for, and a chart that cannot be drawn must not cost it
@@ -237,7 +245,7 @@ def explain(
     budget |= {} if group_rows is None else {"group_rows": group_rows}
     priced = {"epsilon", "error", "epsilons"} & set(budget)
     text, params = text_of(question, file), parameters(param or ())
-    with _respondent(catalog, analyst, server) as session:
+    with respondent(catalog, analyst, server) as session:
         explanation = session.explain(text, params=params, **budget)
     if as_json:
         print_json(explanation.to_dict())
@@ -264,7 +272,7 @@ def remote_of(server: str, analyst: str | None) -> Remote:
 
 
 @contextmanager
-def _respondent(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
+def respondent(catalog: Path | None, analyst: str | None, server: str | None) -> Iterator[Session | Remote]:
     """Who is asked: a server, or the data of a catalog on this machine."""
     if server is not None:
         with remote_of(server, analyst) as remote, clock("waiting for the server"):

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tacit.doors.cli.ask import PeriodsOption
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
 
@@ -17,6 +18,7 @@ def bounds(
         str, typer.Argument(metavar="TABLE.COLUMN", help="A column of a private table, declared without bounds: { }.")
     ],
     epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="Budget to spend; it is spent whatever is found.")],
+    periods: PeriodsOption = None,
     analyst: Annotated[
         str | None,
         typer.Option(envvar="TACIT_ANALYST", help="Analyst whose budget pays; required if the catalog declares several."),
@@ -31,7 +33,7 @@ def bounds(
     from tacit.session import open as open_data
 
     with bar("counting"), open_data(find_catalog(catalog)) as data:
-        proposal = data.propose_bounds(column, epsilon, analyst=analyst)
+        proposal = data.propose_bounds(column, epsilon, periods=periods or "", analyst=analyst)
     if as_json:
         print_json(proposal.to_dict())
         return

@@ -45,6 +45,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sql": ("tacit.doors.cli.ask", QUESTIONS),
     "explain": ("tacit.doors.cli.ask", QUESTIONS),
     "margins": ("tacit.doors.cli.margins", QUESTIONS),
+    "stream": ("tacit.doors.cli.stream", QUESTIONS),
     "plan": ("tacit.doors.cli.plan", QUESTIONS),
     "budget": ("tacit.doors.cli.accounts", QUESTIONS),
     "history": ("tacit.doors.cli.accounts", QUESTIONS),

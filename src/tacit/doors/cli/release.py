@@ -72,6 +72,8 @@ def _print_plan(made: Plan) -> None:
         grid.add_row(each.name, each.period or "once", _price(each), str(each.waiting), years, _errors(each))
     screen = console()
     screen.print(grid)
+    for name, note in ((each.name, note) for each in made.releases for note in each.notes):
+        screen.print(f"{name}: {note}.", soft_wrap=True, style="dim")
     where = f"each {made.per}" if made.per else "the data set, for its life"
     screen.print(f"\nBudget of {where}: epsilon {as_text(made.cap)}; remaining now: {as_text(made.left)}.")
     if made.for_analysts < 0:
@@ -85,7 +87,7 @@ def _print_plan(made: Plan) -> None:
         life, enough = made.lifetime, made.lifetime.years
         screen.print(
             f"Budget of a person's lifetime: epsilon {as_text(life.cap)}; remaining now: {as_text(life.left)}. "
-            f"A year of the releases takes {as_text(life.needed)}"
+            f"The next year of the releases takes {as_text(life.needed)}"
             + ("." if enough is None else f": enough for {counted(enough, 'such year')}.")
         )
     screen.print(READS_NOTHING, style="dim")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, PeriodsOption
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.synthesize.map import SeedOption, refuse_seed
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
@@ -31,6 +31,7 @@ def classifier(
     delta: Annotated[
         str | None, typer.Option("--delta", help="Delta to spend; allows Gaussian noise, which is far smaller.")
     ] = None,
+    periods: PeriodsOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the price and the noise, and spend nothing.")] = False,
     rows: Annotated[
         int | None, typer.Option("--rows", help="Number of rows to assume for the noise of the coefficients, with --explain.")
@@ -61,7 +62,8 @@ def classifier(
         if out is not None:
             check_apart(data.catalog, check(out))
         with bar("training") as told:
-            model = train_classifier(data, name, label, named, epsilon=epsilon, delta=delta or 0, analyst=analyst, told=told)
+            more: dict[str, Any] = {"delta": delta or 0, "periods": periods, "analyst": analyst, "told": told}
+            model = train_classifier(data, name, label, named, epsilon=epsilon, **more)
         if out is not None:
             model.save(out)
         _show(model.to_dict() if as_json else _report(model, out))
@@ -74,11 +76,13 @@ def _report(model: Classifier, out: Path | None) -> str:
 
     receipt = model.receipt
     delta = f", delta {as_text(receipt.delta)}" if receipt.delta else ""
-    spent = "Trained before: nothing was spent." if receipt.again else f"Spent: epsilon {at_most(receipt.epsilon)}{delta}."
+    where = f" in each of {receipt.periods}" if receipt.periods else ""
+    spent = f"Spent: epsilon {at_most(receipt.epsilon)}{delta}{where}."
+    spent = "Trained before: nothing was spent." if receipt.again else spent
     left = "" if receipt.left_epsilon is None else f" Remaining: epsilon {at_most(receipt.left_epsilon)}."
     lines = [str(model), f"{spent}{left} Entry {receipt.entry} of the ledger."]
     if out is not None:
-        lines.append(f"Written: {out} and its certificate.")
+        lines.append(f"Written: {out} and its certificate." if model.certified else f"Written: {out}.")
         lines.append(f"Its accuracy is a release of its own: tacit train accuracy {out} --epsilon 0.1")
     return "\n".join(lines)
 

@@ -29,7 +29,7 @@ from tacit.doors.server.requests import (
     fingerprint_once_paid,
     from_frame,
 )
-from tacit.errors import InvalidInput, NeedsApproval, Refused, TacitError, TimedOut
+from tacit.errors import InvalidInput, NeedsApproval, NotAllowed, Refused, TacitError, TimedOut
 from tacit.query.declared import declared_tables
 from tacit.query.language.nodes import given
 from tacit.query.language.sql import read
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tacit.doors.server.models import AnswerWanted, Budgeted, Explained, HistoryWanted, Nothing, Question
     from tacit.doors.server.office import Office
     from tacit.doors.server.records import Account
+    from tacit.doors.server.stream_models import StreamPriced, StreamWanted
     from tacit.privacy.catalog import Catalog
     from tacit.session import Session
 
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
 
 
 DONE = 200
+NO_WAITING = NotAllowed(
+    "the epsilon of each period needs the data owner's approval, and a stream does not wait for one",
+    remedy="ask with a smaller epsilon, or ask the data owner to read the stream",
+)
 LOST = ("the question was paid for, and its answer was lost; its budget stays spent", "ask it again under a new Idempotency-Key")
 
 
@@ -64,18 +69,18 @@ def ask(office: Office, account: Account, asked: Question, key: str) -> Reply:
     if not isinstance(asked.sql, str) and asked.form not in ("plain", "exact"):
         raise InvalidInput("the answers to a list are JSON; ask with Accept: application/json")
     if not key:
-        return _rendered(office, account, asked, _kept_reply(office, session, asked))
+        return _reply_in(office, account, asked, _kept_reply(office, session, asked))
     arguments, stored = asked.model_dump(exclude={"form"}), partial(_stored_text, office, account.name)
     with office.requests.alone(account.name, key, arguments, office.data.ledger.head.number) as begun:
         if begun.finished is not None:
             if begun.finished.entry is not None:
                 _leave_after(begun.finished.entry)
-            return _rendered(office, account, asked, from_frame(begun.finished, stored))
+            return _reply_in(office, account, asked, from_frame(begun.finished, stored))
         kept = _recover(office, session, begun) if begun.again else None
         if kept is None:
             kept = _kept_reply(office, session.for_request(begun.key), asked, begun)
         office.requests.finish(begun, as_frame(kept, stored))
-        return _rendered(office, account, asked, kept)
+        return _reply_in(office, account, asked, kept)
 
 
 def _stored_text(office: Office, analyst: str, entry: int) -> str | None:
@@ -84,21 +89,37 @@ def _stored_text(office: Office, analyst: str, entry: int) -> str | None:
 
 
 def _kept_reply(office: Office, session: Session, asked: Question, begun: Begun | None = None) -> Kept:
-    """The reply to a question; a refusal is a reply like another. An error that is the data owner's alone is raised."""
+    """The reply to a question."""
     fingerprint = fingerprint_of(session.analyst, _text_of(asked), asked.params)
+    fresh = {"fresh": True} if asked.fresh and isinstance(asked.sql, str) else {}
     respond: Callable[..., Any] = session.sql if isinstance(asked.sql, str) else session.ask
+    more = {"params": asked.params, **budget_of(asked), "groups": asked.groups, **fresh}
+    return reply_kept(office, session, (fingerprint, asked), lambda: respond(asked.sql, **more), begun)
+
+
+def reply_kept(
+    office: Office,
+    session: Session,
+    what: tuple[str, Question | None],
+    respond: Callable[[], Answer | Answers],
+    begun: Begun | None,
+) -> Kept:
+    """The reply that an answer is, or its refusal, which is a reply like another. An error that is the data owner's is raised.
+
+    `what` is the fingerprint of the request, and the question that waits if it needs an approval; a stream does not wait.
+    """
+    fingerprint, asked = what
     try:
         with office.seats.seat(), office.suspects.at_work(fingerprint):
             office.suspects.require_few(fingerprint_once_paid(fingerprint))
-            fresh = {"fresh": True} if asked.fresh and isinstance(asked.sql, str) else {}
-            answer = respond(asked.sql, params=asked.params, **budget_of(asked), groups=asked.groups, **fresh)
+            answer = respond()
     except TacitError as error:
         if isinstance(error, TimedOut):
             office.suspects.count(fingerprint_once_paid(fingerprint), session.analyst, UNFINISHED)
         if isinstance(error, NeedsApproval):
             from tacit.doors.server.approvals import hold
 
-            reply = words_for(hold(office, session.analyst, asked, error))
+            reply = words_for(NO_WAITING if asked is None else hold(office, session.analyst, asked, error))
             assert reply is not None  # noqa: S101  # it is a refusal
             return Kept(reply.status, reply.body.decode(), lasts=False)
         reply = words_for(error)
@@ -156,10 +177,15 @@ def _recover(office: Office, session: Session, begun: Begun) -> Kept | None:
     if entry.details.get("among") and _is_whole(office, session, begun, entry):
         return None  # all that it is made of was answered: it is made again, and nothing is paid
     if answer is None or entry.details.get("among"):
-        return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), row[0].number)
+        return lost_reply(row[0].number)
     left = office.balance_of(session, (row[0].number,))
     receipt = replace(answer.receipt, left_epsilon=left.epsilon, left_delta=left.delta)
     return Kept(DONE, exact_text(_with(answer, receipt)), row[0].number)
+
+
+def lost_reply(entry: int) -> Kept:
+    """The reply to a request that was paid for, and whose answer was lost with its process."""
+    return Kept(STATUS["timed_out"], problem("timed_out", *LOST).body.decode(), entry)
 
 
 def _is_whole(office: Office, session: Session, begun: Begun, first: Entry) -> bool:
@@ -175,7 +201,7 @@ def _is_whole(office: Office, session: Session, begun: Begun, first: Entry) -> b
 
 def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | Answers | None:
     """The kept answer that an entry paid for, with the names of that analyst's own question; None if it is not kept."""
-    if text is None:
+    if text is None or is_measurement(text):
         return None
     if is_list(text):
         return _answers_of(office, entry, text)
@@ -186,6 +212,11 @@ def answer_of(office: Office, entry: Entry, text: str | None) -> Answer | Answer
     if names is None or len(names) != len(answer.columns):  # of an older catalog; never the names that somebody else gave
         names = plain_names(len(answer.columns))
     return with_names(replace(answer, receipt=receipt), names)
+
+
+def is_measurement(text: str) -> bool:
+    """Whether the kept text of an entry is one measurement of a stream, and no answer by itself."""
+    return text.startswith('{"stream"')
 
 
 def _answers_of(office: Office, entry: Entry, text: str) -> Answers:
@@ -218,19 +249,24 @@ def budget_of(asked: Budgeted) -> dict[str, Any]:
     return {**{name: value for name, value in amounts.items() if value is not None}, **more}
 
 
-def _rendered(office: Office, account: Account, asked: Question, kept: Kept) -> Reply:
-    """A kept reply in the form that is wanted; a refusal is JSON in every form."""
+def _reply_in(office: Office, account: Account, asked: Question, kept: Kept) -> Reply:
+    """A kept reply in the form that is wanted."""
+    return reply_in(office, asked.form, kept, fingerprint_of(account.name, _text_of(asked), asked.params))
+
+
+def reply_in(office: Office, form: str, kept: Kept, fingerprint: str) -> Reply:
+    """A kept reply in a form; a refusal is JSON in every form."""
     if kept.status != DONE:
         return Reply(kept.status, kept.text.encode())
-    if asked.form == "exact":
+    if form == "exact":
         return Reply(DONE, kept.text.encode(), MEDIA)
     if is_exact_list(kept.text):
         return as_json(answers_from(kept.text).to_dict())
     answer = answer_from(kept.text)
-    if asked.form == "plain":
+    if form == "plain":
         return as_json(answer.to_dict())
-    with office.seats.seat(), office.suspects.at_work(fingerprint_of(account.name, _text_of(asked), asked.params)):
-        return replace(FORMS[asked.form](answer), headers=((RECEIPT, _receipt_text(answer)),))
+    with office.seats.seat(), office.suspects.at_work(fingerprint):
+        return replace(FORMS[form](answer), headers=((RECEIPT, _receipt_text(answer)),))
 
 
 def _receipt_text(answer: Answer) -> str:
@@ -238,6 +274,65 @@ def _receipt_text(answer: Answer) -> str:
     told = answer.to_dict()
     facts = {name: told[name] for name in ("entry", "price", "left", "confidence", "simultaneous")}
     return for_json({**facts, "again": answer.receipt.again}, plain=True)
+
+
+# --- streams: a measurement is kept in the ledger, so that the same request again costs nothing, under a key or without one -------
+
+
+def stream(office: Office, account: Account, asked: StreamWanted, key: str) -> Reply:
+    """The answer up to a period; under a key, the one reply of that key."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    if not key:
+        return _stream_in(office, account, asked, _stream_kept(office, session, asked))
+    arguments = {"stream": True, **asked.model_dump(exclude={"form"})}
+    with office.requests.alone(account.name, key, arguments, office.data.ledger.head.number) as begun:
+        kept = begun.finished or (_lost(office, session, begun) if begun.again else None)
+        if kept is None:
+            kept = _stream_kept(office, session.for_request(begun.key), asked, begun)
+        if begun.finished is None:
+            office.requests.finish(begun, kept)
+        return _stream_in(office, account, asked, kept)
+
+
+def explain_stream(office: Office, account: Account, asked: StreamPriced, _: str) -> Reply:
+    """The price of a stream and its errors, before anything is spent."""
+    session = office.session(account)
+    if session is None:
+        return problem("forbidden")
+    with office.seats.seat(), office.suspects.at_work(_fingerprint_of_stream(account.name, asked)):
+        return as_json(session.explain_stream(asked.sql, **_stream_arguments(asked)).to_dict())
+
+
+def _stream_kept(office: Office, session: Session, asked: StreamPriced, begun: Begun | None = None) -> Kept:
+    fingerprint = _fingerprint_of_stream(session.analyst, asked)
+    return reply_kept(office, session, (fingerprint, None), lambda: session.stream(asked.sql, **_stream_arguments(asked)), begun)
+
+
+def _lost(office: Office, session: Session, begun: Begun) -> Kept | None:
+    """The reply to a request whose process ended between a spend and its number; None if every number that it paid for is kept."""
+    after = begun.head
+    while (entry := office.data.ledger.requested(begun.key, after)) is not None:
+        row = office.data.ledger.paid_by(entry.number, session.analyst)
+        if row is None or row[1] is None:
+            return lost_reply(entry.number)
+        after = entry.number
+    return None
+
+
+def _stream_arguments(asked: StreamPriced) -> dict[str, Any]:
+    confidence = {} if asked.confidence is None else {"confidence": asked.confidence}
+    amounts = {"epsilon": asked.epsilon, "delta": asked.delta}
+    return {"through": asked.through, "horizon": asked.horizon, **amounts, **confidence}
+
+
+def _fingerprint_of_stream(account: str, asked: StreamPriced) -> str:
+    return fingerprint_of(account, asked.sql, {"through": asked.through, "horizon": asked.horizon})
+
+
+def _stream_in(office: Office, account: Account, asked: StreamWanted, kept: Kept) -> Reply:
+    return reply_in(office, asked.form, kept, _fingerprint_of_stream(account.name, asked))
 
 
 # --- explanations ------------------------------------------------------------------------------------------------------------
@@ -271,6 +366,8 @@ def answer(office: Office, account: Account, wanted: AnswerWanted, _: str) -> Re
     """An answer that this analyst has paid for; one of another analyst is as absent as one that never was."""
     _leave_after(wanted.entry)
     row = office.data.ledger.paid_by(wanted.entry, account.name)
+    if row is not None and is_measurement(row[1] or ""):
+        raise InvalidInput("the entry is one measurement of a stream; ask for the stream: POST /v1/streams")
     kept = None if row is None else answer_of(office, *row)
     if kept is None:
         return problem("not_found")

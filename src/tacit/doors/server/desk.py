@@ -26,6 +26,7 @@ from tacit.doors.server.office import Office, as_it_is
 from tacit.doors.server.problems import problem, words_for
 from tacit.doors.server.records import ANALYST, AUDITOR, CURATOR, Account, Ended
 from tacit.doors.server.requests import KeyReused
+from tacit.doors.server.stream_models import StreamPriced, StreamWanted
 from tacit.doors.server.turns import Places, Seats, TooManyRequests
 from tacit.errors import InvalidCatalog, StoreUnusable, TacitError, Unforeseen
 from tacit.files import append_line
@@ -63,6 +64,8 @@ class Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "ask": Operation(analysts.ask, of.Question, (ANALYST,)),
     "explain": Operation(analysts.explain, of.Explained, (ANALYST,), EXPLAINING, "epsilons"),
+    "stream": Operation(analysts.stream, StreamWanted, (ANALYST,), grant="ask"),
+    "explain_stream": Operation(analysts.explain_stream, StreamPriced, (ANALYST,), EXPLAINING, grant="explain"),
     "answer": Operation(analysts.answer, of.AnswerWanted, (ANALYST,)),
     "budget": Operation(analysts.budget, of.Nothing, (ANALYST,)),
     "history": Operation(analysts.history, of.HistoryWanted, (ANALYST,)),

@@ -56,6 +56,7 @@ from tacit.query.offers import charge_of
 from tacit.query.passes import rewrite
 from tacit.query.price.price import Quote, Request, price
 from tacit.query.price.stability import rows_are_public
+from tacit.query.price.stream import measurement_of, person_price
 from tacit.release.elsewhere.frames import ASK, FAILED, GRACE, NUMBERS, TOLD, UNUSABLE, Form, Malformed, receive, send, written
 from tacit.release.elsewhere.packed import numbers_of
 from tacit.release.elsewhere.quotes import fingerprint_of, pricing_of, request_read
@@ -78,8 +79,9 @@ FORMS: Mapping[str, Form] = {
     "fan_out": {"ask": str, "table": str, "column": str},
     "size": {"ask": str, "table": str},
     "free": {"ask": str, "text": str},
-    "run": {"ask": str, "text": str, "request": dict, "entry": int, "fingerprint": str, "seconds": (int, float)},
-}
+    "run": {"ask": str, "text": str, "request": dict, "entry": int, "fingerprint": str, "seconds": (int, float),
+            "horizon": (int, type(None))},
+}  # fmt: skip
 
 
 def derived(text: str, asked: Request, catalog: Catalog, public: PublicFacts) -> tuple[Quote, ...]:
@@ -159,6 +161,8 @@ class Answering:
         limits = self.engine.limits = replace(self.engine.limits, seconds=asked["seconds"])
         with ended_after(limits.together + 2 * GRACE):
             quotes = derived(asked["text"], request_read(asked["request"]), self.catalog, self.public)
+            if asked["horizon"] is not None:
+                quotes = (measurement_of(quotes[0], asked["horizon"])[0],)
             paid = [quote for quote in quotes if fingerprint_of(quote, self.info.version) == asked["fingerprint"]]
             if not paid or not self._is_affordable(paid[0]):
                 return FAILED, b""
@@ -176,7 +180,8 @@ class Answering:
         """
         caps = Admission(policy_of(self.catalog))
         charge, lifetime = charge_of((quote,), self.catalog), caps.lifetime
-        return caps.affords(quote.event) and (charge is None or lifetime is None or all(map(lifetime.filter.affords, charge.whole)))
+        whole = () if charge is None else person_price(quote) or charge.whole
+        return caps.affords(quote.event) and (lifetime is None or all(map(lifetime.filter.affords, whole)))
 
 
 def _kind_of(refusal: Refused) -> str:

@@ -22,6 +22,7 @@ from tacit.doors.server.gate import App, Gate
 from tacit.doors.server.leaving import TIMED
 from tacit.doors.server.problems import STATUS, misfit, plainest, problem
 from tacit.doors.server.settings import PER_ACCOUNT, Crowd, Settings
+from tacit.doors.server.stream_models import StreamAsked, StreamExplanation, StreamPriced
 
 EXACT = "application/vnd.tacit.answer+json"
 KEY = r"^[!-~]{1,128}$"
@@ -87,6 +88,7 @@ class Route:
 
 ROUTES = (
     Route("POST", "/v1/explain", "explain", of.Explained, told.Explanation),
+    Route("POST", "/v1/streams/explain", "explain_stream", StreamPriced, StreamExplanation),
     Route("GET", "/v1/budget", "budget", of.Nothing, told.Budgets),
     Route("GET", "/v1/history", "history", HistoryQuery, told.History),
     Route("GET", "/v1/waiting", "waiting", of.Nothing, decisions.EveryWaiting),
@@ -131,6 +133,13 @@ def app(clerk: Clerk, settings: Settings, asking: Asking | None = None) -> App:
         if form is None:
             return await _refusal(clerk, request) or _response(problem("not_acceptable"))
         return await ask("ask", who, {**asked.model_dump(), "form": form}, request, key)
+
+    @api.post("/v1/streams", operation_id="stream", responses=_answer((CSV, ARROW), told.Answer))
+    async def stream(asked: StreamAsked, who: Bearer, request: Request, key: Key = "") -> Response:
+        form = form_of(",".join(request.headers.getlist("accept")))
+        if form is None:
+            return await _refusal(clerk, request) or _response(problem("not_acceptable"))
+        return await ask("stream", who, {**asked.model_dump(), "form": form}, request, key)
 
     @api.get("/v1/answers/{entry}", operation_id="answer", responses=_answer(FORMS, told.Answer | told.Answers))
     async def answers(entry: EntryPath, wanted: Annotated[AnswerQuery, Query()], who: Bearer, request: Request) -> Response:

@@ -179,7 +179,7 @@ def _reports(given: dict[str, Any]) -> None:
 
 
 def _tuples(given: dict[str, Any]) -> dict[str, Any]:
-    return given | {name: tuple(given[name]) for name in ("left_out", "cores")}
+    return given | {name: tuple(given.get(name, ())) for name in ("left_out", "cores")}
 
 
 ROLES = {"engine": _engine, "clerk": _clerk, "front": _front, "reports": _reports}

@@ -28,13 +28,15 @@ class Release:
     """One release: a question in SQL or a synthetic table, its price, and its words for readers.
 
     `budget` has the arguments of a question by their names, as exact texts. A release with a `period` is asked for in every one of
-    them: its question takes the first and the last day of each as `:first` and `:last`.
+    them: its question takes the first and the last day of each as `:first` and `:last`. One with a `horizon` is a stream: each of
+    its periods is read once, with all before it, and `:last` is its last day.
     """
 
     name: str
     title: str
     sql: str = ""
     synthetic: Synthetic | None = None
+    horizon: int | None = None
     budget: tuple[tuple[str, str], ...] = ()
     period: str = ""
     start: str = ""
@@ -56,7 +58,8 @@ class Release:
             if made is None
             else {"table": made.table, "columns": made.columns and list(made.columns), "rows": made.rows, "bins": made.bins}
         )
-        question = {"sql": " ".join(self.sql.split()), "synthetic": rows}
+        question: dict[str, Any] = {"sql": " ".join(self.sql.split()), "synthetic": rows}
+        question |= {} if self.horizon is None else {"horizon": self.horizon}
         return {**question, "budget": dict(self.budget), "period": self.period, "from": self.start}
 
     @property

@@ -71,7 +71,8 @@ def _data_set(declared: Releases, one: Published, publisher: dict[str, Any]) -> 
         if days
         else {}
     )
-    file = "rows" if release.synthetic else "data"
+    newest = f"{one.done[-1].period}/" if release.period and one.done else ""  # each period has rows of its own
+    file = f"{newest}rows" if release.synthetic else "data"
     shown = ("csv", "parquet") if release.synthetic else release.formats
     distributions = [
         {

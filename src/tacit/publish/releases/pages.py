@@ -8,15 +8,22 @@ from importlib.resources import files
 
 from tacit.privacy.catalog import Budget
 from tacit.privacy.periods import Per
-from tacit.privacy.rounding import decimal_text
+from tacit.privacy.rounding import counted, decimal_text
 from tacit.publish.releases.declaration import Release, Releases
 from tacit.publish.releases.kept import Done
 from tacit.publish.releases.metadata import Published, page_of
-from tacit.release.answer import Answer
+from tacit.release.answer import Answer, cell_text, heading
+from tacit.release.axes import is_date
+from tacit.release.charts import picture_under
 from tacit.release.published import METHOD, promise_of, table_html, whole_page
 from tacit.untrusted import for_html, prose_for_html
 
 MOST_DRAWN = 60  # rows of a chart of one period
+MOST_OPEN = 24  # rows of a table that a stream shows at once
+STREAM = (
+    "Every {word} is measured together with all before it, so that totals over many of them have little noise. Numbers "
+    "that were released stay as they are; a later release adds to them."
+)
 CHART = 'class="chart scroll" tabindex="0" role="group" aria-label="chart"'
 WAITING = "Nothing is released yet."
 EVERY = {"day": "every day", "week": "every week", "month": "every month", "quarter": "every quarter", "year": "every year"}
@@ -63,12 +70,31 @@ def _card(one: Published) -> str:
     release, latest = one.release, one.done[-1] if one.done else None
     words = release.notes.split("\n\n")[0] if release.notes else ""
     newest = WAITING if latest is None else f"Newest: {latest.period}" if release.period else f"Released {latest.at}"
+    figure, name = _figure(one)
+    newest = f"{name}, {newest[:1].lower()}{newest[1:]}" if name else newest
     kind = EVERY.get(release.period) or ("synthetic rows" if release.synthetic else "once")
     text = f"<p>{for_html(words, 220)}</p>" if words else ""
     return (
         f'<li><span class="tag">{for_html(kind)}</span><h3><a href="{release.name}/">{for_html(release.title)}</a></h3>{text}'
-        f'<p class="fine">{for_html(newest)}</p></li>'
+        f'{figure}<p class="fine">{for_html(newest)}</p></li>'
     )
+
+
+def _figure(one: Published) -> tuple[str, str]:
+    """The newest number for a card, and its name; of a stream the last total. Nothing where an answer has several rows."""
+    answer = one.done[-1].answer if one.done else None
+    numbers = [] if answer is None else [column for column in answer.columns if column.is_number]
+    if answer is None or not numbers or not len(answer) or (len(answer) > 1 and not _is_one_series(one)):
+        return "", ""
+    column = numbers[-1] if one.release.horizon is not None else numbers[0]
+    value, _, interval = cell_text(column, len(answer) - 1).partition(" ")
+    return f'<p class="figure">{for_html(value)} <small>{for_html(interval)}</small></p>', heading(column)
+
+
+def _is_one_series(one: Published) -> bool:
+    """Whether a stream has one number for each period."""
+    answer = one.done[-1].answer
+    return one.release.horizon is not None and answer is not None and sum(column.is_key for column in answer.columns) == 1
 
 
 def release_page(site: Site, one: Published) -> str:
@@ -77,8 +103,11 @@ def release_page(site: Site, one: Published) -> str:
     head = f"<h1>{for_html(release.title)}</h1>{_notes(release)}{_link_before(release, site)}"
     if not one.done:
         return _page(site, release.title, ((release.title, ""),), head, f'<section class="card"><p>{WAITING}</p></section>', "../")
-    parts = [_over_time(one), _newest(one), _all_periods(one)] if release.period else [_newest(one)]
-    main = f"{''.join(parts)}{_facts(one)}{site.promise}"
+    if release.horizon is not None:
+        parts = [_so_far(release, one.done[-1], f"{one.done[-1].period}/"), _all_periods(one)]
+    else:
+        parts = [_over_time(one), _newest(one), _all_periods(one)] if release.period else [_newest(one)]
+    main = f"{''.join(parts)}{_facts(site, one)}{site.promise}"
     return _page(site, release.title, ((release.title, ""),), head, main, "../")
 
 
@@ -87,7 +116,8 @@ def period_page(site: Site, release: Release, done: Done) -> str:
     title = f"{release.title}, {done.period}"
     days = f'<p class="lead">{for_html(done.first)} to {for_html(done.last)}</p>' if done.first != done.last else ""
     trail = ((release.title, "../"), (done.period, ""))
-    main = f"{_numbers(release, done, done.period)}{site.promise}"
+    shown = _numbers(release, done, done.period) if release.horizon is None else _so_far(release, done, "")
+    main = f"{shown}{site.promise}"
     return _page(site, title, trail, f"<h1>{for_html(title)}</h1>{days}", main, "../../")
 
 
@@ -98,10 +128,36 @@ def _over_time(one: Published) -> str:
     if one.series is None or len(one.done) < 2:
         return ""
     title = f"{one.release.title}, {one.done[0].period} to {one.done[-1].period}"
-    picture = f"<div {CHART}>{one.series.chart(title=title).svg()}</div>" if drawn_over_time(one.series) else ""
+    days = _days(one.done[0].first, one.done[-1].last)
+    picture = f"<div {CHART}>{picture_under(one.series, title, days).svg()}</div>" if drawn_over_time(one.series) else ""
     words = "<p>All periods in one table:</p>" if picture else "<p>All periods in one table, too many groups for one picture:</p>"
     links = _downloads("data", one.release.formats, one.release.title)
     return f'<section class="card"><h2>Over time</h2>{picture}{words}{links}</section>'
+
+
+def _days(first: str, last: str) -> str:
+    """The days that a picture covers, below its title."""
+    return "" if not first else first if first == last else f"{first} to {last}"
+
+
+def _so_far(release: Release, done: Done, folder: str) -> str:
+    """A stream up to one of its periods: the picture, the table, the price of a period, downloads."""
+    answer = done.answer
+    assert answer is not None  # noqa: S101  # a stream has answers
+    first = next((str(value) for column in answer.columns if column.is_key for value in column.values if is_date(value)), "")
+    title = f"{release.title}, up to {done.period}"
+    drawn = f"<div {CHART}>{picture_under(answer, title, _days(first, done.last)).svg()}</div>" if drawn_over_time(answer) else ""
+    notes = "".join(f"<li>{for_html(note)}</li>" for note in (*answer.limits, *answer.notes))
+    table = table_html(answer)
+    if len(answer) > MOST_OPEN:
+        table = f"<details><summary>Table of {len(answer):,} rows</summary>{table}</details>"
+    price = f"{answer.caption()}; the newest number is entry {done.entry} of the ledger"
+    return (
+        f'<section class="card"><h2>Up to {for_html(done.period)}</h2><p>{STREAM.format(word=release.period)}</p>{drawn}{table}'
+        f'<p class="fine">{for_html(price)}.</p>{_downloads(f"{folder}data", release.formats, title)}'
+        f"<details><summary>Notes and question</summary><ul>{notes}</ul><pre>{prose_for_html(done.question)}</pre></details>"
+        f"{_certificates(done, folder)}</section>"
+    )
 
 
 def drawn_over_time(series: Answer) -> bool:
@@ -119,11 +175,11 @@ def _newest(one: Published) -> str:
 def _numbers(release: Release, done: Done, title: str) -> str:
     """The table, the picture, the price, downloads and certificates of one period; links are those of the page of a release."""
     if done.answer is None:
-        return _rows_section(done)
+        return _rows_section(done, title, f"{done.period}/" if release.period and title != done.period else "")
     answer = done.answer
     picture = f"{release.title}, {done.period}" if release.period else release.title
     shown = any(column.is_number for column in answer.columns) and len(answer) <= MOST_DRAWN and len(answer) > 1
-    drawn = f"<div {CHART}>{answer.chart(title=picture).svg()}</div>" if shown else ""
+    drawn = f"<div {CHART}>{picture_under(answer, picture, _days(done.first, done.last)).svg()}</div>" if shown else ""
     notes = "".join(f"<li>{for_html(note)}</li>" for note in (*answer.limits, *answer.notes))
     entries = " and ".join(map(str, done.entries))
     price = f"{answer.caption()}; entry {entries} of the ledger" if entries else answer.caption()
@@ -136,17 +192,19 @@ def _numbers(release: Release, done: Done, title: str) -> str:
     )
 
 
-def _rows_section(done: Done) -> str:
+def _rows_section(done: Done, title: str, folder: str) -> str:
     told = done.told or {}
+    headed = "Synthetic rows" if title == "Released" else f"Synthetic rows, {done.period}"
     price = told.get("price", {})
     facts = {"Rows": f"{told.get('rows', 0):,}", "Columns": ", ".join(told.get("columns", ())), "Epsilon": price.get("epsilon", "")}
     listed = "".join(f"<dt>{for_html(name)}</dt><dd>{for_html(str(value))}</dd>" for name, value in facts.items())
-    links = _downloads("rows", ("csv", "parquet"), "synthetic rows")
+    links = _downloads(f"{folder}rows", ("csv", "parquet"), "synthetic rows")
     words = (
         "No row is that of a person: rows are drawn from noisy counts. Columns and pairs of columns resemble those of the real "
         "table; what holds of three columns together may be lost."
     )
-    return f'<section class="card"><h2>Synthetic rows</h2><p>{words}</p><dl>{listed}</dl>{links}{_certificates(done, "")}</section>'
+    opening = f'<section class="card"><h2>{for_html(headed)}</h2><p>{words}</p><dl>{listed}</dl>'
+    return f"{opening}{links}{_certificates(done, folder)}</section>"
 
 
 def _all_periods(one: Published) -> str:
@@ -154,13 +212,21 @@ def _all_periods(one: Published) -> str:
     return f'<section class="card"><h2>All periods</h2><ul class="periods">{items}</ul></section>'
 
 
-def _facts(one: Published) -> str:
-    release = one.release
+def _facts(site: Site, one: Published) -> str:
+    release, per = one.release, site.per
     budget = dict(release.budget)
     amounts = ", ".join(f"{name} {value}" for name, value in budget.items())
     spent = [done.answer.receipt.epsilon for done in one.done if done.answer is not None]
     facts = {"Asked for": EVERY.get(release.period, "once"), "Price": f"{amounts}, each" if release.period else amounts}
-    if len(spent) > 1:
+    if per is not None and release.period:
+        facts["Paid by"] = (
+            f"the budget of each {per.calendar.word}, and a person's lifetime"
+            if per.lifetime
+            else f"the budget of each {per.calendar.word}"
+        )
+        if release.horizon is not None:
+            facts["Horizon"] = f"{counted(release.horizon, per.calendar.word)}, of which {len(one.done)} are released"
+    elif len(spent) > 1:
         facts["Paid so far"] = f"epsilon {decimal_text(sum(spent[1:], start=spent[0]))} in {len(spent)} periods"
     listed = "".join(f"<dt>{for_html(name)}</dt><dd>{for_html(value)}</dd>" for name, value in facts.items())
     return (
@@ -173,7 +239,7 @@ def _downloads(stem: str, formats: Sequence[str], what: str) -> str:
         f'<li><a download href="{stem}.{each}" aria-label="{for_html(what)} as {each.upper()}">{each.upper()}</a></li>'
         for each in formats
     ]
-    if "csv" in formats and not stem.startswith("rows"):
+    if "csv" in formats and not stem.endswith("rows"):
         items.append(f'<li><a href="{stem}.csv-metadata.json" aria-label="{for_html(what)}: CSV metadata">CSV metadata</a></li>')
     return f'<ul class="downloads">{"".join(items)}</ul>'
 

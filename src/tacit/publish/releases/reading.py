@@ -20,6 +20,7 @@ from tacit.publish.releases.declaration import FORMATS, Release, Releases, Synth
 Declared = Mapping[str, Any]
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+KINDS = ("sql", "stream", "margins", "synthetic")
 TAKEN = ("index", "feed", "catalog")
 MOST_RELEASES = 200
 AMOUNTS = ("epsilon", "delta", "error", "confidence")
@@ -102,18 +103,20 @@ def _release(name: str, declared: Any) -> Release | None:
         raise Wrong(
             "", "is not a valid release name", f"a name must have lower-case letters, digits and -, and differ from {taken}"
         )
-    kinds = [kind for kind in ("sql", "margins", "synthetic") if kind in declared]
+    kinds = [kind for kind in KINDS if kind in declared]
     if len(kinds) != 1:
-        raise Wrong("", "needs exactly one of sql, margins and synthetic", 'write for example sql = "SELECT ..."')
+        raise Wrong("", f"needs exactly one of {', '.join(KINDS[:-1])} and {KINDS[-1]}", 'write for example sql = "SELECT ..."')
+    _check_horizon(declared)
     _check_amounts(declared, kinds[0])
     period = declared.get("period", "")
     start = declared.get("from", "")
-    sql = _margins(declared["margins"], bool(period)) if kinds[0] == "margins" else declared.get("sql", "")
+    sql = _margins(declared["margins"], bool(period)) if kinds[0] == "margins" else declared.get(kinds[0], "")
+    sql = sql if isinstance(sql, str) else ""
     _check_period(sql, period, start, kinds[0])
     formats = declared.get("formats", list(FORMATS))
     budget = tuple((each, decimal_text(exact(declared[each]))) for each in AMOUNTS if each in declared)
     return Release(
-        name, declared["title"], sql, _synthetic(declared.get("synthetic")), budget, period, start,
+        name, declared["title"], sql, _synthetic(declared.get("synthetic")), declared.get("horizon"), budget, period, start,
         tuple(each for each in FORMATS if each in formats), declared.get("notes", ""), declared.get("replaces", ""),
     )  # fmt: skip
 
@@ -123,15 +126,27 @@ def _check_amounts(declared: Declared, kind: str) -> None:
         raise Wrong("epsilon", "needs exactly one of epsilon and error", "write for example epsilon = 0.1")
     if kind == "synthetic" and (unknown := [each for each in ("error", "confidence") if each in declared]):
         raise Wrong(unknown[0], "is not supported for synthetic rows", "give epsilon, and delta for Gaussian noise")
+    if kind == "stream" and not ("epsilon" in declared and declared.get("delta")):
+        raise Wrong("delta", "is missing, or epsilon is", "give both for a stream: the price of each period, with Gaussian noise")
+
+
+def _check_horizon(declared: Declared) -> None:
+    """A stream has a number of periods, and nothing else has one."""
+    if "stream" in declared and "horizon" not in declared:
+        raise Wrong("horizon", "is missing", "say how many periods the stream will ever have, for example horizon = 120")
+    if "horizon" in declared and "stream" not in declared:
+        raise Wrong("horizon", "is for a stream", 'write the question as stream = "SELECT ...", or remove it')
 
 
 def _check_period(sql: str, period: str, start: str, kind: str) -> None:
     """A release with a period asks about its days, and one without cannot."""
     places = {found[1] for found in PLACES.finditer(sql)}
-    if kind == "synthetic" and period:
-        raise Wrong("period", "is not supported for synthetic rows", "remove it: synthetic rows are of the whole table")
     if period and kind == "sql" and places != {"first", "last"}:
         raise Wrong("sql", f"must name the days of its {period}", "add a condition such as WHERE day BETWEEN :first AND :last")
+    if kind == "stream" and places != {"last"}:
+        raise Wrong("stream", "must name the last day that it reads, and no other", "add a condition such as WHERE day <= :last")
+    if kind == "stream" and not period:
+        raise Wrong("period", "is missing", 'write the period of the budget, for example period = "month"')
     if not period and (places or start):
         key = "from" if start else "sql"
         raise Wrong(key, "names a period, and the release has none", 'add for example period = "month"')

@@ -19,6 +19,7 @@ from tacit.publish.releases.due import Complete, Due, due_periods
 from tacit.publish.releases.kept import Done, Kept
 from tacit.release.answer import Receipt, recorded, with_names
 from tacit.release.outputs import check_apart
+from tacit.release.reads import TO
 
 if TYPE_CHECKING:
     from tacit.accounting.ledger.entries import Entry
@@ -97,7 +98,7 @@ def run(data: DataSet, declared: Releases, steps: Sequence[Step], kept: Kept, to
         told(step)
         kept.begin(step.release)
         try:
-            yield (_rows if step.release.synthetic else _answered)(data, declared, step, kept)
+            yield _way_of(step.release)(data, declared, step, kept)
         except TacitError as error:
             error.add_note(f"(release {step}; the next run goes on from here)")
             failed[step.release.name] = error
@@ -107,6 +108,11 @@ def run(data: DataSet, declared: Releases, steps: Sequence[Step], kept: Kept, to
         if len(failed) > 1:
             first.add_note(f"({len(failed)} releases failed: {names})")
         raise first
+
+
+def _way_of(release: Release) -> Callable[[DataSet, Releases, Step, Kept], Ran]:
+    """How a release is asked for."""
+    return _rows if release.synthetic else _answered if release.horizon is None else _stream_period
 
 
 # --- a question ----------------------------------------------------------------------------------------------------------------
@@ -168,35 +174,65 @@ def _ran(step: Step, receipt: Receipt, entry: int, recovered: bool) -> Ran:
     return Ran(step.release.name, step.due.name, entry, *amounts, recovered or receipt.again)
 
 
+# --- a stream ------------------------------------------------------------------------------------------------------------------
+
+
+def _stream_period(data: DataSet, declared: Releases, step: Step, kept: Kept) -> Ran:
+    """One more measurement; what a run that ended had paid for under the same request is answered without a second price."""
+    release, before = step.release, data.ledger.requested(step.request, -1)
+    per = data.catalog.per
+    if per is not None and per.calendar.kind != release.period:
+        raise InvalidInput(
+            f"release {release.name} has period = {release.period!r}, and the budget is one of each {per.calendar.word}: "
+            f"a stream has the periods of the budget"
+        )
+    asking = data.session(declared.analyst).for_request(step.request, resumes=True)
+    answer = asking.stream(release.sql, through=step.due.name, horizon=release.horizon or 0, **release.amounts)
+    entry = answer.receipt.entry or 0
+    done = Done(release.name, step.due.name, *_days(step.due), answer.asked, _day_of(data, [entry]), (entry,), answer)
+    kept.keep(release, done)
+    return _ran(step, answer.receipt, entry, before is not None)
+
+
 # --- synthetic rows ------------------------------------------------------------------------------------------------------------
 
 
 def _rows(data: DataSet, declared: Releases, step: Step, kept: Kept) -> Ran:
     """Synthetic rows: their measurements are kept by the ledger under the same request, so that a second run pays nothing."""
-    from tacit.publish.synthetic.rows.release import synthesize_table
+    from tacit.publish.synthetic.rows.release import rows_for
 
-    asked = step.release.synthetic
+    asked, release = step.release.synthetic, step.release
     assert asked is not None  # noqa: S101  # the caller has looked
-    made = synthesize_table(
-        data,
-        asked.table,
-        columns=asked.columns,
-        rows=asked.rows,
-        bins=asked.bins,
-        analyst=declared.analyst,
-        **_budget(step.release.amounts),
-    )
+    session = data.session(declared.analyst).for_request(step.request, resumes=True)
+    wanted = asked.table, asked.columns, asked.bins, _periods(data, step)
+    made = rows_for(session, wanted, **_budget(release.amounts), rows=asked.rows)
     entry, name = made.receipt.entry or 0, f"{step.due.name}.rows.parquet"
     out = kept.of(step.release) / name
     check_apart(data.catalog, out)
     made.save(out)
     told = {each: value for each, value in made.to_dict().items() if each not in ("left", "data_version")}
-    done = Done(
-        step.release.name, step.due.name, "", "", f"synthetic rows of {asked.table}", _day_of(data, [entry]), (entry,), None, name,
-        told, _certificates(data, data.session(declared.analyst), [entry]),
-    )  # fmt: skip
+    certificates = _certificates(data, session, [entry])
+    what, day = f"synthetic rows of {asked.table}", _day_of(data, [entry])
+    done = Done(release.name, step.due.name, *_days(step.due), what, day, (entry,), None, name, told, certificates)
     kept.keep(step.release, done)
     return _ran(step, made.receipt, entry, made.recalled)
+
+
+def _periods(data: DataSet, step: Step) -> str | None:
+    """The periods of the budget that a step's period has; all that have begun for a release without periods."""
+    per, due = data.as_prepared.per, step.due
+    if due.first is None or due.last is None:
+        return None
+    if per is None:
+        raise InvalidInput(
+            f"release {step.release.name}: synthetic rows by {step.release.period} need a budget of each period; "
+            f'remove period, or add per = "{step.release.period}" to [budget] of the catalog'
+        )
+    calendar = per.calendar
+    first, last = calendar.number(due.first), calendar.number(due.last)
+    if (calendar.first_day(first), calendar.last_day(last)) != (due.first, due.last):
+        raise InvalidInput(f"release {step.release.name}: a {step.release.period} is not made of whole periods of the budget")
+    return f"{calendar.name(first)}{TO}{calendar.name(last)}"
 
 
 def _budget(amounts: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,8 @@ def _is_there(file: Path, content: Content) -> bool:
 
 def _published(release: Release, done: list[Done]) -> Published:
     answers = [(each, each.answer) for each in done if each.answer is not None]
+    if release.horizon is not None:  # the newest answer has every period, with the numbers that were released before
+        return Published(release, tuple(done), answers[-1][1] if answers else None)
     return Published(release, tuple(done), _series(release, answers) if release.period and answers else None)
 
 

@@ -44,6 +44,7 @@ from tacit.release.answer import Answer, Later, Receipt
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.ways import Way, certificate_beside, facts_of
 from tacit.release.once import Form, once
+from tacit.release.reads import reads_of
 from tacit.session import DataSet, Session
 
 MOST_ROWS = 10**12
@@ -175,6 +176,7 @@ class Classifier:
             "price": price,
             "entry": receipt.entry,
             "data_version": receipt.data_version,
+            **({"periods": receipt.periods} if receipt.periods else {}),
             "events": self.events,
         }
 
@@ -240,30 +242,28 @@ def train_classifier(
     *,
     epsilon: Number | None = None,
     delta: Number = 0,
+    periods: str | None = None,
     analyst: str | None = None,
     told: Told | None = None,
 ) -> Classifier:
     """Logistic regression for a label, (epsilon, delta) for each unit: a fixed number of noisy gradient steps, paid as one event.
 
     `label` is a column of two declared values, or "column=value". `features` are columns with declared bounds or values; all that
-    can be used if omitted. Rows in which one of these is NULL do not count.
+    can be used if omitted. Rows in which one of these is NULL do not count. Where the budget is one of each period, `periods` names
+    those that are read and pay, "2026-09" or "2026-01..2026-09".
     """
     designs = _offered(data, table, label, features, epsilon, delta)
     session, inputs = data.session(analyst), designs[0].inputs
     what = f"a classifier of {inputs.table.name}: {inputs.label} by {', '.join(column.name for column in inputs.columns)}"
-    sale = Sale(
-        tuple(design.event for design in designs),
-        session.analyst,
-        what,
-        data.version,
-        _fingerprint(designs, data.version),
-        (inputs.table.name,),
-    )
+    reads = reads_of(data.as_prepared, inputs.table, data.version, periods)
+    events, key = tuple(design.event for design in designs), _fingerprint(designs, reads.key)
+    sale = Sale(events, session.analyst, what, reads.version, key, (inputs.table.name,), charge=reads.charge(events))
     kept: Form[Trained] = Form(lambda trained: _record(trained, designs, what), lambda text: _read_record(text, designs))
-    sold = once(data.till, sale, lambda granted: train(designs[granted.offer], data.engine, told), kept)
+    sold = once(data.till, sale, lambda granted: train(designs[granted.offer], reads.engine(data.engine), told), kept)
     design, left = designs[sold.offer], sold.left
-    receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
-    certified = Later(partial(data.certified, sold.entry, session.analyst))
+    receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, reads.version, sold.repeated)
+    receipt = replace(receipt, periods=reads.words)
+    certified = Later(partial(data.certified, sold.entry, session.analyst)) if reads.runs is None else None
     return replace(_model(sold.value, receipt), certified=certified)
 
 

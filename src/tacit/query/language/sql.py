@@ -394,14 +394,22 @@ def excerpt(text: str, line: int, column: int) -> str:
     return f"  {left}{shown[0]}{shown[1]}{right}\n  {' ' * (width(shown[0]) + len(left))}^"
 
 
+def _with_plain_day(node: exp.Expression) -> exp.Expression:
+    """A day as people write it, in the place of its literal."""
+    is_day = isinstance(node, exp.Cast) and node.is_type(exp.DataType.Type.DATE) and isinstance(node.this, exp.Literal)
+    return exp.Var(this=node.this.this) if is_day else node
+
+
 def about(question: str) -> str:
     """The tables and the filter of a question, for the line below a picture's title; empty if the text is not one SELECT.
 
     >>> about("SELECT ward, COUNT(*) FROM visits WHERE age >= 65 GROUP BY ward")
     'visits where age >= 65'
+    >>> about("SELECT COUNT(*) FROM visits WHERE day <= CAST('2025-03-31' AS DATE)")
+    'visits where day <= 2025-03-31'
     """
     try:
-        select = sqlglot.parse_one(question, dialect=Ordinary)
+        select = sqlglot.parse_one(question, dialect=Ordinary).transform(_with_plain_day)
         tables = dict.fromkeys(table.name for table in select.find_all(exp.Table))
         where = select.args.get("where") if isinstance(select, exp.Select) else None
         return ", ".join(tables) + (f" where {where.this.sql()}" if where is not None else "")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.privacy.rounding import as_text, decimal_text
+from tacit.privacy.rounding import as_text, counted, decimal_text
 from tacit.query.price.header import Heading
 from tacit.untrusted import for_html, for_terminal, table_for_html
 
@@ -144,3 +144,32 @@ def _half_width(expected: Expected) -> str:
     if expected.half_width is not None:
         return f"± {float(expected.half_width):.6g}"
     return "needs --group-rows" if expected.error.startswith("needs") else "not known in advance"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPrice:
+    """The price of a stream in each period and for a person in all of them, and its errors, as plain values and in words."""
+
+    told: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plain values; budgets are exact texts."""
+        return dict(self.told)
+
+    def __str__(self) -> str:
+        told = self.told
+        horizon, price, word = told["horizon"], told["price"], told["per"] if told["per"].isalpha() else "period"
+        rho, whole, alone = (told[name] for name in ("rho", "rho_lifetime", "rho_lifetime_of_independent"))
+        epsilon, delta = (as_text(Fraction(price[name])) for name in ("epsilon", "delta"))
+        lines = [
+            f"stream of {horizon} periods from {told['first']} on, each measured with all periods before it",
+            f"price: epsilon {epsilon}, delta {delta} (rho {rho:.4g}) in each period, paid when it is first read, for all "
+            f"{horizon} measurements",
+            f"price for a person with rows in each of {horizon} periods: rho {whole:.4g}, paid measurement by measurement; "
+            f"independent answers cost rho {alone:.4g}, {whole / alone:.3g} times less",
+        ]
+        for each in told["errors"]:
+            width, added = f"± {each['half_width']:.3g}", f"± {each['added_up']:.3g}"
+            total = f"total of {counted(each['periods'], word)}"
+            lines.append(f"{total}: {width} ({100 * told['confidence']:g} %); {added} by independent answers added up")
+        return "\n".join(map(for_terminal, lines))

@@ -391,7 +391,7 @@ class PooledRunner:
             raise out_of_limits()
         fingerprint = fingerprint_of(quote, self.version)
         asked = {"ask": "run", "text": paid.text, "request": request_written(quote.request), "entry": paid.entry}
-        asked |= {"fingerprint": fingerprint, "seconds": self.pool.seconds}
+        asked |= {"fingerprint": fingerprint, "seconds": self.pool.seconds, "horizon": paid.horizon}
         sent = Sent(ASK, written(asked), fingerprint, reason=self.pool.cluster.reason)
         stay, limits = STAY.get(), replace(self.pool.limits, seconds=self.pool.seconds)
         if stay is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, PeriodsOption
 from tacit.doors.cli.output import console, print_json, progress
 from tacit.doors.cli.which_catalog import find_catalog
 from tacit.errors import InvalidCatalog, InvalidInput, NotAllowed
@@ -63,6 +63,7 @@ def commuter_map(
     report: ReportOption = None,
     catalog: Annotated[Path | None, typer.Option("--catalog", metavar="PATH", help="Catalog whose budget pays.")] = None,
     totals: Annotated[str | None, typer.Option(help="With --catalog: public table with the columns destination and jobs.")] = None,
+    periods: PeriodsOption = None,
     seed: SeedOption = None,
     analyst: AnalystOption = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Print details of noise, totals, delta and ledger.")] = False,
@@ -84,8 +85,8 @@ def commuter_map(
         check_report(curators_place(report, out))
     terms = _terms(ratio, delta, pure, keep, synthetic_workers, read_prior(prior, prior_most))
     if catalog is None:
-        _require_catalog_of(totals, analyst)
-    source = _declared_source(flows, columns, catalog, totals, analyst) if catalog else _file(flows, columns, out)
+        _require_catalog_of(totals, analyst, periods)
+    source = _declared_source(flows, columns, catalog, totals, (analyst, periods)) if catalog else _file(flows, columns, out)
     chart = read_blocks(blocks)
     if report is not None and not chart.located:
         raise InvalidInput("--report needs coordinates; give the map the columns lat and lon, or remove --report")
@@ -137,8 +138,10 @@ def refuse_seed(seed: str | None) -> None:
         raise NotAllowed(f"--seed is not supported: {NO_SEED}", remedy="remove --seed")
 
 
-def _require_catalog_of(totals: str | None, analyst: str | None) -> None:
+def _require_catalog_of(totals: str | None, analyst: str | None, periods: str | None) -> None:
     """Refuses options that require a catalog, unless the environment sets the analyst for other commands."""
+    if periods is not None:
+        raise InvalidInput("--periods requires --catalog: a file has a ledger without periods; add --catalog, or remove --periods")
     if totals is not None:
         raise InvalidInput(
             "--totals requires --catalog: the totals of a file are taken from the file; add --catalog, or remove --totals"
@@ -160,7 +163,10 @@ def _file(flows: str, columns: str | None, out: Path) -> Source:
     return FlowsFile(Path(flows), out, Columns.read(columns) if columns else Columns())
 
 
-def _declared_source(flows: str, columns: str | None, catalog: Path | None, totals: str | None, analyst: str | None) -> Source:
+def _declared_source(
+    flows: str, columns: str | None, catalog: Path | None, totals: str | None, asking: tuple[str | None, str | None]
+) -> Source:
+    """The declared table of jobs; `asking` are who pays and the periods that are read."""
     from tacit.publish.synthetic.commuters.flows import Columns
     from tacit.publish.synthetic.commuters.sources import DeclaredFlows
     from tacit.session import open as open_data
@@ -173,8 +179,8 @@ def _declared_source(flows: str, columns: str | None, catalog: Path | None, tota
             "with --catalog, the number of jobs per destination is private unless a public table declares it",
             remedy="declare a public table with the columns destination and jobs, and give --totals TABLE",
         )
-    data = open_data(find_catalog(catalog))
-    return DeclaredFlows(data, flows, read, totals, data.session(analyst).analyst)
+    data, (analyst, periods) = open_data(find_catalog(catalog)), asking
+    return DeclaredFlows(data, flows, read, totals, data.session(analyst).analyst, periods=periods)
 
 
 def _write_report(release: Release, report: Path | None, out: Path) -> Path | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.doors.cli.ask import AnalystOption, AsJson
+from tacit.doors.cli.ask import AnalystOption, AsJson, PeriodsOption
 from tacit.doors.cli.output import bar, console, print_json
 from tacit.doors.cli.synthesize.map import SeedOption, refuse_seed
 from tacit.doors.cli.which_catalog import CatalogOption, find_catalog
@@ -69,6 +69,7 @@ def table(
     rows: Annotated[int | None, typer.Option("--rows", help="Number of rows; the noisy total if omitted.")] = None,
     columns: ColumnsOption = None,
     bins: BinsOption = None,
+    periods: PeriodsOption = None,
     method: MethodOption = Method.marginals,
     target: TargetOption = None,
     workload: WorkloadOption = None,
@@ -99,12 +100,15 @@ def table(
         check_report(curators_place(report, out))
     named = None if columns is None else [part.strip() for part in columns.split(",") if part.strip()]
     asked = {"epsilon": epsilon, "delta": delta or 0, "rows": rows, "columns": named, "bins": bins, "analyst": analyst}
+    asked |= {} if periods is None else {"periods": periods}
     with open_data(find_catalog(catalog)) as data:
         check_apart(data.catalog, out)
         if method is Method.dirichlet:
             _resample(data, name, out, asked, report, as_json)
         else:
-            _from_marginals(data, name, partial(make, **asked), Written(out, report, as_json, copies or 0, public_report, rows))
+            _from_marginals(
+                data, name, partial(make, **asked), Written(out, report, as_json, copies or 0, public_report, rows, periods)
+            )
 
 
 def _check_more(method: Method, out: Path, copies: int | None, public_report: Path | None) -> None:
@@ -158,6 +162,7 @@ class Written:
     copies: int = 0
     public: Path | None = None
     rows: int | None = None
+    periods: str | None = None
 
 
 def _from_marginals(data: DataSet, name: str, make: Callable[..., SyntheticTable], written_to: Written) -> None:
@@ -168,7 +173,7 @@ def _from_marginals(data: DataSet, name: str, make: Callable[..., SyntheticTable
             told("writing", 0.99)
         made, copies = _with_copies(made, written_to)
         receipt = made.save(out)
-        written = None if report is None else _write_report(data, made, report, out)
+        written = None if report is None else _write_report(data, made, written_to)
     if as_json:
         beside = {"copies": copies, "report": written and str(written), "public_report": public and str(public)}
         print_json({"out": str(out), "receipt": str(receipt), **beside, **made.to_dict()})
@@ -222,11 +227,12 @@ def _resample(data: DataSet, name: str, out: Path, asked: dict[str, Any], report
     _say_paid(data, made, out)
 
 
-def _write_report(data: DataSet, made: SyntheticTable, report: Path, out: Path) -> Path:
+def _write_report(data: DataSet, made: SyntheticTable, written_to: Written) -> Path:
     from tacit.publish.synthetic.rows.utility import workload, write_report
     from tacit.release.curators import curators_place
 
-    return write_report(workload(data.catalog, made), made, curators_place(report, out))
+    compared = workload(data.as_prepared, made, written_to.periods)
+    return write_report(compared, made, curators_place(written_to.report or written_to.out, written_to.out))
 
 
 def _say_paid(data: DataSet, made: SyntheticTable | SyntheticContingency, out: Path) -> None:

@@ -61,6 +61,7 @@ from tacit.release.certificates.keys import signer_in
 from tacit.release.certificates.ways import Seal
 from tacit.release.once import Till, once
 from tacit.release.outputs import check_apart, check_output
+from tacit.release.reads import Reads, reads_of
 
 if TYPE_CHECKING:
     from tacit.session import DataSet
@@ -281,6 +282,7 @@ class DeclaredFlows:
     declared: str
     analyst: str
     note: str = DECLARED
+    periods: str | None = None
 
     def check(self, out: Path) -> None:
         """Refuses an output that would overwrite a file of the catalog."""
@@ -306,7 +308,7 @@ class DeclaredFlows:
         """The result of `run`, after the catalog's ledger has recorded it."""
         loss = self._price(offer)
         event, tables = event_of(loss, self.data.catalog.neighbours), (_table(self.data.catalog, self.table).name,)
-        sale = Sale((event,), self.analyst, what, self.data.version, tables=tables)
+        sale = Sale((event,), self.analyst, what, self.data.version, tables=tables, charge=self._reads().charge([event]))
         try:
             return sell_from(self.data, sale, loss, run)
         except BudgetExceeded as refused:
@@ -319,6 +321,8 @@ class DeclaredFlows:
     def _within_budget(self, offer: Offer) -> str:
         """An alternative that fits: an admitted ratio with its price, without dropping if necessary. All of it is public."""
         raised = "ask the data owner to raise that budget in tacit.toml"
+        if self.data.catalog.per is not None:
+            return f"give a smaller ratio or delta, choose other periods, or {raised}"
         if other := self._admitted_offer(offer):
             keep = "" if other.terms.keeping == offer.terms.keeping else "keep=all "
             return f"give {keep}ratio={at_least(other.terms.ratio)}, which costs {claim_text(self._price(other))}, or {raised}"
@@ -344,9 +348,13 @@ class DeclaredFlows:
     def homes(self, blocks: Blocks, totals: Totals) -> Homes:
         """The homes, from the version that was opened before the payment, and from no other."""
         table, chosen = _table(self.data.catalog, self.table), self._columns()
-        counted = self.data.engine.tallies(Bound(Scan(table), table.max_rows), self._names())
+        engine = self._reads().engine(self.data.engine)
+        counted = engine.tallies(Bound(Scan(table), table.max_rows), self._names())
         work, home = (_blocks(counted, column, blocks) for column in chosen)
         return homes_of(work, home, tallied_jobs(counted, TALLY), totals)
+
+    def _reads(self) -> Reads:
+        return reads_of(self.data.as_prepared, _table(self.data.as_prepared, self.table), self.data.version, self.periods)
 
     def _names(self) -> list[str]:
         return list(dict.fromkeys(column.name for column in self._columns()))

@@ -36,6 +36,7 @@ from tacit.query.price.work import afford_counts
 from tacit.release.answer import Later, Receipt
 from tacit.release.certificates.certificate import Certificate
 from tacit.release.once import Form, once
+from tacit.release.reads import reads_of
 from tacit.session import DataSet
 
 MOST_CELLS = 10**5
@@ -115,6 +116,7 @@ def synthesize_contingency(
     epsilon: Number,
     rows: int,
     bins: int | None = None,
+    periods: str | None = None,
     analyst: str | None = None,
 ) -> SyntheticContingency:
     """`rows` synthetic rows of the named columns: pure epsilon for each unit, under the catalog's relation."""
@@ -124,14 +126,16 @@ def synthesize_contingency(
     urn, relation = urn_for(chosen, epsilon, number), data.catalog.neighbours
     afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], len(chosen.axes), data.catalog.cores)
     event, what = _event(urn, chosen, relation), f"synthetic rows of {chosen.table.name} by resampling"
-    key = _fingerprint(chosen, urn, data.version)
-    sale = Sale((event,), data.session(analyst).analyst, what, data.version, key, (chosen.table.name,))
+    reads = reads_of(data.as_prepared, chosen.table, data.version, periods)
+    key, charge = _fingerprint(chosen, urn, reads.key), reads.charge([event])
+    sale = Sale((event,), data.session(analyst).analyst, what, reads.version, key, (chosen.table.name,), charge=charge)
     way = way_of_urn(urn, chosen, event, what).kept
     kept: Form[Codes] = Form(lambda counts: json.dumps({"counts": counts.tolist(), "certificate": way}), _read_counts)
-    sold = once(data.till, sale, lambda _: urn.release(count_marginal(chosen.table, chosen.axes, data.engine)), kept)
+    sold = once(data.till, sale, lambda _: urn.release(count_marginal(chosen.table, chosen.axes, reads.engine(data.engine))), kept)
     left, paid = sold.left, (event.epsilon, Fraction(0))
-    receipt = Receipt(*paid, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
-    certified = Later(partial(data.certified, sold.entry, sale.analyst))
+    receipt = Receipt(*paid, left.epsilon, left.delta, sold.entry, reads.version, sold.repeated)
+    receipt = replace(receipt, periods=reads.words)
+    certified = Later(partial(data.certified, sold.entry, sale.analyst)) if reads.runs is None else None
     return replace(_release_rows(chosen, urn, sold.value, receipt, relation), certified=certified)
 
 

@@ -180,6 +180,11 @@ def synthesize_family(
     _afford(family, data.catalog)
     names = (family.parent.table.name, family.child.table.name)
     session, what = data.session(analyst), f"synthetic rows of {names[0]} and {names[1]}"
+    if data.as_prepared.per is not None:
+        raise NotAllowed(
+            "two tables together are not supported where the budget is one of each period",
+            remedy="synthesize each of them by itself: tacit synthesize table",
+        )
     sale = Sale(tuple(map(_together, designs)), session.analyst, what, data.version, _fingerprint(designs, data.version), names)
     kept: Form[tuple[Measured, Measured]] = Form(
         lambda measured: _kept(measured, designs, what), lambda text: _read_kept(text, designs)

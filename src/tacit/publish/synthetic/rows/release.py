@@ -50,6 +50,7 @@ from tacit.release.certificates.certificate import Certificate
 from tacit.release.certificates.ways import certificate_beside
 from tacit.release.once import Form, once
 from tacit.release.outputs import check_output, write_output
+from tacit.release.reads import Reads, reads_of
 from tacit.session import DataSet, Session
 
 Designer = Callable[[Any, Sequence[Axis], Request, Change], tuple[Design, ...]]
@@ -192,10 +193,11 @@ class SyntheticTable:
         receipt = self.receipt
         delta = f", delta {as_text(receipt.delta)}" if receipt.delta else ""
         spent = "nothing, because it was measured before" if self.recalled else f"epsilon {as_text(receipt.epsilon)}{delta}"
+        where = f" in each of {receipt.periods}" if receipt.periods and not self.recalled else ""
         shown = [" and ".join(places) for places in self.pairs]
         more = f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN + 1 else ""
         listed = ", ".join(shown[:SHOWN] if more else shown) or "none"
-        return f"{self.rows:,} synthetic rows of {self.chosen.table.name}; pairs measured: {listed}{more}; spent {spent}"
+        return f"{self.rows:,} synthetic rows of {self.chosen.table.name}; pairs measured: {listed}{more}; spent {spent}{where}"
 
 
 def synthesize_table(
@@ -208,6 +210,7 @@ def synthesize_table(
     columns: Sequence[str] | None = None,
     bins: int | None = None,
     aim: Aim | None = None,
+    periods: str | None = None,
     analyst: str | None = None,
     told: Told | None = None,
 ) -> SyntheticTable:
@@ -215,11 +218,27 @@ def synthesize_table(
 
     Rounds as in McKenna, Mullins, Sheldon and Miklau 2022. `rows` defaults to the noisy total. The price is under the catalog's
     relation. `bins` is a number of even bins for columns of many values that have none in the catalog; `aim` says what the rows
-    are for.
+    are for. Where the budget is one of each period, `periods` names those that are read and pay, "2026-09" or "2026-01..2026-09".
     """
+    return rows_for(data.session(analyst), (table, columns, bins, periods), epsilon, delta, rows=rows, aim=aim, told=told)
+
+
+Wanted = tuple[str, Sequence[str] | None, int | None, str | None]  # a table, its columns, bins, and the periods that are read
+
+
+def rows_for(
+    session: Session,
+    wanted: Wanted,
+    epsilon: Number | None = None,
+    delta: Number = 0,
+    *,
+    rows: int | None = None,
+    aim: Aim | None = None,
+    told: Told | None = None,
+) -> SyntheticTable:
+    """The same for a session, whose request the entry names: one that ended and is resumed pays only once."""
     require_numba()
-    asked = _read_request(data, table, epsilon, delta, rows, columns, bins)
-    return _synthesize(partial(rounds_designs, aim=aim), data.session(analyst), asked, told)
+    return _synthesize(partial(rounds_designs, aim=aim), session, _read_request(session.data, wanted, epsilon, delta, rows), told)
 
 
 def synthesize_tree(
@@ -231,12 +250,13 @@ def synthesize_tree(
     rows: int | None = None,
     columns: Sequence[str] | None = None,
     bins: int | None = None,
+    periods: str | None = None,
     analyst: str | None = None,
     told: Told | None = None,
 ) -> SyntheticTable:
     """The same with pairs along one tree: McKenna, Miklau and Sheldon 2021 (MST). The tree is all that the rows keep."""
     require_mbi()
-    asked = _read_request(data, table, epsilon, delta, rows, columns, bins)
+    asked = _read_request(data, (table, columns, bins, periods), epsilon, delta, rows)
     return _synthesize(tree_designs, data.session(analyst), asked, told)
 
 
@@ -248,10 +268,12 @@ def synthesize_independent(
     delta: Number = 0,
     rows: int | None = None,
     columns: Sequence[str] | None = None,
+    periods: str | None = None,
     analyst: str | None = None,
 ) -> SyntheticTable:
     """The baseline: the whole budget for the single columns, and rows in which they are independent."""
-    return _synthesize(independent_designs, data.session(analyst), _read_request(data, table, epsilon, delta, rows, columns), None)
+    asked = _read_request(data, (table, columns, None, periods), epsilon, delta, rows)
+    return _synthesize(independent_designs, data.session(analyst), asked, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,21 +283,16 @@ class Asked:
     chosen: Chosen
     budget: Request
     rows: int | None
+    reads: Reads
 
 
-def _read_request(
-    data: DataSet,
-    table: str,
-    epsilon: Number | None,
-    delta: Number,
-    rows: int | None,
-    columns: Sequence[str] | None,
-    bins: int | None = None,
-) -> Asked:
+def _read_request(data: DataSet, wanted: Wanted, epsilon: Number | None, delta: Number, rows: int | None) -> Asked:
     if epsilon is None:
         raise NoBudget("missing budget for synthetic rows", remedy="give for example epsilon=1", argument="epsilon")
+    table, columns, bins, periods = wanted
     chosen = chosen_columns(data.as_prepared, table, columns, bins, grids=True)
-    return Asked(chosen, request(epsilon=epsilon, delta=delta), read_rows(rows))
+    reads = reads_of(data.as_prepared, chosen.table, data.version, periods)
+    return Asked(chosen, request(epsilon=epsilon, delta=delta), read_rows(rows), reads)
 
 
 def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told | None) -> SyntheticTable:
@@ -283,14 +300,16 @@ def _synthesize(designer: Designer, session: Session, asked: Asked, told: Told |
     data, chosen = session.data, asked.chosen
     designs = designer(chosen.table, chosen.axes, asked.budget, data.catalog.change)
     afford_counts(chosen.table, [axis.cell() for axis in chosen.axes], 2 * COLUMNS_TOGETHER, data.catalog.cores)
-    key, what = _fingerprint(designs, asked, data.version), f"synthetic rows of {chosen.table.name}"
-    events = tuple(design.event for design in designs)
-    sale = Sale(events, session.analyst, what, data.version, key, (chosen.table.name,))
+    reads, what = asked.reads, f"synthetic rows of {chosen.table.name}"
+    key, events = _fingerprint(designs, asked), tuple(design.event for design in designs)
+    sale = Sale(events, session.analyst, what, reads.version, key, (chosen.table.name,), session.request)
+    sale = replace(sale, charge=reads.charge(events), resumes=session.resumes)
     kept: Form[Measured] = Form(lambda measured: _record(measured, designs, what), lambda text: _read_record(text, designs))
-    sold = once(data.till, sale, lambda granted: measure_by(designs[granted.offer], data.engine, told), kept)
+    sold = once(data.till, sale, lambda granted: measure_by(designs[granted.offer], reads.engine(data.engine), told), kept)
     design, left = designs[sold.offer], sold.left
-    receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, data.version, sold.repeated)
-    certified = Later(partial(data.certified, sold.entry, session.analyst))
+    receipt = Receipt(design.epsilon, design.delta, left.epsilon, left.delta, sold.entry, reads.version, sold.repeated)
+    receipt = replace(receipt, periods=reads.words)
+    certified = Later(partial(data.certified, sold.entry, session.analyst)) if reads.runs is None else None
     return replace(_draw(chosen, sold.value, receipt, asked.rows, told), certified=certified)
 
 
@@ -317,7 +336,8 @@ def receipt_json(receipt: Receipt) -> dict[str, Any]:
     """A receipt as plain values; budgets are exact texts."""
     left = {"epsilon": decimal_text(receipt.left_epsilon or Fraction(0)), "delta": decimal_text(receipt.left_delta or Fraction(0))}
     price = {"epsilon": decimal_text(receipt.epsilon), "delta": decimal_text(receipt.delta)}
-    return {"price": price, "left": left, "entry": receipt.entry, "data_version": receipt.data_version}
+    periods = {"periods": receipt.periods} if receipt.periods else {}
+    return {"price": price, "left": left, "entry": receipt.entry, "data_version": receipt.data_version, **periods}
 
 
 def save_rows(
@@ -340,11 +360,11 @@ def values_of(chosen: Chosen, codes: Sequence[Codes]) -> dict[str, Any]:
 # --- a release stays the same forever ----------------------------------------------------------------------------------------
 
 
-def _fingerprint(designs: Sequence[Design], asked: Asked, version: str) -> str:
+def _fingerprint(designs: Sequence[Design], asked: Asked) -> str:
     """The identity of a request: cells, budget, kind of design and the prepared data; not the number of rows."""
     columns = [(axis.name, axis.begins, axis.size, *([axis.width] * bool(axis.width))) for axis in asked.chosen.axes]
     priced = [(repr(design.single), repr(design.pair), str(design.choice), *_told_rounds(design)) for design in designs]
-    told = ("synthetic", RARE, version, asked.chosen.table.name, columns, repr(asked.budget), priced)
+    told = ("synthetic", RARE, asked.reads.key, asked.chosen.table.name, columns, repr(asked.budget), priced)
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 

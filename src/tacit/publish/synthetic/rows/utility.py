@@ -24,6 +24,7 @@ from tacit.query.engines import check_tallies, engine_for
 from tacit.query.engines.engine import TALLY
 from tacit.query.plan import Bound, Scan
 from tacit.release.curators import curators_page, for_the_owner, paragraph, table, write_for_curator
+from tacit.release.reads import reads_of
 from tacit.untrusted import distinct, for_chart, for_html, in_columns
 
 MOST_MARGINALS = 500  # of three columns; if there are more, an evenly spaced selection is taken
@@ -74,9 +75,9 @@ class Workload:
         }
 
 
-def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
+def workload(catalog: Catalog, made: SyntheticTable, periods: str | None = None) -> Workload:
     """The errors of synthetic rows; the real rows that marginals count are read from the prepared store."""
-    (real, many), axes = real_cells(catalog, made.chosen), made.chosen.axes
+    (real, many), axes = real_cells(catalog, made.chosen, periods), made.chosen.axes
     errors = [
         Error(tuple(axes[place].name for place in places), _variation(axes, places, real, many, made.codes))
         for ways in WAYS
@@ -86,12 +87,13 @@ def workload(catalog: Catalog, made: SyntheticTable) -> Workload:
     return Workload(made.chosen.table.name, made.rows, tuple(errors), skipped, real, many)
 
 
-def real_cells(catalog: Catalog, chosen: Chosen) -> tuple[tuple[Codes, ...], Codes]:
+def real_cells(catalog: Catalog, chosen: Chosen, periods: str | None = None) -> tuple[tuple[Codes, ...], Codes]:
     """For the data owner: cells that occur in the real rows, column by column, and how many rows each stands for."""
     table, names = chosen.table, [axis.name for axis in chosen.axes]
     check_tallies(catalog, table, names)
     with closing(engine_for(catalog)) as engine:
-        rows = for_the_owner(engine.tallies(Bound(Scan(table), table.max_rows), names))
+        reads = reads_of(catalog, table, "", periods)
+        rows = for_the_owner(reads.engine(engine).tallies(Bound(Scan(table), table.max_rows), names))
     cells = []
     for axis in chosen.axes:
         column = rows.column(axis.name).combine_chunks()
