@@ -17,7 +17,7 @@ from tacit.data.catalog import parse_catalog
 from tacit.data.catalog.periods import begun_through, is_zone
 from tacit.data.dialect import DUCKDB
 from tacit.data.prepare import cleaning, prepare
-from tacit.data.prepare.zones import day_in_zone, has_offset, offsets, plain, seconds_of
+from tacit.data.prepare.cleaning import day_in_zone, has_offset, offsets, plain, seconds_of
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import day_number, day_of, fingerprint
 from tacit.privacy.periods import Calendar

@@ -7,8 +7,10 @@ neighbours (store.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 from tacit.data.dialect import Dialect, Nature, name
 from tacit.data.engine import Workshop
@@ -30,7 +32,6 @@ from tacit.data.prepare.grids import (
     from_text,
     measures,
 )
-from tacit.data.prepare.zones import ZONED, day_in_zone, has_offset, plain, seconds_of
 from tacit.errors import InvalidCatalog
 from tacit.privacy.catalog import Column, Value, day_of
 
@@ -214,3 +215,76 @@ def _unreadable(column: Column, raw: Raw) -> InvalidCatalog:
         f"{column.name} is declared as a {column.kind}, and its source has the type {raw.type}, which cannot be read as one; "
         "declare it as what it is, or convert it in the source"
     )
+
+
+# --- days of moments in a time zone -----------------------------------------------------------------------------------------
+# A moment names an instant if it has an offset: its day is that of the zone. One without has the day that is written.
+
+
+ZONED = "TIMESTAMP WITH TIME ZONE"  # in the engine
+DAY = 86_400
+STEP = DAY // 2  # between the instants that are looked at: no zone changes its offset twice within
+BEYOND = 2  # days around the bounds, where a moment is outside of them whatever the offset
+FAR = 10**8  # days, by which numbers are shifted so that division rounds down
+FAR_AWAY = 8 * 10**12  # seconds: no bound is there
+OFFSET = "([Zz]|[+-][0-9]{2}(:?[0-9]{2}(:?[0-9]{2})?)?)$"
+WITH_OFFSET = f"^[0-9]{{4,}}[^ T]*[ T]+[0-9]{{1,2}}:[0-9]{{2}}[^+Zz-]*{OFFSET}"
+APART = " +([+-][0-9:]+)$"  # an offset after a blank
+
+Offsets = Sequence[tuple[int, int]]  # from an instant on, in seconds since 1970: so many seconds are added to UTC
+
+
+def offsets(zone: str, low: int, high: int) -> Offsets:
+    """The offsets of a zone from UTC on the days from `low` to `high`, day numbers since 1970-01-01.
+
+    >>> offsets("Europe/Zurich", 20_100, 20_200)
+    [(1736467200, 3600), (1743296400, 7200)]
+    """
+    there, first, last = ZoneInfo(zone), (low - BEYOND) * DAY, (high + BEYOND) * DAY
+    changes = [(first, _offset(there, first))]
+    for at in range(first + STEP, last + STEP, STEP):
+        if (now := _offset(there, at)) != changes[-1][1]:
+            before, after = at - STEP, at
+            while after - before > 1:
+                middle = (before + after) // 2
+                before, after = (middle, after) if _offset(there, middle) == changes[-1][1] else (before, middle)
+            changes.append((after, now))
+    return changes
+
+
+def _offset(zone: ZoneInfo, instant: int) -> int:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=instant)
+    return int((moment.astimezone(zone).utcoffset() or timedelta(0)).total_seconds())
+
+
+def day_in_zone(instant: str, zone: str, low: int, high: int) -> str:
+    """SQL for the day in a zone of an instant, SQL for whole seconds since 1970; right on the days from `low` to `high`.
+
+    Instants of other days get days outside of these.
+    """
+    local = f"({instant} + {_searched(instant, offsets(zone, low, high))})"
+    return f"(DATE '1970-01-01' + CAST(({local} + {FAR * DAY}) // {DAY} - {FAR} AS INTEGER))"
+
+
+def _searched(instant: str, changes: Offsets) -> str:
+    """SQL for the offset of an instant, by halves."""
+    if len(changes) == 1:
+        return str(changes[0][1])
+    middle = len(changes) // 2
+    before, after = _searched(instant, changes[:middle]), _searched(instant, changes[middle:])
+    return f"CASE WHEN {instant} < {changes[middle][0]} THEN {before} ELSE {after} END"
+
+
+def seconds_of(moment: str) -> str:
+    """SQL for the whole seconds since 1970 of a timestamp with a time zone, rounded down; far away, some beyond all bounds."""
+    return f"CAST(least(greatest(floor(epoch({moment})), -{FAR_AWAY}), {FAR_AWAY}) AS BIGINT)"
+
+
+def plain(written: str, words: Dialect) -> str:
+    """SQL for a text with its offset, if it has one, in digits and without a blank before it."""
+    return words.replaced(f"regexp_replace({written}, ' *(UTC|GMT)$', 'Z')", APART, 1)
+
+
+def has_offset(written: str, words: Dialect) -> str:
+    """SQL that is true for a plain text of a moment with an offset."""
+    return words.matches(written, WITH_OFFSET)
