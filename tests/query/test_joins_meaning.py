@@ -6,10 +6,11 @@ in its own way (NOT IN with NULL, an average per person on a public step), the t
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +211,32 @@ def test_an_average_per_person_is_a_floor_on_a_public_step(clinic: tuple[Asked, 
     ((mine,),) = ours(asked, f"SELECT SUM(m) FROM ({per}) t").values()
     assert float(mine) == pytest.approx(plain.execute(floors).fetchall()[0][0], abs=1e-9)
     assert mine.denominator <= 100000
+
+
+CONDITIONS = ("v.id = l.visit_id", "p.id = v.patient_id", "p.sex = 'F'", "w.ward = v.ward", "w.site = 'N'")
+ALIASES = {"labs l": "l", "patients p": "p", "visits v": "v", "wards w": "w"}
+
+
+def test_an_inner_joins_condition_may_stand_at_any_table(tmp_path: Path) -> None:
+    """A condition on one table alone ties it to nothing, so the tables that are tied come first, whatever the order."""
+    data = hospital(
+        patients=[(0, "F", 1), (1, "M", 2), (2, "F", 3)],
+        visits=[(0, 0, "a", 1), (1, 1, "a", 2), (2, 2, "b", 3), (3, 0, "b", 4)],
+        labs=[(0, 1, "s"), (1, 2, "t"), (2, 3, "s"), (3, 1, "t")],
+    )
+    asked = asked_of(tmp_path / "store", data, max_joined_rows=5000)
+    for order in permutations(ALIASES):
+        first, *others = order
+        text, there = f"SELECT COUNT(*) FROM {first}", {ALIASES[first]}
+        for table in others:
+            there.add(ALIASES[table])
+            on = [each for each in CONDITIONS if ALIASES[table] in _tables(each) and _tables(each) <= there]
+            text += f" JOIN {table} ON {' AND '.join(on) or 'TRUE'}"
+        left = [each for each in CONDITIONS if ALIASES[first] in _tables(each) and len(_tables(each)) == 1]
+        text += f" WHERE {' AND '.join(left)}" if left else ""
+        assert list(ours(asked, text).values()) == [[3]], text
+    asked.close()
+
+
+def _tables(condition: str) -> set[str]:
+    return set(re.findall(r"\b(\w)\.", condition))

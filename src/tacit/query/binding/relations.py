@@ -289,13 +289,18 @@ class Relations:
         """The next part to join: the first that is tied to what is there, where all joins are inner."""
         if any(joined.kind == "left" for _, joined in rest):
             return rest[0]
-        for part, joined in rest:
-            both = Scope((*scope.sources, part.source))
-            tied = (each for each in pool if any(part.source.names & {name.parts[-1].lower()} for name in names_in(each)))
-            named = any(all(map(both.has, names_in(each))) and is_equality(each) for each in tied)
-            if joined.using or joined.natural or named:
-                return part, joined
-        return rest[0]
+        return next((pair for pair in rest if pair[1].using or pair[1].natural or self._is_tied(scope, pair[0], pool)), rest[0])
+
+    def _is_tied(self, scope: Scope, part: Part, pool: list[Expression]) -> bool:
+        """Whether a condition ties a part to what is there: a private one by keys or units, a public one by an equality."""
+        if not part.public:
+            return bool(ties_in(scope, part.source, list(pool)))
+        own, both = Scope((part.source,)), Scope((*scope.sources, part.source))
+        for each in filter(is_equality, pool):
+            names = list(names_in(each))
+            if all(map(both.has, names)) and any(map(own.has, names)) and not all(map(own.has, names)):
+                return True
+        return False
 
     # --- joins ---
 
