@@ -125,7 +125,7 @@ def test_the_engine_keeps_neighbours_of_many_worlds(data, crowd, tmp_path_factor
 def the_least_owner(patched):
     honest = Link.pairs
     least = "SELECT tacit_link, min(tacit_holder) AS tacit_holder FROM ({}) GROUP BY tacit_link"
-    patched.setattr(Link, "pairs", lambda link, kind: least.format(honest(link, kind)))
+    patched.setattr(Link, "pairs", lambda link, *given: least.format(honest(link, *given)))
 
 
 def a_key_once_for_all_units(patched):
@@ -150,7 +150,7 @@ def a_limit_before_the_owners(patched):
     """Whose a lab is would then depend on which visits `max_rows` keeps."""
     honest = Link.pairs
     few = "SELECT * FROM ({}) QUALIFY row_number() OVER (PARTITION BY tacit_holder ORDER BY tacit_link) <= {}"
-    patched.setattr(Link, "pairs", lambda link, kind: few.format(honest(link, kind), link.table.max_rows))
+    patched.setattr(Link, "pairs", lambda link, *given: few.format(honest(link, *given), link.table.max_rows))
 
 
 def ways_instead_of_owners(patched):

@@ -58,7 +58,7 @@ def quote_of(data: DataSet, text: str = TEXT, asked: Request = ASKED) -> Quote:
 
 
 def run(data: DataSet, **changed: Any) -> bytes:
-    known = {"ask": "run", "text": TEXT, "request": request_written(ASKED), "entry": 1, "seconds": 60}
+    known = {"ask": "run", "text": TEXT, "request": request_written(ASKED), "entry": 1, "seconds": 60, "horizon": None}
     known |= {"fingerprint": fingerprint_of(quote_of(data), data.version)}
     return written(known | changed)
 
@@ -84,6 +84,8 @@ CHANGES: dict[str, Callable[[DataSet], dict[str, Any]]] = {
     "no fingerprint": lambda _: {"fingerprint": ""},
     "a free question": lambda _: {"text": "SELECT COUNT(*) AS n FROM wards"},
     "no SQL": lambda _: {"text": "SELECT FROM"},
+    "a measurement of a stream": lambda _: {"horizon": 24},
+    "a horizon of zero": lambda _: {"horizon": 0},
 }
 
 
@@ -107,6 +109,11 @@ def test_an_entry_is_run_once(answering, data):
     assert answering.handle(ASK, run(data, entry=7)) == (FAILED, b"")
 
 
+RUN_WITHOUT_HORIZON = written(
+    {"ask": "run", "text": TEXT, "request": request_written(ASKED), "entry": 1, "seconds": 60, "fingerprint": ""}
+)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -115,10 +122,11 @@ def test_an_entry_is_run_once(answering, data):
         b'{"ask":"noisy"}',
         b'{"ask":"open","more":1}',
         b'{"ask":"size","table":1}',
+        RUN_WITHOUT_HORIZON,
         pickle.dumps(("open",)),
         b"[" * 10**5,
     ],
-    ids=range(7),
+    ids=range(8),
 )
 def test_what_is_not_a_message_ends_an_engine(answering, content):
     with pytest.raises(Malformed):

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loops import in_own_loop
 from tacit.doors.server import leaving
 from tacit.doors.server.analysts import FIRST, FORMS
 from tacit.doors.server.leaving import FILLING, LEAST, TICK, TIMED, fill, size_of
@@ -59,7 +60,7 @@ def sent(body: bytes, media: bytes = b"application/json", state: dict[str, Any] 
         await later({"type": "http.response.start", "status": 200, "headers": headers})
         await later({"type": "http.response.body", "body": body})
 
-    asyncio.run(reply())
+    in_own_loop(reply())
     return [message for _, message in messages], messages[0][0]
 
 

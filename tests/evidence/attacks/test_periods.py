@@ -63,13 +63,13 @@ def test_a_lifetime_that_is_charged_one_period_is_caught(monkeypatch):
     assert way.tacit > way.claim
 
 
-def test_an_anti_join_on_the_person_alone_is_caught(monkeypatch):
+def test_an_anti_join_on_the_person_alone_is_caught(monkeypatch, disagreeing):
     monkeypatch.setattr(planned, "_same_period", lambda *_: True)
     way = attacked(attacks._anti_join)
     assert (way.said, way.holds) == ("Answered.", False)
 
 
-def test_totals_over_two_months_at_the_price_of_a_removal_are_caught(monkeypatch):
+def test_totals_over_two_months_at_the_price_of_a_removal_are_caught(monkeypatch, disagreeing):
     monkeypatch.setattr(planned, "_determined", lambda *_: True)
     way = attacked(attacks._totals)
     assert (way.said, way.tacit) == ("Answered.", 2)

@@ -77,9 +77,14 @@ def check(quotes: tuple[Quote, ...], made: World) -> None:
             for mode in quote.modes:
                 assert sum(unit[mode.place]) <= 2 * mode.mechanism.sensitivity, (mode, unit[mode.place])
             if quote.keys:
-                units = next(at for at, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
+                units = _place_of_units(quote)
                 assert max(unit[units], default=0) <= 1
                 assert sum(unit[units]) <= quote.keys.max_groups
+
+
+def _place_of_units(quote: Quote) -> int:
+    """The place of the numbers of units, by which private keys are hidden."""
+    return next(at for at, moment in enumerate(quote.question.group.moments) if moment.kind == "units")
 
 
 def quoted(made: World, text: str) -> tuple[Quote, ...]:
@@ -128,13 +133,15 @@ WORST = {
 def test_a_worst_unit_reaches_the_sensitivity(place: World, text: str) -> None:
     """Sensitivities are not larger than they must be: with Laplace each is reached by some unit."""
     made = place.with_rows("visits", ranked(WORST[text])).with_catalog(place.catalog)
-    (quote,) = [quote for quote in quoted(made, text) if all(isinstance(part.mechanism, Laplace) for part in quote.sums)]
-    (unit,) = drift(quote.question, made)
-    declared = [(part.place, part.mechanism.sensitivity) for part in quote.sums] + [
-        (part.place, part.mechanism.max_rows) for part in quote.ranks
-    ]
-    declared += [(part.place, 2 * part.mechanism.sensitivity) for part in quote.modes]
-    assert {place: sum(unit[place]) for place, _ in declared} == dict(declared)
+    quotes = [quote for quote in quoted(made, text) if all(isinstance(part.mechanism, Laplace) for part in quote.sums)]
+    assert len(quotes) == 1 or (quotes and all(quote.keys for quote in quotes)), "private keys are offered with either noise"
+    (unit,) = drift(quotes[0].question, made)
+    for quote in quotes:
+        declared = [(part.place, part.mechanism.sensitivity) for part in quote.sums]
+        declared += [(part.place, part.mechanism.max_rows) for part in quote.ranks]
+        declared += [(part.place, 2 * part.mechanism.sensitivity) for part in quote.modes]
+        declared += [(_place_of_units(quote), quote.keys.max_groups)] if quote.keys else []
+        assert {place: sum(unit[place]) for place, _ in declared} == dict(declared)
 
 
 @given(st.integers(1, 12), st.integers(1, 6), st.integers(1, 12))
@@ -331,7 +338,7 @@ def test_rows_that_change_hands_are_caught(tmp_path: Path, monkeypatch: pytest.M
     """One person who claims the visits of others would take their labs away, or give them some."""
     check_prepared(tmp_path, data, unit)
     honest = Link.pairs
-    monkeypatch.setattr(Link, "pairs", lambda link, kind: bug(honest(link, kind)))
+    monkeypatch.setattr(Link, "pairs", lambda link, *given: bug(honest(link, *given)))
     with pytest.raises(AssertionError, match="labs"):
         check_prepared(tmp_path, data, unit)
 

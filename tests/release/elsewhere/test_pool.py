@@ -74,7 +74,7 @@ class Engine:
 
 def run(data: DataSet) -> bytes:
     quote = derived(TEXT, ASKED, data.catalog, data.public)[0]
-    known = {"ask": "run", "text": TEXT, "request": request_written(ASKED), "entry": 1, "seconds": 60}
+    known = {"ask": "run", "text": TEXT, "request": request_written(ASKED), "entry": 1, "seconds": 60, "horizon": None}
     return written(known | {"fingerprint": fingerprint_of(quote, data.version)})
 
 
